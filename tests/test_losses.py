@@ -349,17 +349,67 @@ def test_class_weights_are_sample_weights_by_label_as_in_cross_entropy() -> None
     )
 
 
-@pytest.mark.parametrize("name", ["sb_ece", "s_avuc", "ece"])
+@pytest.mark.parametrize("name", CLASSIFICATION)
 def test_losses_are_captured_in_one_graph(name: str) -> None:
     logits, labels = batch(30)
     labels[::5] = -100
-    loss = torch.compile(
-        lambda x: CLASSIFICATION[name](x, labels, ignore_index=-100),
-        backend="eager",
-        fullgraph=True,
-    )
-    expected = CLASSIFICATION[name](logits, labels, ignore_index=-100)
-    torch.testing.assert_close(loss(logits), expected)
+
+    def loss(x: Tensor) -> Tensor:
+        return CLASSIFICATION[name](x, labels, ignore_index=-100)
+
+    compiled = torch.compile(loss, backend="eager", fullgraph=True)
+    (expected,) = torch.autograd.grad(loss(logits.requires_grad_()), logits)
+    value = compiled(logits)
+    torch.testing.assert_close(value, loss(logits))
+    torch.testing.assert_close(torch.autograd.grad(value, logits)[0], expected)
+
+
+@pytest.mark.parametrize("name", CLASSIFICATION)
+def test_losses_can_be_mapped_over_batches(name: str) -> None:
+    logits, labels = torch.randn(3, 12, 4, dtype=torch.float64), torch.randint(4, (3, 12))
+    loss = CLASSIFICATION[name]
+    values, gradients = torch.vmap(torch.func.grad_and_value(loss))(logits, labels)[::-1]
+    for k in range(3):
+        alone = logits[k].clone().requires_grad_()
+        value = loss(alone, labels[k])
+        value.backward()
+        torch.testing.assert_close(values[k], value.detach())
+        torch.testing.assert_close(gradients[k], alone.grad)
+
+
+@pytest.mark.parametrize("size", [9, 130])
+@pytest.mark.parametrize("name", CLASSIFICATION)
+def test_gradients_and_second_derivatives_equal_finite_differences(name: str, size: int) -> None:
+    logits, labels = batch(size)
+    weights = torch.rand(size, dtype=torch.float64)
+    direction = torch.randn_like(logits)
+    if name in ("esd", "ece"):  # the value jumps where samples change their order or bin
+        logits = torch.round(logits * 100) / 100
+    at = torch.zeros((), dtype=torch.float64, requires_grad=True)
+
+    def along(t: Tensor) -> Tensor:
+        return CLASSIFICATION[name](logits + t * direction, labels, weights=weights)
+
+    checks = {"eps": 1e-7, "atol": 1e-5, "rtol": 1e-4}
+    assert torch.autograd.gradcheck(along, at, **checks)
+    if name != "ece":  # piecewise linear in the confidences
+        assert torch.autograd.gradgradcheck(along, at, **checks)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an accelerator")
+@pytest.mark.parametrize("size", [64, 4096, 100_000])
+@pytest.mark.parametrize("name", CLASSIFICATION)
+def test_losses_never_wait_for_an_accelerator(name: str, size: int) -> None:
+    logits, labels = (part.cuda() for part in batch(size))
+    expected = CLASSIFICATION[name](logits, labels)
+    logits.requires_grad_()
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        value = CLASSIFICATION[name](logits, labels)
+        value.backward()
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    torch.testing.assert_close(value, expected)
 
 
 positive = st.floats(0.05, 20)

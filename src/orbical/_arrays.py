@@ -22,6 +22,9 @@ ArrayLike = Any
 """A torch tensor, a NumPy array or scalar, a pandas or xarray object, a (nested) list of numbers,
 or anything else with `__dlpack__` or `__array__`."""
 
+_FEW = 128
+"""Labels that Python inspects faster than torch does."""
+
 _ROWS = 256
 """Rows that are inspected to tell logits from probabilities; a softmax shows in any of them."""
 
@@ -159,7 +162,13 @@ def _integers(labels: ArrayLike, classes: int, device: torch.device) -> Tensor:
 def check_range(labels: Tensor, classes: int, ignore_index: int | None = None) -> None:
     """Check that labels are class indices, or the one to ignore."""
     counted = labels if ignore_index is None else labels[labels != ignore_index]
-    low, high = (int(bound) for bound in counted.aminmax()) if counted.numel() else (0, 0)
+    if not counted.numel():
+        return
+    if counted.numel() <= _FEW and counted.device.type == "cpu":  # a list is seen through faster
+        seen = counted.reshape(-1).tolist()
+        low, high = min(seen), max(seen)
+    else:
+        low, high = (bound.item() for bound in counted.aminmax())
     if low < 0 or high >= classes:
         unused = ignore_index is None and low < 0
         remedy = f"; to leave samples out pass ignore_index={low}" if unused else ""
@@ -211,8 +220,13 @@ def labels_of(outputs: Tensor, labels: ArrayLike) -> Tensor:
 
 
 def can_inspect(tensor: Tensor) -> bool:
-    """Check whether values can be looked at without a device to wait for or a graph to break."""
-    return tensor.device.type == "cpu" and not torch.compiler.is_compiling()
+    """Check whether values can be seen: no device to wait for, no graph to break, no transform."""
+    return tensor.device.type == "cpu" and not is_traced()
+
+
+def is_traced() -> bool:
+    """Check whether operations are being compiled, or transformed by `torch.func`."""
+    return torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active()
 
 
 def warn_of_probabilities(
@@ -223,11 +237,14 @@ def warn_of_probabilities(
     A softmax of probabilities is nearly uniform, and every measure of it is beside the point. One
     or two rows can look so by chance, and are left alone.
     """
-    rows = logits.detach().reshape(-1, logits.shape[-1])
-    some = rows[:: max(1, len(rows) // _ROWS)].double()
-    if len(rows) < 3 or bool((some < 0).any()):
-        return
     slack = 2e-2 if logits.dtype in (torch.float16, torch.bfloat16) else 1e-4
+    rows = logits.detach()
+    rows = rows if rows.ndim == 2 else rows.reshape(-1, rows.shape[-1])
+    if len(rows) < 3 or abs(rows[0].sum().item() - 1) > slack:
+        return  # the first row is enough to see nearly all logits for what they are
+    some = rows[:: max(1, len(rows) // _ROWS)].double()
+    if bool((some < 0).any()):
+        return
     if bool(((some.sum(-1) - 1).abs() < slack).all()):
         warnings.warn(
             f"{name}: expected scores before the softmax, got rows that are >= 0 and sum to 1; if "

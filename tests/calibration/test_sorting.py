@@ -1,4 +1,4 @@
-"""Ties: both ways of finding runs, the processor's and the accelerator's, agree with a loop."""
+"""Ties: all ways of finding runs, of short and long arrays, agree with a loop."""
 
 from __future__ import annotations
 

@@ -10,8 +10,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-_LARGEST_EXPONENT = 300.0
-"""Range / width up to which the two factors neither overflow nor lose digits in float64."""
+from .._arrays import can_inspect
+
+_LEAST_WIDTH = 1 / 300
+"""Width down to which, on [0, 1], the two factors neither overflow nor lose digits in float64."""
 
 
 def decayed(values: Tensor, places: Tensor, width: float) -> tuple[Tensor, Tensor]:
@@ -22,16 +24,15 @@ def decayed(values: Tensor, places: Tensor, width: float) -> tuple[Tensor, Tenso
 
     Args:
         values: `[..., N]` float64.
-        places: `[..., N]` float64, ascending along the last axis.
+        places: `[..., N]` float64 in [0, 1], ascending along the last axis.
         width: the distance over which a value decays by a factor e.
 
     Example:
         >>> decayed(torch.tensor([1.0, 1.0, 1.0]), torch.tensor([0.0, 0.0, 1.0]), 1.0)
         (tensor([0.0000, 1.0000, 0.7358]), tensor([1.3679, 0.3679, 0.0000]))
     """
-    ends = places[..., :1].detach(), places[..., -1:].detach()
-    if (ends[1] - ends[0]).amax().item() <= _LARGEST_EXPONENT * width:
-        growth = ((places - (ends[0] + ends[1]) / 2) / width).exp()
+    if width >= _LEAST_WIDTH:
+        growth = ((places - 0.5) / width).exp()
         before = (values * growth).cumsum(-1) / growth
         # Summed from the far end: the difference of a total and a prefix would cancel.
         after = (values / growth).flip(-1).cumsum(-1).flip(-1) * growth
@@ -45,12 +46,12 @@ def _doubling(values: Tensor, steps: Tensor) -> Tensor:
     """Return the inclusive scan for any range, by summing over windows of 1, 2, 4, ... samples.
 
     Only differences of places are exponentiated, so nothing can overflow. It ends as soon as no
-    two places a window apart reach each other.
+    two places a window apart reach each other, if that can be seen without waiting for a device.
     """
     window = 1
     while window < steps.shape[-1]:
         decay = (steps[..., :-window] - steps[..., window:]).exp()
-        if not bool(decay.detach().any()):
+        if can_inspect(decay) and not bool(decay.detach().any()):
             break
         values = torch.cat(
             [values[..., :window], values[..., window:] + values[..., :-window] * decay], dim=-1

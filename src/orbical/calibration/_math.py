@@ -13,5 +13,5 @@ def root(squared: Tensor) -> Tensor:
         >>> root(torch.tensor([4.0, 0.0, -1e-18]))
         tensor([2., 0., 0.])
     """
-    positive = squared > 0
-    return torch.where(positive, torch.where(positive, squared, 1.0).sqrt(), 0.0)
+    least = torch.finfo(squared.dtype).tiny
+    return torch.where(squared <= 0, 0.0, squared.clamp(min=least).sqrt())  # NaN stays NaN

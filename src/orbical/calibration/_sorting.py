@@ -11,13 +11,27 @@ from abc import ABC, abstractmethod
 import torch
 from torch import Tensor
 
+from .._arrays import is_traced
+
 _ALL_BUT_THE_SIGN = {torch.int32: 0x7FFFFFFF, torch.int64: 0x7FFFFFFFFFFFFFFF}
 
 _RADIX_FROM = 32768
 """Length from which torch sorts integers by radix, in one dimension."""
 
+_SEARCH_UP_TO = 4096
+"""Values up to which two bisections for each place cost less than marking the ties."""
+
+_ALL_PAIRS_UP_TO = {"cpu": 100, "cuda": 4096}
+"""Samples up to which, by device, the matrix of all pairs costs less than a sort: fewer steps."""
+
 _PADDED_FROM = 8192
 """Length from which sorting so many integers by radix costs less than sorting fewer otherwise."""
+
+
+def all_pairs_fit(values: Tensor) -> bool:
+    """Check whether a sum over pairs of `values [..., N]` is found faster from their matrix."""
+    size = values.shape[-1]
+    return values.ndim == 1 and size <= _ALL_PAIRS_UP_TO.get(values.device.type, 1024)
 
 
 def ascending(values: Tensor) -> tuple[Tensor, Tensor]:
@@ -33,7 +47,7 @@ def ascending(values: Tensor) -> tuple[Tensor, Tensor]:
     values = values.detach()
     if values.dtype in (torch.float16, torch.bfloat16):
         values = values.float()
-    if values.device.type != "cpu":
+    if values.device.type != "cpu" or values.shape[-1] < _PADDED_FROM:
         return torch.sort(values, dim=-1)
     integer = torch.int64 if values.dtype == torch.float64 else torch.int32
     keys = _mirrored((values + 0.0).view(integer))  # adding 0.0 turns -0.0 into 0.0
@@ -44,6 +58,19 @@ def ascending(values: Tensor) -> tuple[Tensor, Tensor]:
     else:
         keys, order = torch.sort(keys, dim=-1)
     return _mirrored(keys).view(values.dtype), order
+
+
+def in_order(values: Tensor) -> tuple[Tensor, Tensor]:
+    """Sort as `ascending` does; the sorted values are differentiable, their order is held fixed.
+
+    Example:
+        >>> in_order(torch.tensor([0.5, 0.25], requires_grad=True))[0].requires_grad
+        True
+    """
+    ordered, order = ascending(values)
+    if values.requires_grad and torch.is_grad_enabled():
+        ordered = take(values, order).to(ordered.dtype)
+    return ordered, order
 
 
 def _mirrored(bits: Tensor) -> Tensor:
@@ -61,7 +88,7 @@ def take(values: Tensor, places: Tensor) -> Tensor:
     """
     if values.ndim == 1:  # two to three times faster than gather
         return values.index_select(0, places)
-    return values.gather(-1, places)
+    return values.gather(-1, places.long())
 
 
 def put_back(values: Tensor, order: Tensor) -> Tensor:
@@ -123,12 +150,13 @@ class Ties(ABC):
 
 
 def ties(ordered: Tensor) -> Ties:
-    """Find the runs of equal values in a sorted array `[..., N]`, in the way that suits its device.
+    """Find the runs of equal values in a sorted array `[..., N]`, in the way that suits it.
 
-    A processor gains by touching only the places that are tied; an accelerator by doing the same
-    few things everywhere.
+    In a long array a processor gains by touching only the places that are tied. Elsewhere each
+    place searches for the ends of its run.
     """
-    return _TiedPlaces(ordered) if ordered.device.type == "cpu" else _AllPlaces(ordered)
+    long = ordered.numel() > _SEARCH_UP_TO and ordered.device.type == "cpu"
+    return _TiedPlaces(ordered) if long and not is_traced() else _AllPlaces(ordered)
 
 
 class _TiedPlaces(Ties):
@@ -172,51 +200,34 @@ class _AllPlaces(Ties):
     """Keeps where each place's run starts and stops: the same work for few ties and many."""
 
     def __init__(self, ordered: Tensor) -> None:
-        flat, length = ordered.reshape(-1), ordered.shape[-1]
-        starts = torch.empty(len(flat) + 1, dtype=torch.bool, device=flat.device)
-        torch.ne(flat[1:], flat[:-1], out=starts[1:-1])
-        # Filled, not assigned: assigning a number copies it to an accelerator and waits.
-        starts[length::length].fill_(True)  # rows never join
-        starts[:1].fill_(False)  # the first place has run 0
-        run = starts[:-1].cumsum(0, dtype=torch.int32)
-        starts[:1].fill_(True)
-        bounds = starts.nonzero()[:, 0].int()
-        self._start = bounds[:-1].index_select(0, run)
-        self._stop = bounds[1:].index_select(0, run)
+        # No shape depends on values here, so that nobody waits for an accelerator.
+        short = ordered.shape[-1] < 1 << 31
+        self._start = torch.searchsorted(ordered, ordered, out_int32=short)
+        self._stop = torch.searchsorted(ordered, ordered, right=True, out_int32=short)
 
     def at_last(self, values: Tensor) -> Tensor:
         """Gather from the ends of the runs."""
-        return self._from(self._stop - 1, values)
+        return take(values, self._stop - 1)
 
     def at_first(self, values: Tensor) -> Tensor:
         """Gather from the starts of the runs."""
-        return self._from(self._start, values)
+        # The search for NaN ends behind the array: out of bounds is no place to look.
+        return take(values, self._start.clamp(max=values.shape[-1] - 1))
 
     def starts(self, like: Tensor) -> Tensor:
-        """Turn places in all rows into places in their own; whole numbers."""
-        in_row = self._start.remainder(like.shape[-1]) if like.ndim > 1 else self._start
-        return in_row.view(like.shape)
+        """Return whole numbers."""
+        return self._start
 
     def sums_through(self, values: Tensor) -> Tensor:
         """Gather from running sums at the stops."""
-        if values.ndim > 1:
-            return super().sums_through(values)
-        return self._running(values).index_select(0, self._stop)
+        return take(_running(values), self._stop)
 
     def sums_before(self, values: Tensor) -> tuple[Tensor, Tensor]:
         """Gather from running sums at the starts."""
-        if values.ndim > 1:
-            return super().sums_before(values)
-        running = self._running(values)
-        return running.index_select(0, self._start), running[-1:]
+        running = _running(values)
+        return take(running, self._start), running[..., -1:]
 
-    @staticmethod
-    def _running(values: Tensor) -> Tensor:
-        """Sum the first 0, 1, .. N values: N + 1 sums, so that a start finds what lies before."""
-        running = values.new_empty(len(values) + 1)
-        running[:1].zero_()
-        torch.cumsum(values, 0, out=running[1:])
-        return running
 
-    def _from(self, places: Tensor, values: Tensor) -> Tensor:
-        return values.view(-1).index_select(0, places).view(values.shape)
+def _running(values: Tensor) -> Tensor:
+    """Sum the first 0, 1, .. N values: N + 1 sums, so that a start finds what lies before."""
+    return torch.nn.functional.pad(values, (1, 0)).cumsum(-1)

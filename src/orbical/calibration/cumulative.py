@@ -12,7 +12,6 @@ which would pair a sample with itself.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -20,37 +19,53 @@ from torch import Tensor
 from .._arrays import ArrayLike
 from ..errors import InputError
 from . import _decay_sums, _sorting
+from ._gradients import differentiable
 from .inputs import pair, positive
 
 __all__ = ["CumulativeCurve", "cumulative_curve", "esd", "esd_softened", "ks", "ordered_esd"]
 
 
-def _slope_in_order(
-    d: Tensor, ties: _sorting.Ties, mass: Tensor | None
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the gradient of ESD by the differences `d`, both in the order of confidence, unscaled.
+def _form_in_order(d: Tensor, ties: _sorting.Ties, mass: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Return ESD of `d [..., N]`, in the order of confidence, and its gradient by -d.
 
-    As `total [..., 1]` and `rest [..., N]`, whose difference it is: a pass over the array less.
     The gradient is a linear and self-adjoint map of d, so that ESD, a quadratic form, is half of
-    <d, gradient>. To be multiplied by `_scale`. Also returns the sum of d, `[..., 1]`. Weighted
-    differences are already multiplied by their weights `mass [..., N]`.
+    <d, gradient by d>.
     """
     size = d.shape[-1]
+    d = d if mass is None else d * mass
     below = ties.sums_through(d)  # over all samples with z <= z_i, i included
+    others = below - d
     if mass is None:
-        before, total = ties.sums_before(below - d)  # of S_i over z_i < z_j
+        before, total = ties.sums_before(others)  # of S_i over z_i < z_j
         reach = ties.starts(d) - (size - 2)  # samples with z_i >= z_j, less 2, negative
-        return total, before.add_(below).addcmul_(reach, d, value=-1), below[..., -1:]
-    others = (below - d).mul_(mass)
+        rest = before.add_(below).addcmul_(reach, d, value=-1)
+        share = 1.0 / (size * (size - 1) * (size - 2))
+        value = (total * below[..., -1:] - _inner(d, rest)) * share
+        return value[..., 0], torch.add(total * (-2 * share), rest, alpha=2 * share)
+    others = others.mul_(mass)
     before, total = ties.sums_before(others)
     lighter, whole = ties.sums_before(mass)
     rest = before.add_(others).addcmul_(whole - lighter - mass, d)
-    return total, rest, below[..., -1:]
+    scale = _scale_of(mass)
+    value = (total * below[..., -1:] - _inner(d, rest)) * (scale / 2)
+    return value[..., 0], (rest - total).mul_(scale).mul_(mass)
 
 
-def _scale(size: int) -> float:
-    """Return 2 over the number of triples of different samples."""
-    return 2.0 / (size * (size - 1) * (size - 2))
+def _form_of_pairs(d: Tensor, order_by: Tensor, mass: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Return ESD of `d [N]` in any order, and its gradient by -d, from the matrix of all pairs."""
+    below = (order_by[:, None] >= order_by).double().fill_diagonal_(0.0)
+    if mass is None:
+        sums, above = below @ d, below.sum(0)
+        half_slope = torch.addcmul(sums @ below, above, d, value=-1)
+        size = len(d)
+        scale: Tensor | float = 1.0 / (size * (size - 1) * (size - 2))
+    else:
+        d = d * mass
+        half_slope = torch.addcmul((below @ d * mass) @ below, mass @ below, d, value=-1)
+        scale = _scale_of(mass)[0] / 2
+    value = torch.dot(d, half_slope) * scale
+    by_confidence = half_slope * (-2 * scale)  # d falls as confidence rises
+    return value, by_confidence if mass is None else by_confidence.mul_(mass)
 
 
 def _scale_of(mass: Tensor) -> Tensor:
@@ -67,65 +82,32 @@ def _inner(first: Tensor, second: Tensor) -> Tensor:
     return products[..., None]
 
 
-class _Slope(torch.autograd.Function):
-    """The gradient of ESD by differences in a given order, as a map whose derivative is itself."""
-
-    @staticmethod
-    def forward(difference: Tensor, order_by: Tensor, weights: Tensor | None) -> Tensor:
-        ordered, order = _sorting.ascending(order_by)
-        d = _sorting.take(difference, order)
-        mass = None if weights is None else _sorting.take(weights, order)
-        d = d if mass is None else d.mul_(mass)
-        total, rest, _ = _slope_in_order(d, _sorting.ties(ordered), mass)
-        scale = _scale(d.shape[-1]) if mass is None else _scale_of(mass)
-        slope = torch.sub(total, rest, out=rest).mul_(scale)
-        return _sorting.put_back(slope if mass is None else slope.mul_(mass), order)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        ctx.save_for_backward(*inputs[1:])
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
-        return _slope(gradient, *ctx.saved_tensors), None, None
+def _ordered(difference: Tensor, order_by: Tensor, mass: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Return `ordered_esd` and its gradient by the differences."""
+    ordered, order = _sorting.ascending(order_by)
+    mass = None if mass is None else _sorting.take(mass, order)
+    d = _sorting.take(difference, order)
+    value, slope = _form_in_order(d, _sorting.ties(ordered), mass)
+    return value, _sorting.put_back(-slope, order)
 
 
-def _slope(difference: Tensor, order_by: Tensor, weights: Tensor | None) -> Tensor:
-    slope: Tensor = _Slope.apply(difference, order_by, weights)  # type: ignore[no-untyped-call]
-    return slope
-
-
-class _ESD(torch.autograd.Function):
-    """ESD with its gradient by confidence, which is found with the value, in forward.
+def esd_with_slope(
+    confidence: Tensor, correct: Tensor, mass: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """Return `esd` of checked tensors `[..., N]`, and its gradient by confidence.
 
     Everything between the sort and the gradient happens in the order of confidence; only the
     outcomes go there and the gradient comes back, no wider than the confidences are.
     """
-
-    @staticmethod
-    def forward(confidence: Tensor, correct: Tensor) -> tuple[Tensor, Tensor]:
-        ordered, order = _sorting.ascending(confidence)
-        d = _sorting.take(correct, order).double().sub_(ordered)
-        total, rest, sum_of_d = _slope_in_order(d, _sorting.ties(ordered), None)
-        scale = _scale(d.shape[-1])
-        value = (total * sum_of_d - _inner(d, rest))[..., 0] * (scale / 2)
-        gradient = torch.add(total * -scale, rest, alpha=scale, out=torch.empty_like(ordered))
-        return value, _sorting.put_back(gradient, order)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        ctx.save_for_backward(*inputs, output[1])
-        ctx.mark_non_differentiable(output[1])
-        ctx.set_materialize_grads(False)  # else zeros are made for the second output
-
-    @staticmethod
-    def backward(ctx: Any, grad_value: Tensor | None, _: None) -> tuple[Tensor | None, None]:
-        if grad_value is None:
-            return None, None
-        confidence, correct, gradient = ctx.saved_tensors
-        if torch.is_grad_enabled():  # a second derivative is asked for
-            gradient = -_slope(correct.double() - confidence, confidence.detach(), None)
-        return (grad_value[..., None].to(gradient.dtype) * gradient).to(confidence.dtype), None
+    if _sorting.all_pairs_fit(confidence):
+        d = correct.double() - confidence
+        value, slope = _form_of_pairs(d, confidence.detach(), mass)
+        return value, slope.to(confidence.dtype)
+    ordered, order = _sorting.in_order(confidence)
+    mass = None if mass is None else _sorting.take(mass, order)
+    d = _sorting.take(correct, order).double().sub_(ordered)
+    value, slope = _form_in_order(d, _sorting.ties(ordered.detach()), mass)
+    return value, _sorting.put_back(slope.to(ordered.dtype), order)
 
 
 def ordered_esd(difference: Tensor, order_by: Tensor, weights: Tensor | None = None) -> Tensor:
@@ -156,8 +138,7 @@ def ordered_esd(difference: Tensor, order_by: Tensor, weights: Tensor | None = N
         raise InputError(f"difference: expected at least 3 samples, got {difference.shape[-1]}")
     difference, order_by = torch.broadcast_tensors(difference.double(), order_by)
     weights = None if weights is None else weights.expand(difference.shape)
-    slope = _slope(difference, order_by.detach(), weights)
-    return (difference * slope).sum(-1) / 2
+    return differentiable(_ordered, difference, order_by.detach(), weights)
 
 
 def cumulative_distance(
@@ -206,10 +187,7 @@ def esd(confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None 
         tensor(-0.0933, dtype=torch.float64)
     """
     confidence, correct, mass = pair(confidence, correct, minimum=3, weights=weights)
-    if mass is not None:
-        return ordered_esd(correct.double() - confidence.double(), confidence, mass)
-    value: Tensor = _ESD.apply(confidence, correct)[0]  # type: ignore[no-untyped-call]
-    return value
+    return differentiable(esd_with_slope, confidence, correct, mass)
 
 
 def ks(confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None = None) -> Tensor:

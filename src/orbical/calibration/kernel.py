@@ -11,68 +11,68 @@ which would pair a sample with itself.
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from .._arrays import ArrayLike
 from ..errors import InputError
 from . import _decay_sums, _sorting
+from ._gradients import differentiable
 from ._math import root
 from .inputs import pair, positive
 
 __all__ = ["mmce", "mmce_squared", "mmce_weighted", "skce"]
 
 
-class _LaplacianForm(torch.autograd.Function):
-    """A sum over pairs, with its gradient by confidence, which is found in forward.
+def laplacian_with_slope(
+    confidence: Tensor, correct: Tensor, weight: Tensor | None, phi: float, diagonal: int
+) -> tuple[Tensor, Tensor]:
+    """Return a sum over pairs of checked tensors `[..., N]`, and its gradient by confidence.
 
         sum_{i != j} e_i e_j exp(-|z_i - z_j| / phi) + diagonal * sum_i e_i^2,   e = weight * d
 
     The kernel's derivative at equal places is taken as 0, the middle of its subgradients.
     """
+    if _sorting.all_pairs_fit(confidence):
+        return _form_of_pairs(confidence, correct, weight, phi, diagonal)
+    ordered, order = _sorting.in_order(confidence)
+    ties = _sorting.ties(ordered.detach())
+    z = ordered.double()
+    errors = _sorting.take(correct, order).double().sub_(z)
+    weight = None if weight is None else _sorting.take(weight, order)
+    errors = errors if weight is None else errors.mul_(weight)
+    left, right = _decay_sums.decayed(errors, z, phi)
+    reach = left + right
+    if diagonal:
+        reach.add_(errors)
+    value = torch.linalg.vecdot(errors, reach)
+    slope = (ties.at_last(right) - ties.at_first(left)).mul_(2 / phi)
+    slope = torch.addcmul(-2 * reach if weight is None else reach * weight * -2, slope, errors)
+    return value, _sorting.put_back(slope.to(ordered.dtype), order)
 
-    @staticmethod
-    def forward(
-        confidence: Tensor, correct: Tensor, weight: Tensor | None, phi: float, diagonal: int
-    ) -> tuple[Tensor, Tensor]:
-        ordered, order = _sorting.ascending(confidence)
-        ties = _sorting.ties(ordered)
-        z = ordered.double()
-        errors = _sorting.take(correct, order).double().sub_(z)
-        weight = None if weight is None else _sorting.take(weight, order)
-        if weight is not None:
-            errors.mul_(weight)
-        left, right = _decay_sums.decayed(errors, z, phi)
-        reach = left + right
-        if diagonal:
-            reach.add_(errors)
-        value = torch.linalg.vecdot(errors, reach)
-        slope = ties.at_last(right).sub_(ties.at_first(left)).mul_(errors).mul_(2 / phi)
-        slope.sub_(reach.mul_(2) if weight is None else reach.mul_(2).mul_(weight))
-        return value, _sorting.put_back(slope.to(ordered.dtype), order)
 
-    @staticmethod
-    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        ctx.dtype = inputs[0].dtype
-        ctx.save_for_backward(output[1])
-        ctx.mark_non_differentiable(output[1])
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad_value: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
-        (gradient,) = ctx.saved_tensors
-        return (grad_value[..., None] * gradient).to(ctx.dtype), None, None, None, None
+def _form_of_pairs(
+    confidence: Tensor, correct: Tensor, weight: Tensor | None, phi: float, diagonal: int
+) -> tuple[Tensor, Tensor]:
+    """Return the same from the matrix of all pairs of samples `[N]`."""
+    z = confidence.double()
+    errors = correct.double() - z
+    errors = errors if weight is None else errors * weight
+    apart = z[:, None] - z
+    kernel = (apart.abs() / -phi).exp()
+    if not diagonal:
+        kernel = kernel.fill_diagonal_(0.0)
+    reach = kernel @ errors
+    pull = (kernel * apart.sign()) @ errors
+    slope = reach if weight is None else reach * weight
+    slope = torch.addcmul(slope, pull, errors, value=1 / phi) * -2
+    return torch.dot(errors, reach), slope
 
 
 def _sum_over_pairs(
     confidence: Tensor, correct: Tensor, weight: Tensor | None, phi: float, diagonal: int
 ) -> Tensor:
-    given = (confidence, correct, weight, phi, diagonal)
-    value: Tensor = _LaplacianForm.apply(*given)[0]  # type: ignore[no-untyped-call]
-    return value
+    return differentiable(laplacian_with_slope, confidence, correct, weight, phi, diagonal)
 
 
 def mmce_squared(
@@ -103,13 +103,19 @@ def mmce_squared(
     """
     confidence, correct, mass = pair(confidence, correct, weights=weights)
     positive("phi", phi)
-    return mean_over_pairs(confidence, correct, mass, phi)
+    return differentiable(mmce_with_slope, confidence, correct, mass, phi)
 
 
-def mean_over_pairs(confidence: Tensor, correct: Tensor, mass: Tensor | None, phi: float) -> Tensor:
-    """Return `mmce_squared` of checked tensors `[..., N]`."""
-    total = confidence.shape[-1] if mass is None else mass.sum(-1)
-    return _sum_over_pairs(confidence, correct, mass, phi, 1) / total**2
+def mmce_with_slope(
+    confidence: Tensor, correct: Tensor, mass: Tensor | None, phi: float
+) -> tuple[Tensor, Tensor]:
+    """Return `mmce_squared` of checked tensors `[..., N]`, and its gradient by confidence."""
+    value, slope = laplacian_with_slope(confidence, correct, mass, phi, 1)
+    if mass is None:
+        share = confidence.shape[-1] ** -2
+        return value * share, slope.mul_(share)
+    total = mass.sum(-1)
+    return value / total**2, slope / total[..., None] ** 2
 
 
 def mmce(

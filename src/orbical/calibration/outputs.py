@@ -98,9 +98,12 @@ def softmax(logits: Tensor) -> Tensor:
         >>> softmax(torch.zeros(1, 2, dtype=torch.float16))
         tensor([[0.5000, 0.5000]])
     """
+    kind, scores = logits.device.type, working_float(logits)
+    if not torch.is_autocast_enabled(kind):
+        return torch.softmax(scores, dim=-1)
     # Autocast would send the input through half precision again on some devices.
-    with torch.autocast(logits.device.type, enabled=False):
-        return torch.softmax(working_float(logits), dim=-1)
+    with torch.autocast(kind, enabled=False):
+        return torch.softmax(scores, dim=-1)
 
 
 def probabilities(*, probs: ArrayLike | None = None, logits: ArrayLike | None = None) -> Tensor:
@@ -168,8 +171,7 @@ def entropy_share(p: Tensor) -> Tensor:
     # torch's xlogy is 0 at p = 0, but its gradient there is not finite: keep p away from 0.
     p = working_float(p)
     safe = p.clamp(min=torch.finfo(p.dtype).tiny)
-    entropy = -(p * safe.log()).sum(-1)
-    return (entropy / math.log(p.shape[-1])).clamp(0, 1)
+    return ((p * safe.log()).sum(-1) / -math.log(p.shape[-1])).clamp(0, 1)
 
 
 def top_label(

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
 from .._arrays import ArrayLike
 from ..errors import InputError, check_name
+from ._gradients import differentiable
 from ._math import root
+from ._sorting import take
 from .binned import bin_index
 from .inputs import counted_labels, pair, positive, whole_number
 from .outputs import entropy_share, probabilities, top_label
 
 __all__ = ["ece_loss", "s_avuc", "sb_ece"]
+
+_TINY = torch.finfo(torch.float64).tiny
+"""A divisor in place of 0, where what is divided is 0 too."""
 
 
 def sb_ece(
@@ -51,7 +58,32 @@ def sb_ece(
     confidence, correct, mass = pair(confidence, correct, weights=weights)
     whole_number("bins", bins)
     positive("temperature", temperature)
-    return soft_error(*soft_sums(confidence, correct, bins, temperature, mass))
+    return differentiable(sb_ece_with_slope, confidence, correct, mass, bins, temperature)
+
+
+def sb_ece_with_slope(
+    confidence: Tensor, correct: Tensor, mass: Tensor | None, bins: int, temperature: float
+) -> tuple[Tensor, Tensor]:
+    """Return `sb_ece` of checked tensors `[..., N]`, and its gradient by confidence.
+
+    With `r_j = A_j - C_j`, means over the bins of a sample, `<x>_i = sum_j u_ij x_j`, and V, W the
+    error and the weight of all:
+
+        dV/dz_i = w_i ((2 d_i cov_i(r, center) - cov_i(r^2, center)) / T - <r>_i) / (V W)
+    """
+    z = confidence.double()
+    d = correct.double() - z
+    centers = _centers(bins, z.device)
+    shares = _shares(z, centers, temperature)
+    size, gap = _sums_of(shares, d, mass)
+    total = z.shape[-1] if mass is None else mass.sum(-1)
+    r = gap / size.clamp(min=_TINY)  # a bin far from all samples has size 0 and adds 0
+    value = root(torch.linalg.vecdot(gap, r) / total)
+    pull = shares * r[..., None, :] * ((2 * d)[..., None] - r[..., None, :])
+    bend = pull @ centers - pull.sum(-1) * (shares @ centers)
+    slope = bend / temperature - (shares @ r[..., None])[..., 0]
+    slope = slope / (value * total).clamp(min=_TINY)[..., None]
+    return value, (slope if mass is None else slope * mass).to(confidence.dtype)
 
 
 def soft_sums(
@@ -64,16 +96,31 @@ def soft_sums(
         >>> size.sum()
         tensor(1., dtype=torch.float64)
     """
-    z, hit = confidence.double(), correct.double()
-    shares = membership(z, bins, temperature)
-    shares = shares if mass is None else shares * mass[..., None]
-    return shares.sum(-2), ((hit - z)[..., None] * shares).sum(-2)
+    z = confidence.double()
+    return _sums_of(membership(z, bins, temperature), correct.double() - z, mass)
+
+
+def _sums_of(shares: Tensor, d: Tensor, mass: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Sum shares `[..., N, B]`, and their products with differences `[..., N]`, over samples."""
+    if mass is None:
+        return shares.sum(-2), (d[..., None, :] @ shares)[..., 0, :]
+    sums = torch.stack([mass.expand_as(d), d * mass], -2) @ shares
+    return sums[..., 0, :], sums[..., 1, :]
 
 
 def membership(confidence: Tensor, bins: int, temperature: float) -> Tensor:
     """Return the share of each confidence in each soft bin, `[..., B]`."""
-    centers = (torch.arange(bins, dtype=torch.float64, device=confidence.device) + 0.5) / bins
-    return torch.softmax(-(confidence[..., None] - centers).square() / temperature, dim=-1)
+    return _shares(confidence, _centers(bins, confidence.device), temperature)
+
+
+def _centers(bins: int, device: torch.device) -> Tensor:
+    return (torch.arange(bins, dtype=torch.float64, device=device) + 0.5) / bins
+
+
+def _shares(confidence: Tensor, centers: Tensor, temperature: float) -> Tensor:
+    # -(z - c)^2 without z^2, which all bins share
+    places = centers * (2 / temperature)
+    return torch.softmax(confidence[..., None] * places - centers.square() / temperature, dim=-1)
 
 
 def soft_error(size: Tensor, gap: Tensor) -> Tensor:
@@ -84,9 +131,7 @@ def soft_error(size: Tensor, gap: Tensor) -> Tensor:
         tensor(0.1414)
     """
     # S_j |A_j - C_j|^2 = (sum_i u_ij d_i)^2 / S_j; a bin far from all samples has size 0, adds 0.
-    occupied = size > 0
-    terms = torch.where(occupied, gap.square() / torch.where(occupied, size, 1.0), 0.0)
-    return root(terms.sum(-1) / size.sum(-1))
+    return root((gap.square() / size.clamp(min=_TINY)).sum(-1) / size.sum(-1))
 
 
 def s_avuc(
@@ -133,7 +178,7 @@ def s_avuc(
     p = probabilities(probs=probs, logits=logits)
     truth, mass = counted_labels(labels, p, weights, ignore_index)
     _, correct = top_label(probs=probs, logits=logits, labels=truth)
-    return avuc_of(*soft_counts(correct, entropy_share(p), kappa, temperature, mass))
+    return differentiable(avuc_with_slope, entropy_share(p), correct, mass, kappa, temperature)
 
 
 def checked_kappa(kappa: float) -> float:
@@ -155,21 +200,55 @@ def avuc_of(against: Tensor, for_it: Tensor) -> Tensor:
         >>> avuc_of(torch.tensor(1.0), torch.tensor(1.0))
         tensor(0.6931)
     """
-    return torch.log1p(against / for_it.clamp(min=torch.finfo(for_it.dtype).tiny))
+    return torch.log1p(against / for_it.clamp(min=_TINY))
+
+
+def avuc_with_slope(
+    entropy: Tensor, correct: Tensor, mass: Tensor | None, kappa: float, temperature: float
+) -> tuple[Tensor, Tensor]:
+    """Return S-AvUC of normalized entropies `[..., N]`, and its gradient by them."""
+    h, tanh, uncertain = _uncertainty(entropy, kappa, temperature)
+    confident, flatness = 1 - uncertain, 1 - tanh
+    doubtful, certain = uncertain * tanh, confident * flatness
+    against, for_it = _counts(correct, doubtful, certain, mass)
+    for_it = for_it.clamp(min=_TINY)
+    ratio = against / for_it
+    # Derivatives of t, and of the weights of an uncertain answer and of a certain one.
+    steepness = uncertain * confident / (h - h * h) / temperature
+    bend = flatness * (1 + tanh)
+    of_doubtful = steepness * tanh + uncertain * bend
+    of_certain = steepness * flatness + confident * bend  # with the opposite sign
+    # dV = (d(against) - ratio d(for_it)) / (for_it + against)
+    ratio_each = ratio[..., None]
+    slope = torch.where(
+        correct, of_doubtful + ratio_each * of_certain, -of_certain - ratio_each * of_doubtful
+    )
+    slope = slope / (for_it + against)[..., None]
+    return ratio.log1p(), (slope if mass is None else slope * mass).to(entropy.dtype)
 
 
 def soft_counts(
     correct: Tensor, entropy: Tensor, kappa: float, temperature: float, mass: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
     """Return `n_AU + n_IC` and `n_AC + n_IU` from normalized entropies `[..., N]`."""
-    h = entropy.double()
-    inside = h.clamp(1e-12, 1 - 1e-12)  # the log odds of an entropy of exactly 0 or 1 are infinite
-    odds = torch.logit(inside) - torch.logit(torch.tensor(kappa, dtype=h.dtype, device=h.device))
-    uncertain = torch.sigmoid(odds / temperature)
-    weight_uncertain = uncertain * torch.tanh(h)
-    weight_certain = (1 - uncertain) * (1 - torch.tanh(h))
-    against = torch.where(correct, weight_uncertain, weight_certain)
-    for_it = torch.where(correct, weight_certain, weight_uncertain)
+    _, tanh, uncertain = _uncertainty(entropy, kappa, temperature)
+    return _counts(correct, uncertain * tanh, (1 - uncertain) * (1 - tanh), mass)
+
+
+def _uncertainty(
+    entropy: Tensor, kappa: float, temperature: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return h, tanh h and t(h) in float64; the log odds of an h of 0 or 1 would be infinite."""
+    h = entropy.double().clamp(1e-12, 1 - 1e-12)
+    odds = torch.logit(h) - math.log(kappa / (1 - kappa))
+    return h, torch.tanh(h), torch.sigmoid(odds / temperature)
+
+
+def _counts(
+    correct: Tensor, doubtful: Tensor, certain: Tensor, mass: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    against = torch.where(correct, doubtful, certain)
+    for_it = torch.where(correct, certain, doubtful)
     if mass is not None:
         against, for_it = against * mass, for_it * mass
     return against.sum(-1), for_it.sum(-1)
@@ -212,19 +291,24 @@ def ece_loss(
     whole_number("bins", bins)
     check_name("norm", norm, ("l1", "l2"))
     confidence, correct, mass = pair(confidence, correct, weights=weights)
-    return fixed_bins_error(confidence, correct, mass, bins, norm)
+    return differentiable(fixed_bins_with_slope, confidence, correct, mass, bins, norm)
 
 
-def fixed_bins_error(
-    confidence: Tensor, correct: Tensor, mass: Tensor | None, bins: int, norm: str = "l1"
-) -> Tensor:
-    """Return `ece_loss` of checked tensors `[..., N]`."""
-    d = correct.double() - confidence.double()
+def fixed_bins_with_slope(
+    confidence: Tensor, correct: Tensor, mass: Tensor | None, bins: int, norm: str
+) -> tuple[Tensor, Tensor]:
+    """Return `ece_loss` of checked tensors `[..., N]`, and its gradient by confidence."""
+    d = correct.double() - confidence
     index = bin_index(confidence.detach(), bins)
-    empty = d.new_zeros(*d.shape[:-1], bins)
-    sums = empty.scatter_add(-1, index, d if mass is None else d * mass)
+    sums = d.new_zeros(*d.shape[:-1], bins).scatter_add_(-1, index, d if mass is None else d * mass)
     total = d.shape[-1] if mass is None else mass.sum(-1)
     if norm == "l1":
-        return sums.abs().sum(-1) / total
-    inside = empty.scatter_add(-1, index, torch.ones_like(d) if mass is None else mass)
-    return root((sums.square() / torch.where(inside > 0, inside, 1.0)).sum(-1) / total)
+        value, by_sum = torch.linalg.vector_norm(sums, 1, -1) / total, sums.sign()
+    else:
+        each = torch.ones_like(d) if mass is None else mass
+        by_sum = sums / torch.zeros_like(sums).scatter_add_(-1, index, each).clamp(min=_TINY)
+        value = root(torch.linalg.vecdot(sums, by_sum) / total)
+        by_sum = by_sum / value.clamp(min=_TINY)[..., None]
+    slope = take(by_sum, index)
+    slope = slope / -d.shape[-1] if mass is None else slope * mass / -mass.sum(-1, keepdim=True)
+    return value, slope.to(confidence.dtype)

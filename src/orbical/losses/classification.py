@@ -11,8 +11,10 @@ NaN there, which would end a training run.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import wraps
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -27,8 +29,8 @@ from .._arrays import (
     labels_of,
     warn_of_probabilities,
 )
-from ..calibration import ordered_esd
-from ..calibration.cumulative import softened
+from ..calibration._gradients import Formula, differentiable
+from ..calibration.cumulative import esd_with_slope, softened
 from ..calibration.inputs import (
     check_weights,
     positive,
@@ -36,15 +38,13 @@ from ..calibration.inputs import (
     whole_number,
     without_ignored,
 )
-from ..calibration.kernel import mean_over_pairs
-from ..calibration.outputs import entropy_share, softmax, top_of
+from ..calibration.kernel import mmce_with_slope
+from ..calibration.outputs import entropy_share, softmax
 from ..calibration.soft import (
-    avuc_of,
+    avuc_with_slope,
     checked_kappa,
-    fixed_bins_error,
-    soft_counts,
-    soft_error,
-    soft_sums,
+    fixed_bins_with_slope,
+    sb_ece_with_slope,
 )
 from ..errors import InputError
 
@@ -57,8 +57,8 @@ def _read(
     weights: ArrayLike | None,
     ignore_index: int | None,
     minimum: int = 1,
-) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
-    """Return probabilities `[n, classes]`, and confidence, correctness and weights `[n]`.
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Return logits `[n, classes]`, and labels and weights `[n]`.
 
     Ignored samples get the weight 0 instead of being removed: no shape depends on values.
     """
@@ -84,13 +84,24 @@ def _read(
     truth, mass = without_ignored(truth, mass, ignore_index)
     if inspect and mass is not None:
         check_weights(mass, minimum, ignore_index)
-    p = softmax(scores)
-    confidence, correct = top_of(p, scores, truth)
-    if inspect and bool(confidence.isnan().any()):
+    return scores, truth, mass
+
+
+def _of_top_label(
+    formula: Formula, scores: Tensor, truth: Tensor, mass: Tensor | None, *settings: Any
+) -> Tensor:
+    """Return the measure, by its formula, of the predicted classes of logits `[n, classes]`."""
+    confidence, predicted = softmax(scores).max(-1)
+    return _of_numbers(differentiable(formula, confidence, predicted == truth, mass, *settings))
+
+
+def _of_numbers(loss: Tensor) -> Tensor:
+    """Return a loss that is a number; one value that is not makes all of it none."""
+    if can_inspect(loss) and math.isnan(loss.item()):
         raise InputError(
             "logits: expected finite values, got NaN or infinity; has the training diverged?"
         )
-    return p, confidence, correct, mass
+    return loss
 
 
 def _flattened(name: str, values: ArrayLike, scores: Tensor) -> Tensor:
@@ -168,8 +179,8 @@ def esd(
         >>> esd(logits, torch.tensor([0, 1, 1, 1]))
         tensor(-0.0202, dtype=torch.float64)
     """
-    _, confidence, correct, mass = _read(logits, labels, weights, ignore_index, minimum=3)
-    return ordered_esd(correct.double() - confidence.double(), confidence.detach(), mass)
+    batch = _read(logits, labels, weights, ignore_index, minimum=3)
+    return _of_top_label(esd_with_slope, *batch)
 
 
 @_zero_below(3)
@@ -206,8 +217,9 @@ def esd_softened(
         tensor(-0.0202, dtype=torch.float64)
     """
     positive("width", width)
-    _, confidence, correct, mass = _read(logits, labels, weights, ignore_index, minimum=3)
-    return softened(confidence, correct, mass, width)
+    scores, truth, mass = _read(logits, labels, weights, ignore_index, minimum=3)
+    confidence, predicted = softmax(scores).max(-1)
+    return _of_numbers(softened(confidence, predicted == truth, mass, width))
 
 
 @_zero_below(1)
@@ -246,8 +258,8 @@ def mmce(
         tensor(0.2323, dtype=torch.float64)
     """
     positive("phi", phi)
-    _, confidence, correct, mass = _read(logits, labels, weights, ignore_index)
-    return mean_over_pairs(confidence, correct, mass, phi)
+    batch = _read(logits, labels, weights, ignore_index)
+    return _of_top_label(mmce_with_slope, *batch, phi)
 
 
 @_zero_below(1)
@@ -285,8 +297,8 @@ def sb_ece(
     """
     whole_number("bins", bins)
     positive("temperature", temperature)
-    _, confidence, correct, mass = _read(logits, labels, weights, ignore_index)
-    return soft_error(*soft_sums(confidence, correct, bins, temperature, mass))
+    batch = _read(logits, labels, weights, ignore_index)
+    return _of_top_label(sb_ece_with_slope, *batch, bins, temperature)
 
 
 @_zero_below(1)
@@ -324,8 +336,10 @@ def s_avuc(
     """
     checked_kappa(kappa)
     positive("temperature", temperature)
-    p, _, correct, mass = _read(logits, labels, weights, ignore_index)
-    return avuc_of(*soft_counts(correct, entropy_share(p), kappa, temperature, mass))
+    scores, truth, mass = _read(logits, labels, weights, ignore_index)
+    p = softmax(scores)
+    given = entropy_share(p), p.detach().argmax(-1) == truth, mass
+    return _of_numbers(differentiable(avuc_with_slope, *given, kappa, temperature))
 
 
 @_zero_below(1)
@@ -364,5 +378,5 @@ def ece(
         tensor(0.4820, dtype=torch.float64)
     """
     whole_number("bins", bins)
-    _, confidence, correct, mass = _read(logits, labels, weights, ignore_index)
-    return fixed_bins_error(confidence, correct, mass, bins)
+    batch = _read(logits, labels, weights, ignore_index)
+    return _of_top_label(fixed_bins_with_slope, *batch, bins, "l1")
