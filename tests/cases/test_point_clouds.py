@@ -109,9 +109,15 @@ class TestUnequalSizes:
         scan = ob.scan(models["plain"], uneven, group=group, task=task, progress=False)
         assert float(scan.data["invariance_gap"].max()) < 1e-4
 
-    def test_a_list_of_unequal_clouds_is_refused_with_the_way_out(self, models, clouds):
+    def test_a_list_of_unequal_clouds_is_padded(self, models, clouds):
         ragged = [cloud[: 60 + row].numpy() for row, cloud in enumerate(clouds.points)]
-        with pytest.raises(InputError, match="pad point clouds of different sizes"):
+        settings = dict(group="rotations3d:2", task=Classification(input=PADDED), progress=False)
+        listed = ob.scan(models["plain"], ragged, **settings)
+        padded = ob.scan(models["plain"], ob.datasets.padded(ragged), **settings)
+        assert np.array_equal(listed.data["confidence"], padded.data["confidence"])
+        with pytest.raises(
+            InputError, match=r"got fields .*mask.*; pass input= an action for each"
+        ):
             ob.scan(models, ragged, group=GROUP, task=Classification(input=Points()))
 
     def test_fields_that_do_not_match_are_named(self, models, uneven, clouds):

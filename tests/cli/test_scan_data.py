@@ -32,8 +32,10 @@ def folder(tmp_path):
 
 
 def test_a_folder_of_photos_is_scanned(orbical, folder):
-    orbical(folder, *SCAN, "--data", "photos/", "--size", "8")
+    orbical(folder, *SCAN, "--data", "photos/", "--size", "8", "--fingerprint", "v1")
     scan = ob.load(folder / "run.zarr")
+    assert scan.classes == ["cat", "dog"]
+    assert scan.record.data.fingerprint == "v1"
     assert scan.complete
     assert scan.names == PLACES
     assert scan.data["label"].values.tolist() == [0, 0, 0, 1, 1, 1]
@@ -42,7 +44,9 @@ def test_a_folder_of_photos_is_scanned(orbical, folder):
 def test_a_table_of_photos_is_scanned(orbical, folder):
     columns = ["--path-column", "file", "--label-column", "kind", "--size", "8x8"]
     orbical(folder, *SCAN, "--data", "photos/table.csv", *columns)
-    assert ob.load(folder / "run.zarr").data["label"].values.tolist() == [0, 1] * 3
+    scan = ob.load(folder / "run.zarr")
+    assert scan.data["label"].values.tolist() == [0, 1] * 3
+    assert scan.metadata["site"].tolist() == list("nnssww")
 
 
 @pytest.mark.parametrize(

@@ -171,7 +171,7 @@ def test_a_single_measure_is_named_without_a_list() -> None:
     [
         ({"measures": ["ece", "nll"]}, "such as ece, got 'nll', which needs the outputs"),
         ({"data": IMAGES, "measures": "ece"}, "measures: expected none without labels, got 'ece'"),
-        ({"data": DataLoader(TensorDataset(IMAGES))}, "got a DataLoader; pass loader.dataset"),
+        ({"data": DataLoader(TensorDataset(IMAGES), shuffle=True)}, "that does not shuffle"),
         ({"group": "rotatons:4"}, "group: unknown name 'rotatons'; did you mean 'rotations'"),
         ({"task": "clasification"}, "task: unknown name 'clasification'"),
         ({"data": (IMAGES, LABELS[:5])}, "labels: expected one for each of 12 samples, got 5"),

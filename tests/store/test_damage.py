@@ -273,10 +273,10 @@ def test_ctrl_c_twice_ends_with_the_message(tmp_path, monkeypatch, when):
     def interrupt(*_):
         os.kill(os.getpid(), signal.SIGINT)
 
-    def interrupted_finish(store, *rest):
+    def interrupted_finish(store, *rest, **more):
         interrupt()
         interrupt()
-        return finish(store, *rest)
+        return finish(store, *rest, **more)
 
     def model(images):
         calls.append(1)

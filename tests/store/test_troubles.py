@@ -82,7 +82,7 @@ def test_a_store_of_an_older_format_is_refused_by_name(tmp_path, few, sound):
     old = {"zarr_format": 3, "node_type": "group", "attributes": {"orbical": {"format": 2}}}
     (path / "zarr.json").write_text(json.dumps(old))
     for use in (ob.load, lambda store: scan(linear(), few, store)):
-        with pytest.raises(StoreError, match="has format 2, this version reads 3; scan again into"):
+        with pytest.raises(StoreError, match="has format 2, this version reads 4; scan again into"):
             use(path)
 
 

@@ -92,6 +92,7 @@ def _facts(scan: Any) -> list[tuple[str, str]]:
     state = "complete" if scan.complete else f"{scan.share_done:.1%} done"
     weights = f"{group.measure} weights"
     truth = "labeled" if scan.labeled else "unlabeled"
+    fingerprint = record.data.fingerprint or record.data.first
     facts = [
         ("scan", f"{scan.path} ({state})"),
         ("task", f"{record.task.name}; score = {record.score.meaning}"),
@@ -99,7 +100,7 @@ def _facts(scan: Any) -> list[tuple[str, str]]:
             "group",
             f"{group.spec}: {counted(len(group), 'element')}, {group.layout.kind} plot, {weights}",
         ),
-        ("data", f"{counted(sizes['sample'], 'sample')}, {truth} [{record.data.fingerprint}]"),
+        ("data", f"{counted(sizes['sample'], 'sample')}, {truth} [{fingerprint}]"),
     ]
     for number, entry in enumerate(record.models):
         source = f"{entry.source} [{entry.fingerprint or 'identified by its outputs'}]"

@@ -153,6 +153,17 @@ def scan(
     label_column: Annotated[
         str | None, typer.Option(help="For tables: the column of labels. Default: label.")
     ] = None,
+    readers: Annotated[
+        int, typer.Option(min=0, help="Processes that read samples ahead; 0 reads in this one.")
+    ] = 0,
+    fingerprint: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            help="A text that identifies the data, such as their version: a scan with the same "
+            "text is continued without reading finished samples again.",
+        ),
+    ] = None,
     read: Read = None,
     preprocess: Preprocess = None,
     keep: Annotated[
@@ -248,6 +259,8 @@ def scan(
                 chunk=int(chunk) if chunk.isdigit() else chunk,
                 durable=durable,
                 device=device,
+                workers=readers,
+                fingerprint=fingerprint,
                 preprocess=import_optional(preprocess, "--preprocess"),
                 threads=threads_of(threads, processes),
                 executor=executor,

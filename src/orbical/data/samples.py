@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,6 @@ from .arrays import as_tensor, to_numpy
 from .kinds import as_source
 from .source import Source
 
-_HASH_BYTES = 1 << 20
-
 
 class Samples:
     """Inputs and targets, read a slice at a time, so that memory does not grow with the data.
@@ -27,6 +26,7 @@ class Samples:
     Args:
         data: `x`, `(x, y)`, a path, or any of the kinds of data that `orbical.scan` takes.
         names: the names of the samples, for display.
+        fingerprint: a text that identifies the data, so that they need not be read for it.
 
     Example:
         >>> import numpy as np
@@ -35,14 +35,22 @@ class Samples:
         (3, torch.Size([2, 1, 8, 8]))
     """
 
-    def __init__(self, data: Any, names: Sequence[str] | None = None) -> None:
+    def __init__(
+        self, data: Any, names: Sequence[str] | None = None, fingerprint: str | None = None
+    ) -> None:
         self.source: Source = data.source if isinstance(data, Samples) else as_source(data)
         given = self.source.names if names is None else names
         self.names = None if given is None else [str(name) for name in given]
+        self.fingerprint = fingerprint
         self._kept: tuple[int, Tree, Any] | None = None
 
     def __len__(self) -> int:
         return len(self.source)
+
+    @property
+    def labels(self) -> Any:
+        """The targets of all samples, where they are known before these are read."""
+        return self.source.labels
 
     @property
     def classes(self) -> Sequence[str] | None:
@@ -80,22 +88,14 @@ class Samples:
         """Return all inputs as tensors in their own precision."""
         return tree_map(as_tensor, self.source.read(0, len(self))[0])
 
-    @property
-    def y(self) -> Any:
-        """The targets of all samples, or None."""
-        if self.source.labels is not None or self.first(1)[1] is None:
-            return self.source.labels
-        return self.read(0, len(self))[1]
+    @cached_property
+    def stamp(self) -> str | None:
+        """A text that changes with the data and is known without reading them, if any."""
+        return self.source.stamp()
 
-    def fingerprint(self) -> str:
-        """Return a hash of inputs and targets, computed a block at a time."""
-        inputs, _ = self.first(1)
-        row = sum(leaf.numel() * leaf.element_size() for leaf in leaves(inputs))
-        step = max(1, _HASH_BYTES // max(1, row))
-        digest = hashlib.sha256()
-        for start in range(0, len(self), step):
-            digest.update(hash_of_rows(*self.read(start, min(start + step, len(self)))).encode())
-        return digest.hexdigest()[:16]
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is pickled: another process reads the first samples itself."""
+        return {**self.__dict__, "_kept": None}
 
     def _read(self, start: int, stop: int) -> tuple[Tree, Any]:
         inputs, targets = self.source.read(start, stop)

@@ -37,10 +37,13 @@ class OrbitScores:
             raise InputError(
                 f"every_n_epochs: expected a whole number >= 1, got {self.every_n_epochs}"
             )
+        from ..data.samples import Samples
         from ..scanning.recipe import as_task, checked_data
 
         self.group, self.task = as_group(self.group), as_task(self.task)
-        _, _, target = checked_data(self.data, self.group, self.task)
+        samples = Samples(self.task.take(self.data), self.task.names(self.data))
+        samples.source.check()
+        _, target, _ = checked_data(samples, self.group, self.task)
         kinds = _kinds(self.task, labeled=target is not None)
         if self.measures is None:
             self.measures = ["ece"] if "pair" in kinds else []

@@ -20,7 +20,7 @@ from .. import __version__
 from .._imports import name_of
 from .._trees import Tree, leaves
 from ..actions import Action
-from ..data.samples import Samples
+from ..data.samples import Samples, hash_of_rows
 from ..errors import StoreError
 from ..store.record import (
     MOST_UNITS,
@@ -33,8 +33,9 @@ from ..store.record import (
     TaskEntry,
     ViewsEntry,
 )
+from .identity import refuse_other_data
 from .parts import Part
-from .recipe import Recipe
+from .recipe import PROBE_SAMPLES, Recipe
 from .sweep import Failures, Sweep
 
 if TYPE_CHECKING:
@@ -71,12 +72,20 @@ def describe_scan(
         ),
         views=ViewsEntry(task.input_view, task.detail_view),
         group=GroupEntry(sweep.group.spec, sweep.group.fingerprint()),
-        data=DataEntry(len(samples), target is not None, samples.fingerprint()),
+        data=describe_data(samples),
         models=model_entries(sweep, probes),
         keep=sorted(sweep.keep),
         preprocess=None if function is None else name_of(function),
         run=RunEntry(str(sweep.device), torch.get_num_threads(), sweep.batch_size, chunk),
     )
+
+
+def describe_data(samples: Samples) -> DataEntry:
+    """Return what identifies data in a record; only the first samples are read."""
+    first = samples.first(PROBE_SAMPLES)
+    digest = hash_of_rows(*first)
+    labeled = first[1] is not None
+    return DataEntry(len(samples), labeled, digest, samples.stamp, samples.fingerprint)
 
 
 def model_entries(sweep: Sweep, probes: dict[str, Any]) -> tuple[ModelEntry, ...]:
@@ -186,7 +195,7 @@ def adopt(
     store: Store,
     given: Record,
     specs: dict[str, ArraySpec],
-    truth: dict[str, Fixed],
+    facts: dict[str, Fixed],
     recipe: Recipe,
     part: Part,
 ) -> int:
@@ -198,13 +207,12 @@ def adopt(
     from ..store.repair import repair
 
     stored = store.record
-    for key in ("group", "data"):
-        old, new = getattr(stored, key), getattr(given, key)
-        if old.fingerprint != new.fingerprint:
-            raise StoreError(
-                f"{store.name} was made from another {key}: it holds {_short(old)}, "
-                f"got {_short(new)}; choose another store or overwrite this one"
-            )
+    if stored.group.fingerprint != given.group.fingerprint:
+        raise StoreError(
+            f"{store.name} was made from another group: it holds {_short(stored.group)}, "
+            f"got {_short(given.group)}; choose another store or overwrite this one"
+        )
+    refuse_other_data(store.name, stored.data, given.data)
     for key in ("task", "keep", "preprocess"):
         if getattr(stored, key) != getattr(given, key):
             old, new = _differing(stored.to_json()[key], given.to_json()[key])
@@ -234,7 +242,7 @@ def adopt(
                 "of the new values may differ",
                 stacklevel=3,
             )
-    fixed = fixed_arrays(stored.names, recipe.samples.names, recipe.group, truth)
+    fixed = fixed_arrays(stored.names, recipe.group, facts)
     done = repair(store, fixed, part.holds)
     for parts, what in (
         (done.restored, "files were lost or damaged and have been restored"),
@@ -280,6 +288,6 @@ def _differing(stored: Any, given: Any) -> tuple[Any, Any]:
 def _short(entry: Any) -> str:
     return ", ".join(
         f"{key} {getattr(entry, key)}"
-        for key in ("spec", "source", "samples", "fingerprint")
+        for key in ("spec", "source", "fingerprint")
         if getattr(entry, key, None) is not None
     )

@@ -19,8 +19,9 @@ from ..groups.group import whole_number
 from ..tasks import Task
 from .description import adopt, warn_of_failures
 from .executors import Remote, crew_of, remote
+from .facts import sample_facts
+from .identity import check_finished, is_known
 from .parts import Part, as_part
-from .probing import truth_arrays
 from .progress import progress_bar
 from .recipe import Recipe, plan
 from .units import Local, ready
@@ -48,6 +49,8 @@ def scan(
     threads: int | str = "auto",
     executor: Any = None,
     part: str | None = None,
+    workers: int = 0,
+    fingerprint: str | None = None,
     preprocess: Callable[[Tree], Tree] | None = None,
     progress: bool = True,
 ) -> Scan:
@@ -59,8 +62,11 @@ def scan(
     Args:
         models: a model, or a dictionary of names and models: torch modules, exported programs, ONNX
             files, scikit-learn estimators, ASE calculators, functions (see `orbical.predictors`).
-        data: the inputs, or `(inputs, targets)`, with a leading sample dimension, or a torch
-            `Dataset`. The task `atoms` also takes a list of `ase.Atoms`.
+        data: the inputs, or a tuple `(inputs, targets)`: arrays with a leading sample dimension, a
+            list of samples, a torch `Dataset` or `DataLoader`, a data set of Hugging Face, an
+            xarray object, a list of PyG graphs; a path: a folder of images, a table `.csv` or
+            `.parquet`, `.npy`, `.npz` or Zarr; or a source of `orbical.data`. The task `atoms` also
+            takes a list of `ase.Atoms`. Each sample is read once.
         group: the sampled group, or its text such as `"rotations:72"`.
         task: the task, or its name.
         out: the folder to write to, a Zarr store. The default keeps the result in memory.
@@ -84,6 +90,9 @@ def scan(
             write to `out` themselves, so it must be a folder that all of them see.
         part: run only part `"i/n"` of the units, i from 1 to n; other processes run the others
             into the same folder. `"auto"` reads it from a SLURM job array or from torchrun.
+        workers: the number of processes that read samples ahead; 0 reads in this one.
+        fingerprint: a text that identifies the data, such as their version. A store with the same
+            text is continued without reading the samples that are finished.
         preprocess: a function applied to each transformed batch before the models.
         progress: whether to show a progress bar.
 
@@ -113,6 +122,18 @@ def scan(
             "part: expected neither an executor nor overwrite=True, since parts share one store, "
             f"got part {share}"
         )
+    path = None if out is None else as_path("out", out)
+    if path is not None and path.suffix in (".zip", ".tar", ".gz"):
+        raise InputError(
+            f"out: expected the name of a folder, got {str(path)!r}; scan into a folder such as "
+            "run.zarr and pack it afterwards"
+        )
+    exists = path is not None and stores.exists(path)
+    stored = None
+    if exists:  # what is no store is refused at once
+        stored = stores.open_store(path).record.data  # type: ignore[arg-type]
+    if exists and not (resume or overwrite):
+        raise StoreError(f"{str(path)!r} exists; resume it or overwrite it")
     recipe = plan(
         models,
         data,
@@ -123,21 +144,13 @@ def scan(
         chunk=chunk,
         device=device,
         threads=_choose_threads(threads, crew is not None),
+        workers=workers,
+        fingerprint=fingerprint,
+        known=None if overwrite else stored,
         preprocess=preprocess,
     )
-    path = None if out is None else as_path("out", out)
-    if path is not None and path.suffix in (".zip", ".tar", ".gz"):
-        raise InputError(
-            f"out: expected the name of a folder, got {str(path)!r}; scan into a folder such as "
-            "run.zarr and pack it afterwards"
-        )
     if crew is not None or part is not None:
         _check_shared(path, recipe)
-    exists = path is not None and stores.exists(path)
-    if exists:
-        stores.open_store(path)  # type: ignore[arg-type] # what is no store is refused at once
-    if exists and not (resume or overwrite):
-        raise StoreError(f"{str(path)!r} exists; resume it or overwrite it")
     with stoppable(out is not None), ExitStack() as stack:
         work: Local | Remote
         if crew is None or path is None:
@@ -145,12 +158,12 @@ def scan(
         else:
             work = stack.enter_context(remote(recipe, crew, path))
         record, specs = work.describe()
-        truth = truth_arrays(recipe.task, recipe.target)
-        _check_coordinates(recipe.group, [*specs, *truth])
+        facts = sample_facts(recipe, specs)
+        _check_coordinates(recipe.group, [*specs, *facts])
         if exists and overwrite:  # only now: a mistake above must not cost the old result
             stores.remove(path)  # type: ignore[arg-type]
-        new = partial(stores.create, path, record, specs, recipe.group, truth, recipe.samples.names)
-        known = partial(adopt, given=record, specs=specs, truth=truth, recipe=recipe, part=share)
+        new = partial(stores.create, path, record, specs, recipe.group, facts)
+        known = partial(adopt, given=record, specs=specs, facts=facts, recipe=recipe, part=share)
         if part is not None and path is not None:
             store, size = _shared(stack, path, share, new, known)
         elif exists and not overwrite:
@@ -161,6 +174,8 @@ def scan(
             store, size = new(), record.run.batch_size
             stack.enter_context(stores.locked(path))
         store.durable = durable
+        if not is_known(store.record.data, record.data):
+            check_finished(store, recipe, share)
         _fill(store, work, list(recipe.models), share, size, progress)
     result = Scan(store if path is None else stores.open_store(path))
     warn_of_failures(result, recipe.models)

@@ -156,13 +156,29 @@ def _model_specs(
 
 
 def truth_arrays(task: Task, target: Tensor | None) -> dict[str, Fixed]:
-    """Return the array of the targets, if there are any."""
+    """Return the array of the targets, if there are any, and the label of several objects."""
     from ..store.layout import Fixed
 
     if target is None:
         return {}
     about = {"meaning": "truth", "units": "", "long_name": "truth"}
-    return {task.truth_name: Fixed(("sample", *task.truth_dims), as_numpy(target), about)}
+    values = as_numpy(target)
+    found = {task.truth_name: Fixed(("sample", *task.truth_dims), values, about)}
+    if task.truth_name == "objects":  # of several the first, around which the view is centered
+        name = {"units": "", "long_name": "true class"}
+        found["label"] = Fixed(("sample",), values[:, 0, -1].astype(np.int64), name)
+    return found
+
+
+def truth_specs(task: Task, first: Tensor, number: int) -> dict[str, ArraySpec]:
+    """Return the arrays of targets that come with the samples, which units fill."""
+    from ..store.layout import ArraySpec
+
+    return {
+        name: ArraySpec(one.dims, (number, *one.values.shape[1:]), str(one.values.dtype), about)
+        for name, one in truth_arrays(task, first).items()
+        for about in [one.attributes]
+    }
 
 
 def as_numpy(values: Tensor) -> np.ndarray:

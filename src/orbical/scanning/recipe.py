@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +17,7 @@ from ..errors import InputError, check_name, unknown_name
 from ..groups import Group, as_group
 from ..groups.group import whole_number
 from ..predictors import Predictor, as_predictor
+from ..store.record import DataEntry
 from ..tasks import TASKS, Task
 
 PROBE_SAMPLES = 2
@@ -26,12 +28,15 @@ class Recipe:
     """All that a process needs to run any unit of a scan.
 
     Models are kept as they were given, by name: a process that was started elsewhere imports or
-    opens its own. `first` are the inputs that models are probed with.
+    opens its own. `first` and `first_target` are what models are probed with; `target` has the
+    targets of all samples where they are known before these are read. `workers` processes read
+    ahead.
     """
 
     models: dict[str, Any]
     samples: Samples
     first: Tree
+    first_target: Tensor | None
     target: Tensor | None
     group: Group
     task: Task
@@ -41,11 +46,18 @@ class Recipe:
     chunk: int | None
     device: str
     threads: int
+    workers: int
 
     @cached_property
     def predictors(self) -> dict[str, Predictor]:
         """The models of this process."""
         return {name: _as_named(name, model) for name, model in self.models.items()}
+
+    def target_of(self, rows: slice, targets: Any) -> Tensor | None:
+        """Return the targets of some samples, checked, from what was read with them."""
+        if self.target is not None:
+            return self.target[rows]
+        return None if targets is None else self.task.check_target(targets, len(targets))
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "predictors"}
@@ -62,14 +74,26 @@ def plan(
     chunk: int | str,
     device: str,
     threads: int,
+    workers: int,
+    fingerprint: str | None,
+    known: DataEntry | None,
     preprocess: Callable[[Tree], Tree] | None,
 ) -> Recipe:
-    """Check the arguments of a scan; nothing is computed or written yet."""
+    """Check the arguments of a scan; nothing is computed or written yet.
+
+    Files of images that are `known` from the store to continue are not looked at again.
+    """
     named = _named_models(models)
     predictors = {name: _as_named(name, model) for name, model in named.items()}
     group = as_group(group)
     task = as_task(task)
-    samples, first, target = checked_data(data, group, task)
+    if fingerprint is not None and not (isinstance(fingerprint, str) and fingerprint):
+        raise InputError(f"fingerprint: expected a text that names the data, got {fingerprint!r}")
+    samples = Samples(task.take(data), task.names(data), fingerprint)
+    if known is None or known.stamp is None or known.stamp != samples.stamp:
+        samples.source.check()
+    task = _with_classes(task, samples)
+    first, first_target, target = checked_data(samples, group, task)
     kept = _checked_keep(keep, task)
     if preprocess is not None and not callable(preprocess):
         raise InputError(f"preprocess: expected a function of a batch, got {preprocess!r}")
@@ -80,6 +104,7 @@ def plan(
         named,
         samples,
         first,
+        first_target,
         target,
         group,
         task,
@@ -89,20 +114,36 @@ def plan(
         rows,
         device,
         threads,
+        whole_number("workers", workers, 0),
     )
     vars(recipe)["predictors"] = predictors  # made already, and nothing is loaded twice
     return recipe
 
 
-def checked_data(data: Any, group: Group, task: Task) -> tuple[Samples, Tree, Tensor | None]:
-    """Return the samples, the first inputs and the targets, if a group can move them."""
-    samples = Samples(task.take(data), task.names(data))
-    samples.source.check()
-    first, _ = samples.first(PROBE_SAMPLES)
+def checked_data(
+    samples: Samples, group: Group, task: Task
+) -> tuple[Tree, Tensor | None, Tensor | None]:
+    """Return the first inputs, their targets, and those of all samples if they are known.
+
+    The group must be able to move the inputs. Only the first samples are read.
+    """
+    first, targets = samples.first(PROBE_SAMPLES)
     check_group(task.input, group, first)
     task.input.check_values(first)
-    target = None if samples.y is None else task.check_target(samples.y, len(samples))
-    return samples, first, target
+    count = min(PROBE_SAMPLES, len(samples))
+    if samples.labels is None:
+        return first, None if targets is None else task.check_target(targets, count), None
+    target = task.check_target(samples.labels, len(samples))
+    return first, target[:count], target
+
+
+def _with_classes(task: Task, samples: Samples) -> Task:
+    """Return a task that knows the class names of the data, if it has none of its own."""
+    if samples.classes is None or getattr(task, "classes", samples.classes) is not None:
+        return task
+    named = copy.copy(task)
+    named.classes = [str(name) for name in samples.classes]  # type: ignore[attr-defined]
+    return named
 
 
 def as_task(task: Task | str) -> Task:

@@ -24,6 +24,7 @@ from .._trees import (
 )
 from ..actions import Action
 from ..actions.base import first_lacking
+from ..data.reading import Rows
 from ..errors import InputError, ModelError
 from ..groups import Elements, Group
 from ..predictors import PartialOutputs, Predictor
@@ -252,7 +253,8 @@ class Unit:
 
     The arrays travel from the accelerator while the next chunk is being computed; `wait` is called
     before they are read. `failures` are the places where a model raised and gave no answer;
-    `doubt` marks a batch whose values may not be finite.
+    `doubt` marks a batch whose values may not be finite. `read` are the samples as they were read,
+    and `target` their targets.
     """
 
     summaries: dict[str, dict[str, Tensor]]
@@ -262,6 +264,8 @@ class Unit:
     batch: Tree
     doubt: Tensor | None
     landed: Any = None
+    read: Rows | None = None
+    target: Tensor | None = None
 
     def to_host(self) -> Unit:
         """Start copying all arrays to the memory of the host."""

@@ -9,13 +9,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import Tensor
 
 from .._imports import words_of
 from .._trees import Tree, leaves
+from ..data.reading import Rows, read_ahead, read_rows
 from ..errors import InputError, ModelError
 from ..store.record import Record
 from .description import describe_scan, failures_of
-from .probing import array_specs, as_numpy, input_fields, probe_model
+from .identity import check_chunk
+from .probing import (
+    array_specs,
+    as_numpy,
+    input_fields,
+    probe_model,
+    truth_arrays,
+    truth_specs,
+)
 from .recipe import Recipe
 from .sweep import Sweep, Unit
 
@@ -35,9 +45,18 @@ class Runner:
     def describe(self) -> tuple[Record, dict[str, ArraySpec]]:
         """Return the record of the scan, and the arrays of its results."""
         recipe = self.recipe
-        record = describe_scan(self.sweep, recipe.samples, recipe.target, self.probes, recipe.chunk)
-        specs = array_specs(self.sweep, recipe.samples, recipe.target, self.probes)
+        target = recipe.first_target
+        record = describe_scan(self.sweep, recipe.samples, target, self.probes, recipe.chunk)
+        specs = array_specs(self.sweep, recipe.samples, target, self.probes)
+        if recipe.target is None and target is not None:  # targets come with the samples
+            specs |= truth_specs(recipe.task, target, len(recipe.samples))
         return record, specs
+
+    def check_range(self, target: Tensor | None) -> None:
+        """Check targets that came with samples against what the models answer."""
+        if self.recipe.target is None and target is not None:
+            for probe in self.probes.values():
+                self.recipe.task.check_range(target, probe["outputs"])
 
 
 @contextmanager
@@ -59,9 +78,9 @@ def ready(recipe: Recipe) -> Iterator[Runner]:
             recipe.preprocess,
             recipe.keep,
         )
+        target = recipe.first_target if recipe.target is None else recipe.target
         probes = {
-            name: probe_model(sweep, name, recipe.first, recipe.target)
-            for name in recipe.predictors
+            name: probe_model(sweep, name, recipe.first, target) for name in recipe.predictors
         }
         yield Runner(recipe, sweep, probes)
 
@@ -71,16 +90,23 @@ def run_unit(
     rows: slice,
     models: list[str],
     advance: Callable[[int], None] = lambda inputs: None,
+    read: Rows | None = None,
 ) -> Unit:
-    """Run models on the orbits of a chunk of samples; an accelerator works on after it."""
+    """Run models on the orbits of a chunk of samples; an accelerator works on after it.
+
+    `read` are the samples, if they have been read already.
+    """
     recipe = runner.recipe
-    batch = recipe.samples.inputs(rows.start, rows.stop)
-    truth = None if recipe.target is None else recipe.target[rows]
+    read = read_rows(recipe.samples, rows) if read is None else read
+    target = recipe.target_of(rows, read.targets)
+    runner.check_range(target)
     try:
-        return runner.sweep.run(batch, truth, models, advance)
+        unit = runner.sweep.run(read.inputs, target, models, advance)
     except (InputError, ModelError):  # a model may refuse what is wrong with the data
-        recipe.task.input.check_values(batch, rows.start)
+        recipe.task.input.check_values(read.inputs, rows.start)
         raise
+    unit.read, unit.target = read, target
+    return unit
 
 
 def commit(store: Store, runner: Runner, chunk: int, unit: Unit) -> None:
@@ -88,11 +114,16 @@ def commit(store: Store, runner: Runner, chunk: int, unit: Unit) -> None:
     sweep = runner.sweep
     first = store.record.rows(chunk).start
     unit.wait(sweep.task.input, sweep.group, first)
+    digest = unit.read.digest if unit.read is not None else None
+    check_chunk(store, chunk, digest)
     if (None, chunk) not in store.units:
         shared = {"action_defect": as_numpy(unit.defect)}
+        if runner.recipe.target is None:
+            truth = truth_arrays(sweep.task, unit.target)
+            shared |= {name: fixed.values for name, fixed in truth.items()}
         if "inputs" in sweep.keep:
             shared |= {name: as_numpy(leaf) for name, leaf in input_fields(unit.batch)}
-        store.finish(None, chunk, shared)
+        store.finish(None, chunk, shared, data=digest)
     for name, summary in unit.summaries.items():
         values = {key: as_numpy(one) for key, one in summary.items()}
         failures = failures_of(unit.failures[name], first)
@@ -121,12 +152,14 @@ class Local:
 
         On the CPU each unit is written before the next begins, so a kill loses one at the most.
         """
-        runner = self._runner
+        runner, recipe = self._runner, self._runner.recipe
         runner.sweep.batch_size = batch_size
+        chunks = {chunk: store.record.rows(chunk) for chunk in pending}
+        ahead = read_ahead(recipe.samples, [*chunks.values()], recipe.workers)
         with ThreadPoolExecutor(1) as writer:  # its end waits for the last unit, also on Ctrl-C
             waiting: Future[None] | None = None
-            for chunk, models in pending.items():
-                unit = run_unit(runner, store.record.rows(chunk), models, advance)
+            for (chunk, rows), read in zip(chunks.items(), ahead, strict=True):
+                unit = run_unit(runner, rows, pending[chunk], advance, read)
                 if waiting is not None:
                     waiting.result()
                 waiting = writer.submit(commit, store, runner, chunk, unit)

@@ -163,6 +163,7 @@ class Store:
         written: Mapping[str, np.ndarray],
         failures: list[dict[str, Any]] | None = None,
         batch_size: int | None = None,
+        data: str | None = None,
     ) -> None:
         """Write the arrays of a unit, then the file that calls it finished.
 
@@ -176,7 +177,7 @@ class Store:
         keys = [self.chunk_key(name, model, chunk) for name in names]
         known = self.files.known if isinstance(self.files, CheckedStore) else {}
         files = {name: known.get(key, "") for name, key in zip(names, keys, strict=True)}
-        unit = UnitFile(model, chunk, files, failures or [], batch_size)
+        unit = UnitFile(model, chunk, files, failures or [], batch_size, data)
         if self.path is not None:
             with explained(self.name, "cannot be written"):
                 self._check_there()
@@ -289,11 +290,10 @@ def create(
     record: Record,
     specs: Mapping[str, ArraySpec],
     group: Group,
-    truth: Mapping[str, Fixed],
-    names: list[str] | None = None,
+    facts: Mapping[str, Fixed],
 ) -> Store:
     """Create a store in memory; or in a temporary folder, which is then renamed or sent away."""
-    fixed = fixed_arrays(record.names, names, group, truth)
+    fixed = fixed_arrays(record.names, group, facts)
     if path is None:
         return _filled(MemoryStore(), record, specs, group, fixed)
     with explained(repr(str(path)), "cannot be created"):
@@ -350,7 +350,9 @@ def _filled(
         create_fixed(root, name, one)
     root["group"].attrs["group"] = json.dumps(describe_group(group))
     about = {"record": record.to_json(), "files": {name: {} for name in fixed}}
-    root.attrs.update({**data_attributes(record, group, fixed), _RECORD: json.dumps(about)})
+    root.attrs.update(
+        {**data_attributes(record, group, {**specs, **fixed}), _RECORD: json.dumps(about)}
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # consolidated, and zarr's own extension
         zarr.consolidate_metadata(files)

@@ -21,6 +21,7 @@ from .record import Record
 
 _MISSING = {"f": np.nan, "i": -1, "u": 0, "b": False}
 _CHUNK_BYTES = 1 << 22
+_FACTS = ("metadata", "class names")
 _MOST_IN_A_CHUNK = 1 << 31  # bytes that the compressor can hold
 
 _COORDINATES = {
@@ -62,23 +63,15 @@ class Fixed:
     attributes: dict[str, Any]
 
 
-def fixed_arrays(
-    models: list[str], names: list[str] | None, group: Group, truth: Mapping[str, Fixed]
-) -> dict[str, Fixed]:
-    """Return all that is written once: coordinates, the truth and the parts of the group."""
-    return {**_coordinates(models, names, group, truth), **truth, **_group_arrays(group)}
+def fixed_arrays(models: list[str], group: Group, facts: Mapping[str, Fixed]) -> dict[str, Fixed]:
+    """Return all that is written once: coordinates, what is known about samples, the group."""
+    return {**_coordinates(models, group), **facts, **_group_arrays(group)}
 
 
-def _coordinates(
-    models: list[str], names: list[str] | None, group: Group, truth: Mapping[str, Fixed]
-) -> dict[str, Fixed]:
+def _coordinates(models: list[str], group: Group) -> dict[str, Fixed]:
     found = {"model": ("model", np.array(models))}
     found |= {name: ("element", np.asarray(values)) for name, values in group.coords.items()}
     found["weight"] = ("element", group.weights)
-    if names is not None:
-        found["name"] = ("sample", np.array([str(name) for name in names]))
-    if "objects" in truth:  # of several the first, around which the view is centered
-        found["label"] = ("sample", truth["objects"].values[:, 0, -1].astype(np.int64))
     return {
         name: Fixed((dim,), values, dict(zip(("units", "long_name"), about, strict=True)))
         for name, (dim, values) in found.items()
@@ -95,11 +88,14 @@ def _group_arrays(group: Group) -> dict[str, Fixed]:
     }
 
 
-def data_attributes(record: Record, group: Group, fixed: Mapping[str, Fixed]) -> dict[str, Any]:
+def data_attributes(
+    record: Record, group: Group, arrays: Mapping[str, Fixed | ArraySpec]
+) -> dict[str, Any]:
     """Return the attributes of the data set."""
     known = {*_COORDINATES, *group.coords}
+    known |= {name for name in arrays if arrays[name].attributes.get("meaning") in _FACTS}
     return {
-        "coordinates": " ".join(name for name in fixed if name in known),  # for xarray
+        "coordinates": " ".join(name for name in arrays if name in known),  # for xarray
         "group": group.spec,
         "layout": group.layout.kind,
         "task": record.task.name,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-FORMAT = 3
+FORMAT = 4
 
 MOST_UNITS = 1_000_000
 """Of a model: more would be more files than a folder should have."""
@@ -51,11 +51,21 @@ class GroupEntry:
 
 @dataclass(frozen=True)
 class DataEntry:
-    """The data, by a hash of inputs and labels."""
+    """The data, by what identifies them without reading them all.
+
+    Attributes:
+        samples: their number.
+        labeled: whether they have targets.
+        first: a hash of the first samples.
+        stamp: a hash of the names, sizes and times of files, if the data are in files.
+        fingerprint: the text that the user gave to identify the data, if any.
+    """
 
     samples: int
     labeled: bool
-    fingerprint: str
+    first: str
+    stamp: str | None
+    fingerprint: str | None
 
 
 @dataclass(frozen=True)

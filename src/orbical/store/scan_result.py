@@ -56,6 +56,18 @@ class Scan:
         return [str(name) for name in self.data["name"].values] if "name" in self.data else None
 
     @property
+    def classes(self) -> list[str] | None:
+        """The names of the classes, in the order of their indices, if they are known."""
+        found = self.record.task.settings.get("classes")
+        return None if found is None else [str(name) for name in found]
+
+    @property
+    def metadata(self) -> dict[str, np.ndarray]:
+        """The metadata columns of the data, by the names of their coordinates in `data`."""
+        coords = self.data.coords.items()
+        return {str(k): one.values for k, one in coords if one.attrs.get("meaning") == "metadata"}
+
+    @property
     def labeled(self) -> bool:
         """Whether the data have targets."""
         return "score" in self.data

@@ -21,13 +21,17 @@ UnitKey = tuple[int | None, int]
 
 @dataclass(frozen=True)
 class UnitFile:
-    """A finished unit: the checksums of its files by array, and where the model failed."""
+    """A finished unit: the checksums of its files by array, and where the model failed.
+
+    `data` is a hash of the samples that it was made from.
+    """
 
     model: int | None
     chunk: int
     files: dict[str, str]
     failures: list[dict[str, Any]] = field(default_factory=list)
     batch_size: int | None = None
+    data: str | None = None
 
     @property
     def key(self) -> UnitKey:
@@ -98,4 +102,5 @@ def _is_sound(unit: UnitFile) -> bool:
         and isinstance(unit.failures, list)
         and all({*one} >= _FAILURE and type(one["sample"]) is int for one in unit.failures)
         and (unit.batch_size is None or type(unit.batch_size) is int)
+        and isinstance(unit.data, str | None)
     )

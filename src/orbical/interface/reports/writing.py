@@ -150,7 +150,7 @@ def facts(view: ScanView, chosen: ChosenSamples) -> dict[str, Any]:
         "models": [f"{entry.name} = {entry.source}" for entry in record.models],
         "group": f"{view.group.spec}, {len(view.group)} elements",
         "versions": {"orbical": __version__, **_others(record.versions)},
-        "data": record.data.fingerprint,
+        "data": record.data.fingerprint or record.data.first,
     }
 
 
