@@ -40,6 +40,19 @@ def scan(models, data, out, **settings):
     return ob.scan(models, data, out=out, progress=False, **settings)
 
 
+@pytest.fixture(scope="module")
+def scanned_once(tmp_path_factory, digits):
+    path = tmp_path_factory.mktemp("scanned") / "run.zarr"
+    scan(linear(), digits, path)
+    return path
+
+
+@pytest.fixture
+def scanned(tmp_path, scanned_once):
+    """The path of a finished scan of `linear()`, to do with as a test likes."""
+    return shutil.copytree(scanned_once, tmp_path / "run.zarr")
+
+
 def content(path):
     """All files of a store with their hashes, but for the record's time stamp."""
     return {
@@ -146,33 +159,28 @@ def truncate(file):
 
 @pytest.mark.parametrize("variable", ["score", "correct", "consensus", "action_defect"])
 @pytest.mark.parametrize("how", [flip_a_bit, truncate, Path.unlink])
-def test_damaged_units_are_found_and_computed_again(tmp_path, digits, variable, how):
-    path = tmp_path / "run.zarr"
-    reference = scan(linear(), digits, path)
-    expected = content(path)
-    values = reference.data[variable].values
-    damage(path, variable, how)
+def test_damaged_units_are_found_and_computed_again(scanned, digits, variable, how):
+    expected, values = content(scanned), ob.load(scanned).data[variable].values
+    damage(scanned, variable, how)
     with pytest.warns(UserWarning, match="1 units are damaged and will be computed again"):
-        again = scan(linear(), digits, path)
+        again = scan(linear(), digits, scanned)
     assert again.complete
-    assert content(path) == expected
+    assert content(scanned) == expected
     np.testing.assert_array_equal(again.data[variable], values)
 
 
 @pytest.mark.parametrize("how", [flip_a_bit, truncate, Path.unlink])
 @pytest.mark.parametrize("variable", ["label", "angle", "group/plane", "model"])
-def test_what_is_written_once_is_restored_by_the_scan(tmp_path, digits, variable, how):
-    path = tmp_path / "run.zarr"
-    reference = scan(linear(), digits, path)
-    expected = content(path)
-    damage(path, variable, how)
+def test_what_is_written_once_is_restored_by_the_scan(scanned, digits, variable, how):
+    expected, reference = content(scanned), ob.load(scanned).data.load()
+    damage(scanned, variable, how)
     with pytest.raises(StoreError, match=rf"{variable}/c/\S+ is (missing|damaged); run the same"):
-        ob.load(path).data.load()
+        ob.load(scanned).data.load()
     with pytest.warns(UserWarning, match="1 files were lost or damaged and have been restored"):
-        again = scan(linear(), digits, path)
+        again = scan(linear(), digits, scanned)
     assert again.complete
-    assert content(path) == expected
-    assert again.data.identical(reference.data.load())
+    assert content(scanned) == expected
+    assert again.data.identical(reference)
 
 
 @pytest.mark.parametrize(
@@ -190,15 +198,13 @@ def test_what_is_written_once_is_restored_by_the_scan(tmp_path, digits, variable
         (dict(resume=False), "resume it or overwrite it"),
     ],
 )
-def test_another_scan_is_refused_and_the_store_is_left_alone(tmp_path, digits, change, words):
-    path = tmp_path / "run.zarr"
-    scan(linear(), digits, path)
-    before = content(path)
+def test_another_scan_is_refused_and_the_store_is_left_alone(scanned, digits, change, words):
+    before = content(scanned)
     data = (1 - digits[0], digits[1]) if change.pop("data", None) else digits
     with pytest.raises(StoreError) as caught:
-        scan(change.pop("models", linear()), data, path, **change)
+        scan(change.pop("models", linear()), data, scanned, **change)
     assert words in str(caught.value)
-    assert content(path) == before
+    assert content(scanned) == before
 
 
 def test_functions_are_known_by_their_answers(tmp_path, digits):
@@ -228,30 +234,25 @@ def test_a_setting_that_is_no_weight_makes_another_model(tmp_path, digits):
         scan(Sharper(9.0), digits, path)
 
 
-def test_overwrite_starts_anew(tmp_path, digits):
-    path = tmp_path / "run.zarr"
-    scan(linear(), digits, path)
-    assert scan(linear(3), digits, path, group="cyclic:4", overwrite=True).group.spec == "cyclic:4"
+def test_overwrite_starts_anew(scanned, digits):
+    again = scan(linear(3), digits, scanned, group="cyclic:4", overwrite=True)
+    assert again.group.spec == "cyclic:4"
 
 
 @pytest.mark.parametrize(
     ("wrong", "error"),
     [(lambda x: x[:1, 0, 0], ModelError), (lambda x: x.flatten(1)[:, :3], InputError)],
 )
-def test_overwriting_loses_nothing_where_the_new_scan_is_impossible(tmp_path, digits, wrong, error):
-    path = tmp_path / "kept.zarr"
-    scan({"a": linear()}, digits, path)
+def test_overwriting_loses_nothing_where_the_new_scan_is_impossible(scanned, digits, wrong, error):
     with pytest.raises(error):
-        scan({"a": wrong}, digits, path, overwrite=True)
-    assert ob.load(path).complete
+        scan({"a": wrong}, digits, scanned, overwrite=True)
+    assert ob.load(scanned).complete
 
 
-def test_a_store_that_is_being_written_is_not_deleted(tmp_path, digits):
-    path = tmp_path / "busy.zarr"
-    scan({"a": linear()}, digits, path)
-    with locked(path), pytest.raises(StoreError, match="being written by another scan"):
-        scan({"a": linear()}, digits, path, overwrite=True)
-    assert ob.load(path).complete
+def test_a_store_that_is_being_written_is_not_deleted(scanned, digits):
+    with locked(scanned), pytest.raises(StoreError, match="being written by another scan"):
+        scan({"a": linear()}, digits, scanned, overwrite=True)
+    assert ob.load(scanned).complete
 
 
 def test_an_added_model_must_answer_like_those_in_the_store(tmp_path, digits):
@@ -274,14 +275,11 @@ def test_foreign_folders_are_neither_read_nor_deleted(tmp_path, digits):
         ob.load(foreign)
 
 
-def test_half_written_and_unreadable_stores_are_explained(tmp_path, digits):
-    path = tmp_path / "run.zarr"
-    scan(linear(), digits, path)
-    shutil.copytree(path, tmp_path / "cut.zarr")
-    record = tmp_path / "cut.zarr" / "zarr.json"
+def test_half_written_and_unreadable_stores_are_explained(scanned, tmp_path):
+    record = scanned / "zarr.json"
     record.write_text(record.read_text()[:100])
     with pytest.raises(StoreError, match="too damaged to read"):
-        ob.load(tmp_path / "cut.zarr")
+        ob.load(scanned)
     with pytest.raises(StoreError, match="does not exist"):
         ob.load(tmp_path / "absent.zarr")
 
@@ -298,14 +296,12 @@ def test_a_store_is_never_seen_half_made(tmp_path, digits, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_two_scans_cannot_write_one_store(tmp_path, digits):
-    path = tmp_path / "run.zarr"
-    scan(linear(), digits, path)
+def test_two_scans_cannot_write_one_store(scanned, digits):
     with (
-        locked(path),
+        locked(scanned),
         pytest.raises(StoreError, match="being written by another scan"),
     ):
-        scan(linear(), digits, path)
+        scan(linear(), digits, scanned)
 
 
 def test_a_full_disk_keeps_what_is_done_and_says_so(tmp_path, digits):
