@@ -50,6 +50,14 @@ def test_a_report_asks_for_nothing_but_itself(opened, written):
     assert "rotations:72" in page.tab.locator("footer").inner_text()
 
 
+def test_the_heading_says_that_the_scan_is_unfinished(opened, digit_scan, tmp_path, monkeypatch):
+    monkeypatch.setattr(ob.Scan, "done", np.array([[True, False]]))
+    with pytest.warns(UserWarning, match="50% done"):
+        page = report(digit_scan, tmp_path / "half.html", samples=20)
+    heading = opened(path=page).tab.locator(".overview .hint").inner_text()
+    assert heading.startswith("The scan is 50% done; the numbers are those of the finished samples")
+
+
 def test_dragging_moves_the_input_and_shows_what_was_scanned(opened, digit_scan):
     page = opened("sample=2")
     page.drag_to(90)

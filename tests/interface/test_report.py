@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -79,6 +82,18 @@ def test_a_folder_that_is_no_report_is_refused_before_any_work(scan, tmp_path, m
         report(scan, tmp_path / "large.html", advance=worked.append)
     assert worked == []
     assert (tmp_path / "large" / mine).read_text() == "mine"
+
+
+def test_a_report_of_an_unfinished_scan_warns_and_says_so_itself(folder, tmp_path):
+    """Its means were those of fewer samples, without a word."""
+    shutil.copytree(folder / "digits.zarr", tmp_path / "digits.zarr")
+    (tmp_path / "digits.zarr/units/0.1.json").unlink()
+    with pytest.warns(UserWarning, match="no valid mark"):
+        scan = ob.load(tmp_path / "digits.zarr")
+    with pytest.warns(UserWarning, match="the scan is 88% done") as warned:
+        page = report(scan, tmp_path / "page.html")
+    state = re.search(r'id="part:state">([^<]+)', page.read_text("utf-8"))[1]
+    assert str(warned[0].message).encode() in gzip.decompress(base64.b64decode(state))
 
 
 def test_a_scan_without_truth_makes_a_report(tmp_path):

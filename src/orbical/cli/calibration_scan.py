@@ -24,11 +24,7 @@ def show_scan(path: Path, settings: dict[str, Any], figure: Path | None, format_
 
     scan = load(path)
     if not scan.complete:
-        warnings.warn(
-            f"scan: expected a finished one, got one that is {scan.share_done:.0%} done; the "
-            "numbers are those of the finished samples, which may differ between models",
-            stacklevel=2,
-        )
+        warnings.warn(scan.caveat, stacklevel=2)
     regression = holds_regression(scan)
     tables = dict(_regressors(scan, settings) if regression else _classifiers(scan, settings))
     plain = {model: numbers(table) for model, table in tables.items()}

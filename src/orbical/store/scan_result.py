@@ -101,6 +101,16 @@ class Scan:
         """Whether every unit is done."""
         return bool(self.done.all())
 
+    @property
+    def caveat(self) -> str:
+        """What readers of an unfinished scan must know; empty if it is complete."""
+        if self.complete:
+            return ""
+        return (
+            f"the scan is {self.share_done:.0%} done; the numbers are those of the finished "
+            "samples, which may differ between models"
+        )
+
     def verify(self) -> list[Damage]:
         """Read everything and verify its checksums; return what is missing or damaged."""
         return verify(self._store)

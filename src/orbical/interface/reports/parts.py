@@ -107,7 +107,7 @@ def _state(
         "methods": list(methods),
         "models": [{**model, "live": False} for model in state["models"]],
         "live": False,
-        "warnings": [],
+        "warnings": view.warnings,
         "exports": ["csv", "indices"],
         "move": {**state["move"], "exact": view.group.exact_on_grid},
         "views": {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -79,6 +80,8 @@ def report(
     target = checked_path(path)
     session = open_session(scan, None, data, task=task, orbits=orbits, classes=classes)
     view = session.scan_view()
+    if not view.complete:
+        warnings.warn(view.scan.caveat, stacklevel=2)
     heading, parts = build_report(
         view, samples=samples, methods=methods, title=title, advance=advance
     )

@@ -51,7 +51,7 @@ def state(view: ScanView, titles: list[dict[str, str]]) -> Answer:
         "colors": available_colors(view),
         "live": bool(live.answering),
         "inputs": live.has_inputs,
-        "warnings": [*live.warnings],
+        "warnings": [*view.warnings, *live.warnings],
         "stored": [
             name
             for name, dims in view.reader.dims.items()

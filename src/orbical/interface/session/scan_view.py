@@ -43,6 +43,7 @@ class ScanView:
         self.live = live
         self.passes = PassScheduler()
         self.complete = scan.complete  # reading it accesses the disk
+        self.warnings = [] if self.complete else [scan.caveat]
         self.cache = Cache(entries=4096, size=128 << 20)
         self.thumbnails = Cache(entries=4096, size=16 << 20)
         self.orbits = orbits

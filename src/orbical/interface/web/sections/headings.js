@@ -8,11 +8,9 @@ export function createSection(shell, app) {
   const one = singular(app.noun);
   const all = h("h2", {}, `All ${app.noun}`);
   const chip = button("", () => app.select({ lasso: [], labels: [] }), { class: "chip", hidden: true });
-  const hint = h(
-    "p",
-    { class: "hint" },
-    app.state.report?.note || "Drag along the orbit · click a point · lasso a subset",
-  );
+  const help = app.state.report?.note || "Drag along the orbit · click a point · lasso a subset";
+  const warned = app.state.warnings.map((text) => `${sentence(text)}.`);
+  const hint = h("p", { class: "hint" }, [...warned, help].join(" "));
   shell.overview.append(h("div", { class: "half" }, all, chip, hint));
 
   const title = h("h2", {});
