@@ -124,7 +124,8 @@ class Sweep:
 
     @cached_property
     def _weights(self) -> Tensor:
-        return torch.as_tensor(self.group.weights, device=self.device)
+        weights: Tensor = to_device(torch.as_tensor(self.group.weights), self.device)
+        return weights
 
     def _outputs(
         self, batch: Tree, names: list[str], advance: Callable[[int], None]
