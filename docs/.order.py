@@ -13,6 +13,7 @@ FIRST = (
 )
 GUIDES = (
     "scan",
+    "data",
     "calibration",
     "bounds",
     "repair",

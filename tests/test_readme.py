@@ -49,6 +49,7 @@ def test_there_are_examples():
     ("guide", "figures"),
     [
         ("scan", {"aggregate.png", "embedding.png", "worst.png"}),
+        ("data", set()),
         ("calibration", set()),
         ("bounds", {"groups.png"}),
         ("repair", set()),
