@@ -44,7 +44,7 @@ class Arrays(Source):
 
     def read(self, start: int, stop: int) -> tuple[Tree, Any]:
         """Return a slice of every array."""
-        some = tree_map(lambda leaf: leaf[start:stop], self._x)
+        some = tree_map(lambda leaf: _unmapped(leaf[start:stop]), self._x)
         return some, None if self.labels is None else self.labels[start:stop]
 
     def stamp(self) -> str | None:
@@ -98,6 +98,19 @@ class FilePart:
         about = self.path.stat()
         place = (self.offset, self.shape, self.dtype)
         return f"{about.st_size} {about.st_mtime_ns} {place}"
+
+
+def _unmapped(rows: Any) -> Any:
+    """Copy rows of a mapped file and let its pages go, or memory would grow with the file."""
+    place = FilePart.of(rows)
+    if place is None or not place.read_only or not hasattr(mmap, "MADV_DONTNEED"):
+        return rows
+    copied = np.array(rows)
+    page = mmap.ALLOCATIONGRANULARITY
+    begin = place.offset - (rows.offset - rows.offset % page)  # in the part that is mapped
+    begin -= begin % page
+    rows._mmap.madvise(mmap.MADV_DONTNEED, begin, place.offset % page + rows.nbytes)
+    return copied
 
 
 def _content(labels: Any) -> list[str | bytes]:

@@ -144,17 +144,18 @@ def _choose_chunk(outputs: Tree, samples: Samples, elements: int, device: torch.
     """Return the number of samples in a unit, which is a file of each array.
 
     Arrays of one number for each element have half a megabyte, or two on an accelerator, so that
-    files are few and memory hardly grows with the data; the outputs of a unit fit into memory; and
-    a kill loses little work, which the numbers in the transformed inputs measure.
+    files are few and memory hardly grows with the data; the inputs and the outputs of a unit fit
+    into memory; and a kill loses little work, which the numbers in the transformed inputs measure.
     """
     inputs, outputs = (
         max(1, sum(leaf[:1].numel() for leaf in leaves(tree)))
         for tree in (samples.inputs(0, 1), outputs)
     )
     # An accelerator splits its work by divisors of the number of samples.
-    file, work, even = (2**19, 2**33, 64) if device.type == "cuda" else (2**17, 2**29, 1)
+    large = device.type == "cuda"
+    file, work, held, even = (2**19, 2**33, 2**27, 64) if large else (2**17, 2**29, 2**24, 1)
     most = min(file, 2**24 // outputs, work // inputs)
-    rows = int(max(1, most // elements))
+    rows = int(max(1, min(most // elements, held // inputs)))
     return rows // even * even or rows
 
 
