@@ -120,7 +120,7 @@ def of(name: str) -> Iterator[Row]:
         given = batch(size, device)
         torch.testing.assert_close(ours(*given).float(), plain(*given), rtol=1e-3, atol=1e-5)
         first, second, third = (step(loss, *given) for loss in (ours, plain, cross_entropy))
-        work, rounds = f"`{name}`, {size:,} x 10", 5 if size > 1024 and not cuda else 40
+        work, rounds = f"`{name}`, {size:,} x 10", 2 if size > 1024 and not cuda else 40
         spent, theirs = in_turns(first, second, rounds, clock)
         limit = 0.5 if cuda else 1.0
         yield at_most(work, spent / REPEATS, "plain formula", theirs / REPEATS, limit)

@@ -21,7 +21,7 @@ _RADIX_FROM = 32768
 _SEARCH_UP_TO = 4096
 """Values up to which two bisections for each place cost less than marking the ties."""
 
-_ALL_PAIRS_UP_TO = {"cpu": 100, "cuda": 4096}
+_ALL_PAIRS_UP_TO = {"cpu": 200, "cuda": 4096}
 """Samples up to which, by device, the matrix of all pairs costs less than a sort: fewer steps."""
 
 _PADDED_FROM = 8192

@@ -203,6 +203,8 @@ def bin_sums(
 
     Takes `[R, N]` arrays, and the edges `[R, B+1]` of the bins unless they have equal width.
     """
+    if confidence.numel() <= _SEARCH_UP_TO:
+        return _few_bin_sums(confidence, correct, weights, bins, edges)
     rows, size = confidence.shape
     device = confidence.device
     height, width, lanes = _block_shape(rows, size, bins, device.type)
@@ -216,11 +218,7 @@ def bin_sums(
         high, wide = slice(top, top + height), slice(left, left + width)
         block = confidence[high, wide]
         within = slice(block.shape[0]), slice(block.shape[1])
-        if edges is None:
-            index = bin_index(block, bins)
-        else:
-            inner = edges[high, 1:-1].contiguous()
-            index = torch.searchsorted(inner, working_float(block).contiguous())
+        index = _index_of(block, bins, None if edges is None else edges[high])
         index = index.add_(cell[within]).reshape(-1)
         count[high].view(-1).scatter_add_(0, index, one[: len(index)])
         values = [work[0][within].copy_(block), work[1][within].copy_(correct[high, wide])]
@@ -233,6 +231,28 @@ def bin_sums(
         sums[0] = count
     total, of_confidence, of_correct = sums.sum(2)
     return count.sum(1), total, of_confidence, of_correct
+
+
+def _index_of(confidence: Tensor, bins: int, edges: Tensor | None) -> Tensor:
+    """Return the bins of confidences `[R, N]`, between edges `[R, B+1]` unless of equal width."""
+    if edges is None:
+        return bin_index(confidence, bins)
+    values = working_float(confidence).contiguous()
+    return torch.searchsorted(edges[:, 1:-1].contiguous(), values)
+
+
+def _few_bin_sums(
+    confidence: Tensor, correct: Tensor, weights: Tensor | None, bins: int, edges: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Return `bin_sums` of few samples, in few operations."""
+    index = _index_of(confidence, bins, edges)
+    one = torch.ones_like(confidence, dtype=torch.float64)
+    parts = torch.stack([one, confidence.double(), correct.double()])
+    parts = parts if weights is None else torch.cat([one[None], parts * weights])
+    sums = parts.new_zeros(*parts.shape[:-1], bins).scatter_add_(-1, index.expand_as(parts), parts)
+    count, *weighted = sums
+    total, of_confidence, of_correct = weighted if weights is not None else sums
+    return count.long(), total, of_confidence, of_correct
 
 
 def ece(

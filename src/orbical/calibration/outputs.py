@@ -22,6 +22,9 @@ __all__ = ["classwise", "normalized_entropy", "probabilities", "top_label"]
 _BLOCK = 1 << 21
 """Elements of a block of rows: what stays in the cache while several passes read it."""
 
+_FEW = 1 << 13
+"""Elements up to which the fewest operations win, not the fewest passes."""
+
 _BLOCK_ROWS = 1 << 15
 """Rows of a block at most, which bounds what is set aside for each row of it."""
 
@@ -64,23 +67,32 @@ def _largest_logit(rows: Tensor) -> Tensor:
 
 def _check_probabilities(rows: Tensor, slack: float) -> None:
     """Check rows for their signs and sums."""
-    low = rows.min().item()
-    if low != low:
-        raise InputError("probs: expected values in [0, 1], got NaN")
-    if low < 0:
+    if _bits(rows).min().item() < 0 and (low := rows.min().item()) < 0:  # -0.0 is not below 0
         values = f"values in [{low:.6g}, {rows.max().item():.6g}]"
         raise InputError(f"probs: expected values in [0, 1], got {values}{_REMEDY}")
     with torch.autocast(rows.device.type, enabled=False):
         sums = torch.mv(rows, rows.new_ones(rows.shape[-1]))  # faster than sum on short rows
     farthest = max(torch.stack(sums.aminmax()).tolist(), key=lambda one: abs(one - 1))
+    if farthest != farthest:
+        raise InputError("probs: expected values in [0, 1], got NaN")
     if not abs(farthest - 1) <= slack:
         raise InputError(
             f"probs: expected rows that sum to 1 within {slack:.0e}, got {farthest:.6g}{_REMEDY}"
         )
 
 
+def _bits(rows: Tensor) -> Tensor:
+    """Return floats as integers: those of numbers >= 0 order alike, and are compared faster."""
+    return rows.view(torch.int64 if rows.dtype == torch.float64 else torch.int32)
+
+
 def _checked_outputs(probs: ArrayLike | None, logits: ArrayLike | None) -> tuple[str, Tensor]:
     name, outputs = given_outputs(probs, logits)
+    _check_rows(name, outputs)
+    return name, outputs
+
+
+def _check_rows(name: str, outputs: Tensor) -> None:
     rows = outputs.detach().reshape(-1, outputs.shape[-1])
     for block in _row_blocks(rows):
         part = working_float(rows[block])
@@ -88,7 +100,6 @@ def _checked_outputs(probs: ArrayLike | None, logits: ArrayLike | None) -> tuple
             _largest_logit(part)
         else:
             _check_probabilities(part, tolerance(rows.dtype))
-    return name, outputs
 
 
 def softmax(logits: Tensor) -> Tensor:
@@ -208,8 +219,10 @@ def top_label(
     """
     name, outputs = given_outputs(probs, logits)
     outputs, labels, _ = kept_samples(labels, outputs, ignore_index)
-    if outputs.requires_grad and torch.is_grad_enabled():
-        return top_of(probabilities(**{name: outputs}), outputs, labels)
+    few = outputs.numel() <= _FEW
+    if few or (outputs.requires_grad and torch.is_grad_enabled()):
+        _check_rows(name, outputs)
+        return top_of(outputs if name == "probs" else softmax(outputs), outputs, labels)
     rows, truth = outputs.detach().reshape(-1, outputs.shape[-1]), labels.reshape(-1)
     dtype = rows.dtype if name == "probs" else working_float(rows[:0]).dtype
     confidence = torch.empty(len(rows), dtype=dtype, device=rows.device)
@@ -236,9 +249,7 @@ def top_of(p: Tensor, outputs: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _largest_probability(rows: Tensor) -> Tensor:
-    # Bits of non-negative floats order like integers, whose maximum is found faster.
-    integer = torch.int64 if rows.dtype == torch.float64 else torch.int32
-    return rows.view(integer).amax(-1).view(rows.dtype)
+    return _bits(rows).amax(-1).view(rows.dtype)
 
 
 def _top_of_block(name: str, rows: Tensor, labels: Tensor, spare: Tensor) -> tuple[Tensor, Tensor]:
