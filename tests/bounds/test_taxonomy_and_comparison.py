@@ -238,6 +238,8 @@ def test_a_tolerance_can_only_join_more() -> None:
 def test_comparison_refuses_bad_input() -> None:
     with pytest.raises(InputError, match=r"data: expected a pair \(x, label\)"):
         compare_groups([[1.0, 0.0]], ["cyclic:2"])
+    with pytest.raises(InputError, match=r"integers, got float64; .* representation='invariant'"):
+        compare_groups(([[1.0, 0.0], [0.0, 1.0]], np.array([151.0, 75.0])), ["cyclic:2"])
     with pytest.raises(InputError, match="groups: expected at least one candidate"):
         compare_groups(([[1.0, 0.0]], [0]), [])
     with pytest.raises(InputError, match="unknown name"):

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from .._arrays import as_numpy
 from ..errors import InputError
 from ..groups import Group, as_group, trivial
 from . import _checks
@@ -198,7 +199,7 @@ def compare_groups(
         The candidates, the trivial group first.
 
     Raises:
-        InputError: if there is no candidate, or the data are not a pair.
+        InputError: if there is no candidate, the data are not a pair, or labels are floats.
 
     Example:
         >>> x = [[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]]
@@ -214,6 +215,8 @@ def compare_groups(
     if not named:
         raise InputError("groups: expected at least one candidate, got none")
     x, truth = data
+    if representation is None:
+        _refuse_values(truth)
     p = np.linspace(0, 1, 101) if confidence is None else np.asarray(confidence, dtype=np.float64)
     found, used = [], 0.0
     both: dict[str, Any] = {"action": action, "mass": mass}
@@ -243,6 +246,16 @@ def compare_groups(
         matched = _matched(orbits, mass)
         found.append(Candidate(name, len(group), matched, table, kinds.totals(), **own))
     return Comparison(tuple(found), p, used, level)
+
+
+def _refuse_values(truth: Any) -> None:
+    """Refuse floats as labels: whole values of a regression would be hundreds of classes."""
+    kind = as_numpy("label", truth).dtype
+    if kind.kind == "f":
+        raise InputError(
+            f"label: expected integers, got {kind}; cast labels to integers, or pass "
+            "representation='invariant' (or 'vector') for values of a regression"
+        )
 
 
 def _of_labels(table: OrbitTable, group: Group, p: Array, level: float) -> dict[str, Any]:
