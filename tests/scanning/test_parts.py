@@ -14,6 +14,8 @@ import torch
 import orbical as ob
 from orbical.errors import InputError, StoreError
 from orbical.scanning.parts import as_part
+from orbical.store.arrays import open_store
+from orbical.store.repair import lost_flags
 
 
 def scan(out, part=None, net=None, **settings):
@@ -133,3 +135,13 @@ def test_job_arrays_and_torchrun_name_the_part(environment, expected):
 def test_environments_that_name_no_part_are_refused(environment, words):
     with pytest.raises(InputError, match=words):
         as_part("auto", environment)
+
+
+def test_units_that_others_finish_while_a_store_is_opened_are_not_called_lost(tmp_path):
+    path = tmp_path / "run.zarr"
+    scan(path, "1/2")
+    store = open_store(path)
+    scan(path, "2/2")
+    assert lost_flags(store) == []
+    (path / "units/0.1.json").unlink()
+    assert lost_flags(store) == [(0, 1)]

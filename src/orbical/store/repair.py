@@ -93,10 +93,13 @@ def lost_flags(store: Store) -> list[UnitKey]:
     A scan that is writing now, or was killed between the two, leaves one for a moment.
     """
     path = store.path
-    if path is not None and is_remote(path):  # a question for each file; a scan asks them itself
+    if path is None or is_remote(path):  # a question for each file; a scan asks them itself
         return []
     found = list(_unmarked(store))
-    return [] if path is None or (found and being_written(path)) else found
+    if found and being_written(path):
+        return []
+    # A unit that another process finished since this store was opened has its mark by now.
+    return [key for key in found if key in store.unreadable or not unit_path(path, key).exists()]
 
 
 def _unmarked(store: Store) -> Iterator[UnitKey]:
