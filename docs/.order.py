@@ -14,6 +14,7 @@ FIRST = (
 GUIDES = (
     "scan",
     "data",
+    "cluster",
     "calibration",
     "bounds",
     "repair",

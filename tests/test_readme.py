@@ -14,6 +14,7 @@ README = (ROOT / "README.md").read_text()
 GUIDES = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("docs/guide/*.md"))
 NUMBER = r"\d+\.\d+"
 NEEDS = {
+    "cluster": ("distributed",),
     "integrations": ("lightning", "transformers", "accelerate"),
     "molecules": ("ase", "tblite"),
 }
@@ -50,6 +51,7 @@ def test_there_are_examples():
     [
         ("scan", {"aggregate.png", "embedding.png", "worst.png"}),
         ("data", set()),
+        ("cluster", set()),
         ("calibration", set()),
         ("bounds", {"groups.png"}),
         ("repair", set()),

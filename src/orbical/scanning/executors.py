@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _MOST_SUBMITTED = 256
 _MOST_DEATHS = 3  # in a row, without a result between them
-_POLL_S = 0.02
+_POLL_S = 0.05
 _LOOK_S = 2.0
 
 
