@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from .._arrays import as_array
 from ..data.array_files import read_npz
 from ..errors import InputError
 
@@ -34,6 +33,7 @@ def read_outputs(path: Path) -> dict[str, Any]:
 
 def _gaussian(arrays: dict[str, Any], path: Path) -> dict[str, Any]:
     """Convert a regressor's outputs to mean, variance, target and, if known, aleatoric part."""
+    from .._arrays import as_array
     from ..tasks.uncertainty import variances
 
     for name, values in arrays.items():

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, unknown_name
-from ..groups.group import real_number, whole_number
 
 SHORTCUTS = {
     "max_gap": "Largest invariance gap.",
@@ -118,6 +117,7 @@ def settings_from(table: Mapping[str, Any], **given: Any) -> Settings:
     Settings(bins=10, level=0.9, resamples=200, strict=False)
     """
     from ..calibration._interval import checked_level
+    from ..groups.group import real_number, whole_number
 
     names = {field.name for field in fields(Settings)}
     chosen = {name: value for name, value in table.items() if name in names}
@@ -138,6 +138,8 @@ def limits_from(given: Mapping[str, float | None], table: Mapping[str, Any]) -> 
     >>> limits_from({"max_gap": 0.1, "max_ece": None}, {"max_gap": 1, "max_ece": 0.05})
     {'max_gap': 0.1, 'max_ece': 0.05}
     """
+    from ..groups.group import real_number
+
     names = {field.name for field in fields(Settings)}
     chosen = {name: value for name, value in table.items() if name not in names}
     chosen |= {name: value for name, value in given.items() if value is not None}

@@ -1,0 +1,45 @@
+"""How the command starts: quickly, and quietly where it is stopped."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+import orbical
+
+SOURCES = str(Path(orbical.__file__).parents[1])
+
+
+def start(*words: str, before: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run Python; modules in the folder `before` take precedence."""
+    path = f"{before}:{SOURCES}" if before else SOURCES
+    return subprocess.run(
+        [sys.executable, *words],
+        env={"PYTHONPATH": path, "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        # A test run in the background ignores Ctrl-C, and so would its children.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
+    )
+
+
+def test_help_imports_no_package_that_is_slow_to_import() -> None:
+    slow = "{'torch', 'numpy', 'xarray', 'zarr', 'matplotlib', 'pandas', 'scipy', 'sklearn'}"
+    code = f"import sys, orbical.cli as c; c._register(); print(sorted({slow} & {{*sys.modules}}))"
+    done = start("-c", code)
+    assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+@pytest.mark.parametrize("during", ["typer", "rich", "xarray"])
+def test_ctrl_c_during_the_imports_ends_quietly(tmp_path: Path, during: str) -> None:
+    """A traceback was printed for the first seconds of every command."""
+    stop = "import signal, time; signal.raise_signal(signal.SIGINT); time.sleep(20)"
+    (tmp_path / f"{during}.py").write_text(stop)
+    done = start("-m", "orbical", "info", "run.zarr", before=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
