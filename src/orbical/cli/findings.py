@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,10 +23,13 @@ from ..calibration import judge as hold
 from ..calibration import verdict as verdicts_of
 from ..calibration.means import mean_interval
 from ..errors import InputError, StoreError, check_name, unknown_name
+from ..store.blocks import element_blocks, sample_blocks
 from .outputs import read_outputs
 from .thresholds import Rule, Settings, rule_named
 
 if TYPE_CHECKING:
+    import xarray as xr
+
     from ..store.scan_result import Scan
 
 _STATES = {"pass": "pass", "fail": "FAIL", "inconclusive": "inconclusive"}
@@ -120,7 +123,7 @@ def _ends(found: Any) -> tuple[float, float, float]:
 
 def _of_scan(scan: Scan, rule: Rule, limit: float, settings: Settings) -> dict[str, Verdict]:
     entry = MEASURES.get(rule.quantity)
-    if entry is None or (rule.quantity in _TERMS and entry not in scan_measures(scan)):
+    if entry is None or (rule.quantity in _VARIABLES and entry not in scan_measures(scan)):
         return dict(_of_means(scan, rule, limit, settings.level))
     draws: dict[str, Any] = {"level": settings.level, "resamples": settings.resamples}
     options = entry.accepted({"bins": settings.bins})
@@ -137,13 +140,8 @@ def _of_means(scan: Scan, rule: Rule, limit: float, level: float) -> Iterator[tu
     side = rule.limit(limit)
     extreme = np.nanmax if "maximum" in side else np.nanmin
     for number, model in enumerate(scan.models):
-        terms = _TERMS[rule.quantity](scan, number)  # [N, K]
-        if rule.place == "identity":
-            terms = terms[:, [scan.group.identity]]
-        elif rule.place == "mean" and terms.shape[1] > 1:
-            terms = np.ma.average(np.ma.masked_invalid(terms), 1, scan.group.weights)[:, None]
-            terms = np.ma.filled(terms, np.nan)
-        each = [_mean_ends(column, 1 - (1 - level) / positions, rule) for column in terms.T]
+        terms = _terms(scan, rule, number)
+        each = [_mean_ends(column, 1 - (1 - level) / positions, rule) for column in terms]
         ends = (float(extreme(part)) for part in np.array(each).T)
         yield model, hold(*ends, **side, level=level, positions=positions)
 
@@ -164,23 +162,43 @@ def _mean_ends(terms: np.ndarray, level: float, rule: Rule) -> tuple[float, floa
     return float(known.mean()), low, high
 
 
-def _variable(scan: Scan, name: str, model: int) -> np.ndarray:
+def _terms(scan: Scan, rule: Rule, model: int) -> Iterator[np.ndarray]:
+    """Yield what is averaged over samples: one column `[N]`, or one for each element."""
+    values = _variable(scan, _VARIABLES[rule.quantity], model)
+    at_identity = {"element": scan.group.identity}
+    if rule.quantity == "gap":
+        yield np.square(values.values.astype(float))
+    elif rule.place == "identity":
+        yield values.isel(at_identity).values.astype(float)
+    elif rule.place == "mean":
+        yield _orbit_means(values, scan.group.weights)
+    else:
+        drop = rule.quantity == "accuracy_drop"
+        before = values.isel(at_identity).values.astype(float) if drop else None
+        for _, (columns,) in element_blocks(values):
+            for column in columns:
+                yield column if before is None else before - column
+
+
+def _orbit_means(values: xr.DataArray, weights: np.ndarray) -> np.ndarray:
+    """Return the mean `[N]` of each sample over the elements at which it has a value."""
+    found = np.empty(values.sizes["sample"])
+    for rows, (part,) in sample_blocks(values):
+        known = np.ma.masked_invalid(part.astype(float))
+        found[rows] = np.ma.filled(np.ma.average(known, 1, weights), np.nan)
+    return found
+
+
+def _variable(scan: Scan, name: str, model: int) -> xr.DataArray:
     if name not in scan.data:
         raise InputError(f"thresholds: expected labeled data, got a scan without {name!r}")
-    values: np.ndarray = np.asarray(scan.data[name].isel(model=model).values, float)
-    return values
+    return scan.data[name].isel(model=model)
 
 
-def _drop(scan: Scan, model: int) -> np.ndarray:
-    correct = _variable(scan, "correct", model)
-    lost: np.ndarray = correct[:, [scan.group.identity]] - correct
-    return lost
-
-
-_TERMS: dict[str, Callable[[Scan, int], np.ndarray]] = {
-    "gap": lambda scan, model: np.square(_variable(scan, "invariance_gap", model))[:, None],
-    "accuracy_drop": _drop,
-    "accuracy": lambda scan, model: _variable(scan, "correct", model),
-    "score": lambda scan, model: _variable(scan, "score", model),
+_VARIABLES = {
+    "gap": "invariance_gap",
+    "accuracy_drop": "correct",
+    "accuracy": "correct",
+    "score": "score",
 }
-"""What is averaged over samples, `[N, K]` or `[N, 1]`."""
+"""What is averaged over samples."""
