@@ -9,7 +9,8 @@ Paper: Zhao et al., Evaluating Machine Learning Models with NERO, section 2.4.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
@@ -20,6 +21,7 @@ from ._imports import import_extra
 from .errors import InputError, check_name
 from .groups.group import whole_number
 from .nero import responses
+from .store.blocks import sample_blocks
 from .store.scan_result import Scan
 
 __all__ = ["embed", "representatives"]
@@ -47,9 +49,9 @@ def embed(
     can be compared: where a sample lies for one model, and where for another. With a model's name
     the map is made of that model's responses alone.
 
-    No method needs memory quadratic in the samples: PCA and ICA work on moments, t-SNE on nearest
-    neighbors (Barnes-Hut), UMAP likewise, ISOMAP on the distances from 500 landmarks where there
-    are more than 5,000 points.
+    No method needs memory quadratic in the samples: PCA and ICA work on moments of blocks of
+    samples, t-SNE on nearest neighbors (Barnes-Hut), UMAP likewise, ISOMAP on the distances from
+    500 landmarks where there are more than 5,000 points.
 
     A response may have gaps, for example where a detector's key object leaves the view. A gap is
     filled with the mean of the other points at that element.
@@ -92,29 +94,28 @@ def embed(
     if model is not None:
         check_name("model", model, values["model"].values.tolist())
         values = values.sel(model=[model])
-    values = values.compute()
-    weights = values["weight"].values
-    points = values.values.reshape(-1, len(weights)).astype(np.float64)
-    finished = np.isfinite(points).any(1)
+    moments = _moments(values)
+    finished = moments.finished
     least = max(4, dims + 1)
     if finished.sum() < least:
         raise InputError(
             f"scan: expected {least} or more finished samples to embed, got {finished.sum()}"
         )
-    placed = np.full((len(points), dims), np.nan)
-    placed[finished] = _embed_points(
-        _filled(points[finished]) * np.sqrt(weights), method, dims, seed
-    )
-    known = values.where(np.isfinite(values))
-    mean = known.weighted(values["weight"]).mean("element")
-    variance = ((known - mean) ** 2).weighted(values["weight"]).mean("element")
+    scores = _principal_components(values, moments, dims if method in _LINEAR else None)
+    placed = np.full((*finished.shape, dims), np.nan)
+    # Directions in which nothing differs become zeros.
+    placed[finished] = _first(METHODS[method](scores, dims, seed) if scores.size else scores, dims)
     lead = values.shape[:2]
     kept = {name: entry for name, entry in values.coords.items() if "element" not in entry.dims}
     kept.setdefault("sample", xr.DataArray(np.arange(lead[1]), dims="sample"))
     found = xr.DataArray(
-        placed.reshape(*lead, dims),
+        placed,
         dims=("model", "sample", "component"),
-        coords={**kept, "mean": mean, "variance": variance},
+        coords={
+            **kept,
+            "mean": (("model", "sample"), moments.mean),
+            "variance": (("model", "sample"), moments.variance),
+        },
         name=method,
         attrs={
             "method": method,
@@ -171,40 +172,75 @@ def representatives(embedding: xr.DataArray, count: int = 6) -> Array:
     return known[chosen]
 
 
-def _filled(points: Array) -> Array:
-    """Fill the gaps of points `[n, K]` with the mean of the others, or 0."""
-    seen = np.isfinite(points)
-    center = np.where(seen, points, 0.0).sum(0) / seen.sum(0).clip(1)
-    return np.where(seen, points, center)
+@dataclass(frozen=True)
+class _Moments:
+    """What one pass over responses finds.
 
-
-def _embed_points(points: Array, method: str, dims: int, seed: int) -> Array:
-    """Embed `[n, K]` in `[n, dims]`; directions in which nothing differs become zeros.
-
-    All methods get the points in the frame of their principal components, which keeps all
-    distances and removes rounding errors.
+    Attributes:
+        finished: `[M, N]`, whether a response is known anywhere.
+        mean: `[M, N]`, its mean over the elements at which it is known, weighted by the group.
+        variance: `[M, N]`, its variance over them.
+        center: `[K]`, the mean of all responses at each element, 0 where none is known.
     """
-    scores = _principal_components(points - points.mean(0))
-    if scores.shape[1] == 0:
-        return np.zeros((len(points), dims))
-    return _first(METHODS[method](scores, dims, seed), dims)
+
+    finished: Array
+    mean: Array
+    variance: Array
+    center: Array
+
+
+def _moments(values: xr.DataArray) -> _Moments:
+    weights = values["weight"].values
+    lead = values.shape[:2]
+    finished, mean, variance = np.zeros(lead, bool), np.full(lead, np.nan), np.full(lead, np.nan)
+    total, count = np.zeros(len(weights)), np.zeros(len(weights))
+    for rows, (part,) in sample_blocks(values):
+        seen = np.isfinite(part)
+        known = np.where(seen, part, 0.0).astype(np.float64)
+        finished[:, rows] = seen.any(-1)
+        total += known.sum((0, 1))
+        count += seen.sum((0, 1))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            mass = seen @ weights
+            mean[:, rows] = known @ weights / mass
+            apart = np.where(seen, known - mean[:, rows, None], 0.0)
+            variance[:, rows] = np.square(apart) @ weights / mass
+    return _Moments(finished, mean, variance, total / count.clip(1))
+
+
+def _principal_components(values: xr.DataArray, moments: _Moments, most: int | None) -> Array:
+    """Return finished responses in the frame of their principal components, largest first.
+
+    All methods start from there, which keeps all distances and removes rounding errors. The
+    covariance is summed over blocks of samples, so that memory is that of the result, `[n, rank]`
+    or at most `most` columns.
+    """
+    weights = values["weight"].values
+    covariance = np.zeros((len(weights), len(weights)))
+    for _, points in _centered(values, moments):
+        covariance += points.T @ points
+    variances, axes = np.linalg.eigh(covariance / (moments.finished.sum() - 1))
+    variances, axes = variances[::-1], axes[:, ::-1]
+    axes = axes[:, variances > _TINY * max(variances[0], _TINY)][:, :most]
+    axes = axes * np.sign(axes[np.abs(axes).argmax(0), np.arange(axes.shape[1])])
+    scores = np.empty((*moments.finished.shape, axes.shape[1]))
+    for rows, points in _centered(values, moments):
+        scores[:, rows][moments.finished[:, rows]] = points @ axes
+    return np.asarray(scores[moments.finished])
+
+
+def _centered(values: xr.DataArray, moments: _Moments) -> Iterator[tuple[slice, Array]]:
+    """Yield finished responses `[n, K]` less their center, 0 in gaps, scaled by the weights."""
+    roots = np.sqrt(values["weight"].values)
+    for rows, (part,) in sample_blocks(values):
+        points = part[moments.finished[:, rows]].astype(np.float64) - moments.center
+        points *= roots
+        yield rows, np.where(np.isfinite(points), points, 0.0)
 
 
 def _first(columns: Array, count: int) -> Array:
     """Return the first columns, filled up with zeros."""
     return np.pad(columns[:, :count], ((0, 0), (0, max(0, count - columns.shape[1]))))
-
-
-def _principal_components(centered: Array) -> Array:
-    """Return the points in the frame of their principal components, largest first, `[n, rank]`.
-
-    From the K x K covariance, so that memory is linear in the points.
-    """
-    from sklearn.decomposition import PCA
-
-    found = PCA(svd_solver="covariance_eigh").fit(centered)
-    variances = found.explained_variance_
-    return np.asarray(found.transform(centered))[:, variances > _TINY * max(variances[0], _TINY)]
 
 
 def _pca(scores: Array, dims: int, seed: int) -> Array:
@@ -314,3 +350,5 @@ METHODS: dict[str, Callable[[Array, int, int], Array]] = {
     "tsne": _tsne,
     "umap": _umap,
 }
+_LINEAR = ("pca", "ica")
+"""Methods that use as many principal components as they return."""

@@ -18,10 +18,10 @@ from .bleed import aleatoric_bleed
 from .brier_intervals import brier_part_intervals
 from .cumulative import cumulative_distance, esd, ks, ordered_esd
 from .inputs import pair, weighted_mean
-from .intervals import interval
+from .intervals import cell_intervals, interval
 from .means import mean_interval, share_interval
 from .outputs import top_label
-from .registry import Measure, register
+from .registry import MEASURES, Measure, register
 from .smooth import smooth_ece
 from .soft import s_avuc, sb_ece
 
@@ -40,10 +40,10 @@ def _on_cells(
 ) -> _Binding:
     """Bind a distance, or with a distance of its own the estimate of its square."""
     power = 1 if distance is None else 2
-    given = (value, cell_value or cell_distance, cell_distance)
 
     def bind(name: str, **options: Any) -> BoundMeasure:
-        of_samples, of_cells, cell_root = (partial(form, **options) for form in given)
+        of_samples, cell_root = partial(value, **options), partial(cell_distance, **options)
+        of_cells = cell_root if cell_value is None else partial(cell_value, **options)
         root = of_samples if distance is None else partial(distance, **options)
         return BoundMeasure(name, of_samples, root, power, _cells.fine_index, of_cells, cell_root)
 
@@ -208,12 +208,24 @@ def _mean_of_classes(name: str) -> Callable[[Outputs, Settings], Interval]:
         of_class, is_class = outputs.classwise
         # The mean needs fewer draws the more classes there are.
         draws = settings.draws(max(20, min(settings.fewer, 10_000 // len(of_class))))
-        options = {"bins": settings.bins} if name == "ece" else {}
-        found = interval(name, of_class, is_class, weights=outputs.weights, **draws, **options)
+        if name in _SHARING and outputs.weights is None:
+            names = [one for one in _SHARING if MEASURES[one].minimum <= of_class.shape[-1]]
+            bound = [MEASURES[one].bind() for one in names]
+            every = outputs.once(
+                "classwise", lambda: cell_intervals(bound, of_class, is_class, **draws)
+            )
+            found = every[names.index(name)]
+        else:
+            options = {"bins": settings.bins} if name == "ece" else {}
+            found = interval(name, of_class, is_class, weights=outputs.weights, **draws, **options)
         means = {key: part.mean(-1) for key, part in vars(found).items() if torch.is_tensor(part)}
         return Interval(**means, level=found.level, method="mean of the classes' intervals")
 
     return of_outputs
+
+
+_SHARING = ("ks", "esd", "mmce", "skce")
+"""Measures of each class that are drawn together."""
 
 
 # Scores of a regressor.

@@ -65,17 +65,26 @@ def brier_part_intervals(
     draws = max(_FEWEST, min(resamples, _WORK // p.numel(), _FITS // p.shape[-1]))
     generator = np.random.default_rng(seed)
     again, chance = [], []
-    cumulative = p.cumsum(-1)
-    squares = p.square().sum(-1)
-    whole = torch.ones(len(p), dtype=torch.float64)
+    cumulative = p.cumsum(-1).numpy()
+    squares = p.square().sum(-1).numpy()
+    outputs, hit = p.numpy(), truth.numpy()
+    # The cell of sample i in class k has the number `place[k, i]` among those of all classes.
+    place = (index + cells * torch.arange(len(index))[:, None]).numpy()
+    samples, size = np.arange(len(p)), place.max(initial=0) + 1
+    terms, right = _terms(outputs, squares, hit), place[hit, samples]
+    every = np.bincount(place.ravel(), minlength=size).astype(np.float64)
     for _ in range(draws):
-        weight = torch.from_numpy(generator.poisson(1.0, len(p)).astype(np.float64))
-        again.append(_parts(_terms(p, squares, truth), truth, weight, index, cells))
-        place = torch.from_numpy(generator.random((len(p), 1))) * cumulative[:, -1:]
-        label = torch.searchsorted(cumulative, place)[:, 0].clamp(max=p.shape[-1] - 1)
-        chance.append(_parts(_terms(p, squares, label), label, whole, index, cells))
+        weight = generator.poisson(1.0, len(p)).astype(np.float64)
+        count = np.bincount(place.ravel(), np.tile(weight, len(place)), minlength=size)
+        hits = np.bincount(right, weight, minlength=size)
+        again.append(_parts((weight * terms).sum(), weight.sum(), count, hits, cells))
+        drawn = generator.random((len(p), 1)) * cumulative[:, -1:]
+        label = (cumulative < drawn).sum(-1).clip(max=p.shape[-1] - 1)
+        hits = np.bincount(place[label, samples], minlength=size).astype(np.float64)
+        score = _terms(outputs, squares, label).sum()
+        chance.append(_parts(score, float(len(p)), every, hits, cells))
     observed = torch.stack([parts.calibration, parts.refinement]).cpu()
-    resampled, calibrated = torch.stack(again), torch.stack(chance)
+    resampled, calibrated = (torch.tensor(part, dtype=torch.float64) for part in (again, chance))
     here, drawn, right = (
         part[..., 0].clamp(min=0).sqrt() for part in (observed, resampled, calibrated)
     )
@@ -100,25 +109,23 @@ def _interval(value: Tensor, low: Tensor, high: Tensor, chance: Tensor, level: f
     return Interval(value, low, high, chance.mean(), least, most, level, "isotonic, two worlds")
 
 
-def _terms(p: Tensor, squares: Tensor, truth: Tensor) -> Tensor:
+def _terms(p: np.ndarray, squares: np.ndarray, truth: np.ndarray) -> np.ndarray:
     """Return `brier_terms`, of which the squares `[N]` do not depend on the labels."""
-    return squares - 2 * p.gather(-1, truth[..., None])[..., 0] + 1
+    return np.asarray(squares - 2 * p[np.arange(len(p)), truth] + 1)
 
 
-def _parts(terms: Tensor, truth: Tensor, weight: Tensor, index: Tensor, cells: int) -> Tensor:
+def _parts(
+    score: float, total: float, count: np.ndarray, hits: np.ndarray, cells: int
+) -> tuple[float, float]:
     """Return calibration and refinement of weighted samples, gathered in cells of each class."""
     from scipy.optimize import isotonic_regression
 
-    total = weight.sum().clamp(min=1)
-    score = (weight * terms).sum() / total
-    refinement = 0.0
-    for k, place in enumerate(index):
-        count = torch.zeros(cells, dtype=torch.float64).index_add_(0, place, weight)
-        hits = torch.zeros_like(count).index_add_(0, place, weight * (truth == k))
-        filled = count > 0
-        number, right = count[filled].numpy(), hits[filled].numpy()
-        share = isotonic_regression(right / number, weights=number).x
-        # sum of (share - hit)^2 over the samples of a cell, some of them right
-        refinement += float((number * share**2 - 2 * share * right + right).sum())
-    left = torch.tensor(refinement, dtype=torch.float64) / total
-    return torch.stack([(score - left).clamp(min=0), left])
+    total = max(total, 1.0)
+    filled = np.flatnonzero(count)
+    number, right = count[filled], hits[filled]
+    # One regression for all classes: those of one class lie above all of the class before.
+    lift = 2.0 * (filled // cells)
+    share = isotonic_regression(right / number + lift, weights=number).x - lift
+    # sum of (share - hit)^2 over the samples of a cell, some of them right
+    left = (number * share**2 - 2 * share * right + right).sum() / total
+    return max(score / total - left, 0.0), left

@@ -28,6 +28,7 @@ samples and sharpness, and `tests/calibration/test_intervals.py` repeats a part 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -37,7 +38,7 @@ from torch import Tensor
 
 from .._arrays import ArrayLike
 from ._bound import BoundMeasure, check_takes_weights
-from ._cells import Tally, tally
+from ._cells import Cells, tally
 from ._interval import (
     Interval,
     assemble,
@@ -105,25 +106,47 @@ def interval(
         given = weighted_pair(confidence, correct, weights)
         return _weighted_interval(chosen, *given, resamples, generator, level)
     confidence, correct = binary_pair(confidence, correct)
-    value = chosen.value(confidence, correct).detach().double().cpu()
     if chosen.index is None:
+        value = chosen.value(confidence, correct).detach().double().cpu()
         draws = drawn_pairs(chosen, confidence, correct, resamples, generator)
         return assemble(chosen, value, *draws, level)
+    return cell_intervals([chosen], confidence, correct, level, resamples, seed)[0]
+
+
+def cell_intervals(
+    measures: Sequence[BoundMeasure],
+    confidence: Tensor,
+    correct: Tensor,
+    level: float,
+    resamples: int,
+    seed: int,
+) -> list[Interval]:
+    """Return the intervals of measures with the same cells, each as alone: they share all draws."""
+    check_draws(level, resamples)
+    values = [one.value(confidence, correct).detach().double().cpu() for one in measures]
     shape, size = confidence.shape[:-1], confidence.shape[-1]
     rows = (confidence.reshape(-1, size), correct.reshape(-1, size))
-    index, count = chosen.index(rows[0])
+    assert measures[0].index is not None
+    index, count = measures[0].index(rows[0])
     gathered = tally(*rows, index, count)
+    generator = np.random.default_rng(seed)
+    parts: list[list[Interval]] = [[] for _ in measures]
     height = max(1, BLOCK // (resamples * count))
-    parts = [
-        _cell_interval(
-            chosen, value.reshape(-1)[at], gathered.rows(at), resamples, generator, level
-        )
-        for at in (slice(top, top + height) for top in range(0, len(index), height))
-    ]
-    found = joined(parts, shape)
-    high = found.high ** (1 / chosen.power) + _for_rare_errors(confidence, correct, level)
-    high = (high**chosen.power).clamp(max=1)  # no measure of residuals in [-1, 1] exceeds 1
-    return replace(found, high=high.maximum(_of_unanimous(chosen, confidence, correct, level)))
+    for at in (slice(top, top + height) for top in range(0, len(index), height)):
+        mine = gathered.rows(at)
+        calibrated = mine.calibrated(resamples, generator)
+        worlds = mine.observed(), mine.resampled(resamples, generator), calibrated
+        for one, value, found in zip(measures, values, parts, strict=True):
+            found.append(_cell_interval(one, value.reshape(-1)[at], *worlds, level))
+    rare = _for_rare_errors(confidence, correct, level)
+    intervals = []
+    for one, each in zip(measures, parts, strict=True):
+        answer = joined(each, shape)
+        high = answer.high ** (1 / one.power) + rare
+        high = (high**one.power).clamp(max=1)  # no measure of residuals in [-1, 1] exceeds 1
+        high = high.maximum(_of_unanimous(one, confidence, correct, level))
+        intervals.append(replace(answer, high=high))
+    return intervals
 
 
 def regression_interval(
@@ -251,21 +274,16 @@ def _of_unanimous(
 def _cell_interval(
     measure: BoundMeasure,
     value: Tensor,
-    gathered: Tally,
-    resamples: int,
-    generator: np.random.Generator,
+    observed: Cells,
+    resampled: Cells,
+    calibrated: Cells,
     level: float,
 ) -> Interval:
     distance, estimate = measure.cell_distance, measure.cell_value
     assert distance is not None
     assert estimate is not None
-    calibrated = gathered.calibrated(resamples, generator)
+    usual = distance(calibrated)
+    estimated = usual if estimate is distance else estimate(calibrated)
     return assemble(
-        measure,
-        value,
-        distance(gathered.observed()),
-        distance(gathered.resampled(resamples, generator)),
-        distance(calibrated),
-        estimate(calibrated),
-        level,
+        measure, value, distance(observed), distance(resampled), usual, estimated, level
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,12 +11,12 @@ import torch
 from torch import Tensor
 
 from .._arrays import ArrayLike, as_floating
-from ._bound import takes_weights
+from ._bound import BoundMeasure, takes_weights
 from ._interval import Interval, binary_pair
 from ._table_inputs import Outputs, Predictions, Settings
 from .gaussian import vector_target
 from .inputs import sample_weights
-from .intervals import interval, regression_interval
+from .intervals import cell_intervals, interval, regression_interval
 from .registry import Measure, measures
 
 __all__ = [
@@ -116,12 +117,42 @@ def _intervals(
     listed: list[Measure], given: Any, settings: Settings, only: Collection[str] | None
 ) -> dict[str, Interval]:
     """Compute those of the measures that can weight samples, if there are weights."""
-    return {
-        measure.name: _interval(measure, given, settings)
+    chosen = [
+        measure
         for measure in listed
         if (given.weights is None or measure.terms is not None or takes_weights(measure.function))
         and (only is None or measure.name in only)
+    ]
+    shared = _drawn_together(chosen, given, settings) if given.weights is None else {}
+    return {
+        measure.name: shared[measure.name]
+        if measure.name in shared
+        else _interval(measure, given, settings)
+        for measure in chosen
     }
+
+
+def _drawn_together(chosen: list[Measure], given: Any, settings: Settings) -> dict[str, Interval]:
+    """Compute the measures of pairs in cells of confidence: those with the same cells at once."""
+    by_cells: dict[Any, list[BoundMeasure]] = {}
+    for measure in chosen:
+        if measure.kind == "pair" and measure.table_interval is None:
+            bound = measure.bind(**measure.accepted({"bins": settings.bins}))
+            if bound.own_interval is None and bound.index is not None:
+                by_cells.setdefault(_cells_key(bound.index), []).append(bound)
+    pair = binary_pair(*given.pair) if by_cells else ()
+    return {
+        bound.name: found
+        for sharing in by_cells.values()
+        for bound, found in zip(
+            sharing, cell_intervals(sharing, *pair, **settings.draws()), strict=True
+        )
+    }
+
+
+def _cells_key(index: Any) -> Any:
+    """Return what two functions that sort samples into the same cells have in common."""
+    return (index.func, *sorted(index.keywords.items())) if isinstance(index, partial) else index
 
 
 def _interval(measure: Measure, given: Any, settings: Settings) -> Interval:
