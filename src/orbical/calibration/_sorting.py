@@ -49,6 +49,12 @@ def ascending(values: Tensor) -> tuple[Tensor, Tensor]:
         values = values.float()
     if values.device.type != "cpu" or values.shape[-1] < _PADDED_FROM:
         return torch.sort(values, dim=-1)
+    if values.ndim > 1 and not is_traced():  # only one dimension is sorted by radix
+        rows = [ascending(row) for row in values.reshape(-1, values.shape[-1])]
+        if rows:
+            both = zip(*rows, strict=True)
+            ordered, order = (torch.stack(part).view(values.shape) for part in both)
+            return ordered, order
     integer = torch.int64 if values.dtype == torch.float64 else torch.int32
     keys = _mirrored((values + 0.0).view(integer))  # adding 0.0 turns -0.0 into 0.0
     if keys.ndim == 1 and _PADDED_FROM <= len(keys) < _RADIX_FROM:

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...errors import InputError
 from ..selection import Selection
-from ..session.aggregates import ENDS, LEAST, WITH_INTERVAL, measured
+from ..session.aggregates import ENDS, LEAST, WITH_INTERVAL, measured_together
 from ..session.calibration_plots import diagrams_of_all, pooled
 from ..session.confidence_columns import columns_of
 from ..session.input_pictures import thumbnails
@@ -214,31 +214,38 @@ def _measures(view: ScanView, complete: bool, advance: Advance) -> bytes:
     classes = [] if view.label is None else [view.label == one for one in range(len(view.classes))]
     masks = [None, *classes]
     names = [metric.name for metric in view.metrics.values() if not metric.per_sample]
+    # Of a complete report the page computes slow measures of classes itself.
+    slow = [name for name in names if complete and name in SLOW]
     for reference in references(view):
-        for name in names:
-            advance(f"{name} against the {reference}")
-            some = masks[:1] if complete and name in SLOW else masks
-            found = [measured(view, name, reference, mask) for mask in some]
-            arrays[f"{name}/{reference}"] = np.stack([part["values"] for part in found])
+        advance(f"calibration against the {reference}")
+        quick = [name for name in names if name not in slow]
+        found = measured_together(view, quick, reference, masks)
+        if slow:
+            found |= measured_together(view, slow, reference, masks[:1])
+        for name, parts in found.items():
+            arrays[f"{name}/{reference}"] = np.stack([part["values"] for part in parts])
             if name == WITH_INTERVAL:
-                ends = [np.stack([part[end] for end in ENDS], 1) for part in found]
+                ends = [np.stack([part[end] for end in ENDS], 1) for part in parts]
                 arrays[f"{name}/{reference}/ends"] = np.stack(ends)
-        models = range(len(view.models))
-        orbit = [[_orbit_ends(view, reference, one, mask) for one in models] for mask in masks]
-        arrays[f"{WITH_INTERVAL}/{reference}/orbit"] = np.array(orbit)[..., None]
+        orbit = [_orbit_ends(view, reference, model, masks) for model in range(len(view.models))]
+        arrays[f"{WITH_INTERVAL}/{reference}/orbit"] = np.stack(orbit, 1)[..., None]
     members = [view.samples, *_members(view)] if classes else [view.samples]
     return encode_part({"members": members}, arrays)
 
 
-def _orbit_ends(view: ScanView, reference: str, model: int, mask: Array | None) -> list[float]:
-    """Return value, low, high and expected value of the error over whole orbits."""
+def _orbit_ends(view: ScanView, reference: str, model: int, masks: Sequence[Array | None]) -> Array:
+    """Return value, low, high and expected value of the error over whole orbits, `[S, 4]`."""
     pairs = columns_of(view, reference)
-    seen = np.any([~np.isnan(pairs.pair(model, one)[0]) for one in range(len(view.group))], 0)
-    kept = seen if mask is None else seen & mask
-    if kept.sum() < LEAST:
-        return [np.nan] * len(ENDS)
-    _, error = pooled(view, pairs, model, kept)
-    return [float(end) for end in (error.value, error.low, error.high, error.calibrated)]
+    seen = np.zeros(view.samples, bool)
+    for element in range(len(view.group)):
+        seen |= ~np.isnan(pairs.pair(model, element)[0])
+    found = np.full((len(masks), len(ENDS)), np.nan)
+    for row, mask in zip(found, masks, strict=True):
+        kept = seen if mask is None else seen & mask
+        if kept.sum() >= LEAST:
+            _, error = pooled(view, pairs, model, kept)
+            row[:] = [float(end) for end in (error.value, error.low, error.high, error.calibrated)]
+    return found
 
 
 def _diagrams(view: ScanView) -> bytes:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from ...calibration import MEASURES, along_orbit, interval
 from ...calibration.means import interval_of_sums
@@ -96,30 +98,46 @@ def _regression(view: ScanView, name: str, reference: str, mask: Array | None) -
 
 def measured(view: ScanView, name: str, reference: str, mask: Array | None) -> dict[str, Array]:
     """Compute a measure at every element, from the samples with an output there."""
-    measure = MEASURES[name]
+    return measured_together(view, [name], reference, [mask])[name][0]
+
+
+def measured_together(
+    view: ScanView, names: Sequence[str], reference: str, masks: Sequence[Array | None]
+) -> dict[str, list[dict[str, Array]]]:
+    """Compute measures of several subsets at every element; all outputs are read once."""
     pairs, size = columns_of(view, reference), len(view.group)
-    names = ENDS if name == WITH_INTERVAL else ENDS[:1]
-    found = {part: np.full((len(view.models), size), np.nan) for part in names}
-    count = view.samples if mask is None else int(mask.sum())
-    step = max(1, MOST_AT_ONCE // max(1, count))
+    shape = (len(view.models), size)
+    found = {
+        name: [{part: np.full(shape, np.nan) for part in _parts(name)} for _ in masks]
+        for name in names
+    }
+    counts = [view.samples if mask is None else int(mask.sum()) for mask in masks]
+    step = max(1, MOST_AT_ONCE // max(1, *counts))
     for model, start in itertools.product(range(len(view.models)), range(0, size, step)):
         stop = min(start + step, size)
         some = [pairs.pair(model, element) for element in range(start, stop)]
-        sure, right = (
-            np.stack([pair[part] if mask is None else pair[part][mask] for pair in some])
-            for part in (0, 1)
-        )
-        for places, *given in alike(sure, right):
-            if given[0].shape[1] < LEAST:
-                continue
-            pair = [torch.from_numpy(part) for part in given]
-            if name == WITH_INTERVAL:
-                ends = interval(measure, *pair, resamples=RESAMPLES)
-                parts = dict(
-                    zip(ENDS, (ends.value, ends.low, ends.high, ends.calibrated), strict=True)
-                )
-            else:
-                parts = {"values": measure(*pair).detach()}
-            for part, values in parts.items():
-                found[part][model, start + places] = values.numpy()
+        sure, right = (np.stack([pair[part] for pair in some]) for part in (0, 1))
+        for number, mask in enumerate(masks):
+            mine = (sure, right) if mask is None else (sure[:, mask], right[:, mask])
+            for places, *given in alike(*mine):
+                if given[0].shape[1] < LEAST:
+                    continue
+                pair = [torch.from_numpy(part) for part in given]
+                for name in names:
+                    for part, values in _measure(name, pair).items():
+                        found[name][number][part][model, start + places] = values.numpy()
     return found
+
+
+def _parts(name: str) -> tuple[str, ...]:
+    return ENDS if name == WITH_INTERVAL else ENDS[:1]
+
+
+def _measure(name: str, pair: list[Tensor]) -> dict[str, Tensor]:
+    """Return a measure of pairs `[k, n]`, with the ends of its interval if that is fast."""
+    measure = MEASURES[name]
+    if name != WITH_INTERVAL:
+        return {"values": measure(*pair).detach()}
+    ends = interval(measure, *pair, resamples=RESAMPLES)
+    values = (ends.value, ends.low, ends.high, ends.calibrated)
+    return dict(zip(ENDS, values, strict=True))
