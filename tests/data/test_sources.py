@@ -421,3 +421,29 @@ def test_stamps_change_with_files_and_settings(photos, tmp_path):
     assert as_source(mapped).stamp() != as_source(mapped[1:]).stamp()
     assert as_source(IMAGES).stamp() is None
     assert as_source(np.load(tmp_path / "x.npy", "c")).stamp() is None
+
+
+@pytest.mark.parametrize("kind", ["zarr", "dask", "xarray"])
+def test_each_chunk_of_a_stored_array_is_read_once(tmp_path, kind):
+    rows = np.arange(70.0, dtype=np.float32).reshape(35, 2)
+    stored = zarr.create_array(tmp_path / "x.zarr", data=rows, chunks=(8, 2))
+    array = {
+        "zarr": lambda: stored,
+        "dask": lambda: xr.DataArray(rows).chunk(8).data,
+        "xarray": lambda: xr.DataArray(rows).chunk(8),
+    }[kind]()
+    source = as_source(array)
+    chunked = source._x
+    read = []
+    original = chunked._array
+
+    class Spy:
+        def __getitem__(self, rows):
+            read.append((rows.start, rows.stop))
+            return original[rows]
+
+    chunked._array = Spy()
+    found = [np.asarray(source.read(at, min(at + 3, 35))[0]) for at in range(0, 35, 3)]
+    assert np.array_equal(np.concatenate(found), rows)
+    assert read == [(0, 8), (8, 16), (16, 24), (24, 32), (32, 35)]
+    assert np.array_equal(source.read(1, 30)[0], rows[1:30])

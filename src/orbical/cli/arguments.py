@@ -84,9 +84,9 @@ def import_optional(text: str | None, argument: str) -> Any:
     return None if text is None else import_attribute(text, argument)
 
 
-def load_data(text: str) -> Any:
+def load_data(text: str, **images: Any) -> Any:
     """Read the data set of a command: a path, an import path, a COCO folder or a built-in name."""
-    return load_data_and_classes(text)[0]
+    return load_data_and_classes(text, **images)[0]
 
 
 def load_data_and_classes(text: str, **images: Any) -> tuple[Any, list[str] | None]:
@@ -131,11 +131,14 @@ def _open_path(text: str, images: dict[str, Any]) -> Any:
 
 
 def image_options(
-    size: str | None, unreadable: str | None, path_column: str | None, label_column: str | None
+    size: str | None,
+    unreadable: str | None = None,
+    path_column: str | None = None,
+    label_column: str | None = None,
 ) -> dict[str, Any]:
     """Return the options of images that were given, as the sources take them.
 
-    >>> image_options("224", None, "file", None), image_options("224x320", "skip", None, None)
+    >>> image_options("224", None, "file"), image_options("224x320", "skip")
     ({'size': 224, 'path': 'file'}, {'size': (224, 320), 'unreadable': 'skip'})
     """
     sides = [] if size is None else size.lower().split("x")

@@ -12,6 +12,7 @@ from .arguments import (
     Import,
     Preprocess,
     Read,
+    image_options,
     import_optional,
     load_data,
     named_models,
@@ -28,6 +29,7 @@ def view(
     store: Annotated[Path, typer.Argument(parser=path_or_url, metavar="STORE")],
     model: Annotated[list[str] | None, typer.Option("--model", "-m", metavar="NAME=SOURCE")] = None,
     data: Annotated[str | None, typer.Option("--data", "-d")] = None,
+    size: str | None = None,
     orbits: Path | None = None,
     preprocess: Preprocess = None,
     read: Read = None,
@@ -52,8 +54,9 @@ def view(
         model: A model to run live; repeat for more. NAME is its name in the scan. SOURCE is
             package.module:attribute (a trailing () calls it), a file.onnx or a file.pt2. Import
             paths and .pt2 files run their author's code: use only what you trust.
-        data: The inputs, if they are not in the scan: an .npz file, package.module:attribute, or a
-            built-in name.
+        data: The inputs, if they are not in the scan, as for the scan: a folder of images, a table,
+            an .npz file, package.module:attribute, or a built-in name.
+        size: For images in files, as for the scan: PIXELS or HEIGHTxWIDTH.
         orbits: An .npy file with the orbit of each sample, as an integer, for bounds.
         port: The port. Default: the first free one from 8420.
         host: The address to listen on.
@@ -67,7 +70,7 @@ def view(
     session = open_session(
         store,
         named_models(model or []),
-        None if data is None else load_data(data),
+        None if data is None else load_data(data, **image_options(size)),
         preprocess=import_optional(preprocess, "--preprocess"),
         read=import_optional(read, "--read"),
         orbits=None if orbits is None else read_npy(orbits, "--orbits"),

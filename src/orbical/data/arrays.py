@@ -18,6 +18,7 @@ from torch import Tensor
 
 from .._trees import Tree, leaves, tree_map
 from ..errors import InputError
+from .chunked import in_chunks
 from .padding import differ_in_length, padded
 from .source import Source, hash_of
 
@@ -134,7 +135,7 @@ def _arrays(x: Any) -> Tree:
         return whole_array(x)
     if isinstance(x, np.ma.MaskedArray):
         raise InputError("data: expected an array without a mask, got a masked array")
-    return x
+    return in_chunks(x)
 
 
 def whole_array(x: Any, argument: str = "data") -> Any:

@@ -102,8 +102,8 @@ def from_hugging_face(data: Any) -> Source | None:
     if ("datasets", "IterableDataset") in kinds:
         raise InputError(
             "data: expected a data set of known length, got a streaming one; pass "
-            "orbical.data.Stream(data.map(...), length) with items (x, y), or load_dataset(..., "
-            "streaming=False)"
+            "load_dataset(..., streaming=False), or orbical.data.Stream(function, length) with a "
+            "function that yields (x, y) from its rows"
         )
     return HuggingFace(data) if {("datasets", name) for name in _KINDS} & kinds else None
 
