@@ -107,6 +107,16 @@ def test_data_with_answers_are_bounded_too(call, tmp_path: Path) -> None:
     assert "calibration error of an invariant model" in call("--data", path, "--group", "cyclic:2")
 
 
+def test_what_bars_many_statements_is_said_once(call, tmp_path: Path) -> None:
+    """Eight statements had the same reason of four lines each."""
+    path, x = tmp_path / "answers.npz", np.array([[1.0, 0.0], [-1.0, 0.0]])
+    np.savez(path, x=x, y=[0, 1], confidence=[0.9, 0.9], predicted=[0, 1])
+    output = " ".join(call("--data", path, "--group", "cyclic:2").split())
+    assert output.count("so it is not invariant") == 1
+    assert "see any_ece (Proposition 1, no symmetry; Theorem 4, fiber by fiber;" in output
+    assert "1 orbit; 2 labels" in output
+
+
 def test_pictures_move_as_images(call, tmp_path: Path) -> None:
     picture = np.random.default_rng(0).random((1, 5, 5))
     x = np.stack([picture, np.rot90(picture, 1, (1, 2)), picture + 1])

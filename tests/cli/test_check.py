@@ -90,10 +90,12 @@ def test_regressors_have_limits_of_their_own(tmp_path: Path, store: Path) -> Non
     assert found["max_worst_mahalanobis"] == pytest.approx(float(curve.max()))
     assert found["max_bleed"] > 0
     assert run(path, "--max-worst-mahalanobis", 0.01).exit_code == 1
-    with pytest.raises(InputError, match=r"max_ece: measure: expected .* got 'ece'"):
+    with pytest.raises(InputError, match=r"^max_ece: expected .* got 'ece'"):
         findings.judge(scan, {"max_ece": 1.0})
     with pytest.raises(InputError, match=r"max_bleed: .* needs aleatoric variance"):
         findings.judge(ob.load(store), {"max_bleed": 1.0})
+    with pytest.raises(InputError, match=r"known: .*max_nll, "):
+        findings.judge(ob.load(store), {"max_foo": 1.0})
     with pytest.raises(InputError, match=r"max_nll: .* such as ece, got 'nll', .* outputs.npz"):
         findings.judge(ob.load(store), {"max_nll": 3.0})
 

@@ -58,6 +58,11 @@ def test_no_command_prints_control_characters(store, tmp_path, monkeypatch, word
     assert "1+1" in run(words[0], store, *words[1:])
 
 
+def test_a_name_stays_on_one_line(store, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    assert f"{SHOWN} = torch.nn" in run("info", store)
+
+
 def test_a_table_as_csv_has_a_row_a_line_and_no_formula(store):
     text = run("calibration", store, "--csv")
     names = {row["model"] for row in csv.DictReader(io.StringIO(text))}

@@ -212,7 +212,8 @@ def print_audit(scan: Scan, console: Any = None) -> None:
     from .._console import Console
 
     out = console or Console()
-    table = Table(title=f"Largest violations of equivariance under {scan.group.spec}")
+    title = f"Largest violations of equivariance under {scan.group.spec}"
+    table = Table(title=title, show_edge=False, pad_edge=False, box=None, padding=(0, 1, 0, 0))
     found = violations(scan)
     headings = {
         "model": [escape(one.model) for one in found],
@@ -229,7 +230,12 @@ def print_audit(scan: Scan, console: Any = None) -> None:
         del headings["mean absolute error"]
     for heading in headings:
         words = heading in ("model", "quantity", "molecule", "atom", "rotation")
-        table.add_column(heading, justify="left" if words else "right", overflow="fold")
+        table.add_column(
+            heading,
+            justify="left" if words else "right",
+            overflow="fold",
+            min_width=max(map(len, heading.split())),  # no word is split before names are
+        )
     for row in zip(*headings.values(), strict=True):
         table.add_row(*row)
     out.print(table)

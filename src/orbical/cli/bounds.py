@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .._text import counted
 from ..data.array_files import read_npy, read_npz
 from ..errors import InputError
 from .arguments import AsJson
@@ -194,9 +196,9 @@ def _print_bounds(name: str, found: Bounds) -> None:
     else:
         console.print(f"[yellow]No bounds, only estimates: {ceiling.reason}.[/]")
         console.print(f"estimated accuracy ceiling {ceiling.value:.4f}.{own}")
-    facts = [f"{about['orbits']} orbits", f"{about['labels']} labels"]
+    facts = [counted(about["orbits"], "orbit"), counted(about["labels"], "label")]
     if about["fibers"] is not None:
-        facts.append(f"{about['fibers']} fibers in {about['bins']} bins")
+        facts.append(f"{counted(about['fibers'], 'fiber')} in {counted(about['bins'], 'bin')}")
     if about["invariance_gap"] is not None:
         facts.append(f"measured invariance gap {about['invariance_gap']:.3g}")
     console.print("; ".join(facts), style="dim")
@@ -213,17 +215,24 @@ def _print_bounds(name: str, found: Bounds) -> None:
     table = Table(show_edge=False, pad_edge=False, box=None, padding=(0, 2, 0, 0))
     for column, justify in (("statement", "left"), ("bound", "right"), ("", "left")):
         table.add_column(column, justify=justify, overflow="fold")  # type: ignore[arg-type]
+    missing: dict[str, list[str]] = defaultdict(list)
     for key, title in TITLES.items():
         bound = found[key]
+        reason = " ".join(TITLES.get(word, word) for word in bound.reason.split(" "))
+        if bound.value is None and not bound.applies:
+            missing[reason].append(title)
+            continue
         side = {"upper": "at most", "lower": "at least"}.get(bound.kind, bound.kind)
         value = "-" if bound.value is None else f"{side} {bound.value:.4f}"
         notes = [] if bound.applies else ["does not apply:"]
         notes += ["vacuous;"] if bound.vacuous else []
-        notes += [TITLES.get(word, word) for word in bound.reason.split(" ")]
+        notes += [reason]
         table.add_row(title, value, f"[dim]{' '.join(notes).strip(' ;')}[/]")
     console.print()
     console.print(table)
     console.print()
+    for reason, titles in missing.items():
+        console.print(f"[dim]does not apply: {reason} ({'; '.join(titles)})[/]", highlight=False)
 
 
 def _price(found: Bounds) -> str:

@@ -130,7 +130,7 @@ def _of_scan(scan: Scan, rule: Rule, limit: float, settings: Settings) -> dict[s
     try:
         return verdicts_of(scan, entry, place=rule.place, **rule.limit(limit), **draws, **options)
     except InputError as error:
-        raise InputError(f"{rule.name}: {error}") from error
+        raise InputError(f"{rule.name}: {str(error).removeprefix('measure: ')}") from error
 
 
 def _of_means(scan: Scan, rule: Rule, limit: float, level: float) -> Iterator[tuple[str, Verdict]]:

@@ -47,7 +47,7 @@ def info(
     table.add_column(style="bold")
     table.add_column(overflow="fold")
     for name, value in _facts(scan):
-        table.add_row(name, escape(value))
+        table.add_row(name, escape(printable(value)))
     console.print(table)
     if verify:
         console.print("all checksums are correct")

@@ -85,7 +85,8 @@ def rule_named(name: str) -> Rule:
     known = {*MEASURES} | ({"score"} if place != "pooled" else set())
     if side not in ("max", "min") or measure not in known:
         side = side if side in ("max", "min") else "max"
-        named = {f"{side}_{entry.name}" for entry in measures("pair", "regression", "aleatoric")}
+        kinds = ("pair", "outputs", "regression", "aleatoric")
+        named = {f"{side}_{entry.name}" for entry in measures(*kinds)}
         raise InputError(
             f"{unknown_name('threshold', name, named | {*SHORTCUTS})}; a measure of your own is "
             "known once its module is imported (see the option import)"
