@@ -1,4 +1,4 @@
-"""A script of its own for the DDP test: one rank of two, with its share of one batch.
+"""For the DDP test: one rank of two, with its share of one batch, by `main` or as a script.
 
     python losses_by_rank.py FOLDER PORT RANK
 
@@ -8,6 +8,7 @@ reads `shared.safetensors`, the model and the batch of both, and writes what the
 from __future__ import annotations
 
 import sys
+from datetime import timedelta
 from pathlib import Path
 
 import torch
@@ -21,9 +22,9 @@ SIZES = ((11, 11), (9, 13))
 
 
 def main(folder: Path, port: int, rank: int) -> None:
-    torch.set_num_threads(1)
+    address, patience = f"tcp://127.0.0.1:{port}", timedelta(minutes=2)
     distributed.init_process_group(
-        "gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=2
+        "gloo", init_method=address, rank=rank, world_size=2, timeout=patience
     )
     shared = load_file(folder / "shared.safetensors")
     inputs, labels = shared.pop("inputs"), shared.pop("labels")
@@ -44,4 +45,5 @@ def main(folder: Path, port: int, rank: int) -> None:
 
 
 if __name__ == "__main__":
+    torch.set_num_threads(1)
     main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))

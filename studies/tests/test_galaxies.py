@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -215,7 +216,10 @@ def collected(tmp_path_factory: pytest.TempPathFactory) -> Results:
         np.savez(file, logits=logits, curves=random.random((3, training.ANGLES)))
         scores = dict.fromkeys(KEPT, 0.1) | {"parameters": 10}
         kept.add({"name": str(trial), **vars(trial), **scores})
-    collect(Settings(), results)
+    few = partial(contrasts.resampled_images, draws=40)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(contrasts, "resampled_images", few)
+        collect(Settings(), results)
     results.write("coverage", Results(PATHS.results)["coverage"])
     return results
 

@@ -100,7 +100,7 @@ CHECKS = (
 )
 
 
-@settings(max_examples=500, deadline=None, derandomize=True)
+@settings(max_examples=150, deadline=None, derandomize=True)
 @given(table=tables(), bins=BINS)
 def test_bounds_hold_on_random_finite_worlds(table: OrbitTable, bins: int | None) -> None:
     for check in CHECKS:
@@ -115,7 +115,7 @@ def test_bounds_hold_on_ten_thousand_random_worlds(table: OrbitTable, bins: int 
         check(table, bins)
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=60, deadline=None, derandomize=True)
 @given(table=tables(labels=st.integers(2, 3)), bins=BINS)
 def test_the_interval_is_the_range_over_every_invariant_classifier(
     table: OrbitTable, bins: int | None
@@ -123,7 +123,7 @@ def test_the_interval_is_the_range_over_every_invariant_classifier(
     check_interval_against_every_classifier(table, bins)
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=60, deadline=None, derandomize=True)
 @given(table=tables(), bins=BINS)
 def test_given_fiber_errors_give_the_same_bounds_as_the_orbits_they_come_from(
     table: OrbitTable, bins: int | None
@@ -210,7 +210,7 @@ def test_theorem_5_is_vacuous_for_softmax_confidences_and_not_below() -> None:
     assert not shy.vacuous
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=80, deadline=None, derandomize=True)
 @given(table=tables())
 def test_proposition_4_is_vacuous_with_two_or_more_orbits(table: OrbitTable) -> None:
     bound = classification(table)["prop4"]
@@ -326,7 +326,7 @@ def test_proposition_6_needs_the_number_of_samples() -> None:
     assert "samples" in bound.reason
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=80, deadline=None, derandomize=True)
 @given(table=tables(), level=st.floats(0, 1))
 def test_forced_overconfidence_is_forced(table: OrbitTable, level: float) -> None:
     mean, orbitwise = (float(curve[0]) for curve in forced_overconfidence(table, np.array([level])))
@@ -351,7 +351,7 @@ def root_esd_and_ks(table: OrbitTable) -> tuple[float, float]:
     return float(np.sqrt(fibers.mass[order] @ cumulative**2)), float(np.abs(cumulative).max())
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=80, deadline=None, derandomize=True)
 @given(table=tables())
 def test_upper_bounds_on_the_ece_bound_the_root_of_esd_too(table: OrbitTable) -> None:
     root, ks = root_esd_and_ks(table)

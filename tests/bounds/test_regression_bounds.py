@@ -118,7 +118,7 @@ def check_bounds(bounds, *, at_minimizer: bool) -> None:
     assert bounds["thm2"].applies <= bounds["thm3"].applies
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=50, deadline=None, derandomize=True)
 @given(where=WORLDS)
 def test_bounds_hold_on_random_worlds(where: tuple[str, int]) -> None:
     check_world(*where)
@@ -167,7 +167,7 @@ def check_scalar_world(seed: int) -> None:
     assert bounds["vector_lower"].value == pytest.approx(vector, abs=ROUNDING)
 
 
-@settings(max_examples=500, deadline=None, derandomize=True)
+@settings(max_examples=150, deadline=None, derandomize=True)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_scalar_bounds_hold_and_equal_their_formulas(seed: int) -> None:
     check_scalar_world(seed)
@@ -194,7 +194,7 @@ def test_minimized_theorem_7_as_printed_is_false_and_ours_is_not() -> None:
     # Each fiber holds one point, which alone could be fitted exactly: the printed bound is 1.
     printed = 1 + 0.0
     best = min(
-        (minimize(lambda v: bounds_of(v)["gence"].value, start, method="Nelder-Mead").fun)
+        (minimize(lambda v: bounds_of(v)["gence"].value, start, method="Nelder-Mead", tol=1e-3).fun)
         for start in ([5.0, 5.0], [10.0, 0.0], [0.0, 10.0])
     )
     assert best == pytest.approx(17.09, abs=0.01)

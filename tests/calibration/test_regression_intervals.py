@@ -16,9 +16,9 @@ from orbical.calibration.intervals import regression_interval
 
 @pytest.mark.parametrize(("scale", "truth"), [(1.0, 0.0), (1.44, 0.2)])
 def test_the_interval_of_ence_covers(scale: float, truth: float) -> None:
-    mean, variance, target = regression_world(100, 500, scale, seed=10)
+    mean, variance, target = regression_world(50, 500, scale, seed=10)
     inside = []
-    for row in range(100):
+    for row in range(50):
         found = regression_interval(
             "ence", mean[row], variance[row], target[row], resamples=100, bins=10
         )

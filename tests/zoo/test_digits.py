@@ -22,13 +22,8 @@ def few() -> tuple[torch.Tensor, torch.Tensor]:
     return images[:256], labels[:256]
 
 
-def test_plain_reads_upright_digits_that_it_has_not_seen() -> None:
-    images, labels = datasets.mnist("test")
-    assert digits.accuracy(digits.load("plain"), images, labels) >= 0.97
-
-
 def test_augmented_reads_digits_at_every_angle_and_plain_does_not() -> None:
-    images, labels = datasets.mnist("test")
+    images, labels = (part[::6] for part in datasets.mnist("test"))
     angles = [2 * math.pi * k / 12 for k in range(12)]
     over_the_circle = {
         name: np.mean([digits.accuracy(digits.load(name), images, labels, a) for a in angles])
@@ -52,8 +47,10 @@ def test_shipped_weights_are_small_and_say_how_they_were_made(name: str) -> None
 def test_the_recorded_accuracy_is_the_measured_one(name: str) -> None:
     images, labels = datasets.mnist("test")
     recorded = float(digits.provenance(name)["test accuracy upright"])
+    measured = digits.accuracy(digits.load(name), images, labels)
     # Another processor may sum in another order and flip a digit or two.
-    assert abs(digits.accuracy(digits.load(name), images, labels) - recorded) <= 0.003
+    assert abs(measured - recorded) <= 0.003
+    assert measured >= {"plain": 0.97, "augmented": 0.9}[name]
 
 
 def test_the_network_is_six_convolutions_with_batch_norm_and_relu() -> None:
