@@ -27,7 +27,7 @@ def sample_facts(recipe: Recipe, results: Mapping[str, ArraySpec]) -> dict[str, 
         about = {"units": "", "long_name": "name of the sample"}
         found["name"] = Fixed(("sample",), np.array(recipe.samples.names), about)
     classes = getattr(recipe.task, "classes", None)
-    if classes:
+    if isinstance(classes, list):  # a task of the user's may mean a number by it
         _check_classes(classes, results)
         about = {"meaning": "class names", "units": "", "long_name": "name of the class"}
         found["class_name"] = Fixed(("class",), np.array(classes), about)

@@ -59,7 +59,7 @@ class Scan:
     def classes(self) -> list[str] | None:
         """The names of the classes, in the order of their indices, if they are known."""
         found = self.record.task.settings.get("classes")
-        return None if found is None else [str(name) for name in found]
+        return [str(name) for name in found] if isinstance(found, list) else None
 
     @property
     def metadata(self) -> dict[str, np.ndarray]:
