@@ -36,6 +36,7 @@ COUNTS = {  # in the default run, and under `slow`
     "tables of thresholds": (100, 20_000),
     "saved outputs": (30, 5_000),
     "molecule files": (40, 5_000),
+    "binary molecule files": (40, 5_000),
 }
 
 
@@ -303,6 +304,47 @@ def molecule_file(folder: Path) -> Callable[[random.Random], None]:
     return attack
 
 
+SDF = """water
+  orbical 3D
+
+  3  2  0  0  0  0  0  0  0  0999 V2000
+    0.0000    0.0000    0.1193 O   0  0
+    0.0000    0.7632   -0.4770 H   0  0
+    0.0000   -0.7632   -0.4770 H   0  0
+  1  2  1  0
+  1  3  1  0
+M  END
+$$$$
+"""
+
+
+def binary_molecule_file(folder: Path) -> Callable[[random.Random], None]:
+    """Return an attack that flips bytes of an SDF file, a database or a trajectory, or cuts it."""
+    pytest.importorskip("rdkit", reason="rdkit is not installed")
+    build, io, db = (pytest.importorskip(f"ase.{name}") for name in ("build", "io", "db"))
+    water = build.molecule("H2O")
+    (folder / "a.sdf").write_text(SDF * 2)
+    io.write(folder / "a.traj", [water, water])
+    with db.connect(folder / "a.db", use_lock_file=False) as base:
+        base.write(water, name="water")
+    sound = {path.name: path.read_bytes() for path in sorted(folder.glob("a.*"))}
+
+    def attack(rng: random.Random) -> None:
+        name = rng.choice(["a.sdf", "a.traj", "a.db"])
+        data = bytearray(sound[name])
+        # The pages of a database are mostly empty: aim at what is written.
+        places = [place for place, byte in enumerate(data) if byte]
+        for _ in range(rng.randrange(1, 5)):
+            data[rng.choice(places)] = rng.choice([0, 255, rng.randrange(256), *b"-9 {x"])
+        if rng.random() < 0.2:
+            del data[rng.randrange(len(data)) :]
+        path = folder / f"damaged{Path(name).suffix}"
+        path.write_bytes(data)
+        ob.datasets.molecules(path)
+
+    return attack
+
+
 FUZZERS: dict[str, Callable[[Path], Callable[[random.Random], None]]] = {
     "group texts": lambda folder: group_text,
     "npz files": npz_file,
@@ -311,6 +353,7 @@ FUZZERS: dict[str, Callable[[Path], Callable[[random.Random], None]]] = {
     "tables of thresholds": thresholds,
     "saved outputs": outputs,
     "molecule files": molecule_file,
+    "binary molecule files": binary_molecule_file,
 }
 
 
