@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orbical import groups
+from orbical import actions, groups
 from orbical.bounds import (
     OrbitTable,
     ValueTable,
@@ -16,6 +16,7 @@ from orbical.bounds import (
     fibers_from_errors,
     match_invariants,
     match_orbits,
+    matching,
     normalize,
     orbits_of_permutations,
     regression,
@@ -414,3 +415,12 @@ def test_a_bound_that_does_not_exist_is_answered_with_those_that_do() -> None:
     with pytest.raises(KeyError, match="accuracy_ceiling, accuracy_floor"):
         bounds["ceiling"]
     assert bounds.get("ceiling") is None
+
+
+def test_images_that_do_not_fit_into_memory_are_refused_before_the_work(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    images = np.random.default_rng(0).random((20, 1, 8, 8))
+    monkeypatch.setattr(matching, "_free_memory", lambda: 1e5)
+    with pytest.raises(InputError, match=r"0.0001 GB are free, got 20 samples x 8 elements x 64"):
+        match_orbits(images, "rotations:8", action=actions.Images())

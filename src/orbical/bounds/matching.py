@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,9 @@ __all__ = [
 Array = np.ndarray
 _BLOCK_VALUES = 1 << 19
 _ROUNDING = 1e-6  # of the largest coordinate: a few steps in single precision
+
+_COPIES_OF_IMAGES = 5
+"""The memory of linking images, in copies of all of them in double precision."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +97,8 @@ def match_orbits(
     scale = max(1.0, float(np.abs(flat).max()))
     tolerance = _checked_tolerance(1e-9 * scale if tolerance is None else tolerance, flat)
     small = mover.closed_isometry and len(mover.group) > 1
+    if not small:
+        _check_memory(mover)
     nodes, owners, fixed = [], [], []
     direction = _noise(flat.shape[1])
     direction /= np.linalg.norm(direction)
@@ -112,6 +118,30 @@ def match_orbits(
     orbit = _joined(part, point, len(flat))
     exact = tolerance <= _ROUNDING * scale
     return Orbits(orbit, np.concatenate(fixed), tolerance, exact)
+
+
+def _check_memory(mover: Mover) -> None:
+    """Refuse points whose images, all of which must meet, do not fit into memory."""
+    needed = _COPIES_OF_IMAGES * 8 * len(mover.group) * mover.flat.numel()
+    free = _free_memory()
+    if needed > free:
+        (size, width), count = mover.flat.shape, len(mover.group)
+        raise InputError(
+            f"x: expected samples whose images fit into memory, of which {free / 1e9:.3g} GB are "
+            f"free, got {size:,} samples x {count:,} elements x {width:,} numbers, which need "
+            f"about {needed / 1e9:.3g} GB; match fewer samples or a coarser group, or use "
+            "match_invariants or neighbor_ceiling"
+        )
+
+
+def _free_memory() -> float:
+    """Return the bytes that are free, as far as the system says so."""
+    try:
+        with Path("/proc/meminfo").open() as file:
+            line = next(row for row in file if row.startswith("MemAvailable"))
+    except (OSError, StopIteration):
+        return float("inf")
+    return 1024.0 * int(line.split()[1])
 
 
 def match_invariants(invariants: Any, *, tolerance: float) -> Array:
