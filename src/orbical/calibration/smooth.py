@@ -60,12 +60,16 @@ def _smoothed_error(spectrum: Tensor, bandwidth: Tensor) -> Tensor:
     """Return the integral over [0, 1] of the absolute smoothed residual density."""
     grid = spectrum.shape[-1] - 1
     waves = torch.arange(grid + 1, dtype=torch.float64, device=spectrum.device) * math.pi
-    # A Gaussian reflected at 0 and 1 without end is the heat kernel of the interval: it multiplies
-    # each cosine by a Gaussian in its wave number.
-    damped = spectrum * torch.exp(-(bandwidth[..., None] * waves).square() / 2)
-    density: Tensor = torch.fft.irfft(damped, n=2 * grid)[..., : grid + 1] * (2 * grid)
     weight = torch.ones_like(waves)
     weight[0] = weight[-1] = 0.5
+    # Beyond nine deviations a Gaussian is below rounding, so these waves are left out.
+    reach = 9 / (math.pi * max(float(bandwidth.min()), 1e-9)) if bandwidth.numel() else 0
+    waves = waves[: min(grid, math.ceil(reach)) + 1]
+    # A Gaussian reflected at 0 and 1 without end is the heat kernel of the interval: it multiplies
+    # each cosine by a Gaussian in its wave number.
+    damping = torch.exp(-(bandwidth[..., None] * waves).square() / 2)
+    damped = spectrum[..., : len(waves)] * damping
+    density: Tensor = torch.fft.irfft(damped, n=2 * grid)[..., : grid + 1] * (2 * grid)
     return (density.abs() * weight).sum(-1) / grid
 
 
