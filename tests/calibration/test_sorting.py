@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 import torch
 
@@ -41,3 +44,13 @@ def test_each_place_gets_the_value_at_the_end_or_start_of_its_run(ways, shape, l
         assert torch.allclose(before.view(-1, shape[-1])[row], (lower * v).sum(1))
         assert torch.allclose(through.view(-1, shape[-1])[row], (upto * v).sum(1))
         assert torch.allclose(total.view(-1)[row], v.sum())
+
+
+def test_ties_of_a_strided_array_are_found_without_a_warning() -> None:
+    """A report of a short scan printed torch's advice on memory to its user."""
+    code = (
+        "import torch; from orbical.calibration._sorting import _AllPlaces;"
+        "_AllPlaces(torch.zeros(4, 6).T)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stderr == ""  # torch warns once a process, so in one of its own

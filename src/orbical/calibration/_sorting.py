@@ -208,6 +208,7 @@ class _AllPlaces(Ties):
     def __init__(self, ordered: Tensor) -> None:
         # No shape depends on values here, so that nobody waits for an accelerator.
         short = ordered.shape[-1] < 1 << 31
+        ordered = ordered.contiguous()  # torch warns of others, and copies them twice
         self._start = torch.searchsorted(ordered, ordered, out_int32=short)
         self._stop = torch.searchsorted(ordered, ordered, right=True, out_int32=short)
 
