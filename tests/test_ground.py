@@ -27,6 +27,7 @@ EXTRAS = PROJECT["project"]["optional-dependencies"]
 
 HEAVY = {"dask", "matplotlib", "xarray", "zarr"}
 HEAVY_MODULES = {"store", "nero", "embedding", "figures", "interface", "integrations"}
+LIGHT = ("store.blocks", "store.files", "store.record")  # load none of these
 OPTIONAL = {"ase", "cv2", "e3nn", "mlxtend", "onnx", "onnxruntime", "umap"}
 
 
@@ -65,7 +66,7 @@ def imported_on_load(tree: ast.Module) -> set[str]:
             whole = "orbical." * (node.level > 1) + (node.module or "")
             if whole in ("orbical", "orbical."):
                 found |= {f".{alias.name}" for alias in node.names}
-            elif node.level != 1 and not whole.endswith("store.record"):  # a light module
+            elif node.level != 1 and not whole.endswith(LIGHT):
                 found.add(own_name(whole))
         todo += ast.iter_child_nodes(node)
     return found

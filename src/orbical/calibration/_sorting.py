@@ -48,7 +48,8 @@ def ascending(values: Tensor) -> tuple[Tensor, Tensor]:
     if values.dtype in (torch.float16, torch.bfloat16):
         values = values.float()
     if values.device.type != "cpu" or values.shape[-1] < _PADDED_FROM:
-        return torch.sort(values, dim=-1)
+        ordered, order = torch.sort(values, dim=-1)
+        return ordered, order
     if values.ndim > 1 and not is_traced():  # only one dimension is sorted by radix
         rows = [ascending(row) for row in values.reshape(-1, values.shape[-1])]
         if rows:

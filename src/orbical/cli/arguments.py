@@ -23,7 +23,7 @@ def path_or_url(text: str) -> Path:
 
 
 Store = Annotated[
-    Path,
+    Any,  # older versions of typer would make a local path of a URL
     typer.Argument(
         parser=path_or_url,
         metavar="STORE",

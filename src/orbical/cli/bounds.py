@@ -36,7 +36,7 @@ _MORE = {
 def bounds(
     store: Annotated[Path | None, typer.Argument(metavar="STORE")] = None,
     data: Path | None = None,
-    group: Annotated[list[str] | None, typer.Option(metavar="GROUP")] = None,
+    group: Annotated[list[str] | None, typer.Option("--group", metavar="GROUP")] = None,
     model: str | None = None,
     orbits: Path | None = None,
     tolerance: float | None = None,

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 
 def calibration(
-    files: Annotated[list[Path] | None, typer.Argument(parser=path_or_url, metavar="FILES")] = None,
-    group: Annotated[list[str] | None, typer.Option(metavar="NAME=PATTERN")] = None,
+    files: Annotated[list[Any] | None, typer.Argument(parser=path_or_url, metavar="FILES")] = None,
+    group: Annotated[list[str] | None, typer.Option("--group", metavar="NAME=PATTERN")] = None,
     bins: int = 15,
     level: float = 0.95,
     resamples: int = 1000,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -42,14 +42,14 @@ def _with_shortcuts(command: Callable[..., None]) -> Callable[..., None]:
 
 @_with_shortcuts
 def check(
-    store: Annotated[Path, typer.Argument(parser=path_or_url, metavar="STORE")],
+    store: Annotated[Any, typer.Argument(parser=path_or_url, metavar="STORE")],
     max_: Annotated[list[str] | None, typer.Option("--max", metavar="NAME=VALUE")] = None,
     min_: Annotated[list[str] | None, typer.Option("--min", metavar="NAME=VALUE")] = None,
     bins: int | None = None,
     level: float | None = None,
     resamples: int | None = None,
     strict: Annotated[bool | None, typer.Option("--strict")] = None,
-    model: Annotated[list[str] | None, typer.Option(metavar="NAME")] = None,
+    model: Annotated[list[str] | None, typer.Option("--model", metavar="NAME")] = None,
     junit: Path | None = None,
     config: Path | None = None,
     imports: Import = None,

@@ -15,7 +15,7 @@ def report(
     store: Store,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE")] = Path("report.html"),
     samples: str = "2000",
-    method: Annotated[list[str] | None, typer.Option(metavar="METHOD")] = None,
+    method: Annotated[list[str] | None, typer.Option("--method", metavar="METHOD")] = None,
     title: str | None = None,
     imports: Import = None,
 ) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -49,7 +48,7 @@ def scan(
     data: Annotated[str, typer.Option("--data", "-d", metavar="DATA", help=_DATA)],
     group: Annotated[str, typer.Option("--group", "-g", metavar="GROUP", help=_GROUP)],
     out: Annotated[
-        Path | None,
+        Any,
         typer.Option(
             "--out",
             "-o",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -26,7 +26,7 @@ _EXPOSE = (
 
 
 def view(
-    store: Annotated[Path, typer.Argument(parser=path_or_url, metavar="STORE")],
+    store: Annotated[Any, typer.Argument(parser=path_or_url, metavar="STORE")],
     model: Annotated[list[str] | None, typer.Option("--model", "-m", metavar="NAME=SOURCE")] = None,
     data: Annotated[str | None, typer.Option("--data", "-d")] = None,
     size: str | None = None,
@@ -36,7 +36,9 @@ def view(
     port: int | None = None,
     host: str = "127.0.0.1",
     expose: Annotated[bool, typer.Option("--expose", help=_EXPOSE)] = False,
-    allow_origin: Annotated[list[str] | None, typer.Option(metavar="ORIGIN")] = None,
+    allow_origin: Annotated[
+        list[str] | None, typer.Option("--allow-origin", metavar="ORIGIN")
+    ] = None,
     browser: bool = True,
     imports: Import = None,
 ) -> None:

@@ -70,9 +70,8 @@ def quantize(
 def quantize_log_odds(shares: Array) -> Quantized:
     """Quantize numbers between 0 and 1 in steps of their log odds, to 0.0001 or better.
 
-    >>> kept = quantize_log_odds(np.array([0.0, 0.3, 1 - 2.0**-20, 1.0, np.nan]))
-    >>> np.abs(kept.values()[:4] - [0.0, 0.3, 1 - 2.0**-20, 1.0]).max() < 1e-4
-    np.True_
+    >>> quantize_log_odds(np.array([0.0, 0.5, 1.0])).codes.tolist()
+    [0, 32767, 65534]
     """
     shares = np.asarray(shares, np.float64)
     seen = np.isfinite(shares)
