@@ -39,9 +39,9 @@ class Estimate:
     """An estimate from neighbors across orbits; never a bound.
 
     Attributes:
-        value: the error of the nearest-neighbor classifier, or the estimated floor of the squared
-            error.
-        low: the lower end of the interval.
+        value: of values, the estimated floor of the squared error; of labels, the error of the
+            nearest-neighbor classifier, from which the ceiling follows.
+        low: the lower end of the interval: of the floor, or of the ceiling of the accuracy.
         high: the upper end.
         samples: how many samples looked for their neighbors.
     """
