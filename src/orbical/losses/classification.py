@@ -39,7 +39,7 @@ from ..calibration.inputs import (
     without_ignored,
 )
 from ..calibration.kernel import mmce_with_slope
-from ..calibration.outputs import entropy_share, softmax
+from ..calibration.outputs import softmax
 from ..calibration.soft import (
     avuc_with_slope,
     checked_kappa,
@@ -91,8 +91,31 @@ def _of_top_label(
     formula: Formula, scores: Tensor, truth: Tensor, mass: Tensor | None, *settings: Any
 ) -> Tensor:
     """Return the measure, by its formula, of the predicted classes of logits `[n, classes]`."""
-    confidence, predicted = softmax(scores).max(-1)
-    return _of_numbers(differentiable(formula, confidence, predicted == truth, mass, *settings))
+    return _of_numbers(differentiable(_top_label, scores, truth, mass, formula, *settings))
+
+
+def _top_label(
+    scores: Tensor, truth: Tensor, mass: Tensor | None, formula: Formula, *settings: Any
+) -> tuple[Tensor, Tensor]:
+    """Apply a formula to the confidences, whose gradient by the logits is `c (1_k - p)`."""
+    shares = softmax(scores)
+    confidence, predicted = shares.max(-1)
+    value, slope = formula(confidence, predicted == truth, mass, *settings)
+    pull = (slope * confidence)[:, None]
+    return value, (shares * -pull).scatter_add(1, predicted[:, None], pull)
+
+
+def _uncertainty(
+    scores: Tensor, truth: Tensor, mass: Tensor | None, formula: Formula, *settings: Any
+) -> tuple[Tensor, Tensor]:
+    """Apply a formula to the shares of the entropy H; its gradient is `-p (log p + H) / log C`."""
+    shares = softmax(scores)
+    logs = shares.clamp(min=torch.finfo(shares.dtype).tiny).log()
+    entropy = -(shares * logs).sum(-1)
+    unit = 1 / math.log(shares.shape[-1])
+    certain = (entropy * unit).clamp(0, 1), shares.detach().argmax(-1) == truth
+    value, slope = formula(*certain, mass, *settings)
+    return value, shares * (logs + entropy[:, None]) * (slope * -unit)[:, None]
 
 
 def _of_numbers(loss: Tensor) -> Tensor:
@@ -337,9 +360,8 @@ def s_avuc(
     checked_kappa(kappa)
     positive("temperature", temperature)
     scores, truth, mass = _read(logits, labels, weights, ignore_index)
-    p = softmax(scores)
-    given = entropy_share(p), p.detach().argmax(-1) == truth, mass
-    return _of_numbers(differentiable(avuc_with_slope, *given, kappa, temperature))
+    given = scores, truth, mass, avuc_with_slope, kappa, temperature
+    return _of_numbers(differentiable(_uncertainty, *given))
 
 
 @_zero_below(1)
