@@ -22,7 +22,7 @@ from timing import Row
 
 import orbical as ob
 
-SAMPLES, ELEMENTS, CHUNK, ROUNDS = 32, 24, 2, 2
+SAMPLES, ELEMENTS, CHUNK, ROUNDS = 192, 24, 4, 2
 
 
 def network() -> torch.nn.Module:
