@@ -76,7 +76,7 @@ def _local(folder: Path, keys: set[UnitKey]) -> Iterator[tuple[UnitKey, bytes | 
 
 
 def _remote(folder: Any, keys: set[UnitKey]) -> Iterator[tuple[UnitKey, bytes | None]]:
-    """Ask for all units at once; not every remote file system lists its folders."""
+    """Request all units at once; not every remote file system lists its folders."""
     paths = {unit_path(folder, key).path: key for key in keys}  # type: ignore[attr-defined]
     for path, content in folder.fs.cat([*paths], on_error="return").items():
         if isinstance(content, FileNotFoundError):
