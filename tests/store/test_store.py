@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+import xarray as xr
 
 import orbical as ob
 from orbical.errors import InputError, Interrupted, ModelError, StoreError
@@ -135,7 +136,8 @@ def test_a_model_can_be_added_later(tmp_path, digits):
     path = tmp_path / "run.zarr"
     scan({"one": linear(1)}, digits, path)
     both = scan({"two": linear(2)}, digits, path)
-    assert both.models == ["one", "two"]
+    assert both.models == list(both.data["model"]) == ["one", "two"]
+    assert list(xr.open_zarr(path)["model"].values) == ["one", "two"]
     assert both.complete
     together = scan({"one": linear(1), "two": linear(2)}, digits, tmp_path / "other.zarr")
     np.testing.assert_array_equal(both.data["score"], together.data["score"])

@@ -216,10 +216,8 @@ class Store:
                 if dims_of(metadata)[:1] == ("model",):
                     metadata["shape"][0] = len(record.models)
                     self._put(f"{name}/zarr.json", metadata)
-            self._reopen()
-            self.root["model"][len(self.record.models) :] = np.array(  # type: ignore[index]
-                [entry.name for entry in entries], dtype=object
-            )
+            names: Any = zarr.open_array(self.files, path="model", mode="r+")  # not the old root
+            names[len(self.record.models) :] = np.array([e.name for e in entries], dtype=object)
         self.record = record
         self.seal()
 
