@@ -45,7 +45,8 @@ def synthetic_scan(path: Path, samples: int, elements: int) -> None:
     import torch
 
     import orbical as ob
-    from orbical.store import arrays as stores
+    from orbical.store.creation import create
+    from orbical.store.layout import ArraySpec, Fixed
 
     group = ob.groups.rotations(elements)
     net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(16, 10))
@@ -63,11 +64,11 @@ def synthetic_scan(path: Path, samples: int, elements: int) -> None:
             samples if dim == "sample" else size
             for dim, size in zip(dims, array.shape, strict=True)
         )
-        specs[name] = stores.ArraySpec(dims, shape, str(array.dtype), dict(array.attrs))
+        specs[name] = ArraySpec(dims, shape, str(array.dtype), dict(array.attrs))
     del specs["label"]
     label = np.random.default_rng(0).integers(0, 10, samples)
-    truth = {"label": stores.Fixed(("sample",), label, {"meaning": "truth"})}
-    store = stores.create(path, record, specs, group, truth)
+    truth = {"label": Fixed(("sample",), label, {"meaning": "truth"})}
+    store = create(path, record, specs, group, truth)
     for chunk in range(record.chunks):
         rng = np.random.default_rng(chunk)
         mine = label[record.rows(chunk), None]

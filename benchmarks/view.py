@@ -28,7 +28,9 @@ from timing import Row
 
 import orbical as ob
 from orbical.interface.reports import report as write_report
-from orbical.store import arrays as stores
+from orbical.store.arrays import Store
+from orbical.store.creation import create
+from orbical.store.layout import ArraySpec, Fixed
 
 FLAGS = [
     "--no-sandbox",
@@ -276,16 +278,16 @@ def large_scan(path: Path, samples: int = MANY) -> int:
         dims = array.metadata.dimension_names
         shape = tuple(samples if dim == "sample" else size
                       for dim, size in zip(dims, array.shape, strict=True))  # fmt: skip
-        specs[name] = stores.ArraySpec(dims, shape, str(array.dtype), dict(array.attrs))
+        specs[name] = ArraySpec(dims, shape, str(array.dtype), dict(array.attrs))
     label = np.random.default_rng(0).integers(0, 10, samples)
-    truth = {"label": stores.Fixed(("sample",), label, {"meaning": "truth"})}
-    store = stores.create(path, record, specs, group, truth)
+    truth = {"label": Fixed(("sample",), label, {"meaning": "truth"})}
+    store = create(path, record, specs, group, truth)
     for chunk in range(store.done.shape[1]):
         _fill(store, chunk, group, label[record.rows(chunk)])
     return sum(int(np.prod(one.shape)) * np.dtype(one.dtype).itemsize for one in specs.values())
 
 
-def _fill(store: stores.Store, chunk: int, group: Any, label: np.ndarray) -> None:
+def _fill(store: Store, chunk: int, group: Any, label: np.ndarray) -> None:
     """Write one chunk of responses like those of a plain and of an augmented network."""
     rng = np.random.default_rng(chunk)
     rows = store.record.rows(chunk)

@@ -287,7 +287,7 @@ def test_half_written_and_unreadable_stores_are_explained(scanned, tmp_path):
 
 
 def test_a_store_is_never_seen_half_made(tmp_path, digits, monkeypatch):
-    from orbical.store import arrays as stores
+    from orbical.store import creation as stores
 
     def fail(*arguments):
         raise KeyboardInterrupt("pulled the plug")

@@ -147,7 +147,7 @@ def test_what_names_no_folder_is_refused(few, tmp_path, monkeypatch, out, words)
 
 
 def test_of_two_scans_that_begin_at_once_one_is_told(tmp_path, few, monkeypatch):
-    from orbical.store import arrays as stores
+    from orbical.store import creation as stores
 
     path, fill = tmp_path / "run.zarr", stores._filled
 

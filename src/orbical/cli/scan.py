@@ -22,186 +22,41 @@ from .arguments import (
 )
 from .executors import executor_of, threads_of
 
-_MODEL = (
-    "A model; repeat for more. SOURCE is package.module:attribute (a torch module, a scikit-learn "
-    "estimator, an ASE calculator or a function; a trailing () calls it), a file.onnx, or a "
-    "file.pt2 of torch.export. Import paths and .pt2 files run their author's code: use only what "
-    "you trust."
-)
-_DATA = (
-    "The data set: a folder of images, with a subfolder for each class or none; a table .csv, .tsv "
-    "or .parquet of image files with labels and metadata; an .npz file or a Zarr group with x (or "
-    "x_NAME for each field) and optionally y; an .npy file; package.module:attribute (x, (x, y), a "
-    "torch Dataset); a built-in name, mnist or digits; molecules in a file "
-    ".xyz, .extxyz, .sdf, .mol, .traj, .cif or an ASE database .db; for detection, a folder in "
-    "COCO's format, coco:FOLDER or coco:FOLDER:WINDOW:RADIUS:CLASS,CLASS."
-)
-_GROUP = (
-    "The symmetry group, such as rotations:72, translations:64:4, cyclic:4, "
-    "dihedral:4*time_reversal, rotations3d:256, rotations3d:64*inversion, slices3d:72:13, flips, "
-    "scales:0.5:2:17 or permutations:5."
-)
-
 
 def scan(
-    model: Annotated[list[str], typer.Option("--model", "-m", metavar="NAME=SOURCE", help=_MODEL)],
-    data: Annotated[str, typer.Option("--data", "-d", metavar="DATA", help=_DATA)],
-    group: Annotated[str, typer.Option("--group", "-g", metavar="GROUP", help=_GROUP)],
-    out: Annotated[
-        Any,
-        typer.Option(
-            "--out",
-            "-o",
-            parser=path_or_url,
-            metavar="FOLDER",
-            help="Save the scan here, as a Zarr store: a folder, or a URL that fsspec knows.",
-        ),
-    ] = None,
-    task: Annotated[
-        str,
-        typer.Option(
-            "--task",
-            "-t",
-            help="The task: classification, detection, flow, regression or atoms.",
-        ),
-    ] = "classification",
-    input: Annotated[
-        str | None,
-        typer.Option(
-            help="How the group acts on the inputs: images, images:bicubic:reflect, points, "
-            "vectors, rows, trivial or window:128; for several fields, pos=points,numbers=rows. "
-            "Default: images (pairs of frames for flow)."
-        ),
-    ] = None,
-    representation: Annotated[
-        str,
-        typer.Option(
-            help="For regression: how the group acts on the outputs: trivial, vector, or e3nn "
-            "irreps such as '1x1o'."
-        ),
-    ] = "trivial",
-    per_point: Annotated[
-        bool, typer.Option("--per-point", help="For regression: one output per point.")
-    ] = False,
-    uncertainty: Annotated[
-        str | None,
-        typer.Option(
-            help="For regression: what models return beside the mean: variance, covariance, parts "
-            "(aleatoric and epistemic) or evidential."
-        ),
-    ] = None,
-    outputs: Annotated[
-        str, typer.Option(help="For classification: what models return: logits or probabilities.")
-    ] = "logits",
-    score: Annotated[
-        str,
-        typer.Option(
-            help="For detection: the score: iou, match_confidence, iou_confidence, precision, "
-            "recall, f1 or ap."
-        ),
-    ] = "iou_confidence",
-    threshold: Annotated[
-        float, typer.Option(min=0, max=1, help="For detection: the smallest IoU of a match.")
-    ] = 0.5,
-    quantities: Annotated[
-        str | None,
-        typer.Option(
-            help="For atoms: one or more of energy,forces,dipole,stress. Default: energy,forces, "
-            "as far as the calculators offer them."
-        ),
-    ] = None,
-    workers: Annotated[
-        int,
-        typer.Option(
-            min=1, help="The number of processes that share the scan; for atoms, per calculator."
-        ),
-    ] = 1,
-    cluster: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="Run on the workers of a Dask scheduler: tcp://host:8786, or its scheduler file.",
-        ),
-    ] = None,
-    part: Annotated[
-        str | None,
-        typer.Option(
-            metavar="I/N",
-            help="Run only part I of N, such as 3/16, into the store that all parts share; auto "
-            "reads I and N from a SLURM job array or from torchrun.",
-        ),
-    ] = None,
-    threads: Annotated[
-        str, typer.Option(help="CPU threads of each process: a number or auto.")
-    ] = "auto",
-    size: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PIXELS",
-            help="For images in files: resize the shorter side to this and crop the center, as "
-            "torchvision does; HEIGHTxWIDTH resizes as they are.",
-        ),
-    ] = None,
-    unreadable: Annotated[
-        str | None,
-        typer.Option(help="For images in files that cannot be decoded: raise (default) or skip."),
-    ] = None,
-    path_column: Annotated[
-        str | None, typer.Option(help="For tables: the column of image files. Default: path.")
-    ] = None,
-    label_column: Annotated[
-        str | None, typer.Option(help="For tables: the column of labels. Default: label.")
-    ] = None,
-    readers: Annotated[
-        int, typer.Option(min=0, help="Processes that read samples ahead; 0 reads in this one.")
-    ] = 0,
-    fingerprint: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TEXT",
-            help="A text that identifies the data, such as their version: a scan with the same "
-            "text is continued without reading finished samples again.",
-        ),
-    ] = None,
+    model: Annotated[list[str], typer.Option("--model", "-m", metavar="NAME=SOURCE")],
+    data: Annotated[str, typer.Option("--data", "-d", metavar="DATA")],
+    group: Annotated[str, typer.Option("--group", "-g", metavar="GROUP")],
+    out: Annotated[Any, typer.Option("--out", "-o", parser=path_or_url, metavar="FOLDER")] = None,
+    task: Annotated[str, typer.Option("--task", "-t")] = "classification",
+    input: str | None = None,
+    representation: str = "trivial",
+    per_point: Annotated[bool, typer.Option("--per-point")] = False,
+    uncertainty: str | None = None,
+    outputs: str = "logits",
+    score: str = "iou_confidence",
+    threshold: Annotated[float, typer.Option(min=0, max=1)] = 0.5,
+    quantities: str | None = None,
+    workers: Annotated[int, typer.Option(min=1)] = 1,
+    cluster: Annotated[str | None, typer.Option(metavar="ADDRESS")] = None,
+    part: Annotated[str | None, typer.Option(metavar="I/N")] = None,
+    threads: str = "auto",
+    size: Annotated[str | None, typer.Option(metavar="PIXELS")] = None,
+    unreadable: str | None = None,
+    path_column: str | None = None,
+    label_column: str | None = None,
+    readers: Annotated[int, typer.Option(min=0)] = 0,
+    fingerprint: Annotated[str | None, typer.Option(metavar="TEXT")] = None,
     read: Read = None,
     preprocess: Preprocess = None,
-    keep: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="WHAT",
-            help="Also save probabilities, flow, outputs (raw), inputs, or a large consensus. "
-            "Repeatable.",
-        ),
-    ] = None,
-    device: Annotated[str, typer.Option(help="The device: auto, cpu, cuda, cuda:1 ...")] = "auto",
-    batch_size: Annotated[
-        str, typer.Option(help="Transformed inputs per forward pass: a number or auto.")
-    ] = "auto",
-    chunk: Annotated[
-        str,
-        typer.Option(
-            help="Samples per unit, which is what a kill can lose at most: a number or auto."
-        ),
-    ] = "auto",
-    durable: Annotated[
-        bool,
-        typer.Option(
-            "--durable", help="Wait for the disk after each unit, against a power failure."
-        ),
-    ] = False,
-    resume: Annotated[
-        bool,
-        typer.Option(
-            "--resume/--no-resume",
-            help="Continue an unfinished scan in the store, and add new models to it.",
-        ),
-    ] = True,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Delete the contents of the store first.")
-    ] = False,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Show no progress bar and no tables.")
-    ] = False,
+    keep: Annotated[list[str] | None, typer.Option(metavar="WHAT")] = None,
+    device: str = "auto",
+    batch_size: str = "auto",
+    chunk: str = "auto",
+    durable: Annotated[bool, typer.Option("--durable")] = False,
+    resume: Annotated[bool, typer.Option("--resume/--no-resume")] = True,
+    overwrite: Annotated[bool, typer.Option("--overwrite")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q")] = False,
 ) -> None:
     """Evaluate models along the orbits of a data set.
 
@@ -213,6 +68,60 @@ def scan(
     scan contains the outputs, their scores, the consensus along each orbit, and the error of the
     transformation itself. An interrupted scan loses no finished work: run the same command again
     to continue. Several processes share a scan with --workers, --cluster or --part.
+
+    Args:
+        model: A model; repeat for more. SOURCE is package.module:attribute (a torch module, a
+            scikit-learn estimator, an ASE calculator or a function; a trailing () calls it), a
+            file.onnx, or a file.pt2 of torch.export. Import paths and .pt2 files run their author's
+            code: use only what you trust.
+        data: The data set: a folder of images, with a subfolder for each class or none; a table
+            .csv, .tsv or .parquet of image files with labels and metadata; an .npz file or a Zarr
+            group with x (or x_NAME for each field) and optionally y; an .npy file;
+            package.module:attribute (x, (x, y), a torch Dataset); a built-in name, mnist or digits;
+            molecules in a file .xyz, .extxyz, .sdf, .mol, .traj, .cif or an ASE database .db; for
+            detection, a folder in COCO's format, coco:FOLDER or
+            coco:FOLDER:WINDOW:RADIUS:CLASS,CLASS.
+        group: The symmetry group, such as rotations:72, translations:64:4, cyclic:4,
+            dihedral:4*time_reversal, rotations3d:256, rotations3d:64*inversion, slices3d:72:13,
+            flips, scales:0.5:2:17 or permutations:5.
+        out: Save the scan here, as a Zarr store: a folder, or a URL that fsspec knows.
+        task: The task: classification, detection, flow, regression or atoms.
+        input: How the group acts on the inputs: images, images:bicubic:reflect, points, vectors,
+            rows, trivial or window:128; for several fields, pos=points,numbers=rows. Default:
+            images (pairs of frames for flow).
+        representation: For regression: how the group acts on the outputs: trivial, vector, or e3nn
+            irreps such as '1x1o'.
+        per_point: For regression: one output per point.
+        uncertainty: For regression: what models return beside the mean: variance, covariance, parts
+            (aleatoric and epistemic) or evidential.
+        outputs: For classification: what models return: logits or probabilities.
+        score: For detection: the score: iou, match_confidence, iou_confidence, precision, recall,
+            f1 or ap.
+        threshold: For detection: the smallest IoU of a match.
+        quantities: For atoms: one or more of energy,forces,dipole,stress. Default: energy,forces,
+            as far as the calculators offer them.
+        workers: The number of processes that share the scan; for atoms, per calculator.
+        cluster: Run on the workers of a Dask scheduler: tcp://host:8786, or its scheduler file.
+        part: Run only part I of N, such as 3/16, into the store that all parts share; auto reads I
+            and N from a SLURM job array or from torchrun.
+        threads: CPU threads of each process: a number or auto.
+        size: For images in files: resize the shorter side to this and crop the center, as
+            torchvision does; HEIGHTxWIDTH resizes as they are.
+        unreadable: For images in files that cannot be decoded: raise (default) or skip.
+        path_column: For tables: the column of image files. Default: path.
+        label_column: For tables: the column of labels. Default: label.
+        readers: Processes that read samples ahead; 0 reads in this one.
+        fingerprint: A text that identifies the data, such as their version: a scan with the same
+            text is continued without reading finished samples again.
+        keep: Also save probabilities, flow, outputs (raw), inputs, or a large consensus.
+            Repeatable.
+        device: The device: auto, cpu, cuda, cuda:1 ...
+        batch_size: Transformed inputs per forward pass: a number or auto.
+        chunk: Samples per unit, which is what a kill can lose at most: a number or auto.
+        durable: Wait for the disk after each unit, against a power failure.
+        resume: Continue an unfinished scan in the store, and add new models to it.
+        overwrite: Delete the contents of the store first.
+        quiet: Show no progress bar and no tables.
     """
     with _message_when_stopped(out is not None):
         from ..scanning.engine import scan as run

@@ -112,7 +112,8 @@ def scan(
         ...         progress=False)
         Scan(classification, rotations:8: 1 model x 20 samples x 8 elements, complete)
     """
-    from ..store import arrays as stores
+    from ..store import creation, files
+    from ..store.arrays import open_store
     from ..store.scan_result import Scan
 
     crew = crew_of(executor, devices)
@@ -128,10 +129,10 @@ def scan(
             f"out: expected the name of a folder, got {str(path)!r}; scan into a folder such as "
             "run.zarr and pack it afterwards"
         )
-    exists = path is not None and stores.exists(path)
+    exists = path is not None and files.exists(path)
     stored = None
     if exists:  # what is no store is refused at once
-        stored = stores.open_store(path).record.data  # type: ignore[arg-type]
+        stored = open_store(path).record.data  # type: ignore[arg-type]
     if exists and not (resume or overwrite):
         raise StoreError(f"{str(path)!r} exists; resume it or overwrite it")
     recipe = plan(
@@ -161,23 +162,23 @@ def scan(
         facts = sample_facts(recipe, specs)
         _check_coordinates(recipe.group, [*specs, *facts])
         if exists and overwrite:  # only now: a mistake above must not cost the old result
-            stores.remove(path)  # type: ignore[arg-type]
-        new = partial(stores.create, path, record, specs, recipe.group, facts)
+            creation.remove(path)  # type: ignore[arg-type]
+        new = partial(creation.create, path, record, specs, recipe.group, facts)
         known = partial(adopt, given=record, specs=specs, facts=facts, recipe=recipe, part=share)
         if part is not None and path is not None:
             store, size = _shared(stack, path, share, new, known)
         elif exists and not overwrite:
-            stack.enter_context(stores.locked(path))
-            store = stores.open_store(path)  # type: ignore[arg-type]
+            stack.enter_context(files.locked(path))
+            store = open_store(path)  # type: ignore[arg-type]
             size = known(store)
         else:
             store, size = new(), record.run.batch_size
-            stack.enter_context(stores.locked(path))
+            stack.enter_context(files.locked(path))
         store.durable = durable
         if not is_known(store.record.data, record.data):
             check_finished(store, recipe, share)
         _fill(store, work, list(recipe.models), share, size, progress)
-    result = Scan(store if path is None else stores.open_store(path))
+    result = Scan(store if path is None else open_store(path))
     warn_of_failures(result, recipe.models)
     return result
 
@@ -204,8 +205,8 @@ def _shared(
     known: Callable[[Store], int],
 ) -> tuple[Store, int]:
     """Open the store that the parts of a scan write to; the first of them creates it."""
-    from ..store import arrays as stores
-    from ..store.files import claimed, in_turn
+    from ..store.arrays import open_store
+    from ..store.files import claimed, in_turn, locked
 
     if not path.exists():
         try:
@@ -213,10 +214,10 @@ def _shared(
         except StoreError:
             if not path.exists():  # else another part was faster
                 raise
-    stack.enter_context(stores.locked(path, shared=True))
+    stack.enter_context(locked(path, shared=True))
     with in_turn(path):
         stack.enter_context(claimed(path, str(part)))
-        store = stores.open_store(path)
+        store = open_store(path)
         return store, known(store)
 
 

@@ -11,9 +11,6 @@ written once (coordinates, truth, group) and of the metadata of all arrays.
 from __future__ import annotations
 
 import json
-import shutil
-import tempfile
-import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -27,27 +24,15 @@ from zarr.core.sync import sync
 from zarr.storage import MemoryStore
 
 from ..errors import StoreError
-from ..groups import Group
 from .checksums import CheckedStore, digest
-from .files import exists, explained, is_remote, locked, remove_folder, sync_files, write_file
-from .group_arrays import describe_group
-from .layout import (
-    ArraySpec,
-    Fixed,
-    by_model,
-    check_sizes,
-    create_fixed,
-    create_result,
-    data_attributes,
-    dims_of,
-    fixed_arrays,
-)
+from .files import exists, explained, sync_files, write_file
+from .layout import Fixed, by_model, check_sizes, dims_of
 from .record import FORMAT, ModelEntry, Record
 from .units import UnitFile, UnitKey, read_units, unit_path, write_unit
 
-__all__ = ["ArraySpec", "Fixed", "Store", "create", "exists", "locked", "open_store", "remove"]
+__all__ = ["Store", "open_store", "root_document"]
 
-_RECORD, _HASH = "orbical", "orbical_checksum"
+RECORD, _HASH = "orbical", "orbical_checksum"
 
 
 class Store:
@@ -58,7 +43,7 @@ class Store:
         self.path = files.root if isinstance(files, CheckedStore) else None
         self.document = document
         self.durable = False
-        about = json.loads(document["attributes"][_RECORD])
+        about = json.loads(document["attributes"][RECORD])
         self.record = Record.from_json(about["record"])
         self.fixed: dict[str, dict[str, str]] = about["files"]  # {array: {chunk: checksum}}
         self.units: dict[UnitKey, UnitFile] = {}
@@ -245,7 +230,7 @@ class Store:
         attributes = self.document["attributes"]
         attributes.pop(_HASH, None)
         about = {"record": self.record.to_json(), "files": self.fixed}
-        attributes[_RECORD] = json.dumps(about)
+        attributes[RECORD] = json.dumps(about)
         attributes[_HASH] = digest(self.document)
         with explained(self.name, "cannot be written"):
             self._put("zarr.json", self.document)
@@ -283,85 +268,6 @@ class Store:
         )
 
 
-def create(
-    path: Path | None,
-    record: Record,
-    specs: Mapping[str, ArraySpec],
-    group: Group,
-    facts: Mapping[str, Fixed],
-) -> Store:
-    """Create a store in memory; or in a temporary folder, which is then renamed or sent away."""
-    fixed = fixed_arrays(record.names, group, facts)
-    if path is None:
-        return _filled(MemoryStore(), record, specs, group, fixed)
-    with explained(repr(str(path)), "cannot be created"):
-        beside = None if is_remote(path) else path.parent
-        if beside is not None:
-            beside.mkdir(parents=True, exist_ok=True)
-        building = Path(tempfile.mkdtemp(prefix=f".{path.name}."[:100], dir=beside))
-    try:
-        with explained(repr(str(path)), "cannot be created"):
-            _filled(CheckedStore.at(building), record, specs, group, fixed)
-            building.chmod(0o755)
-            if is_remote(path):
-                _send(building, path)
-        if not is_remote(path):
-            _put(building, path)
-    except BaseException:
-        shutil.rmtree(building, ignore_errors=True)
-        raise
-    return open_store(path)
-
-
-def _send(building: Path, path: Path) -> None:
-    """Copy a finished folder to a remote place, its root last: without it there is no store."""
-    root = building / "zarr.json"
-    files = [one for one in building.rglob("*") if one.is_file() and one != root]
-    for file in [*files, root]:
-        write_file(path / file.relative_to(building).as_posix(), file.read_bytes())
-    shutil.rmtree(building)
-
-
-def _put(building: Path, path: Path) -> None:
-    """Rename a finished folder; if another scan was faster, its store stays."""
-    try:
-        building.rename(path)
-    except OSError as error:
-        if path.exists():
-            raise StoreError(
-                f"{str(path)!r} was created by another scan in the meantime; run this one again"
-            ) from error
-        raise StoreError(f"{str(path)!r} cannot be created: {error}") from error
-
-
-def _filled(
-    files: CheckedStore | MemoryStore,
-    record: Record,
-    specs: Mapping[str, ArraySpec],
-    group: Group,
-    fixed: Mapping[str, Fixed],
-) -> Store:
-    root = zarr.open_group(files, mode="w")
-    for name, spec in specs.items():
-        create_result(root, name, spec, record.run.chunk)
-    for name, one in fixed.items():
-        create_fixed(root, name, one)
-    root["group"].attrs["group"] = json.dumps(describe_group(group))
-    about = {"record": record.to_json(), "files": {name: {} for name in fixed}}
-    root.attrs.update(
-        {**data_attributes(record, group, {**specs, **fixed}), _RECORD: json.dumps(about)}
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # consolidated, and zarr's own extension
-        zarr.consolidate_metadata(files)
-    content = sync(files.get("zarr.json", default_buffer_prototype()))
-    assert content is not None
-    store = Store(files, json.loads(content.to_bytes()))
-    store.write_fixed(fixed)
-    store.seal()
-    return store
-
-
 def open_store(path: Path) -> Store:
     """Open a store for reading and writing."""
     if not exists(path):
@@ -372,7 +278,7 @@ def open_store(path: Path) -> Store:
     name = repr(str(path))
     damaged = "is not an orbical store, or is too damaged to read; it is left unchanged"
     with explained(name, damaged):
-        document = _root_of(path)
+        document = root_document(path)
         attributes = document["attributes"]
         hashed = attributes.pop(_HASH, None)
         if hashed != digest(document):
@@ -383,10 +289,10 @@ def open_store(path: Path) -> Store:
     return store
 
 
-def _root_of(path: Path) -> Any:
+def root_document(path: Path) -> Any:
     """Return the root of a folder that is a store of this format, sound or not."""
     document = json.loads((path / "zarr.json").read_bytes())
-    written = document["attributes"][_RECORD]
+    written = document["attributes"][RECORD]
     about = json.loads(written)["record"] if isinstance(written, str) else dict(written)
     if about["format"] != FORMAT:
         raise StoreError(
@@ -394,12 +300,3 @@ def _root_of(path: Path) -> Any:
             "again into another store, or delete this one"
         )
     return document
-
-
-def remove(path: Path) -> None:
-    """Delete a store, damaged or not, unless it is being written; anything else is refused."""
-    if exists(path):
-        with explained(repr(str(path)), "is not an orbical store; it is left unchanged"):
-            _root_of(path)
-        with locked(path), explained(repr(str(path)), "cannot be deleted"):
-            remove_folder(path)
