@@ -195,6 +195,10 @@ only what they see would be far too narrow. The columns are made of {covered} da
 Scores (NLL, Brier) take the variance of a calibrated model where they see less, and correct their
 upper end for skewness; accuracy has Wilson's interval; errors are resampled, and raised by what
 resamples of rare errors miss.
+
+The two parts of the Brier score, of 500 predictions for two classes in 400 data sets: calibration
+is covered in 95.5 % and refinement in 96.2 % of calibrated models, in 100 % and 95.0 % where
+accuracy is .1 below confidence (`pytest -m slow -s tests/calibration/test_intervals.py -k brier`).
 """
 
 

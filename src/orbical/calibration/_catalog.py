@@ -27,9 +27,7 @@ from .soft import s_avuc, sb_ece
 
 _Function = Callable[..., Tensor]
 _Binding = Callable[..., BoundMeasure]
-
-
-# Bindings: a measure with its options set, and its forms on cells of confidence.
+"""A measure with its options set, and its forms on cells of confidence."""
 
 
 def _on_cells(
@@ -278,8 +276,7 @@ _mean: dict[str, Any] = {"interval": "bootstrap", "target": None}
 _CLASSIFICATION = (
     _pair(_share_correct, "accuracy", "accuracy", unit="share", higher_is_better=True, **_mean,
           meaning="accuracy: share of samples whose most probable class is the label",
-          metric_class="Accuracy", listed=_COMPARED,
-          terms=_accuracy_terms, binding=_accuracy),
+          metric_class="Accuracy", listed=_COMPARED, terms=_accuracy_terms, binding=_accuracy),
     _outputs(scores.nll, "NLL", unit="nats", interval="bootstrap", metric_class="NLL",
              meaning="negative log-likelihood: mean over the labels",
              listed=_COMPARED, **_score(_nll_terms, lambda outputs: -outputs.log_probabilities)),
@@ -389,8 +386,7 @@ _REGRESSION = (
             "bins", binding=_binned_square(generalized.gence_sq_fiber)),
     _vector(regression.regression_esd_normalized, "regression ESD, normalized", unit="1",
             meaning="expected squared difference of normalized error and 1: unbiased, without bins",
-            listed=_ORBIT, minimum=3,
-            binding=_of_samples(
+            listed=_ORBIT, minimum=3, binding=_of_samples(
                 regression.regression_esd_normalized, _normalized_esd_distance,
                 whitened=_of_distances(_esd_of, _esd_root_of))),
     _vector(aleatoric_bleed, "aleatoric bleed", kind="aleatoric", unit="target to the fourth",
