@@ -36,6 +36,18 @@ SPECS = [
     "time_reversal",
     "dihedral:4*time_reversal",
     "rotations3d:8*permutations:3",
+    "inversion",
+    "reflections3d",
+    "translations3d:2:1",
+    "o3:16",
+    "tetrahedral",
+    "tetrahedral:full",
+    "octahedral",
+    "octahedral:full",
+    "icosahedral:full",
+    "pointgroup:-6m2",
+    "pointgroup:-1",
+    "octahedral*translations3d:1",
 ]
 CLOSED = [
     "trivial",
@@ -49,6 +61,8 @@ CLOSED = [
     "time_reversal",
     "dihedral:4*time_reversal",
     "cyclic:4*permutations:3",
+    "reflections3d",
+    "pointgroup:-6m2*time_reversal",
 ]
 
 

@@ -27,6 +27,7 @@ import torch
 import orbical as ob
 from orbical.cli.arguments import load_data
 from orbical.errors import InputError, OrbicalError, StoreError
+from orbical.groups.catalog import CATALOG
 
 COUNTS = {  # in the default run, and under `slow`
     "group texts": (60, 35_000),
@@ -57,9 +58,9 @@ def attempts(number: int, attempt: Callable[[random.Random], None], what: str) -
     return seen
 
 
-WORDS = ["rotations", "translations", "permutations", "scales", "cyclic", "dihedral", "flips"]
-WORDS += ["rotations3d", "slices3d", "euclidean", "time_reversal", "trivial", "inversion"]
+WORDS = sorted(CATALOG)
 NUMBERS = ["1", "0", "-3", "2.5", "1e308", "1e-300", "nan", "inf", "100000000", "", " 4", "x", "٣"]
+NUMBERS += ["full", "mmm", "-43"]
 
 
 def group_text(rng: random.Random) -> None:
@@ -69,8 +70,8 @@ def group_text(rng: random.Random) -> None:
         for _ in range(rng.choice([1, 1, 1, 2]))
     ]
     text = "*".join(factors)
-    if "*" in text and "3d" in text:  # sound, but thousands of elements take seconds
-        text = text.replace("3d", "4d")
+    if "*" in text:  # sound, but thousands of elements take seconds
+        text = text.replace("3d", "4d").replace("o3", "o4")
     if rng.random() < 0.3:
         place = rng.randrange(len(text) + 1)
         text = text[:place] + rng.choice(":*-. \0é") + text[place:]

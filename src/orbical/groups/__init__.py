@@ -8,11 +8,20 @@ that is the business of `orbical.actions`.
 Groups speak the language of the page: x to the right, y up, angles counter-clockwise, in degrees.
 """
 
+from .catalog import register
 from .combining import from_matrices, product
 from .discrete import permutations, time_reversal, trivial
 from .group import Elements, Group, Layout
 from .plane import cyclic, dihedral, euclidean, flips, rotations, scales, translations
-from .space import inversion, rotations3d, slices3d
+from .point_groups import icosahedral, octahedral, pointgroup, tetrahedral
+from .space import (
+    inversion,
+    o3,
+    reflections3d,
+    rotations3d,
+    slices3d,
+    translations3d,
+)
 from .text import as_group, parse
 
 __all__ = [
@@ -25,15 +34,23 @@ __all__ = [
     "euclidean",
     "flips",
     "from_matrices",
+    "icosahedral",
     "inversion",
+    "o3",
+    "octahedral",
     "parse",
     "permutations",
+    "pointgroup",
     "product",
+    "reflections3d",
+    "register",
     "rotations",
     "rotations3d",
     "scales",
     "slices3d",
+    "tetrahedral",
     "time_reversal",
     "translations",
+    "translations3d",
     "trivial",
 ]

@@ -8,16 +8,19 @@ import math
 import numpy as np
 
 from ..errors import InputError
+from .catalog import register
 from .group import Array, Group, few_enough, make_group, tiles, whole_number
 
 _MOST_ROWS = 2**24  # in all permutations of a sample
 
 
+@register()
 def trivial() -> Group:
     """Return the trivial group, the baseline of every comparison."""
     return make_group("trivial", {})
 
 
+@register("permutations:5")
 def permutations(n: int, samples: int | None = None, seed: int = 0) -> Group:
     """Return S_n, all permutations of n rows, or a seeded sample of them with the identity."""
     n = whole_number("n", n, 1)
@@ -64,6 +67,7 @@ def _distinct_permutations(n: int, samples: int, generator: np.random.Generator)
     return np.array(list(seen))
 
 
+@register()
 def time_reversal() -> Group:
     """Return the group of forward and reversed time, for pairs of frames."""
     time = {"time": np.array([1.0, -1.0])}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -40,8 +41,8 @@ class Elements:
 
     `parts` may hold `plane` or `space` (homogeneous matrices `[K, d+1, d+1]`), `time` (`[K]`, +1 or
     -1) and `rows` (index arrays `[K, n]`). `exact_on_grid` says that the whole sample these
-    elements come from maps a square pixel grid onto itself, so that images can be moved without
-    resampling.
+    elements come from maps a square grid of pixels, or a cubic one of voxels, onto itself, so that
+    images can be moved without resampling.
     """
 
     parts: Mapping[str, Array]
@@ -205,14 +206,14 @@ def homogeneous(linear: Array, shift: Array | None = None) -> Array:
 
 
 def _is_exact_on_grid(parts: Mapping[str, Array]) -> bool:
-    """Check whether every planar element is a signed permutation of the axes without a shift."""
-    if "plane" not in parts:
-        return True
-    plane = parts["plane"]
-    size = np.abs(plane[:, :2, :2])
-    entries = np.isin(size, (0.0, 1.0)).all()
-    one_each = (size.sum(1) == 1).all() and (size.sum(2) == 1).all()  # a shear has two in a row
-    return bool(entries and one_each and not plane[:, :2, 2].any())
+    """Check whether every element permutes the axes of plane and space, up to signs, unshifted."""
+    for matrices in (parts[name] for name in MATRIX_PARTS if name in parts):
+        size = np.abs(matrices)
+        entries = np.isin(size, (0.0, 1.0)).all() and not size[:, :-1, -1].any()
+        one_each = (size.sum(1) == 1).all() and (size.sum(2) == 1).all()  # a shear has two in a row
+        if not (entries and one_each):
+            return False
+    return True
 
 
 def make_group(
@@ -270,6 +271,21 @@ def few_enough(spec: str, count: float) -> None:
         raise InputError(
             f"group: expected at most {MOST_ELEMENTS:,} elements, got {given} in {spec}"
         )
+
+
+def grid_line(name: str, radius: float, step: float, dimension: int) -> Array:
+    """Return the shifts along one axis of a grid within `radius`, or raise."""
+    if not (real_number("radius", radius) >= 0 and real_number("step", step) > 0):
+        raise InputError(
+            f"radius, step: expected a radius >= 0 and a step > 0, got {radius!r} and {step!r}"
+        )
+    width = 2 * (radius / step) + 1
+    spec = f"{name}:{as_text(radius)}:{as_text(step)}"
+    few_enough(spec, math.prod([width] * dimension))  # may be infinite
+    half = round(radius / step)
+    if not math.isclose(half * step, radius, abs_tol=1e-9):
+        raise InputError(f"radius: expected a multiple of the step {step!r}, got {radius!r}")
+    return np.arange(-half, half + 1) * float(step)
 
 
 def as_text(number: float) -> str:

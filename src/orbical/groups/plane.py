@@ -8,6 +8,7 @@ import math
 import numpy as np
 
 from ..errors import InputError
+from .catalog import register
 from .combining import product
 from .group import (
     Array,
@@ -15,6 +16,7 @@ from .group import (
     Layout,
     as_text,
     few_enough,
+    grid_line,
     homogeneous,
     make_group,
     real_number,
@@ -30,6 +32,7 @@ def turned_by(angle_degrees: Array) -> Array:
     return np.stack([np.stack([cosine, -sine], -1), np.stack([sine, cosine], -1)], -2)
 
 
+@register("cyclic:4")
 def cyclic(n: int) -> Group:
     """Return C_n, the n rotations of a regular n-gon.
 
@@ -41,6 +44,7 @@ def cyclic(n: int) -> Group:
     return dataclasses.replace(group, layout=row) if len(group) <= 8 else group
 
 
+@register()
 def rotations(n: int = 72) -> Group:
     """Return n equally spaced rotations of the plane, SO(2), drawn as a circle."""
     return _equal_turns("rotations", n)
@@ -55,6 +59,7 @@ def _equal_turns(name: str, n: int) -> Group:
     return make_group(f"{name}:{n}", parts, coords={"angle": angle}, layout=circle)
 
 
+@register("dihedral:4")
 def dihedral(n: int) -> Group:
     """Return D_n: n rotations, and each of them after a left-right mirror; 2n elements."""
     n = whole_number("n", n, 1)
@@ -71,6 +76,7 @@ def dihedral(n: int) -> Group:
     )
 
 
+@register()
 def flips() -> Group:
     """Return the four flips of the plane: none, horizontal (left-right), vertical, both."""
     signs = np.array([[1, 1], [-1, 1], [1, -1], [-1, -1]], float)
@@ -82,6 +88,7 @@ def flips() -> Group:
     )
 
 
+@register("translations:32:2")
 def translations(radius: float, step: float = 1) -> Group:
     """Return the shifts `(dx, dy)` within `radius` on a grid, drawn as a plane.
 
@@ -90,22 +97,12 @@ def translations(radius: float, step: float = 1) -> Group:
     >>> len(translations(32, 2))
     1089
     """
-    if not (real_number("radius", radius) >= 0 and real_number("step", step) > 0):
-        raise InputError(
-            f"radius, step: expected a radius >= 0 and a step > 0, got {radius!r} and {step!r}"
-        )
-    spec = f"translations:{as_text(radius)}:{as_text(step)}"
-    width = 2 * (radius / step) + 1
-    few_enough(spec, width * width)  # may be infinite
-    half = round(radius / step)
-    if not math.isclose(half * step, radius, abs_tol=1e-9):
-        raise InputError(f"radius: expected a multiple of the step {step!r}, got {radius!r}")
-    line = np.arange(-half, half + 1) * float(step)
+    line = grid_line("translations", radius, step, 2)
     dy, dx = np.meshgrid(line[::-1], line, indexing="ij")  # the top row of the drawing is up
     shift = np.stack([dx.ravel(), dy.ravel()], -1)
     count = len(shift)
     return make_group(
-        spec,
+        f"translations:{as_text(radius)}:{as_text(step)}",
         {"plane": homogeneous(np.tile(np.eye(2), (count, 1, 1)), shift)},
         coords={"dx": shift[:, 0], "dy": shift[:, 1]},
         layout=Layout("plane", np.arange(count).reshape(dx.shape), {"dy": line[::-1], "dx": line}),
@@ -114,6 +111,7 @@ def translations(radius: float, step: float = 1) -> Group:
     )
 
 
+@register()
 def scales(low: float = 0.5, high: float = 2.0, n: int = 17) -> Group:
     """Return n scalings of the plane between `low` and `high`, log-uniform, drawn as a line.
 
@@ -142,6 +140,7 @@ def scales(low: float = 0.5, high: float = 2.0, n: int = 17) -> Group:
     )
 
 
+@register()
 def euclidean(turns: int = 8, radius: float = 2, step: float = 1) -> Group:
     """Return rigid motions of the plane, SE(2): each rotation followed by each shift."""
     group = product(translations(radius, step), rotations(turns))

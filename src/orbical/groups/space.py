@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 import math
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from .catalog import register
+from .combining import product
 from .group import (
     Elements,
     Group,
     Layout,
+    as_text,
     distinct,
     few_enough,
+    grid_line,
     homogeneous,
     make_group,
     tiles,
@@ -20,6 +26,7 @@ from .group import (
 )
 
 
+@register()
 def rotations3d(n: int = 256) -> Group:
     """Return n low-discrepancy samples of SO(3), the identity first.
 
@@ -48,6 +55,7 @@ def rotations3d(n: int = 256) -> Group:
     )
 
 
+@register()
 def inversion() -> Group:
     """Return the identity of space and its inversion, x to -x, which exchanges left and right.
 
@@ -60,6 +68,57 @@ def inversion() -> Group:
     )
 
 
+@register()
+def reflections3d() -> Group:
+    """Return the eight mirrors of space: the sign of x, y and z changed or not.
+
+    >>> reflections3d().coords["flip"].tolist()
+    ['none', 'z', 'y', 'yz', 'x', 'xz', 'xy', 'xyz']
+    """
+    signs = np.array(list(itertools.product([1.0, -1.0], repeat=3)))
+    mirrored = ["".join(np.array(list("xyz"))[one < 0]) or "none" for one in signs]
+    return make_group(
+        "reflections3d",
+        {"space": homogeneous(signs[:, :, None] * np.eye(3))},
+        coords={"flip": np.array(mirrored)},
+        layout=tiles(np.arange(8).reshape(2, 4)),
+    )
+
+
+@register()
+def o3(n: int = 128) -> Group:
+    """Return a sample of O(3): n rotations of `rotations3d`, and each of them inverted.
+
+    >>> len(o3(64))
+    128
+    """
+    return dataclasses.replace(product(rotations3d(n), inversion()), spec=f"o3:{n}")
+
+
+@register("translations3d:4:2")
+def translations3d(radius: float, step: float = 1) -> Group:
+    """Return the shifts `(dx, dy, dz)` within `radius` on a grid, drawn as a plane for each dz.
+
+    There are `(2 radius / step + 1)^3` elements.
+
+    >>> len(translations3d(4, 2))
+    125
+    """
+    line = grid_line("translations3d", radius, step, 3)
+    dy, dz, dx = np.meshgrid(line[::-1], line, line, indexing="ij")
+    shift = np.stack([dx.ravel(), dy.ravel(), dz.ravel()], -1)
+    count = len(shift)
+    return make_group(
+        f"translations3d:{as_text(radius)}:{as_text(step)}",
+        {"space": homogeneous(np.tile(np.eye(3), (count, 1, 1)), shift)},
+        coords={"dx": shift[:, 0], "dy": shift[:, 1], "dz": shift[:, 2]},
+        layout=tiles(np.arange(count).reshape(len(line), -1)),
+        measure="uniform on the sampled window",
+        closed=count == 1,
+    )
+
+
+@register()
 def slices3d(azimuths: int = 72, angles: int = 13) -> Group:
     """Return rotations about axes in the xy, xz and yz planes, as the NERO paper draws them.
 
