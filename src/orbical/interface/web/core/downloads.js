@@ -1,5 +1,7 @@
 // Files that the page hands to the reader.
 
+import { h } from "./dom.js";
+
 /** Offer bytes as a download. */
 export function download(blob, filename) {
   const url = URL.createObjectURL(blob);
@@ -20,10 +22,9 @@ export function pngBlob(svg, scale = 2) {
     const picture = new Image();
     const url = URL.createObjectURL(svgBlob(svg));
     picture.onload = () => {
-      const canvas = document.createElement("canvas");
-      canvas.width = scale * Number(svg.getAttribute("width"));
-      canvas.height = scale * Number(svg.getAttribute("height"));
-      canvas.getContext("2d").drawImage(picture, 0, 0, canvas.width, canvas.height);
+      const [width, height] = ["width", "height"].map((name) => scale * Number(svg.getAttribute(name)));
+      const canvas = h("canvas", { width, height });
+      canvas.getContext("2d").drawImage(picture, 0, 0, width, height);
       URL.revokeObjectURL(url);
       canvas.toBlob(resolve, "image/png");
     };

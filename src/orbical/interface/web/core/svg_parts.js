@@ -1,5 +1,6 @@
 // Boxes, pixels and text of the page as pieces of an SVG.
 
+import { h } from "./dom.js";
 import { rounded } from "./svg_copy.js";
 
 const SIDES = ["Top", "Right", "Bottom", "Left"];
@@ -80,8 +81,7 @@ export function drawPixels(el, style, box, out, origin) {
 }
 
 function drawn(picture) {
-  const canvas = document.createElement("canvas");
-  Object.assign(canvas, { width: picture.naturalWidth, height: picture.naturalHeight });
+  const canvas = h("canvas", { width: picture.naturalWidth, height: picture.naturalHeight });
   canvas.getContext("2d").drawImage(picture, 0, 0);
   return canvas.toDataURL("image/png");
 }
@@ -89,7 +89,9 @@ function drawn(picture) {
 /** One text per line box, so that wrapped text stays as it is on the page. */
 export function drawText(text, style, out, origin) {
   const range = document.createRange();
-  let [line, box] = ["", null];
+  let line = "";
+  /** @type {any} */
+  let box = null; // of the line, once it has begun
   const flush = () => line && drawWords(line.trimEnd(), style, box.left, (box.top + box.bottom) / 2, out, origin);
   for (let i = 0; i < text.length; i += 1) {
     range.setStart(text, i);

@@ -6,6 +6,7 @@ export function orbitOf(group) {
   const index = Int32Array.from(given.data ?? given.flat?.(Infinity) ?? given);
   const shape = given.shape ? [...given.shape] : shapeOf(given, index.length);
   const size = group.names?.length ?? Math.max(...index) + 1;
+  /** @type {number[][]} */
   const cells = Array.from({ length: size }, () => []);
   index.forEach((element, cell) => element >= 0 && cells[element]?.push(cell));
   const identity = group.identity ?? 0;

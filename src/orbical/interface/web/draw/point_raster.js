@@ -56,7 +56,9 @@ export function rasterizePoints(pixels, width, height, { xy, colors, mask, scale
 
 /** The pixels of a disc: column, row and how much of the pixel it covers, flat. */
 function discOf(radius) {
-  const [reach, found] = [Math.ceil(radius), []];
+  const reach = Math.ceil(radius);
+  /** @type {number[]} */
+  const found = [];
   for (let dy = -reach; dy <= reach; dy += 1) {
     for (let dx = -reach; dx <= reach; dx += 1) {
       const covered = Math.min(Math.max(radius + 0.5 - Math.hypot(dx, dy), 0), 1);

@@ -17,8 +17,8 @@ export function simplify(points, tolerance) {
   const keep = new Uint8Array(points.length);
   keep[0] = keep[points.length - 1] = 1;
   const open = [[0, points.length - 1]];
-  while (open.length) {
-    const [from, to] = open.pop();
+  for (let part = open.pop(); part; part = open.pop()) {
+    const [from, to] = part;
     let [far, most] = [-1, tolerance];
     for (let i = from + 1; i < to; i += 1) {
       const off = fromSegment(points[i], points[from], points[to]);

@@ -30,7 +30,7 @@ export function ticks(low, high, count = 5) {
   if (!(high > low) || !Number.isFinite(high - low)) return Number.isFinite(low) ? [low] : [];
   const rough = (high - low) / Math.max(count, 1);
   const power = 10 ** Math.floor(Math.log10(rough));
-  const factor = [1, 2, 2.5, 5, 10].find((each) => each * power >= rough * 0.9999);
+  const factor = [1, 2, 2.5, 5].find((each) => each * power >= rough * 0.9999) ?? 10;
   const step = factor * power;
   const first = Math.ceil(low / step - 1e-9);
   const last = Math.floor(high / step + 1e-9);

@@ -16,7 +16,9 @@ export function tableOf(index, shape) {
 
 /** Name rows and columns by the coordinates that they share, and elements by the others. */
 export function tableNames({ rows, columns, cells }, coords) {
-  const [byRow, byColumn, inside] = [{}, {}, []];
+  const [byRow, byColumn] = [{}, {}];
+  /** @type {string[][]} */
+  const inside = [];
   const value = (values, row, column) => values[Math.max(cells[row * columns + column], 0)];
   for (const [name, values] of Object.entries(coords)) {
     const places = [...Array(rows).keys()].flatMap((row) => [...Array(columns).keys()].map((column) => [row, column]));
@@ -64,6 +66,7 @@ function word(value, name) {
 
 /** How a grid of panels fills a box best: columns, and the width and height of one panel. */
 export function gridFor(count, parts, width, height, aspect, gaps) {
+  /** @type {any} */
   let best = null;
   for (let across = 1; across <= count; across += 1) {
     const [columns, down] = [across * parts, Math.ceil(count / across)];

@@ -77,6 +77,7 @@ async function means(context) {
 // Confidence and correctness of some samples at one element; those without an answer that could be
 // judged are left out.
 export function pairsAt(confidence, correct, rows, model, k) {
+  /** @type {number[][]} */
   const [sure, right] = [[], []];
   for (const row of rows) {
     const z = confidence.data[rowStart(confidence.shape, model, row) + k];

@@ -99,6 +99,7 @@ export async function calibration(context) {
   const measures = [];
   let count = 0;
   models.forEach((model, row) => {
+    /** @type {any[]} */
     const [sure, right, weight] = whole
       ? pairsAlong(confidence, correct, rows, model, context)
       : pairsAt(confidence, correct, rows, model, element);

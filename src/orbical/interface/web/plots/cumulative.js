@@ -12,6 +12,7 @@ const KEY = 18;
 
 /** Make the plot in `el`: `{ set({ models, x, confidence, accuracy }), ... }`, curves flat. */
 export function createCumulative(el) {
+  /** @type {Record<string, any>} */
   const data = { models: [], x: [], confidence: [], accuracy: [] };
   let place = null;
   const frame = createFrame(el, paint, { name: "cumulative" });

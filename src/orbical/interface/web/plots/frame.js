@@ -16,6 +16,7 @@ export function createFrame(el, draw, { canvas = false, name = "plot" } = {}) {
     minHeight: "80px",
     overflow: "hidden",
   });
+  /** @type {any} */ // null only for plots that ask for none
   const surface = canvas ? document.createElement("canvas") : null;
   const svg = node("svg", { "aria-hidden": "true" });
   for (const layer of [surface, svg]) {

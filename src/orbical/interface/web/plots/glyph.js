@@ -1,5 +1,6 @@
 /** A small orbit without words, for a list or beside the pointer. */
 
+import { h } from "../core/dom.js";
 import { fit, resolve } from "../draw/canvas.js";
 import { colorOf, isDark } from "../draw/colors.js";
 import { paintHeatmap, polarCells } from "../draw/heatmap.js";
@@ -92,8 +93,7 @@ function cells(context, orbit, size, { models, values, range, element }) {
   models.forEach((_, m) =>
     pictures.forEach((picture, p) => {
       const place = m * pictures.length + p;
-      const drawn = document.createElement("canvas");
-      Object.assign(drawn, { width: picture.columns, height: picture.rows });
+      const drawn = h("canvas", { width: picture.columns, height: picture.rows });
       const brush = drawn.getContext("2d");
       const pixels = brush.createImageData(picture.columns, picture.rows);
       paintHeatmap(pixels.data, picture.cells, values.subarray(m * orbit.size, (m + 1) * orbit.size), range, dark);

@@ -14,6 +14,7 @@ export function line(orbit) {
   const n = places.length;
   const ends = [Math.min(...places), Math.max(...places)];
   const geometric = isGeometric(places);
+  /** @type {any[]} */
   let [x, y, box, handle, dots, pointer] = [null, null, null, null, [], null];
 
   function draw(frame, data) {

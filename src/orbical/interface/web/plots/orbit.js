@@ -21,6 +21,7 @@ const LAYOUTS = { circle: polar, line, plane, slices, ball, tiles };
 export function createOrbitPlot(el, group) {
   const orbit = orbitOf(group);
   const data = {
+    /** @type {any[]} */
     models: [],
     values: new Float32Array(0),
     range: [0, 1],

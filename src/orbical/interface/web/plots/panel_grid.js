@@ -11,6 +11,7 @@ import { barWidth, barWords, colorBar } from "./colorbar.js";
  * where `u, v` run over a panel from 0 to 1, left to right and top to bottom.
  */
 export function panelGrid(orbit, cells) {
+  /** @type {any[]} */
   let [panels, drawn, held, marks, pointer] = [[], "", null, null, null];
 
   /** Axes, words and the key: all that stays while only the numbers change. */

@@ -1,5 +1,6 @@
 /** A plane of shifts: a heat map for each model, upwards is upwards. */
 
+import { h } from "../core/dom.js";
 import { short } from "../draw/format.js";
 import { paintHeatmap } from "../draw/heatmap.js";
 import { nameOf } from "../draw/orbits.js";
@@ -19,8 +20,7 @@ export function plane(orbit) {
   const u = linear([along[0], along.at(-1)], [0, 1]);
   const v = linear([down[0], down.at(-1)], [0, 1]);
   const cells = Int32Array.from(orbit.index);
-  const picture = document.createElement("canvas");
-  Object.assign(picture, { width, height });
+  const picture = h("canvas", { width, height });
   const brush = picture.getContext("2d");
   const pixels = brush.createImageData(width, height);
   const [low, high] = [Math.min(...rows), Math.max(...rows)];

@@ -80,7 +80,7 @@ function glPoints(canvas, gl) {
     gl.vertexAttribPointer(place, size, type, normalized, 0, 0);
   }
   function set(given) {
-    const same = points ?? {};
+    const same = points ?? { xy: null, colors: null, mask: null };
     points = given;
     count = given.xy.length / 2;
     masked = Boolean(given.mask);

@@ -27,7 +27,9 @@ export function polar(orbit) {
   const even = () => orbit.index.map((_, i) => (360 * i) / orbit.index.length);
   const angles = Array.from(orbit.axes.angle ?? orbit.coords.angle ?? even(), Number);
   const center = [0, 0];
-  let [radius, scale, handle, dots, pointer] = [0, linear([0, 1], [0, 1]), null, [], null];
+  let [radius, scale] = [0, linear([0, 1], [0, 1])];
+  /** @type {any[]} */
+  let [handle, dots, pointer] = [null, [], null];
 
   function draw(frame, data) {
     const parts = [];

@@ -15,13 +15,8 @@ const ENOUGH = 40;
 
 /** Make the diagram in `el`: `{ set({ models, edges, count, confidence, accuracy }), ... }`. */
 export function createReliability(el) {
-  const data = {
-    models: [],
-    edges: [],
-    count: [],
-    confidence: [],
-    accuracy: [],
-  };
+  /** @type {Record<"models" | "edges" | "count" | "confidence" | "accuracy", any>} */
+  const data = { models: [], edges: [], count: [], confidence: [], accuracy: [] };
   /** @type {any} */
   let place = null;
   const frame = createFrame(el, paint, { name: "reliability" });

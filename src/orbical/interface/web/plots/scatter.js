@@ -16,7 +16,9 @@ const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowD
 export function createScatter(el, { webgl = true } = {}) {
   /** @type {Record<"hover" | "pick" | "lasso", (found: any) => void>} */
   const calls = { hover() {}, pick() {}, lasso() {} };
+  /** @type {Record<string, any>} */
   const state = { view: null, selected: -1, hovered: -1, lasso: [], mode: "select" };
+  /** @type {any[]} */
   let [points, buckets, asked, layer] = [null, null, 0, null];
   const marks = createScatterMarks();
   const frame = createFrame(el, paint, { canvas: true, name: "scatter" });

@@ -1,5 +1,6 @@
 /** Rotations in space by three planes of axes: direction is the axis, radius the angle. */
 
+import { h } from "../core/dom.js";
 import { paintHeatmap, nearestSorted, nearestTurn, polarCells, polarPlace } from "../draw/heatmap.js";
 import { clamp } from "../draw/scales.js";
 import { SOFT, label, node, round } from "../draw/svg.js";
@@ -14,14 +15,14 @@ export function slices(orbit) {
   const [A, R] = [azimuths.length, angles.length];
   const most = angles[R - 1];
   const elementOf = (p) => (a, r) => orbit.index[(p * A + a) * R + r];
+  /** @type {Record<string, any>} */
   const made = { side: 0, cells: [], picture: null, pixels: null };
   let now = [0, 0, 0];
 
   /** Which element each pixel shows, worked out once for a size. */
   function prepare(side) {
     if (made.side === side) return;
-    const picture = document.createElement("canvas");
-    Object.assign(picture, { width: side, height: side });
+    const picture = h("canvas", { width: side, height: side });
     const pixels = picture.getContext("2d").createImageData(side, side);
     Object.assign(made, {
       side,

@@ -44,6 +44,7 @@ export function createSection(el, app) {
   const progress = h("p", { class: "progress", role: "status", hidden: true });
   const trouble = h("p", { class: "quiet-text trouble", role: "status", hidden: true });
   frame.body.append(key.el, progress, trouble);
+  /** @type {any[]} */
   let [xy, values, mask, armed] = [null, null, null, false];
 
   function arm(on) {

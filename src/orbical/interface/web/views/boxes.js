@@ -54,7 +54,7 @@ export function detectionsOf(
   /** @type {Record<string, Field>} */ { box, box_label: label, box_score: score, box_correct: correct },
   model,
 ) {
-  const count = box.shape.at(-2);
+  const count = box.shape.at(-2) ?? 0;
   const found = [];
   for (let n = 0; n < count; n += 1) {
     const place = model * count + n;
@@ -134,7 +134,7 @@ export function createView(el, state) {
   function draw(found, { whole, size, corner, masked, truths, consensus, colors }) {
     marks.setAttribute("viewBox", `0 0 ${whole[0]} ${whole[1]}`);
     const thin = Math.max(...whole) / 160;
-    const outline = (/** @type {number[]} */ [left, top, right, bottom], look, title) => {
+    const outline = (/** @type {number[]} */ [left, top, right, bottom], look, title = "") => {
       const at = {
         x: left + corner[0],
         y: top + corner[1],

@@ -108,7 +108,9 @@ export function createView(el) {
   const stop = new AbortController();
   let given = null;
   let alone = null;
-  let [made, tiles] = ["", []];
+  let made = "";
+  /** @type {any[]} */
+  let tiles = [];
   let kept = { sample: null, error: 0, speed: 0 };
 
   const dark = () => el.closest("[data-theme]")?.dataset.theme === "dark";

@@ -37,7 +37,7 @@ export function createView(el) {
   const canvas = h("canvas", { class: "pixels", role: "img", "aria-label": "input image" });
   const note = h("p", { class: "view-note" });
   el.append(h("div", { class: "pixels-holder" }, canvas), note);
-  let kept = { key: null, range: null };
+  let kept = { key: NaN, range: [0, 1] };
 
   /** One range for the whole orbit of a sample: the picture must not flicker as it turns. */
   function steady(key, range) {
@@ -47,8 +47,9 @@ export function createView(el) {
   }
 
   function set(/** @type {ViewContent} */ { fields, place, about }) {
-    const [name, found] = Object.entries(fields).find(([, field]) => field.shape.length >= 2) ?? [];
-    if (!found) return;
+    const first = Object.entries(fields).find(([, field]) => field.shape.length >= 2);
+    if (!first) return;
+    const [name, found] = first;
     const shape = found.shape.length === 2 ? [1, ...found.shape] : found.shape.slice(-3);
     const given = about?.range?.[name];
     const range = steady(place.sample, given && found.dtype !== "u1" ? given : valueRange(found));
