@@ -18,7 +18,8 @@ import pytest
 import orbical
 
 sys.path.insert(0, str(Path(__file__).parent))
-from reader import Page  # beside this file
+import reader  # beside this file
+from reader import Page
 
 _FLAGS = [
     "--no-sandbox",
@@ -103,46 +104,64 @@ def live_server(serve: Callable[..., Any], digit_scan: Any, networks: dict[str, 
     return serve({"digits": digit_scan}, models=networks)
 
 
-@pytest.fixture
-def opened(browser: Any) -> Iterator[Callable[..., Any]]:
-    """Open an address, and close it in the end; errors of the page fail the test."""
-    contexts, troubles = [], []
+@pytest.fixture(scope="session")
+def kept(browser: Any) -> Callable[..., Page]:
+    """Give the tab with some settings."""
+    tabs: dict[str, Page] = {}
 
-    def start(address: str, **settings: Any) -> Any:
-        context = browser.new_context(viewport={"width": 1440, "height": 900}, **settings)
-        contexts.append(context)
-        tab = context.new_page()
-        tab.on("pageerror", lambda error: troubles.append(str(error)))
-        tab.goto(address)
-        for name in SECTIONS:
-            tab.wait_for_selector(f".section.{name}[data-state=ready]", timeout=60_000)
-        return tab
+    def tab(**settings: Any) -> Page:
+        name = repr(sorted(settings.items()))
+        if name not in tabs:
+            tabs[name] = Page(browser, **settings)
+        return tabs[name]
 
-    yield start
-    for context in contexts:
-        context.close()
-    assert not troubles
+    return tab
 
 
 @pytest.fixture
-def view(browser: Any, live_server: Any) -> Iterator[Callable[..., Any]]:
-    """Open pages of the view; at the end none may have complained or asked another host."""
-    opened: list[tuple[Any, Any]] = []
+def paged(kept: Callable[..., Page]) -> Iterator[Callable[..., Page]]:
+    """Open pages; in the end none may have complained or asked another than its home."""
+    opened: list[tuple[Page, str]] = []
 
-    def start(fragment: str = "", server: Any = live_server, **settings: Any) -> Any:
-        page = Page(browser, server.url, fragment, **settings)
-        opened.append((page, server))
+    def start(
+        address: str,
+        fragment: str = "",
+        home: str | None = None,
+        sections: tuple[str, ...] = reader.SECTIONS,
+        **settings: Any,
+    ) -> Page:
+        page = kept(**settings)
+        own = address.partition("#")[0].partition("?")[0]
+        opened.append((page, own if home is None else home))
+        page.address, page.sections = address, sections
+        page.open(fragment)
         return page
 
     yield start
-    for page, server in opened:
-        page.context.close()
-        home = server.url.partition("?")[0]
-        foreign = [
-            url for url in page.asked if not url.startswith((home, "data:", "blob:", "about:"))
-        ]
-        assert page.troubles == []
-        assert foreign == []
+    found = [(page.troubles[:], page.foreign(home)) for page, home in opened]
+    for page, _ in opened:
+        page.renew()
+    assert found == [([], [])] * len(opened)
+
+
+@pytest.fixture
+def opened(paged: Callable[..., Page]) -> Callable[..., Any]:
+    """Open an address, and wait for sections, by default all but calibration: the bare tab."""
+
+    def start(address: str, sections: tuple[str, ...] = SECTIONS, **settings: Any) -> Any:
+        return paged(address, sections=sections, **settings).tab
+
+    return start
+
+
+@pytest.fixture
+def view(paged: Callable[..., Page], live_server: Any) -> Callable[..., Page]:
+    """Open the view of a server."""
+
+    def start(fragment: str = "", server: Any = live_server, **settings: Any) -> Page:
+        return paged(server.url, fragment, **settings)
+
+    return start
 
 
 @pytest.fixture
@@ -153,9 +172,7 @@ def chosen(opened: Callable[..., Any]) -> Callable[..., Any]:
         tab = opened(f"{address}#sample={wanted}")
         ring = tab.locator(".scatter svg circle:not([visibility=hidden])").last.bounding_box()
         tab.goto("about:blank")
-        tab.goto(f"{address}#sample={shown}")
-        for name in SECTIONS:
-            tab.wait_for_selector(f".section.{name}[data-state=ready]", timeout=60_000)
+        tab = opened(f"{address}#sample={shown}")
         tab.mouse.click(ring["x"] + ring["width"] / 2, ring["y"] + ring["height"] / 2)
         tab.wait_for_function("(s) => !location.hash.startsWith(`#sample=${s}`)", arg=shown)
         # The first sample is the default, which an address leaves out.

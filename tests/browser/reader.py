@@ -12,12 +12,17 @@ SECTIONS = ("aggregate", "embedding", "calibration", "individual", "input", "det
 
 
 class Page:
-    """A tab with the view or a report, with short words for what a reader does and sees."""
+    """A tab for the view or a report, with short words for what a reader does and sees.
 
-    def __init__(self, browser, address, fragment="", viewport=WIDE, scheme="light", **settings):
+    Opening a page in a tab that is there costs half of what a new tab does, so tests share tabs and
+    `renew` them.
+    """
+
+    def __init__(self, browser, viewport=WIDE, scheme="light", **settings):
+        self.first = viewport, scheme
         self.context = browser.new_context(viewport=viewport, color_scheme=scheme, **settings)
         self.tab = self.context.new_page()
-        self.address = address
+        self.address, self.sections = "", SECTIONS
         self.troubles, self.asked = [], []
         tab = self.tab
         tab.on("console", lambda m: m.type == "error" and self.troubles.append(m.text))
@@ -25,7 +30,22 @@ class Page:
         tab.on("requestfailed", lambda request: self.troubles.append(request.url))
         tab.on("response", lambda r: r.status >= 400 and self.troubles.append(r.url))
         tab.on("request", lambda request: self.asked.append(request.url))
-        self.open(fragment)
+
+    def renew(self):
+        """Be as a new tab is: empty, without cookies, in the first size and scheme."""
+        viewport, scheme = self.first
+        self.tab.mouse.up()
+        self.tab.mouse.move(0, 0)
+        self.tab.goto("about:blank")
+        self.tab.set_viewport_size(viewport)
+        self.tab.emulate_media(color_scheme=scheme)
+        self.context.clear_cookies()
+        self.troubles.clear()
+        self.asked.clear()
+
+    def foreign(self, home):
+        """The addresses asked for that are not at home."""
+        return [url for url in self.asked if not url.startswith((home, "data:", "blob:", "about:"))]
 
     def open(self, fragment=""):
         self.tab.goto("about:blank")  # from page to page only the fragment would change
@@ -33,8 +53,8 @@ class Page:
         self.ready()
 
     def ready(self):
-        for name in SECTIONS:
-            self.tab.wait_for_selector(f".section.{name}[data-state=ready]")
+        for name in self.sections:
+            self.tab.wait_for_selector(f".section.{name}[data-state=ready]", timeout=60_000)
 
     def resize(self, size):
         """Give the window another size, and wait until the plots have followed it."""

@@ -11,10 +11,8 @@ import orbical as ob
 
 pytestmark = pytest.mark.browser
 
-PLANE = ("aggregate", "embedding", "individual", "input", "detail")
 
-
-def test_a_molecule_its_forces_and_one_that_failed(browser, serve, tmp_path):
+def test_a_molecule_its_forces_and_one_that_failed(opened, serve, tmp_path):
     pytest.importorskip("ase", reason="ase is not installed")
     from ase.build import molecule
     from ase.calculators.calculator import all_changes
@@ -38,12 +36,8 @@ def test_a_molecule_its_forces_and_one_that_failed(browser, serve, tmp_path):
             keep="inputs",
             progress=False,
         )
-    context = browser.new_context(viewport={"width": 1440, "height": 900})
-    tab, troubles = context.new_page(), []
-    tab.on("pageerror", lambda error: troubles.append(str(error)))
-    tab.goto(f"{serve(scan).url}#sample=2&element=5")
-    for name in PLANE:
-        tab.wait_for_selector(f".section.{name}[data-state=ready]", timeout=60_000)
+    server = serve(scan)
+    tab = opened(f"{server.url}#sample=2&element=5")
     rows = tab.locator(".section.detail table.values tr").all_inner_texts()
     listed = rows[rows.index("forces vs consensus") + 1]
     said = float(listed.split()[-1].replace("−", "-"))
@@ -55,8 +49,5 @@ def test_a_molecule_its_forces_and_one_that_failed(browser, serve, tmp_path):
     assert "9 atoms (2 C, 1 O, 6 H)" in tab.locator(".section.input .view-note").inner_text()
     if os.environ.get("ORBICAL_PICTURES"):
         tab.screenshot(path=f"{os.environ['ORBICAL_PICTURES']}/atoms.png")
-    tab.goto(f"{serve(scan).url}#sample=1&element=5")  # the one without an answer
-    tab.wait_for_selector(".section.detail[data-state=ready]")
-    context.close()
-    assert troubles == []
+    opened(f"{server.url}#sample=1&element=5", ("detail",))  # the one without an answer
     assert np.isnan(scan.data["forces_vs_consensus"].values[:, 1]).all()

@@ -37,6 +37,11 @@ def detection_scan(detectors, scenes, tmp_path_factory):
     )
 
 
+@pytest.fixture(scope="module")
+def server(serve, detection_scan):
+    return serve({"detection": detection_scan})
+
+
 def rows_shown(tab):
     """The first detection of each model in the table: class, confidence, IoU, right or wrong."""
     found, name = {}, None
@@ -121,8 +126,8 @@ def test_a_report_shows_the_same_without_python(opened, detection_scan, scenes, 
     follows_the_orbit(tab, detection_scan, scenes, 2)
 
 
-def test_a_sample_chosen_in_the_embedding_is_shown(chosen, serve, detection_scan, scenes):
-    tab, sample = chosen(serve({"detection": detection_scan}).url, shown=4, wanted=1)
+def test_a_sample_chosen_in_the_embedding_is_shown(chosen, server, detection_scan, scenes):
+    tab, sample = chosen(server.url, shown=4, wanted=1)
     left = float(scenes["objects"][sample, 0, 0]) + 32
     tab.wait_for_function(
         "(x) => Math.abs(Number(document.querySelector('.boxes-picture rect.truth')"
@@ -132,16 +137,16 @@ def test_a_sample_chosen_in_the_embedding_is_shown(chosen, serve, detection_scan
     compare(tab, detection_scan, scenes, sample, detection_scan.group.identity)
 
 
-def test_the_input_shows_the_view_or_where_it_lies(opened, serve, detection_scan):
-    tab = opened(f"{serve({'detection': detection_scan}).url}#sample=2")
+def test_the_input_shows_the_view_or_where_it_lies(opened, server):
+    tab = opened(f"{server.url}#sample=2")
     assert pixels(tab).shape == (128, 128)
     tab.get_by_role("button", name="Show the view within the full image").click()
     assert pixels(tab).shape == (192, 192)
     assert tab.locator(".section.input svg rect").count() == 1
 
 
-def test_the_consensus_can_stand_for_the_truth(opened, serve, detection_scan):
-    tab = opened(f"{serve({'detection': detection_scan}).url}#sample=2")
+def test_the_consensus_can_stand_for_the_truth(opened, server, detection_scan):
+    tab = opened(f"{server.url}#sample=2")
     agreed = detection_scan.data["consensus"].values[:, 2, 0]
     shown = outlines(tab, "consensus")
     for row, box in zip(agreed[~np.isnan(agreed[:, 0])], shown, strict=True):
@@ -149,7 +154,7 @@ def test_the_consensus_can_stand_for_the_truth(opened, serve, detection_scan):
         np.testing.assert_allclose(box, expected, atol=1e-2)
     score = detection_scan.data["score_vs_consensus"].values[0, 2, detection_scan.group.identity]
     tab.goto("about:blank")
-    tab.goto(f"{serve({'detection': detection_scan}).url}#sample=2&reference=consensus")
+    tab.goto(f"{server.url}#sample=2&reference=consensus")
     tab.wait_for_function(
         "(v) => document.querySelector('.answers td')?.textContent.trim() === v",
         arg=f"{score:.3f}",

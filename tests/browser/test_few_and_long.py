@@ -23,16 +23,13 @@ def linear(seed: int) -> torch.nn.Module:
     return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
 
 
-def opened(browser: Any, address: str) -> Any:
-    """The page, once it shows everything that it can."""
-    tab = browser.new_context(viewport=WIDE).new_page()
-    tab.goto(address)
+def settle(tab: Any) -> None:
+    """Wait until the page shows everything that it can."""
     for name in SECTIONS:
         tab.wait_for_selector(f".section.{name}:is([data-state=ready], [data-state=empty])")
-    return tab
 
 
-def test_long_names_are_cut_in_their_middle_and_push_nothing_out(browser: Any, serve: Any) -> None:
+def test_long_names_are_cut_in_their_middle_and_push_nothing_out(opened: Any, serve: Any) -> None:
     images, labels = ob.datasets.digits()
     networks = {name: linear(seed) for seed, name in enumerate(NAMES)}
     scan = ob.scan(
@@ -43,7 +40,8 @@ def test_long_names_are_cut_in_their_middle_and_push_nothing_out(browser: Any, s
         keep=("probabilities", "inputs"),
         progress=False,
     )
-    tab = opened(browser, serve({"long": scan}, models=networks).url)
+    tab = opened(serve({"long": scan}, models=networks).url, ())
+    settle(tab)
     for size in (WIDE, NARROW):
         tab.set_viewport_size(size)
         assert tab.evaluate("document.documentElement.scrollWidth") <= size["width"]
@@ -56,10 +54,9 @@ def test_long_names_are_cut_in_their_middle_and_push_nothing_out(browser: Any, s
     button = tab.locator(".menus .toggle .model-name").nth(1)
     assert button.inner_text().endswith("seed_2026")
     assert button.get_attribute("title") == NAMES[1]
-    tab.context.close()
 
 
-def test_one_sample_is_shown_without_a_map(browser: Any, serve: Any) -> None:
+def test_one_sample_is_shown_without_a_map(opened: Any, serve: Any) -> None:
     images, labels = ob.datasets.digits()
     scan = ob.scan(
         {"net": linear(0)},
@@ -69,9 +66,9 @@ def test_one_sample_is_shown_without_a_map(browser: Any, serve: Any) -> None:
         keep=("probabilities", "inputs"),
         progress=False,
     )
-    tab = opened(browser, serve({"one": scan}).url)
+    tab = opened(serve({"one": scan}).url, ())
+    settle(tab)
     assert tab.locator(".overview h2").inner_text() == "One image"
     assert "4 or more" in tab.locator(".embedding .trouble").inner_text()
     assert tab.locator(".embedding .row").count() == 1
     assert "needs 3 or more images" in tab.locator(".calibration .message").inner_text()
-    tab.context.close()

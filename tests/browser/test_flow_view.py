@@ -41,6 +41,11 @@ def flow_scan(tmp_path_factory):
     )
 
 
+@pytest.fixture(scope="module")
+def server(serve, flow_scan):
+    return serve({"flow": flow_scan})
+
+
 def errors_shown(tab):
     """The end-point errors that the answer's label reads out, by model."""
     words = tab.locator(".quivers").get_attribute("aria-label")
@@ -90,8 +95,8 @@ def test_a_report_shows_the_same_without_python(opened, flow_scan, tmp_path):
     follows_the_orbit(opened(f"{path.as_uri()}#sample=3", offline=True), flow_scan)
 
 
-def test_against_the_consensus_it_stands_in_the_place_of_the_truth(opened, serve, flow_scan):
-    tab = opened(f"{serve({'flow': flow_scan}).url}#sample=3&reference=consensus&element=2")
+def test_against_the_consensus_it_stands_in_the_place_of_the_truth(opened, server, flow_scan):
+    tab = opened(f"{server.url}#sample=3&reference=consensus&element=2")
     expected = flow_scan.data["score_vs_consensus"].values[:, 3, 2]
     np.testing.assert_allclose([*errors_shown(tab).values()], expected, atol=6e-4)
     names = tab.locator(".quivers button").all_text_contents()
@@ -102,8 +107,8 @@ def test_against_the_consensus_it_stands_in_the_place_of_the_truth(opened, serve
     )
 
 
-def test_a_sample_chosen_in_the_embedding_is_shown(chosen, serve, flow_scan):
-    tab, sample = chosen(serve({"flow": flow_scan}).url, shown=3, wanted=1)
+def test_a_sample_chosen_in_the_embedding_is_shown(chosen, server, flow_scan):
+    tab, sample = chosen(server.url, shown=3, wanted=1)
     expected = flow_scan.data["score"].values[:, sample, flow_scan.group.identity]
     tab.wait_for_function(
         "(v) => (document.querySelector('.quivers').getAttribute('aria-label') ?? '')"
@@ -117,8 +122,8 @@ def test_a_sample_chosen_in_the_embedding_is_shown(chosen, serve, flow_scan):
     assert np.corrcoef(drawn.ravel(), first.ravel())[0, 1] > 0.999
 
 
-def test_the_pair_blinks_until_it_is_paused(opened, serve, flow_scan):
-    tab = opened(f"{serve({'flow': flow_scan}).url}#sample=3")
+def test_the_pair_blinks_until_it_is_paused(opened, server):
+    tab = opened(f"{server.url}#sample=3")
     seen = set()
     for _ in range(14):  # longer than two turns of half a second
         seen.add(tuple(picture(tab)))
@@ -132,16 +137,16 @@ def test_the_pair_blinks_until_it_is_paused(opened, serve, flow_scan):
     assert picture(tab) == kept
 
 
-def test_less_motion_starts_with_both_frames_in_one_picture(opened, serve, flow_scan):
-    tab = opened(f"{serve({'flow': flow_scan}).url}#sample=3", reduced_motion="reduce")
+def test_less_motion_starts_with_both_frames_in_one_picture(opened, server):
+    tab = opened(f"{server.url}#sample=3", reduced_motion="reduce")
     kept = picture(tab)
     tab.wait_for_timeout(700)
     assert picture(tab) == kept
     assert "orange" in tab.locator(".section.input canvas").get_attribute("aria-label")
 
 
-def test_a_field_is_shown_alone_and_all_again(opened, serve, flow_scan):
-    tab = opened(f"{serve({'flow': flow_scan}).url}#sample=3")
+def test_a_field_is_shown_alone_and_all_again(opened, server):
+    tab = opened(f"{server.url}#sample=3")
     fields = tab.locator(".quivers button")
     assert fields.count() == 3  # the truth and two models
     small = fields.nth(1).bounding_box()["width"]

@@ -26,25 +26,10 @@ def spectrum(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     return height * torch.sin(9 * places + x[:, :1]), 0.05 + (height * places).square()
 
 
-@pytest.fixture
-def tab(browser):
-    context = browser.new_context(viewport={"width": 1440, "height": 900})
-    page = context.new_page()
-    page.troubles = []
-    page.on("pageerror", lambda error: page.troubles.append(str(error)))
-    page.on("console", lambda m: m.type == "error" and page.troubles.append(m.text))
-    yield page
-    context.close()
+PICTURE = ".section.detail[data-state=ready] svg[role=img]"
 
 
-def shown(tab, server, fragment: str) -> str:
-    """Open the view at a place, and give what the picture says of itself."""
-    tab.goto(f"{server.url}#{fragment}")
-    tab.wait_for_selector(".section.detail[data-state=ready] svg[role=img]")
-    return tab.locator(".section.detail svg[role=img]").first.get_attribute("aria-label")
-
-
-def test_whiskers_and_parts_of_the_variance(tab, serve, tmp_path) -> None:
+def test_whiskers_and_parts_of_the_variance(opened, serve, tmp_path) -> None:
     x = torch.randn(12, 2, generator=torch.Generator().manual_seed(0))
     task = ob.tasks.Regression(ob.actions.Vectors(), "vector", uncertainty="evidential")
     scan = ob.scan(
@@ -56,22 +41,22 @@ def test_whiskers_and_parts_of_the_variance(tab, serve, tmp_path) -> None:
         keep="inputs",
         progress=False,
     )
-    words = shown(tab, serve(scan), "sample=3&element=4")
+    tab = opened(f"{serve(scan).url}#sample=3&element=4", ("detail",))
+    words = tab.locator(PICTURE).first.get_attribute("aria-label")
     data = scan.data.sel(model="surer").isel(sample=3, element=4)
     first = float(data["mean"][0])
     said = words.split("surer: ")[1].split(" ±")[0].replace("−", "-")
     assert float(said) == pytest.approx(first, rel=1e-3)
-    picture = tab.locator(".section.detail svg[role=img]").first
+    picture = tab.locator(PICTURE).first
     assert picture.locator("circle").count() == 4  # two models, two components
     assert picture.locator("rect").count() == 8  # and two parts each
     titles = picture.locator("rect title").all_text_contents()
     parts = {title.split()[0] for title in titles}
     assert parts == {"aleatoric", "epistemic"}
     assert "dark: aleatoric" in tab.locator(".section.detail .view-note").inner_text()
-    assert tab.troubles == []
 
 
-def test_a_spectrum_is_drawn_as_curves_with_bands(tab, serve, tmp_path) -> None:
+def test_a_spectrum_is_drawn_as_curves_with_bands(opened, serve, tmp_path) -> None:
     x = torch.randn(12, 2, generator=torch.Generator().manual_seed(0))
     task = ob.tasks.Regression(ob.actions.Vectors(), uncertainty="variance")
     scan = ob.scan(
@@ -83,7 +68,7 @@ def test_a_spectrum_is_drawn_as_curves_with_bands(tab, serve, tmp_path) -> None:
         keep="inputs",
         progress=False,
     )
-    assert "truth" in shown(tab, serve(scan), "sample=1")
-    picture = tab.locator(".section.detail svg[role=img]").first
+    tab = opened(f"{serve(scan).url}#sample=1", ("detail",))
+    picture = tab.locator(PICTURE).first
+    assert "truth" in picture.get_attribute("aria-label")
     assert picture.locator("path").count() == 4  # band, truth, prediction, variance
-    assert tab.troubles == []

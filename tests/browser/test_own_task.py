@@ -9,6 +9,8 @@ from orbical.interface.reports import report
 
 pytestmark = pytest.mark.browser
 
+SHOWN = ("aggregate", "individual", "input", "detail")
+
 
 @pytest.fixture(scope="module")
 def own_scan(own_task, own_models, tmp_path_factory):
@@ -23,26 +25,9 @@ def own_scan(own_task, own_models, tmp_path_factory):
     )
 
 
-@pytest.fixture
-def tab(browser):
-    context = browser.new_context(viewport={"width": 1440, "height": 900})
-    page = context.new_page()
-    troubles = []
-    page.on("pageerror", lambda error: troubles.append(str(error)))
-    yield page
-    context.close()
-    assert not troubles
-
-
-def wait(tab):
-    for name in ("aggregate", "individual", "input", "detail"):
-        tab.wait_for_selector(f".section.{name}[data-state=ready]", timeout=60_000)
-
-
-def test_the_picture_made_in_python_follows_the_orbit(tab, serve, own_task, own_models, own_scan):
-    task = own_task.Segmentation(2)
-    tab.goto(f"{serve({'own': own_scan}, models=own_models, task=task).url}#sample=3")
-    wait(tab)
+def test_a_picture_made_in_python_follows_the_orbit(opened, serve, own_task, own_models, own_scan):
+    server = serve({"own": own_scan}, models=own_models, task=own_task.Segmentation(2))
+    tab = opened(f"{server.url}#sample=3", SHOWN)
     picture = tab.locator(".section.detail img.picture")
     picture.wait_for()
     before = picture.get_attribute("alt")
@@ -56,11 +41,10 @@ def test_the_picture_made_in_python_follows_the_orbit(tab, serve, own_task, own_
     )
 
 
-def test_a_report_shows_the_numbers_instead(tab, own_scan, own_task, tmp_path):
+def test_a_report_shows_the_numbers_instead(opened, own_scan, own_task, tmp_path):
     path = tmp_path / "own.html"
     report(own_scan, path, task=own_task.Segmentation(2))
-    tab.goto(f"{path.as_uri()}#sample=3")
-    wait(tab)
+    tab = opened(f"{path.as_uri()}#sample=3", SHOWN)
     table = tab.locator(".section.detail table.values")
     table.wait_for()
     assert "share" in table.inner_text()

@@ -48,6 +48,11 @@ def cloud_scan(models, clouds, tmp_path_factory):
     return scanned(models, clouds.points, clouds.labels, "slices3d:8:5", task, folder)
 
 
+@pytest.fixture(scope="module")
+def server(serve, cloud_scan, clouds):
+    return serve({"points": cloud_scan}, classes=[*clouds.classes])
+
+
 def picture(tab):
     """The cloud as drawn: opacities, row by row."""
     size, data = tab.evaluate(
@@ -121,8 +126,8 @@ def test_a_report_shows_the_same_without_python(opened, cloud_scan, clouds, tmp_
     follows_the_orbit(tab, cloud_scan, clouds)
 
 
-def test_dragging_and_keys_walk_around_and_change_no_answer(opened, serve, cloud_scan):
-    tab = opened(f"{serve({'points': cloud_scan}).url}#sample={SAMPLE}")
+def test_dragging_and_keys_walk_around_and_change_no_answer(opened, server):
+    tab = opened(f"{server.url}#sample={SAMPLE}")
     home, answer = picture(tab), bars(tab)
     box = tab.locator("canvas.cloud").bounding_box()
     middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
@@ -142,8 +147,7 @@ def test_dragging_and_keys_walk_around_and_change_no_answer(opened, serve, cloud
     assert "element=" not in tab.evaluate("location.hash")
 
 
-def test_a_sample_chosen_in_the_embedding_is_shown(chosen, serve, cloud_scan, clouds):
-    server = serve({"points": cloud_scan}, classes=[*clouds.classes])
+def test_a_sample_chosen_in_the_embedding_is_shown(chosen, server, cloud_scan, clouds):
     tab, sample = chosen(server.url, shown=4, wanted=1)
     stored = cloud_scan.data["probabilities"].values[:, sample, cloud_scan.group.identity]
     answers = [f"{clouds.classes[row.argmax()]} at {row.max():.2f}" for row in stored]

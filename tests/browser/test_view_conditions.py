@@ -93,7 +93,8 @@ def test_a_model_that_raises_is_shown_and_the_rest_goes_on(view, serve, digit_sc
 
 
 def test_a_lost_connection_is_said_and_mended(browser, live_server):
-    page = Page(browser, live_server.url)
+    page = Page(browser)
+    page.address = live_server.url
     sockets = []
 
     def between(socket):
@@ -143,5 +144,5 @@ def test_the_token_stays_neither_in_the_address_nor_in_the_cookie(view, live_ser
 
 
 def test_a_private_file_leads_the_browser_to_the_page(opened, live_server):
-    tab = opened(live_server.launch_file().as_uri())
+    tab = opened(live_server.launch_file().as_uri(), home="")
     assert tab.url.partition("#")[0] == live_server.url.partition("?")[0]
