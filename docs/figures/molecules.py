@@ -76,7 +76,9 @@ def pictured(scan: Any) -> None:
         browser.close()
     server.stop()
     picture = Image.open(io.BytesIO(seen)).convert("RGB")
-    picture.quantize(256, method=Image.Quantize.MAXCOVERAGE).save(PICTURE, optimize=True)
+    # kmeans: without it the ground of the page takes another tint.
+    few = picture.quantize(256, method=Image.Quantize.MAXCOVERAGE, kmeans=1)
+    few.save(PICTURE, optimize=True)
     print(f"{PICTURE.relative_to(ROOT)}  {PICTURE.stat().st_size // 1024} kB")
 
 

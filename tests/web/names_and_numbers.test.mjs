@@ -15,7 +15,6 @@ import { arrange } from "../../src/orbical/interface/web/draw/panel_layout.js";
 import { freeSpot } from "../../src/orbical/interface/web/plots/scatter_marks.js";
 import { withColorRange } from "../../src/orbical/interface/web/sections/color_key.js";
 import { verdict } from "../../src/orbical/interface/web/sections/verdict.js";
-import { summary } from "../../src/orbical/interface/web/views/values.js";
 
 test("long names that differ at their ends stay apart", () => {
   const [one, other] = ["resnet18_rotations_seed_2026", "resnet18_rotations_seed_2027"].map((name) =>
@@ -56,11 +55,6 @@ test("values that fill little of a range are colored over what they fill", () =>
 
 test("nothing is said of calibration where there is no error", () => {
   assert.equal(verdict({ confidence: 1, accuracy: 1 }, {}), "–");
-});
-
-test("what only fills up a shorter molecule is not listed", () => {
-  assert.equal(summary(Float32Array.of(1, NaN, 2, NaN, NaN)), "1  –  2");
-  assert.equal(summary(Float32Array.of(NaN, NaN)), "–");
 });
 
 test("the names of classes can be read on either page", () => {

@@ -1,4 +1,4 @@
-// Any answer as a table of numbers: a row per field under its name, a column per model.
+// Any answer as a table of numbers: rows per field under its name, a column per model.
 
 import { fill, h } from "../core/dom.js";
 import { modelInk } from "../draw/colors.js";
@@ -8,22 +8,22 @@ import { short, shortened } from "../draw/format.js";
 
 const MOST = 12;
 
-/** The numbers of one model as short text: all of them where they are few, else their range. */
-export function summary(data) {
-  if (data.length <= MOST) return written(Array.from(data, Number));
-  const known = Array.from(data, Number).filter(Number.isFinite);
+/**
+ * The rows of a field, a text for each model in each: number by number where they are few, else their range.
+ * What is missing at the end only fills up a molecule that has fewer atoms than others.
+ */
+export function rowsOf(parts) {
+  const numbers = parts.map((part) => Array.from(part, Number));
+  if (numbers.some((part) => part.length > MOST)) return [numbers.map(rangeOf)];
+  const last = Math.max(0, ...numbers.map((part) => part.findLastIndex(Number.isFinite)));
+  return Array.from({ length: last + 1 }, (_, row) => numbers.map((part) => short(part[row] ?? NaN)));
+}
+
+function rangeOf(numbers) {
+  const known = numbers.filter(Number.isFinite);
   if (!known.length) return "–";
   const [low, high] = known.reduce(([a, b], one) => [Math.min(a, one), Math.max(b, one)], [known[0], known[0]]);
   return `${known.length} values, ${short(low)} to ${short(high)}`;
-}
-
-/** All of them; what is missing at the end only fills up a molecule that has fewer atoms than others. */
-function written(numbers) {
-  const last = numbers.findLastIndex(Number.isFinite);
-  return numbers
-    .slice(0, Math.max(last, 0) + 1)
-    .map(short)
-    .join("  ");
 }
 
 /** The view: fields shaped [models, ...] are split by model, others stand in one column. */
@@ -39,10 +39,8 @@ export function createView(el) {
       const cells = split ? models.map((_, m) => data.slice(m * step, (m + 1) * step)) : [data];
       return [
         h("tr", {}, h("th", { scope: "rowgroup", colspan: width }, name.replaceAll("_", " "))),
-        h(
-          "tr",
-          {},
-          cells.map((part) => h("td", { colspan: split ? null : width }, summary(part))),
+        ...rowsOf(cells).map((row) =>
+          h("tr", {}, ...row.map((text) => h("td", { colspan: split ? null : width }, text))),
         ),
       ];
     });
