@@ -24,6 +24,7 @@ GUIDES = (
     "detection",
     "molecules",
     "own-task",
+    "own-group",
 )
 TITLES = {"Api": "API"}
 

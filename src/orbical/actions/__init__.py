@@ -5,7 +5,7 @@ Every action moves a batch by all elements at once, element first: `apply(group,
 own frame (columns to the right, rows down); the actions on pixels translate, their users never do.
 """
 
-from .base import Action, Fields, Trivial, as_action, check_group, view_of
+from .base import Action, Fields, Trivial, as_action, check_group, register, view_of
 from .boxes import Boxes
 from .crops import FieldWindow, PairWindow
 from .images import ImagePair, Images, VectorField, Window
@@ -28,5 +28,6 @@ __all__ = [
     "Window",
     "as_action",
     "check_group",
+    "register",
     "view_of",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import torch
@@ -13,6 +13,7 @@ from torch import Tensor
 from .._trees import Tree, leaves, to_device, tree_map
 from ..errors import InputError
 from ..groups import Elements, Group
+from ..groups.parts import PARTS
 
 
 class Action(ABC):
@@ -94,7 +95,10 @@ class Action(ABC):
 
     @staticmethod
     def from_record(described: Mapping[str, Any]) -> Action:
-        """Make an action of orbical from what `describe` returned.
+        """Make an action from what `describe` returned.
+
+        Only actions of orbical and those that `register` has named are made: nothing that a record
+        names is ever imported.
 
         Args:
             described: the description, as the record of a scan holds it.
@@ -112,12 +116,51 @@ class Action(ABC):
         name = described.get("action")
         if name == "Fields":
             return as_action(_restored_fields(described["fields"]))
-        kind = getattr(own, str(name), None) if name in own.__all__ else None
+        kind = getattr(own, str(name), None) if name in own.__all__ else _REGISTERED.get(str(name))
         if not (isinstance(kind, type) and issubclass(kind, Action)) or kind is Action:
-            raise InputError(f"action: {name!r} is not an action of orbical; pass the task itself")
+            raise InputError(
+                f"action: expected an action of orbical or a registered one, got {name!r}; import "
+                "the file that registers it, or pass the task itself"
+            )
         settings = {key: value for key, value in described.items() if key not in kind._fixed}
         del settings["action"]
         return kind(**settings)
+
+
+_REGISTERED: dict[str, type[Action]] = {}
+Kind = TypeVar("Kind", bound=type[Action])
+
+
+def register(action: Kind) -> Kind:
+    """Let the records of scans name an action of your own, as a decorator of its class.
+
+    A scan that is viewed where the class is registered can show moved inputs and live answers. The
+    settings of the action must be arguments of its constructor.
+
+    Args:
+        action: the class.
+
+    Returns:
+        The class.
+
+    Example:
+        >>> from orbical.actions import Points
+        >>> @register
+        ... class Landmarks(Points):
+        ...     '''Points on faces.'''
+        >>> type(Action.from_record({"action": "Landmarks"})).__name__
+        'Landmarks'
+    """
+    import orbical.actions as own
+
+    if not (isinstance(action, type) and issubclass(action, Action)):
+        raise InputError(f"action: expected a subclass of Action, got {action!r}")
+    if action.__name__ in own.__all__:
+        raise InputError(
+            f"action: expected a new name, got {action.__name__!r}, an action of orbical"
+        )
+    _REGISTERED[action.__name__] = action
+    return action
 
 
 def _restored_fields(described: Any) -> Any:
@@ -278,14 +321,6 @@ def as_action(action: Any) -> Action:
     )
 
 
-_USERS = {
-    "plane": "images, boxes, and Points and Vectors of 2 coordinates",
-    "space": "Irreps, and Points and Vectors of 3 coordinates",
-    "time": "ImagePair and VectorField",
-    "rows": "Points, Rows, and Vectors and Irreps with per_point=True",
-}
-
-
 def check_group(action: Action, group: Group, x: Tree) -> None:
     """Refuse data that an action cannot move by a group, and a part that moves nothing of it.
 
@@ -297,7 +332,7 @@ def check_group(action: Action, group: Group, x: Tree) -> None:
     if idle:
         kinds = ", ".join(type(leaf).__name__ for leaf in _flat(action))
         known = " and ".join(sorted(action.moved_by(x))) or "nothing"
-        users = "; ".join(f"{part} moves {_USERS.get(part, 'no known data')}" for part in idle)
+        users = "; ".join(f"{part} moves {_users(part)}" for part in idle)
         mirror = (
             "; space is mirrored by inversion" if idle == ["plane"] and "space" in known else ""
         )
@@ -305,6 +340,11 @@ def check_group(action: Action, group: Group, x: Tree) -> None:
             f"group: the {' and '.join(idle)} part of {group.spec} moves nothing of this data "
             f"({kinds}, moved by {known}); {users}{mirror}"
         )
+
+
+def _users(part: str) -> str:
+    known = PARTS.get(part)
+    return (known and known.moves) or "no known data"
 
 
 def view_of(action: Action) -> str:

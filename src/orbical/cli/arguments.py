@@ -53,7 +53,7 @@ Import = Annotated[
         "--import",
         metavar="MODULE",
         callback=_import_all,
-        help="Import this module first, such as one that registers measures of your own. "
+        help="Import this module first, such as one that registers measures or groups of your own. "
         "It runs its code. Repeatable.",
     ),
 ]

@@ -12,6 +12,7 @@ from .._interrupts import how_to_go_on, stoppable
 from ..errors import InputError, Interrupted, unknown_name
 from . import atoms
 from .arguments import (
+    Import,
     Preprocess,
     Read,
     image_options,
@@ -47,6 +48,7 @@ def scan(
     label_column: str | None = None,
     readers: Annotated[int, typer.Option(min=0)] = 0,
     fingerprint: Annotated[str | None, typer.Option(metavar="TEXT")] = None,
+    imports: Import = None,
     read: Read = None,
     preprocess: Preprocess = None,
     keep: Annotated[list[str] | None, typer.Option(metavar="WHAT")] = None,

@@ -9,9 +9,11 @@ Groups speak the language of the page: x to the right, y up, angles counter-cloc
 """
 
 from .catalog import register
-from .combining import from_matrices, product
+from .combining import product
 from .discrete import permutations, time_reversal, trivial
+from .given import from_matrices, from_parts
 from .group import Elements, Group, Layout
+from .parts import Part, register_part
 from .plane import cyclic, dihedral, euclidean, flips, rotations, scales, translations
 from .point_groups import icosahedral, octahedral, pointgroup, tetrahedral
 from .space import (
@@ -28,12 +30,14 @@ __all__ = [
     "Elements",
     "Group",
     "Layout",
+    "Part",
     "as_group",
     "cyclic",
     "dihedral",
     "euclidean",
     "flips",
     "from_matrices",
+    "from_parts",
     "icosahedral",
     "inversion",
     "o3",
@@ -44,6 +48,7 @@ __all__ = [
     "product",
     "reflections3d",
     "register",
+    "register_part",
     "rotations",
     "rotations3d",
     "scales",

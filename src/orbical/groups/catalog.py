@@ -60,9 +60,9 @@ def register(example: str = "") -> Callable[[Constructor], Constructor]:
 
     def named(make: Constructor) -> Constructor:
         name = make.__name__
-        known = CATALOG.get(name)
-        if known is not None and known.make.__module__ != make.__module__:
-            raise InputError(f"register: expected a new name, got {name!r}, which is a group")
+        own = __name__.rpartition(".")[0]
+        if name in CATALOG and CATALOG[name].make.__module__.startswith(own):
+            raise InputError(f"register: expected a new name, got {name!r}, a group of orbical")
         CATALOG[name] = Entry(make, example or name)
         return make
 

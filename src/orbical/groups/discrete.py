@@ -9,7 +9,8 @@ import numpy as np
 
 from ..errors import InputError
 from .catalog import register
-from .group import Array, Group, few_enough, make_group, tiles, whole_number
+from .group import Group, few_enough, make_group, tiles, whole_number
+from .parts import Array
 
 _MOST_ROWS = 2**24  # in all permutations of a sample
 

@@ -16,18 +16,19 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
 from ..errors import InputError
+from .parts import DIMENSIONS, Array, clean, part_of
 
-Array = np.ndarray
-MATRIX_PARTS = {"plane": 2, "space": 3}
 MOST_ELEMENTS = 2**20
+LAYOUTS = ("circle", "line", "plane", "slices", "ball", "tiles")
 
 
 @dataclass(frozen=True)
 class Layout:
     """How an orbit is drawn: a kind, and the element in each drawing cell.
 
-    `index` maps drawing cells to elements (one rotation may stand in several cells), `axes` names
-    the axes of `index` in order and gives the coordinate along each.
+    `kind` is `circle`, `line`, `plane`, `slices`, `ball` or `tiles`. `index` maps drawing cells to
+    elements (one rotation may stand in several cells), `axes` names the axes of `index` in order
+    and gives the coordinate along each.
     """
 
     kind: str
@@ -40,9 +41,9 @@ class Elements:
     """K transformations, as arrays for each part that they move.
 
     `parts` may hold `plane` or `space` (homogeneous matrices `[K, d+1, d+1]`), `time` (`[K]`, +1 or
-    -1) and `rows` (index arrays `[K, n]`). `exact_on_grid` says that the whole sample these
-    elements come from maps a square grid of pixels, or a cubic one of voxels, onto itself, so that
-    images can be moved without resampling.
+    -1), `rows` (index arrays `[K, n]`), and parts that `register_part` added. `exact_on_grid` says
+    that the whole sample these elements come from maps a square grid of pixels, or a cubic one of
+    voxels, onto itself, so that images can be moved without resampling.
     """
 
     parts: Mapping[str, Array]
@@ -64,14 +65,7 @@ class Elements:
 
     @cached_property
     def _inverse(self) -> Elements:
-        parts: dict[str, Array] = {}
-        for name, part in self.parts.items():
-            if name in MATRIX_PARTS:
-                parts[name] = clean(np.linalg.inv(part))
-            elif name == "rows":
-                parts[name] = np.argsort(part, axis=1)
-            else:
-                parts[name] = part.copy()
+        parts = {name: part_of(name).inverse(part) for name, part in self.parts.items()}
         return Elements(parts, self.count, self.exact_on_grid)
 
     def compose(self, other: Elements) -> Elements:
@@ -82,18 +76,10 @@ class Elements:
         >>> int(cyclic(4).index_of(quarter.compose(quarter))[0])
         2
         """
-        names = sorted({*self.parts, *other.parts})
-        parts: dict[str, Array] = {}
-        for name in names:
-            first, second = other.parts.get(name), self.parts.get(name)
-            if first is None or second is None:
-                parts[name] = first if second is None else second  # type: ignore[assignment]
-            elif name in MATRIX_PARTS:
-                parts[name] = clean(second @ first)
-            elif name == "rows":  # rows act by x -> x[rows], so the first index array is indexed
-                parts[name] = np.take_along_axis(first, second, axis=1)
-            else:
-                parts[name] = second * first
+        parts = {**other.parts, **self.parts}
+        for name in {*self.parts} & {*other.parts}:
+            parts[name] = part_of(name).compose(self.parts[name], other.parts[name])
+        parts = {name: parts[name] for name in sorted(parts)}
         return Elements(parts, self.count, self.exact_on_grid and other.exact_on_grid)
 
     def linear(self, part: str) -> Array:
@@ -173,12 +159,6 @@ def _word(key: str, value: Any, digits: int) -> str:
     return f"{key} {value:.{digits}g}" if number else f"{key} {value}"
 
 
-def clean(matrices: Array) -> Array:
-    """Round entries that are almost integers, so that quarter turns are exact."""
-    nearest = np.round(matrices)
-    return np.where(np.abs(matrices - nearest) < 1e-14, nearest, matrices)
-
-
 def _signature(elements: Elements) -> Array:
     """Return a row of numbers for each element, equal exactly when the elements are."""
     columns = [np.zeros((elements.count, 1))]  # of a group that moves nothing
@@ -207,7 +187,7 @@ def homogeneous(linear: Array, shift: Array | None = None) -> Array:
 
 def _is_exact_on_grid(parts: Mapping[str, Array]) -> bool:
     """Check whether every element permutes the axes of plane and space, up to signs, unshifted."""
-    for matrices in (parts[name] for name in MATRIX_PARTS if name in parts):
+    for matrices in (parts[name] for name in DIMENSIONS if name in parts):
         size = np.abs(matrices)
         entries = np.isin(size, (0.0, 1.0)).all() and not size[:, :-1, -1].any()
         one_each = (size.sum(1) == 1).all() and (size.sum(2) == 1).all()  # a shear has two in a row
@@ -231,17 +211,11 @@ def make_group(
     count = len(next(iter(parts.values()))) if parts else 1
     facts["weights"] = np.full(count, 1 / count) if weights is None else weights / weights.sum()
     group = Group(parts, count, _is_exact_on_grid(parts), spec, closed=closed, **facts)
-    trivial = {name: _neutral(name, part) for name, part in parts.items()}
+    trivial = {name: part_of(name).neutral(part) for name, part in parts.items()}
     identity = int(group.index_of(Elements(trivial, 1))[0])
     if identity < 0:
         raise InputError(f"group: expected the identity among the elements of {spec!r}; add it")
     return replace(group, identity=identity)
-
-
-def _neutral(name: str, part: Array) -> Array:
-    if name in MATRIX_PARTS:
-        return np.eye(part.shape[-1])[None]
-    return np.arange(part.shape[-1])[None] if name == "rows" else np.ones(1)
 
 
 def whole_number(argument: str, value: Any, least: int, other: str = "") -> int:

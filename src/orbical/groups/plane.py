@@ -11,7 +11,6 @@ from ..errors import InputError
 from .catalog import register
 from .combining import product
 from .group import (
-    Array,
     Group,
     Layout,
     as_text,
@@ -23,6 +22,7 @@ from .group import (
     tiles,
     whole_number,
 )
+from .parts import Array
 
 
 def turned_by(angle_degrees: Array) -> Array:

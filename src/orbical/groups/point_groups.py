@@ -15,7 +15,8 @@ from scipy.spatial.transform import Rotation
 
 from ..errors import check_name, unknown_name
 from .catalog import register
-from .group import Array, Elements, Group, distinct, homogeneous, make_group, tiles
+from .group import Elements, Group, distinct, homogeneous, make_group, tiles
+from .parts import Array
 
 _GENERATORS: dict[str, Array] = {
     "-1": -np.eye(3),

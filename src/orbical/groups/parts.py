@@ -1,0 +1,161 @@
+"""The parts of a group: what its elements move, and how they multiply there.
+
+A part is a name and a rule of multiplication. An action reads the parts that it knows; a new part
+needs an action that moves data by it, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+
+Array = np.ndarray
+DIMENSIONS = {"plane": 2, "space": 3}
+"""The dimension of what homogeneous matrices move."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """How the elements of one part of a group multiply, as arrays with the element first.
+
+    The class methods make the usual kinds: matrices, maps, permutations, factors, shifts.
+
+    Attributes:
+        compose: the product `[K, ...]` of two arrays, the second of which acts first.
+        inverse: the inverse of each element of an array.
+        neutral: the neutral element `[1, ...]`, given an array of elements.
+        moves: the data that the part moves, for messages.
+
+    Example:
+        >>> boosts = Part.matrices("four-vectors")
+        >>> boost = np.array([[[1.25, 0.75], [0.75, 1.25]]])
+        >>> bool((boosts.compose(boost, boosts.inverse(boost)) == boosts.neutral(boost)).all())
+        True
+    """
+
+    compose: Callable[[Array, Array], Array]
+    inverse: Callable[[Array], Array]
+    neutral: Callable[[Array], Array]
+    moves: str = ""
+
+    @classmethod
+    def matrices(cls, moves: str = "") -> Part:
+        """Return the rule of invertible matrices `[K, d, d]` of any dimension."""
+        return cls(
+            lambda second, first: clean(second @ first),
+            lambda part: clean(np.linalg.inv(part)),
+            lambda part: np.eye(part.shape[-1])[None],
+            moves,
+        )
+
+    @classmethod
+    def maps(cls, moves: str = "") -> Part:
+        """Return the rule of homogeneous matrices `[K, d + 1, d + 1]`: affine maps, homographies.
+
+        A homography is the same map in any multiple; the last entry is made 1.
+        """
+        return cls(
+            lambda second, first: clean(_scaled(second @ first)),
+            lambda part: clean(_scaled(np.linalg.inv(part))),
+            lambda part: np.eye(part.shape[-1])[None],
+            moves,
+        )
+
+    @classmethod
+    def permutations(cls, moves: str = "") -> Part:
+        """Return the rule of index arrays `[K, n]`, which act by `x -> x[rows]`."""
+        return cls(
+            # The first index array is indexed by the second.
+            lambda second, first: np.take_along_axis(first, second, axis=1),
+            lambda part: np.argsort(part, axis=1),
+            lambda part: np.arange(part.shape[-1])[None],
+            moves,
+        )
+
+    @classmethod
+    def factors(cls, moves: str = "") -> Part:
+        """Return the rule of numbers `[K]` other than 0 that are multiplied: signs, gains."""
+        return cls(lambda second, first: second * first, lambda part: 1 / part, _ones, moves)
+
+    @classmethod
+    def shifts(cls, moves: str = "") -> Part:
+        """Return the rule of numbers `[K]` or vectors `[K, d]` that are added."""
+        return cls(lambda second, first: second + first, lambda part: -part, _zeros, moves)
+
+
+def _ones(part: Array) -> Array:
+    return np.ones_like(part[:1])
+
+
+def _zeros(part: Array) -> Array:
+    return np.zeros_like(part[:1])
+
+
+def clean(matrices: Array) -> Array:
+    """Round entries that are almost integers, so that quarter turns are exact."""
+    nearest = np.round(matrices)
+    return np.where(np.abs(matrices - nearest) < 1e-14, nearest, matrices)
+
+
+def _scaled(matrices: Array) -> Array:
+    """Make the last entry of homographies 1; that of affine maps is."""
+    last = matrices[..., -1:, -1:]
+    return np.asarray(matrices / np.where(last == 0, 1.0, last))
+
+
+PARTS: dict[str, Part] = {
+    "plane": Part.maps("images, boxes, and Points and Vectors of 2 coordinates"),
+    "space": Part.maps("Irreps, and Points and Vectors of 3 coordinates"),
+    "time": Part.factors("ImagePair and VectorField"),
+    "rows": Part.permutations("Points, Rows, and Vectors and Irreps with per_point=True"),
+}
+_BUILT_IN = frozenset(PARTS)
+_RESERVED = ("weights", "index")  # arrays that a store keeps beside the parts
+
+
+def register_part(name: str, part: Part) -> None:
+    """Add a part that groups of your own may have, and actions of your own may use.
+
+    Call it in the file that defines the action. A scan of such a group can be loaded, tabulated
+    and drawn without that file, but its elements multiply only where the part is registered.
+
+    Args:
+        name: a new name, such as `spacetime`.
+        part: how its elements multiply.
+
+    Raises:
+        InputError: if the name belongs to orbical or is not an identifier.
+
+    Example:
+        >>> register_part("phase", Part.shifts("charged fields"))
+        >>> from orbical.groups import from_parts
+        >>> group = from_parts("gauge", {"phase": [0.0, 0.5]}, coords={"phase": [0.0, 0.5]})
+        >>> group.inverse().parts["phase"].tolist()
+        [-0.0, -0.5]
+    """
+    if not (isinstance(name, str) and name.isidentifier()) or name in _RESERVED:
+        raise InputError(f"name: expected an identifier such as 'spacetime', got {name!r}")
+    if name in _BUILT_IN:
+        raise InputError(f"name: expected a new name, got {name!r}, which is a part of orbical")
+    if not isinstance(part, Part):
+        raise InputError(f"part: expected an orbical.groups.Part, got {_kind(part)}")
+    PARTS[name] = part
+
+
+def part_of(name: str) -> Part:
+    """Return how the elements of a part multiply, or raise if nobody has registered it."""
+    if name not in PARTS:
+        raise InputError(
+            f"group: expected a registered part, got {name!r}; import the file that calls "
+            f"orbical.groups.register_part({name!r}, ...)"
+        )
+    return PARTS[name]
+
+
+def _kind(given: Any) -> str:
+    return type(given).__name__
