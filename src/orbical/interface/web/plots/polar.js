@@ -35,7 +35,7 @@ export function polar(orbit) {
     const parts = [];
     const caption = data.title ? CAPTION : 2;
     const high = frame.height - caption;
-    radius = Math.max(Math.min((frame.width - 2 * LABELS) / 2 - 8, (high - 2 * LABELS + 8) / 2), 10);
+    radius = Math.max(Math.min((frame.width - 2 * LABELS) / 2 - 12, (high - 2 * LABELS + 8) / 2), 10);
     center[0] = frame.width / 2;
     center[1] = high / 2;
     scale = linear([data.range[0], data.range[1] + 0.03 * (data.range[1] - data.range[0])], [0, radius]);
@@ -62,7 +62,8 @@ export function polar(orbit) {
     );
     for (let angle = 0; angle < 360; angle += radius < 50 ? 90 : 45) {
       lines.push(stroke(...center, ...placeAt(angle, radius, ...center)));
-      lines.push(label(...placeAt(angle, radius + 17, ...center), `${angle}°`));
+      const aside = 17 + 6 * Math.abs(Math.sin((angle * Math.PI) / 180)); // words are wide: clear of the handle
+      lines.push(label(...placeAt(angle, radius + aside, ...center), `${angle}°`));
     }
     return lines;
   }
