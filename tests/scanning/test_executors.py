@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import signal
@@ -13,6 +14,7 @@ from multiprocessing import get_context
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 import orbical as ob
 from orbical.errors import InputError, ModelError, StoreError
@@ -176,6 +178,31 @@ def test_a_worker_that_cannot_find_the_data_is_named(digits, tmp_path):
     (tmp_path / "x.npy").rename(tmp_path / "y.npy")
     with pytest.raises(InputError, match=r"worker .*:\d+ cannot find the data.*x.npy"):
         scan(Net(), data, tmp_path / "run.zarr", executor=Dying())
+
+
+def test_a_worker_elsewhere_finds_data_by_the_paths_of_the_driver(tmp_path, monkeypatch):
+    for name in ("driver/photos", "worker"):
+        (tmp_path / name).mkdir(parents=True)
+    for number in range(9):
+        image = Image.fromarray(np.full((8, 8), 20 * number, np.uint8))
+        image.save(tmp_path / "driver" / "photos" / f"{number}.png")
+    monkeypatch.chdir(tmp_path / "driver")
+    alone = scan(Net(), ob.data.ImageFolder("photos", mode="L"), "alone.zarr", chunk=3)
+    with ThreadPoolExecutor(1) as pool:
+
+        class Elsewhere(Dying):
+            def submit(self, call, *arguments):
+                def work():
+                    with contextlib.chdir(tmp_path / "worker"):
+                        return call(*arguments)
+
+                return pool.submit(work)
+
+        result = scan(
+            *(Net(), ob.data.ImageFolder("photos", mode="L"), tmp_path / "run.zarr"),
+            **dict(chunk=3, executor=Elsewhere()),
+        )
+    same_bits(alone, result)
 
 
 def test_warnings_of_probes_reach_the_driver(digits, tmp_path):

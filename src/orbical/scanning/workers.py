@@ -89,8 +89,14 @@ class _Desk:
         self.warnings: list[str] = []
 
     def do(self, work: Callable[[_Desk], T]) -> T:
-        """Do work in the thread."""
-        return self._thread.submit(work, self).result()
+        """Do work in the thread, in the folder that import paths and files are relative to."""
+
+        def there() -> T:
+            origin = self.ticket.origin
+            with chdir(origin) if Path(origin).is_dir() else nullcontext():
+                return work(self)
+
+        return self._thread.submit(there).result()
 
     @property
     def runner(self) -> Runner:
@@ -99,15 +105,13 @@ class _Desk:
             with _named_errors(), warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
                 _check_versions(self.ticket)
-                origin = self.ticket.origin  # import paths and files are relative to it
-                if origin not in sys.path:
-                    sys.path.insert(0, origin)
-                with chdir(origin) if Path(origin).is_dir() else nullcontext():
-                    recipe = self.ticket.load()
-                    if _here.device is not None:
-                        recipe = replace(recipe, device=_here.device)
-                    _check_data(recipe)
-                    self._runner = self._stack.enter_context(ready(recipe))
+                if self.ticket.origin not in sys.path:
+                    sys.path.insert(0, self.ticket.origin)
+                recipe = self.ticket.load()
+                if _here.device is not None:
+                    recipe = replace(recipe, device=_here.device)
+                _check_data(recipe)
+                self._runner = self._stack.enter_context(ready(recipe))
             self.warnings = [str(one.message) for one in caught if one.category is UserWarning]
         return self._runner
 
