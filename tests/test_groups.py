@@ -298,6 +298,10 @@ def test_given_matrices_make_a_group():
         (lambda: groups.from_matrices(plane=[[[0, 1], [1, 0]]]), "identity among"),
         (lambda: groups.from_matrices(plane=np.zeros((1, 2, 2))), "invertible"),
         (lambda: groups.from_matrices(plane=np.eye(4)[None]), "[K, 2, 2] or [K, 3, 3]"),
+        (
+            lambda: groups.from_matrices(plane=[np.eye(3), [[1, 0, 0], [0, 1, 0], [0.1, 0, 1]]]),
+            "got a homography, by which no action moves data",
+        ),
         (lambda: groups.from_matrices(), "exactly one of plane= and space="),
         (lambda: groups.from_matrices(plane=np.eye(2)[None], weights=[-1]), "weights"),
         (lambda: groups.from_matrices(plane=np.eye(2)[None], weights=[0]), "not all 0"),

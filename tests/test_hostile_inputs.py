@@ -23,6 +23,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 import orbical as ob
 from orbical.cli.arguments import load_data
@@ -100,15 +101,15 @@ def npz_file(folder: Path) -> Callable[[random.Random], None]:
 
 def coco_file(folder: Path) -> Callable[[random.Random], None]:
     """Return an attack that damages a file in COCO's format and reads it."""
-    box = {"image_id": 1, "category_id": 1, "bbox": [1, 1, 3, 3]}
+    box = {"image_id": 1, "category_id": 1, "bbox": [12, 12, 8, 8]}
     sound = {
-        "images": [{"id": 1, "file_name": "a.png", "width": 8, "height": 8}],
+        "images": [{"id": 1, "file_name": "a.png", "width": 32, "height": 32}],
         "annotations": [box],
         "categories": [{"id": 1, "name": "cat"}],
     }
     odd = [None, [], {}, "x", -1, 1e400, [1e308] * 4, [None] * 4, True, [[[[]]]]]
     path = folder / "notes.json"
-    (folder / "a.png").write_bytes(b"no image")
+    Image.new("RGB", (32, 32)).save(folder / "a.png")
 
     def attack(rng: random.Random) -> None:
         document = json.loads(json.dumps(sound))
@@ -127,7 +128,7 @@ def coco_file(folder: Path) -> Callable[[random.Random], None]:
         if rng.random() < 0.1:
             text = "[" * rng.choice([5, 100_000]) + text
         path.write_text(text, encoding="utf-8")
-        ob.datasets.coco(path)
+        ob.datasets.coco(path, window=16, radius=4)
 
     return attack
 
