@@ -23,10 +23,11 @@ demo: $(DEMO_READY) ## scan two digit networks along the circle and open the vie
 	@$(BIN)/orbical demo $(ARGS)
 
 # mypy takes one core about as long as the other checks and the documentation take another.
+# Bytecode is kept whatever the shell says: tests start Python some forty times.
 test: $(DEV_READY) ## environment, linters, types, documentation and tests
 	@$(MAKE) --no-print-directory --jobs $(WORKERS) types style docs
 	@echo "Tests"
-	@OMP_NUM_THREADS=1 MPLBACKEND=Agg ORBICAL_SITE=site $(BIN)/pytest -n $(WORKERS) --dist worksteal $(ARGS)
+	@OMP_NUM_THREADS=1 MPLBACKEND=Agg PYTHONDONTWRITEBYTECODE= ORBICAL_SITE=site $(BIN)/pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
 lint: style types ## ruff, mypy, the layers, and the front end where node is installed
 

@@ -42,10 +42,10 @@ def test_a_report_asks_for_nothing_but_itself(opened, written):
     assert "rotations:72" in page.tab.locator("footer").inner_text()
 
 
-def test_the_heading_says_that_the_scan_is_unfinished(opened, digit_scan, tmp_path, monkeypatch):
+def test_the_heading_says_that_the_scan_is_unfinished(opened, small_scan, tmp_path, monkeypatch):
     monkeypatch.setattr(ob.Scan, "done", np.array([[True, False]]))
     with pytest.warns(UserWarning, match="50% done"):
-        page = report(digit_scan, tmp_path / "half.html", samples=20)
+        page = report(small_scan, tmp_path / "half.html", methods=("pca",))
     heading = opened(path=page).tab.locator(".overview .hint").inner_text()
     assert heading.startswith("The scan is 50% done; the numbers are those of the finished samples")
 
