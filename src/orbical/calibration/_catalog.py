@@ -203,10 +203,11 @@ def _mean_of_classes(name: str) -> Callable[[Outputs, Settings], Interval]:
     """Return the mean of the classes' intervals, which is no narrower than that of their mean."""
 
     def of_outputs(outputs: Outputs, settings: Settings) -> Interval:
-        of_class, is_class = outputs.classwise
+        weighted = outputs.weights is not None
+        of_class, is_class = outputs.classwise if weighted else outputs.classwise_in_order
         # The mean needs fewer draws the more classes there are.
         draws = settings.draws(max(20, min(settings.fewer, 10_000 // len(of_class))))
-        if name in _SHARING and outputs.weights is None:
+        if name in _SHARING and not weighted:
             names = [one for one in _SHARING if MEASURES[one].minimum <= of_class.shape[-1]]
             bound = [MEASURES[one].bind() for one in names]
             every = outputs.once(

@@ -8,14 +8,16 @@ these are what is drawn.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from . import _sorting
-from ._decay_sums import decayed
+from ._decay_sums import decayed_form
 from .binned import bin_index, reliability
 from .inputs import working_float
 from .smooth import error_from_masses, split_over_grid
@@ -23,6 +25,9 @@ from .soft import membership, soft_error
 
 FINE = 512
 """Number of cells from which samples are gathered; up to it each distinct confidence is a cell."""
+
+_PART = 1 << 16
+"""Values of a part of the draws that measures are computed from at once."""
 
 _SMOOTHING_GRID = 256
 _KERNEL_WIDTH = 0.4
@@ -44,10 +49,20 @@ class Cells:
     residual: Tensor
     square: Tensor
 
-    @property
+    @cached_property
     def total(self) -> Tensor:
         """Number of samples, `[..., 1]`; 1 where none was drawn, so that ratios are 0 there."""
         return self.count.sum(-1, keepdim=True).clamp(min=1)
+
+    @cached_property
+    def cumulative(self) -> Tensor:
+        """Sum of the residuals up to each cell."""
+        return self.residual.cumsum(-1)
+
+    @cached_property
+    def kernel_forms(self) -> dict[float, Tensor]:
+        """The forms of Laplacian kernels that were computed so far, by width."""
+        return {}
 
 
 @dataclass(frozen=True)
@@ -90,8 +105,8 @@ class Tally:
         """Return the observed cells."""
         return self.cells(self.right, self.wrong)
 
-    def resampled(self, resamples: int, generator: np.random.Generator) -> Cells:
-        """Draw samples again, with replacement: cells `[resamples, L, G]`.
+    def resampled(self, resamples: int, generator: np.random.Generator) -> Iterator[Cells]:
+        """Draw samples again, with replacement: cells `[resamples, L, G]`, in parts.
 
         Counts are Poisson, which is drawing N samples apart from N itself varying; measures divide
         by the number drawn.
@@ -99,22 +114,32 @@ class Tally:
         shape = (resamples, *self.right.shape)
         right = generator.poisson(self.right.numpy(), shape)
         wrong = generator.poisson(self.wrong.numpy(), shape)
-        return self.cells(_float(right), _float(wrong))
+        for part in self._parts(resamples):
+            yield self.cells(_float(right[part]), _float(wrong[part]))
 
-    def calibrated(self, resamples: int, generator: np.random.Generator) -> Cells:
-        """Draw labels anew, as if confidences were right: cells `[resamples, L, G]`.
+    def calibrated(self, resamples: int, generator: np.random.Generator) -> Iterator[Cells]:
+        """Draw labels anew, as if confidences were right: cells `[resamples, L, G]`, in parts.
 
         A cell of several confidences is drawn with their mean, and its deviation scaled to the
         variance `sum_i z_i (1 - z_i)` that it has.
         """
         count, place = self.right + self.wrong, self.place.clamp(0, 1)
         shape = (resamples, *count.shape)
-        right = _float(generator.binomial(count.long().numpy(), place.numpy(), shape))
-        drawn = count * place * (1 - place)
+        drawn = generator.binomial(count.long().numpy(), place.numpy(), shape)
+        binomial = count * place * (1 - place)
         exact = (count * place - self.square_sum).clamp(min=0)
-        scale = torch.where(drawn > 0, exact / drawn.clamp(min=1e-300), 0.0).clamp(max=1).sqrt()
-        square = right * (1 - place).square() + (count - right) * place.square()
-        return Cells(self.place, count.expand(shape), (right - count * place) * scale, square)
+        share = torch.where(binomial > 0, exact / binomial.clamp(min=1e-300), 0.0)
+        scale = share.clamp(max=1).sqrt()
+        for part in self._parts(resamples):
+            right = _float(drawn[part])
+            square = right * (1 - place).square() + (count - right) * place.square()
+            residual = (right - count * place) * scale
+            yield Cells(self.place, count.expand_as(right), residual, square)
+
+    def _parts(self, resamples: int) -> Iterator[slice]:
+        """Split draws so that the arrays of a part stay in a processor's cache."""
+        height = max(1, _PART // max(1, self.right.numel()))
+        return (slice(top, top + height) for top in range(0, resamples, height))
 
 
 def _float(counts: np.ndarray) -> Tensor:
@@ -187,18 +212,18 @@ def binned_error(cells: Cells, norm: str) -> Tensor:
 
 def largest_deviation(cells: Cells) -> Tensor:
     """Return KS: the largest cumulative residual, over N."""
-    return cells.residual.cumsum(-1).abs().amax(-1) / cells.total[..., 0]
+    return cells.cumulative.abs().amax(-1) / cells.total[..., 0]
 
 
 def cumulative_norm(cells: Cells) -> Tensor:
     """Return the root of the biased ESD: root mean square of the cumulative residual, over N."""
-    cumulative = cells.residual.cumsum(-1) / cells.total
-    return ((cells.count / cells.total) * cumulative.square()).sum(-1).sqrt()
+    squares: Tensor = torch.linalg.vecdot(cells.count, cells.cumulative.square())
+    return (squares / cells.total[..., 0].pow(3)).sqrt()
 
 
 def unbiased_cumulative(cells: Cells) -> Tensor:
     """Return ESD, `sum_i (S_i^2 - Q_i) / (N (N-1) (N-2))`, samples of a cell being ties."""
-    total, below = cells.total[..., 0], cells.residual.cumsum(-1)
+    total, below = cells.total[..., 0], cells.cumulative
     terms = (
         cells.count * below.square()
         - 2 * below * cells.residual
@@ -210,9 +235,10 @@ def unbiased_cumulative(cells: Cells) -> Tensor:
 
 def _kernel_form(cells: Cells, phi: float) -> Tensor:
     """Return `sum_ij d_i d_j exp(-|z_i - z_j| / phi)`."""
-    place = cells.place.cummax(-1).values  # an empty cell takes the place of the one before it
-    below, above = decayed(cells.residual, place, phi)
-    return (cells.residual * (below + above + cells.residual)).sum(-1)
+    if phi not in cells.kernel_forms:
+        place = cells.place.cummax(-1).values  # an empty cell takes the place of the one before it
+        cells.kernel_forms[phi] = decayed_form(cells.residual, place, phi)
+    return cells.kernel_forms[phi]
 
 
 def kernel_norm(cells: Cells, phi: float = _KERNEL_WIDTH) -> Tensor:

@@ -32,7 +32,7 @@ def decayed(values: Tensor, places: Tensor, width: float) -> tuple[Tensor, Tenso
         (tensor([0.0000, 1.0000, 0.7358]), tensor([1.3679, 0.3679, 0.0000]))
     """
     if width >= _LEAST_WIDTH:
-        growth = ((places - 0.5) / width).exp()
+        growth = _growth(places, width)
         before = (values * growth).cumsum(-1) / growth
         # Summed from the far end: the difference of a total and a prefix would cancel.
         after = (values / growth).flip(-1).cumsum(-1).flip(-1) * growth
@@ -40,6 +40,27 @@ def decayed(values: Tensor, places: Tensor, width: float) -> tuple[Tensor, Tenso
         before = _doubling(values, places / width)
         after = _doubling(values.flip(-1), -places.flip(-1) / width).flip(-1)
     return before - values, after - values
+
+
+def decayed_form(values: Tensor, places: Tensor, width: float) -> Tensor:
+    """Return the sum over all pairs `values_i values_j exp(-|places_i - places_j| / width)`.
+
+    Example:
+        >>> decayed_form(torch.tensor([1.0, 1.0]), torch.tensor([0.0, 1.0]), 1.0)
+        tensor(2.7358)
+    """
+    if width >= _LEAST_WIDTH:
+        growth = _growth(places, width)
+        reach = (values * growth).cumsum(-1).div_(growth)
+    else:
+        reach = _doubling(values, places / width)
+    # Each pair is counted twice, and a sample with itself once.
+    form: Tensor = torch.linalg.vecdot(values, reach.mul_(2).sub_(values))
+    return form
+
+
+def _growth(places: Tensor, width: float) -> Tensor:
+    return ((places - 0.5) / width).exp()
 
 
 def _doubling(values: Tensor, steps: Tensor) -> Tensor:

@@ -139,8 +139,8 @@ def _paired_cells(
         again.append(torch.stack(both))
     # The same seed for both: a model and its copy are drawn alike.
     calibrated = [
-        distance(gathered.calibrated(resamples, np.random.default_rng(seed)))[:, 0]
-        for gathered in tallies
+        torch.cat([distance(part)[:, 0] for part in drawn])
+        for drawn in (one.calibrated(resamples, np.random.default_rng(seed)) for one in tallies)
     ]
     observed = [distance(gathered.observed())[0] for gathered in tallies]
     return PairedWorlds(torch.stack(observed), torch.cat(again, dim=1), torch.stack(calibrated))

@@ -10,6 +10,7 @@ from typing import Any
 from torch import Tensor
 
 from .._arrays import ArrayLike
+from ._sorting import ascending, take
 from .inputs import kept_samples, sample_weights
 from .outputs import classwise, given_outputs, log_probabilities, probabilities, top_label
 
@@ -62,6 +63,13 @@ class Outputs:
     def classwise(self) -> tuple[Tensor, Tensor]:
         """Return `(confidence [C, N], correct [C, N])` of each class."""
         return classwise(**self.given)
+
+    @cached_property
+    def classwise_in_order(self) -> tuple[Tensor, Tensor]:
+        """Return `classwise`, each class in ascending order: sorted once for all measures."""
+        of_class, is_class = self.classwise
+        _, order = ascending(of_class)
+        return take(of_class.detach(), order), take(is_class, order)
 
     @cached_property
     def probabilities(self) -> Tensor:

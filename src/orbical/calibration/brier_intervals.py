@@ -8,15 +8,20 @@ end is raised by what a calibrated model would lose to the fit.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from .._arrays import ArrayLike, true_labels
 from ._cells import fine_index
 from ._interval import Interval, check_draws, ends, tail_quantiles
+from ._isotonic import isotonic_remainder
+from ._resampling import blocks_of
 from .outputs import probabilities
-from .scores import brier_parts
+from .scores import brier_parts, brier_terms
 
 _WORK = 1 << 28
 """Largest number of additions of all draws together; very large outputs get fewer draws."""
@@ -64,25 +69,17 @@ def brier_part_intervals(
     index, cells = fine_index(p.T.contiguous())
     draws = max(_FEWEST, min(resamples, _WORK // p.numel(), _FITS // p.shape[-1]))
     generator = np.random.default_rng(seed)
-    again, chance = [], []
-    cumulative = p.cumsum(-1).numpy()
-    squares = p.square().sum(-1).numpy()
-    outputs, hit = p.numpy(), truth.numpy()
-    # The cell of sample i in class k has the number `place[k, i]` among those of all classes.
-    place = (index + cells * torch.arange(len(index))[:, None]).numpy()
-    samples, size = np.arange(len(p)), place.max(initial=0) + 1
-    terms, right = _terms(outputs, squares, hit), place[hit, samples]
-    every = np.bincount(place.ravel(), minlength=size).astype(np.float64)
-    for _ in range(draws):
-        weight = generator.poisson(1.0, len(p)).astype(np.float64)
-        count = np.bincount(place.ravel(), np.tile(weight, len(place)), minlength=size)
-        hits = np.bincount(right, weight, minlength=size)
-        again.append(_parts((weight * terms).sum(), weight.sum(), count, hits, cells))
-        drawn = generator.random((len(p), 1)) * cumulative[:, -1:]
-        label = (cumulative < drawn).sum(-1).clip(max=p.shape[-1] - 1)
-        hits = np.bincount(place[label, samples], minlength=size).astype(np.float64)
-        score = _terms(outputs, squares, label).sum()
-        chance.append(_parts(score, float(len(p)), every, hits, cells))
+    again: list[tuple[float, float]] = []
+    chance: list[tuple[float, float]] = []
+    drawing = _Drawing(p, index, cells)
+    for block in blocks_of(draws, len(p)):
+        shape = (block, len(p))
+        weight, uniform = np.empty(shape, np.float32), np.empty(shape)
+        for row in range(block):
+            weight[row] = generator.poisson(1.0, len(p))
+            uniform[row] = generator.random(len(p))
+        again += drawing.resampled(truth, torch.from_numpy(weight))
+        chance += drawing.calibrated(torch.from_numpy(uniform))
     observed = torch.stack([parts.calibration, parts.refinement]).cpu()
     resampled, calibrated = (torch.tensor(part, dtype=torch.float64) for part in (again, chance))
     here, drawn, right = (
@@ -109,23 +106,46 @@ def _interval(value: Tensor, low: Tensor, high: Tensor, chance: Tensor, level: f
     return Interval(value, low, high, chance.mean(), least, most, level, "isotonic, two worlds")
 
 
-def _terms(p: np.ndarray, squares: np.ndarray, truth: np.ndarray) -> np.ndarray:
-    """Return `brier_terms`, of which the squares `[N]` do not depend on the labels."""
-    return np.asarray(squares - 2 * p[np.arange(len(p)), truth] + 1)
+class _Drawing:
+    """Outputs in cells of each class, and the two parts of their score for drawn samples."""
+
+    def __init__(self, p: Tensor, index: Tensor, cells: int) -> None:
+        self.p, self.cells = p, cells
+        self.squares = p.square().sum(-1)
+        # Cells are numbered through all classes: sample i of class k is in cell `place[i, k]`.
+        first = cells * torch.arange(len(index))
+        self.place = index.T + first
+        # The samples in the order of their cells, class by class, and where each cell begins.
+        order = np.argsort(index.short().numpy(), axis=-1, kind="stable")  # a radix sort
+        self.inside = torch.from_numpy(order).flatten()
+        count = torch.bincount(self.place.flatten(), minlength=cells * len(index))
+        self.every = np.append(0.0, count.cumsum(0).double().numpy())
+        self.begins = count.cumsum(0) - count
+
+    def resampled(self, truth: Tensor, weight: Tensor) -> Iterator[tuple[float, float]]:
+        """Yield the parts of samples counted by draw `[R, N]`, in float32 for speed alone."""
+        score = weight.double() @ brier_terms(self.p, truth)
+        right = self.place.gather(-1, truth[:, None])[:, 0].numpy()
+        columns = weight.T.contiguous()
+        sums = functional.embedding_bag(self.inside, columns, self.begins, mode="sum").T
+        for each, sum_, total in zip(weight.double().numpy(), sums, score.tolist(), strict=True):
+            before = np.append(0.0, sum_.double().cumsum(0).numpy())
+            left = isotonic_remainder(right, each, before, self.cells)
+            yield _parts(total, left, each.sum())
+
+    def calibrated(self, uniform: Tensor) -> Iterator[tuple[float, float]]:
+        """Yield the parts of samples whose labels are drawn by uniform numbers `[R, N]`."""
+        upto = self.p.cumsum(-1)
+        label = torch.searchsorted(upto, uniform.T.contiguous() * upto[:, -1:])
+        label = label.clamp_(max=self.p.shape[-1] - 1)
+        score = (self.squares[:, None] - 2 * self.p.gather(-1, label) + 1).sum(0)
+        places = self.place.gather(-1, label).T.contiguous().numpy()
+        for place, total in zip(places, score.tolist(), strict=True):
+            left = isotonic_remainder(place, None, self.every, self.cells)
+            yield _parts(total, left, len(place))
 
 
-def _parts(
-    score: float, total: float, count: np.ndarray, hits: np.ndarray, cells: int
-) -> tuple[float, float]:
-    """Return calibration and refinement of weighted samples, gathered in cells of each class."""
-    from scipy.optimize import isotonic_regression
-
-    total = max(total, 1.0)
-    filled = np.flatnonzero(count)
-    number, right = count[filled], hits[filled]
-    # One regression for all classes: those of one class lie above all of the class before.
-    lift = 2.0 * (filled // cells)
-    share = isotonic_regression(right / number + lift, weights=number).x - lift
-    # sum of (share - hit)^2 over the samples of a cell, some of them right
-    left = (number * share**2 - 2 * share * right + right).sum() / total
-    return max(score / total - left, 0.0), left
+def _parts(score: float, left: float, total: float) -> tuple[float, float]:
+    """Return calibration and refinement from sums over samples of so much weight."""
+    refinement = left / max(total, 1.0)
+    return max(score / max(total, 1.0) - refinement, 0.0), refinement

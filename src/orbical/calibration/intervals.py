@@ -28,7 +28,7 @@ samples and sharpness, and `tests/calibration/test_intervals.py` repeats a part 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -37,7 +37,7 @@ import torch
 from torch import Tensor
 
 from .._arrays import ArrayLike
-from ._bound import BoundMeasure, check_takes_weights
+from ._bound import BoundMeasure, OfCells, check_takes_weights
 from ._cells import Cells, tally
 from ._interval import (
     Interval,
@@ -131,13 +131,20 @@ def cell_intervals(
     gathered = tally(*rows, index, count)
     generator = np.random.default_rng(seed)
     parts: list[list[Interval]] = [[] for _ in measures]
+    distances = [one.cell_distance for one in measures if one.cell_distance is not None]
+    estimates = [one.cell_value for one in measures if one.cell_value is not None]
     height = max(1, BLOCK // (resamples * count))
     for at in (slice(top, top + height) for top in range(0, len(index), height)):
         mine = gathered.rows(at)
-        calibrated = mine.calibrated(resamples, generator)
-        worlds = mine.observed(), mine.resampled(resamples, generator), calibrated
-        for one, value, found in zip(measures, values, parts, strict=True):
-            found.append(_cell_interval(one, value.reshape(-1)[at], *worlds, level))
+        calibrated = _of_cells([*distances, *estimates], mine.calibrated(resamples, generator))
+        resampled = _of_cells(distances, mine.resampled(resamples, generator))
+        observed = _of_cells(distances, [mine.observed()])
+        for one, value, found, distance, estimate in zip(
+            measures, values, parts, distances, estimates, strict=True
+        ):
+            here, again, chance = (world[distance] for world in (observed, resampled, calibrated))
+            its_value = value.reshape(-1)[at]
+            found.append(assemble(one, its_value, here, again, chance, calibrated[estimate], level))
     rare = _for_rare_errors(confidence, correct, level)
     intervals = []
     for one, each in zip(measures, parts, strict=True):
@@ -266,24 +273,16 @@ def _of_unanimous(
     if not bool(unanimous.any()):
         return torch.zeros_like(right, dtype=torch.float64).cpu()
     other = 1 - ((1 - level) / 2) ** (1 / size)
-    share = torch.where(right == 0, other, 1 - other).to(confidence.dtype)
-    value = measure.value(confidence, share[..., None].expand_as(confidence))
-    return torch.where(unanimous, value.double(), 0.0).detach().cpu()
+    share = torch.where(right[unanimous] == 0, other, 1 - other).to(confidence.dtype)
+    rows = confidence[unanimous]
+    value = measure.value(rows, share[..., None].expand_as(rows)).detach().double()
+    return torch.zeros_like(right, dtype=torch.float64).masked_scatter_(unanimous, value).cpu()
 
 
-def _cell_interval(
-    measure: BoundMeasure,
-    value: Tensor,
-    observed: Cells,
-    resampled: Cells,
-    calibrated: Cells,
-    level: float,
-) -> Interval:
-    distance, estimate = measure.cell_distance, measure.cell_value
-    assert distance is not None
-    assert estimate is not None
-    usual = distance(calibrated)
-    estimated = usual if estimate is distance else estimate(calibrated)
-    return assemble(
-        measure, value, distance(observed), distance(resampled), usual, estimated, level
-    )
+def _of_cells(functions: list[OfCells], parts: Iterable[Cells]) -> dict[OfCells, Tensor]:
+    """Evaluate each function once on all parts of the draws, part by part."""
+    found: dict[OfCells, list[Tensor]] = {function: [] for function in functions}
+    for cells in parts:
+        for function, values in found.items():
+            values.append(function(cells))
+    return {function: torch.cat(values) for function, values in found.items()}

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from .._arrays import ArrayLike
 from ..errors import InputError
+from . import _sorting
+from ._isotonic import isotonic_remainder
 from .inputs import counted_labels, weighted_mean
 from .outputs import given_outputs, log_probabilities, probabilities, top_label
 
 __all__ = ["BrierParts", "accuracy", "brier", "brier_parts", "nll"]
+
+_BLOCK = 1 << 20
+"""Probabilities that are sorted at once."""
 
 
 def accuracy(
@@ -204,29 +210,27 @@ def brier_parts(
         raise InputError(f"probs, logits: expected shape [N, C], got {tuple(p.shape)}")
     score = weighted_mean(brier_terms(p, truth), mass)
     refinement, uncertainty = 0.0, 0.0
-    for k in range(p.shape[-1]):
-        hit = (truth == k).double()
-        refinement += _isotonic_error(p[:, k].double(), hit, mass)
-        often = weighted_mean(hit, mass)
-        uncertainty += (often * (1 - often)).item()
+    total = float(len(p)) if mass is None else mass.sum().item()
+    for classes in torch.arange(p.shape[-1], device=p.device).split(max(1, _BLOCK // len(p))):
+        hit = truth == classes[:, None]
+        refinement += _isotonic_error(p[:, classes].T.double(), hit, mass) / total
+        often = weighted_mean(hit.double(), mass)
+        uncertainty += (often * (1 - often)).sum().item()
     left = torch.tensor(refinement, dtype=torch.float64, device=p.device)
     most = torch.tensor(uncertainty, dtype=torch.float64, device=p.device)
     return BrierParts(score, calibration=score - left, refinement=left, uncertainty=most)
 
 
 def _isotonic_error(confidence: Tensor, hit: Tensor, mass: Tensor | None) -> float:
-    """Return the mean squared error of the isotonic regression of `hit` on `confidence`."""
-    from scipy.optimize import isotonic_regression
-
-    if mass is not None:
-        kept = mass > 0
-        confidence, hit, mass = confidence[kept], hit[kept], mass[kept]
-    each = torch.ones_like(hit) if mass is None else mass
-    values, place = torch.unique(confidence, return_inverse=True)
-    # Equal confidences get one value: their means are fitted, weighted by their weight.
-    total, hits = (
-        torch.zeros_like(values).index_add_(0, place, part) for part in (each, each * hit)
-    )
-    fitted = isotonic_regression((hits / total).cpu().numpy(), weights=total.cpu().numpy()).x
-    error = (torch.as_tensor(fitted, device=hit.device)[place] - hit).square()
-    return weighted_mean(error, mass).item()
+    """Return the sum of squared errors of the isotonic regressions of `hit` on rows `[K, N]`."""
+    ordered, order = _sorting.ascending(confidence)
+    # Equal confidences get one value: each run of them is one cell, at its first place.
+    first = _sorting.ties(ordered).starts(order)
+    rows, size = order.shape
+    at = _sorting.take(hit, order)
+    place = (first + size * torch.arange(rows, device=order.device)[:, None])[at].cpu().numpy()
+    if mass is None:
+        return isotonic_remainder(place, None, np.arange(rows * size + 1.0), size)
+    each = mass[order]
+    before = np.append(0.0, each.flatten().cumsum(0).cpu().numpy())
+    return isotonic_remainder(place, each[at].cpu().numpy(), before, size)
