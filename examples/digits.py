@@ -9,7 +9,7 @@ from orbical.zoo import digits
 images, labels = ob.datasets.mnist()
 scan = ob.scan(
     {name: digits.load(name) for name in digits.NAMES},
-    (images[:200], labels[:200]),
+    (images[:100], labels[:100]),
     group="rotations:36",
     task="classification",
 )
