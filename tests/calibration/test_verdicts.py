@@ -81,6 +81,17 @@ def test_other_places_have_one_value_and_accuracy_has_a_minimum() -> None:
         verdict(data, "ece", maximum=0.1, place="elsewhere")
 
 
+def test_the_interval_of_the_worst_position_is_corrected_for_their_number() -> None:
+    data = pairs(300, 20, 0.0, 2)
+    found = verdict(data, "accuracy", minimum=0.4)["net"]
+    each, alone = (
+        calibration.along_orbit(data, "accuracy", interval=True, level=level)["low"].min().item()
+        for level in (1 - 0.05 / 20, 0.95)
+    )
+    assert found.low == pytest.approx(each)
+    assert found.low < alone
+
+
 @pytest.mark.slow
 def test_the_worst_position_is_covered_together() -> None:
     covered = []

@@ -207,7 +207,7 @@ def _surfaces(sheet: Sheet, layout: Surface, given: float | None) -> Figure:
     label_size = 9 if high > 0.9 else 8
     labels = [fitted(row.label, high + 0.25, label_size) if row.label else "" for row in rows]
     margin = 0.22 + 0.16 * any("\n" in label for label in labels)
-    ratios = [margin / side] * labeled + [0.6] * pictured + [1.0] * columns
+    ratios = [0.6] * pictured + [margin / side] * labeled + [1.0] * columns
     titles = 0.2 * sum(row.titled for row in rows[1:])
     fig = figure(width, max(2.0, len(rows) * (high + 0.12) + titles + 0.6))
     size = 9 if not small and side > _SMALL else 8 if side > 0.9 else 7
@@ -217,10 +217,11 @@ def _surfaces(sheet: Sheet, layout: Surface, given: float | None) -> Figure:
     broken = False
     for number, row in enumerate(rows):
         if row.label:
-            _write_label(fig.add_subplot(grid[number, 0]), labels[number], row.color, label_size)
+            name = fig.add_subplot(grid[number, int(pictured)])
+            _write_label(name, labels[number], row.color, label_size)
         if row.image is not None:
             below = number + (len(sheet.models) if len(parts) > 1 else 1)
-            axes = fig.add_subplot(grid[number:below, int(labeled)])
+            axes = fig.add_subplot(grid[number:below, 0])
             words = row.image_title.replace(", ", "\n")  # a narrow column
             show_picture(axes, row.image, words, 8 if side > 1 else 6)
         for place, (title, color, values) in enumerate(row.plots):
