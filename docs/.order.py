@@ -21,6 +21,7 @@ GUIDES = (
     "uncertainty",
     "interface",
     "integrations",
+    "dense",
     "detection",
     "molecules",
     "own-task",

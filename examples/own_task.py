@@ -24,7 +24,7 @@ FLIPS = ob.groups.flips().coords["flip"]
 class Segmentation(Task):
     """Predict the class of each pixel; class maps transform with the image."""
 
-    name: ClassVar[str] = "segmentation"
+    name: ClassVar[str] = "own_segmentation"
     score_meaning = "intersection over union"
     higher_is_better: ClassVar[bool] = True
     truth_name: ClassVar[str] = "map"

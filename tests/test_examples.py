@@ -15,13 +15,14 @@ NEEDS = {
     "molecules": "ase",
     "particle_flow": "cv2",
 }
+ON_REAL_DATA = ("particle_flow", "segmentation")
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in EXAMPLES.glob("*.py")))
 def test_an_example_runs(name, tmp_path, monkeypatch, capsys, request):
     needed = NEEDS.get(name, "torch")
     pytest.importorskip(needed, reason=f"{needed} is not installed")
-    if name == "particle_flow":
+    if name in ON_REAL_DATA:
         monkeypatch.setitem(os.environ, "ORBICAL_DATA", str(request.getfixturevalue("shared_data")))
     monkeypatch.chdir(tmp_path)
     runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")

@@ -7,6 +7,7 @@ own frame (columns to the right, rows down); the actions on pixels translate, th
 
 from .base import Action, Fields, Trivial, as_action, check_group, register, view_of
 from .boxes import Boxes
+from .class_maps import ClassMaps
 from .crops import FieldWindow, PairWindow
 from .images import ImagePair, Images, VectorField, Window
 from .points import Irreps, Points, Rows, Vectors
@@ -14,6 +15,7 @@ from .points import Irreps, Points, Rows, Vectors
 __all__ = [
     "Action",
     "Boxes",
+    "ClassMaps",
     "FieldWindow",
     "Fields",
     "ImagePair",

@@ -14,7 +14,8 @@ them are entries of one registry, `MEASURES`, which tables, commands and the int
 | quantify uncertainty | `interval`, `regression_interval`, `mean_interval` |
 | compare two models | `compare`, `compare_means`, `regression_compare` |
 | draw | `reliability`, `reliability_curve`, `cumulative_curve`; `orbical.figures.calibration` |
-| measure along an orbit | `along_orbit`, `mean_over_orbit`, `pooled_over_orbit`, `detections` |
+| measure along an orbit | `along_orbit`, `mean_over_orbit`, `pooled_over_orbit` |
+| measure detections, pixels, regions | `detections`, `pixel_reliability`, `regions` |
 | hold it against a limit | `verdict`, `judge` |
 | add a measure | `register`, `Measure` |
 
@@ -57,6 +58,7 @@ from .means import compare_means, mean_interval, share_interval
 from .orbit import along_orbit, pair_at, pairs_along, reliability_at
 from .orbit_summary import PLACES, mean_over_orbit, pooled_over_orbit, scan_measures
 from .outputs import classwise, normalized_entropy, probabilities, top_label
+from .pixel_bins import pixel_reliability, regions
 from .registry import MEASURES, Measure, measures, register
 from .regression import (
     Coverage,
@@ -138,10 +140,12 @@ __all__ = [
     "pair_table",
     "pairs_along",
     "per_class",
+    "pixel_reliability",
     "pooled_over_orbit",
     "pooled_reliability",
     "probabilities",
     "quantile_calibration",
+    "regions",
     "register",
     "regression_compare",
     "regression_esd",

@@ -22,6 +22,7 @@ from .binned import Reliability, bin_index, diagram_of, ece, error_of, named_nor
 from .binned import reliability as reliability_of
 from .inputs import whole_number
 from .intervals import interval as interval_of
+from .pixel_bins import holds_pixels, pixels_along
 from .registry import MEASURES, Measure, MeasureLike, bound
 from .regression_orbit import holds_regression, regression_along
 
@@ -54,10 +55,12 @@ def along_orbit(
     uncertainty has the measures of regression, of `(mean, variance, truth)` in the frame of each
     element, and "aleatoric_bleed", whose option `truth` is the true variance (0 by default; of full
     covariances it is the squared Frobenius norm); those whose value for a calibrated
-    model is not 0 have it as the attribute `floor`.
+    model is not 0 have it as the attribute `floor`. A segmentation scan has the calibration errors
+    over bins of equal width, of all its pixels.
 
     Args:
-        scan: a labeled scan of classification, or of regression with uncertainty; or its `data`.
+        scan: a labeled scan of classification or segmentation, or of regression with uncertainty;
+            or its `data`.
         measure: the name of a measure of `(confidence, correct)`, or such a function that reduces
             over the last axis; for regression of `(mean, variance, target)`. A scan has no
             measures of all outputs, such as "nll".
@@ -85,10 +88,12 @@ def along_orbit(
     draws: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
     if holds_regression(scan):
         return regression_along(scan, measure, by, draws if interval else None, options)
-    confidence, correct = responses_of(scan)
     chosen = bound(measure, "pair", options)
-    groups, members = groups_of(confidence, by)
     binned = equal_width_options(measure, options)
+    if holds_pixels(scan):
+        return pixels_along(scan, chosen.name, by, None if interval else binned)
+    confidence, correct = responses_of(scan)
+    groups, members = groups_of(confidence, by)
     if binned is not None and not interval:
         values = _binned_along(confidence, correct, members, len(groups), binned)
         return labeled(chosen.name, confidence, groups, by, [(..., {"value": values})])

@@ -87,7 +87,7 @@ def scan(
             dihedral:4*time_reversal, rotations3d:256, rotations3d:64*inversion, slices3d:72:13,
             flips, scales:0.5:2:17 or permutations:5.
         out: Save the scan here, as a Zarr store: a folder, or a URL that fsspec knows.
-        task: The task: classification, detection, flow, regression or atoms.
+        task: The task: classification, segmentation, detection, flow, regression or atoms.
         input: How the group acts on the inputs: images, images:bicubic:reflect, points, vectors,
             rows, trivial or window:128; for several fields, pos=points,numbers=rows. Default:
             images (pairs of frames for flow).
@@ -96,7 +96,7 @@ def scan(
         per_point: For regression: one output per point.
         uncertainty: For regression: what models return beside the mean: variance, covariance, parts
             (aleatoric and epistemic) or evidential.
-        outputs: For classification: what models return: logits or probabilities.
+        outputs: For classification and segmentation: what models return: logits or probabilities.
         score: For detection: the score: iou, match_confidence, iou_confidence, precision, recall,
             f1 or ap.
         threshold: For detection: the smallest IoU of a match.
@@ -126,29 +126,30 @@ def scan(
         quiet: Show no progress bar and no tables.
     """
     with _message_when_stopped(out is not None):
+        from .. import tasks as known
         from ..scanning.engine import scan as run
-        from ..tasks import TASKS, Classification, Detection, Flow, Regression, parse_input
 
         named: dict[str, Any] = named_models(model)
         if out is None and quiet:
             raise InputError("--out: expected a folder with --quiet, got neither folder nor tables")
         pictures = image_options(size, unreadable, path_column, label_column)
-        action = None if input is None else parse_input(input)
+        action = None if input is None else known.parse_input(input)
         reader = import_optional(read, "--read")
         tasks: dict[str, Callable[[], Any]] = {
-            "classification": lambda: Classification(action, outputs, reader),
-            "detection": lambda: Detection(action, score, threshold, read=reader),
-            "regression": lambda: Regression(
+            "classification": lambda: known.Classification(action, outputs, reader),
+            "detection": lambda: known.Detection(action, score, threshold, read=reader),
+            "regression": lambda: known.Regression(
                 action, representation, per_point, reader, uncertainty
             ),
-            "flow": lambda: Flow(action, read=reader),
+            "flow": lambda: known.Flow(action, read=reader),
+            "segmentation": lambda: known.Segmentation(action, outputs, reader),
         }
         if task == "atoms":
             named, chosen = atoms.prepare(named, quantities, workers, action, reader)
         elif task in tasks:
             chosen = tasks[task]()
         else:
-            raise unknown_name("--task", task, TASKS)
+            raise unknown_name("--task", task, known.TASKS)
         content = atoms.load(data) if task == "atoms" else None
         if content is None:
             content, classes = load_data_and_classes(data, **pictures)

@@ -23,6 +23,7 @@ from .image_folders import image_folder
 from .key_objects import AnnotatedImage, checked_boxes, find_key_objects, surroundings, views_of
 from .mnist_images import full_mnist, mnist
 from .molecule_files import molecules
+from .nuclei_images import nuclei
 from .particle_images import piv
 from .particle_seeding import particle_pairs
 from .point_clouds import PointClouds, in_unit_ball, padded
@@ -45,6 +46,7 @@ __all__ = [
     "in_unit_ball",
     "mnist",
     "molecules",
+    "nuclei",
     "padded",
     "particle_pairs",
     "piv",

@@ -14,9 +14,10 @@ from .detection import Detection
 from .detection_matching import average_precision
 from .flow import Flow
 from .regression import Regression
+from .segmentation import Segmentation
 
 TASKS: dict[str, type[Task]] = {
-    task.name: task for task in (Atoms, Classification, Detection, Flow, Regression)
+    task.name: task for task in (Atoms, Classification, Detection, Flow, Regression, Segmentation)
 }
 INPUTS: dict[str, Callable[..., Action]] = {
     "images": actions.Images,
@@ -74,6 +75,7 @@ __all__ = [
     "Detection",
     "Flow",
     "Regression",
+    "Segmentation",
     "Task",
     "Variable",
     "average_precision",

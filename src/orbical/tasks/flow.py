@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from ..actions import FieldWindow, ImagePair, PairWindow, VectorField
 from ..actions.crops import central
 from ..errors import InputError, ModelError
 from ..groups import Elements
+from ._maps import block_means, masked_mean, seen_mean
 from .base import Reader, Task, Variable, as_truth, described, is_real, per_element, unreadable
 
 __all__ = ["Flow", "angle_between"]
@@ -135,19 +135,16 @@ class Flow(Task):
         """Return the mean end-point error over valid pixels, in the window if there is one."""
         if self.window is not None:
             reference = central(reference, self.window)
-        return _masked_mean((outputs - reference).norm(dim=2), valid)
+        return masked_mean((outputs - reference).norm(dim=2), valid)
 
     def average(self, outputs: Tensor, weights: Tensor, valid: Tensor | None) -> Tensor:
         """Average over the elements that see a pixel."""
-        if valid is None:
-            return super().average(outputs, weights, valid)
-        share = (weights[:, None, None].to(outputs) * valid)[:, None, None]
-        return (share * outputs).sum(0) / share.sum(0).clamp_min(1e-12)
+        return seen_mean(outputs, weights, valid)
 
     def deviation(self, outputs: Tensor, center: Tensor, valid: Tensor | None) -> Tensor:
         """Return the mean squared distance over valid pixels, so that the gap is in pixels."""
         squares = (outputs - center[None]).double().square().sum(2)
-        return _masked_mean(squares, valid)
+        return masked_mean(squares, valid)
 
     def extras(
         self, outputs: Tensor, target: Tensor | None, elements: Elements
@@ -158,10 +155,10 @@ class Flow(Task):
             truth = self.output.move(elements, target[None]).expand_as(outputs)
             seen = self.output.valid(elements, target)
             error = (outputs - truth).norm(dim=2)
-            extras["rmse"] = _masked_mean(error.square(), seen).sqrt()
-            extras["angular_error"] = _masked_mean(angle_between(outputs, truth), seen)
+            extras["rmse"] = masked_mean(error.square(), seen).sqrt()
+            extras["angular_error"] = masked_mean(angle_between(outputs, truth), seen)
             extras["truth_map"] = _block_vectors(truth, seen)
-            extras["error_map"] = _block_means(error, seen)
+            extras["error_map"] = block_means(error, seen, MAP_SIZE)
         return extras
 
 
@@ -191,21 +188,4 @@ def angle_between(flow: Tensor, truth: Tensor) -> Tensor:
 
 def _block_vectors(field: Tensor, valid: Tensor | None) -> Tensor:
     """Reduce `[K, B, 2, H, W]` to `[K, B, 2, 16, 16]`, component by component."""
-    return torch.stack([_block_means(part, valid) for part in field.unbind(2)], 2)
-
-
-def _block_means(error: Tensor, valid: Tensor | None) -> Tensor:
-    """Reduce `[K, B, H, W]` to means over the valid pixels of blocks, NaN where there are none."""
-    if valid is None:
-        return F.adaptive_avg_pool2d(error, MAP_SIZE)
-    mask = valid[:, None].to(error.dtype)
-    share = F.adaptive_avg_pool2d(mask, MAP_SIZE)
-    return F.adaptive_avg_pool2d(error * mask, MAP_SIZE) / share  # 0 / 0 is NaN
-
-
-def _masked_mean(values: Tensor, valid: Tensor | None) -> Tensor:
-    """Average `[K, B, H, W]` over the places that are valid for each element."""
-    if valid is None:
-        return values.mean((-2, -1))
-    mask = valid[:, None].to(values.dtype)
-    return (values * mask).sum((-2, -1)) / mask.sum((-2, -1)).clamp_min(1)
+    return torch.stack([block_means(part, valid, MAP_SIZE) for part in field.unbind(2)], 2)

@@ -6,6 +6,7 @@ import * as fieldOfView from "./window.js";
 import * as flow from "./flow.js";
 import * as image from "./image.js";
 import * as intervals from "./intervals.js";
+import * as maps from "./maps.js";
 import * as pair from "./pair.js";
 import * as png from "./png.js";
 import * as points from "./points.js";
@@ -16,6 +17,7 @@ export const views = {
   boxes,
   image,
   intervals,
+  maps,
   pair,
   png,
   points,

@@ -1,0 +1,142 @@
+"""Calibration of segmentation: of pixels, from sums by bin of confidence, and of regions.
+
+A segmentation scan stores, for every sample and element, how many pixels fall in each of 15 bins of
+confidence, and their summed confidence and correctness. That is all a binned error needs, whatever
+the size of the images. The regions of a view, one for each predicted class, are samples of their
+own, as the detections of a detector are.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from ..errors import InputError
+from ..store.blocks import sample_blocks
+from ._orbit_arrays import groups_of, labeled
+from .binned import Reliability, diagram_of, error_of, named_norm
+from .inputs import whole_number
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from ..store.scan_result import Scan
+
+SUMS = ("pixel_count", "pixel_confidence", "pixel_correct")
+
+
+def holds_pixels(scan: Scan | xr.Dataset) -> bool:
+    """Check whether a scan is of segmentation with targets."""
+    variables = getattr(getattr(scan, "data", scan), "data_vars", ())
+    return {*SUMS} <= {*variables}
+
+
+def pixels_along(
+    scan: Scan | xr.Dataset, name: str, by: str | None, options: dict[str, Any] | None
+) -> xr.DataArray:
+    """Return the binned calibration error of all pixels at each element, `[model, element]`."""
+    data: Any = getattr(scan, "data", scan)
+    if options is None:
+        raise InputError(
+            "measure: expected a calibration error over bins of equal width, without an interval, "
+            f"such as 'ece', for pixels, which are stored by bin, got {name!r}; "
+            "ob.calibration.regions(scan) has all measures"
+        )
+    like = data["mean_confidence"]
+    groups, members = groups_of(like, by)
+    diagram = _diagram(data, members, len(groups), options["bins"])
+    values = error_of(diagram, named_norm(options["norm"]))
+    values = torch.where(diagram.count.sum(-1) > 0, values, torch.nan)
+    return labeled(name, like, groups, by, [(..., {"value": values.numpy()})])
+
+
+def _diagram(data: Any, members: Any, groups: int, bins: Any) -> Reliability:
+    """Return the reliability diagram `[model, group, element, bin]` of all pixels."""
+    parts = [data[name].transpose("model", "sample", "element", "bin") for name in SUMS]
+    stored = parts[0].sizes["bin"]
+    wanted = whole_number("bins", bins)
+    if stored % wanted:
+        known = ", ".join(str(one) for one in range(1, stored + 1) if stored % one == 0)
+        raise InputError(f"bins: expected one of {known} for pixels in {stored} bins, got {wanted}")
+    models, _, elements, _ = parts[0].shape
+    sums = torch.zeros(3, models, groups, elements, wanted, dtype=torch.float64)
+    for rows, blocks in sample_blocks(*parts):
+        member = torch.from_numpy(members[rows])
+        for total, block in zip(sums, blocks, strict=True):
+            values = torch.from_numpy(block).double().nan_to_num(0.0)  # NaN: not finished
+            total.index_add_(1, member, values.unflatten(-1, (wanted, -1)).sum(-1))
+    count, of_confidence, of_correct = sums
+    edges = torch.arange(wanted + 1, dtype=torch.float64) / wanted
+    return diagram_of(edges, count.round().long(), count, of_confidence, of_correct)
+
+
+def pixel_reliability(scan: Scan | xr.Dataset, *, bins: int = 15) -> Reliability:
+    """Return the reliability diagrams of the pixels of a segmentation scan, at each element.
+
+    Args:
+        scan: a labeled segmentation scan, or its `data`.
+        bins: the number of bins: 15, 5, 3 or 1, because pixels are stored in 15.
+
+    Returns:
+        The numbers of each bin, `[model, element, bin]`.
+
+    Raises:
+        InputError: if the scan is of another task, or `bins` is another number.
+
+    Example:
+        >>> import orbical as ob
+        >>> images = torch.rand(4, 1, 8, 8)
+        >>> scan = ob.scan(lambda x: torch.cat([-x, x], 1), (images, images[:, 0] > 0.5),
+        ...                group="flips", task="segmentation", progress=False)
+        >>> pixel_reliability(scan).count.sum(-1)
+        tensor([[256, 256, 256, 256]])
+    """
+    if not holds_pixels(scan):
+        raise InputError("scan: expected a labeled scan of a segmentation task, got another")
+    data: Any = getattr(scan, "data", scan)
+    _, members = groups_of(data["mean_confidence"], None)
+    found = _diagram(data, members, 1, bins)
+    parts = (found.count, found.share, found.confidence, found.accuracy)
+    return Reliability(found.edges, *(part[:, 0] for part in parts))
+
+
+def regions(scan: Scan | xr.Dataset) -> xr.Dataset:
+    """Return each predicted region of a scan as a sample of its own, for the measures.
+
+    The region of a class is all pixels of a view that are predicted as it; its confidence is their
+    mean probability of the class, and it is correct if its intersection over union with the true
+    region is at least 0.5. Regions of the same image are not independent, which intervals ignore.
+
+    Args:
+        scan: a labeled segmentation scan, or its `data`.
+
+    Returns:
+        A dataset of `confidence` and `correct` `[model, sample, element]`, in which `sample` runs
+        over samples and classes, NaN where a class is not predicted. `along_orbit`, `pair_at` and
+        `reliability_at` take it.
+
+    Raises:
+        InputError: if the scan is of another task.
+
+    Example:
+        >>> import orbical as ob
+        >>> images = torch.rand(4, 1, 8, 8)
+        >>> scan = ob.scan(lambda x: torch.cat([-x, x], 1), (images, images[:, 0] > 0.5),
+        ...                group="flips", task="segmentation", progress=False)
+        >>> dict(regions(scan)["confidence"].sizes)
+        {'model': 1, 'sample': 8, 'element': 4}
+    """
+    data: xr.Dataset = getattr(scan, "data", scan)  # type: ignore[arg-type]
+    names = {"region_confidence": "confidence", "region_correct": "correct"}
+    if not {*names} <= {*getattr(data, "data_vars", ())}:
+        raise InputError("scan: expected a labeled scan of a segmentation task, got another")
+    stacked = data[[*names]].stack(each=("sample", "class"))
+    stacked = stacked.drop_vars(["each", "sample", "class"], errors="ignore")
+    found = stacked.rename({"each": "sample", **names}).transpose("model", "sample", "element")
+    found["confidence"].attrs["meaning"] = "mean confidence of a region"
+    found["correct"].attrs["meaning"] = "whether a region has an IoU of at least 0.5"
+    # Elsewhere this separates finished from unfinished samples; here, whether there is a region.
+    found = found.assign(score_vs_consensus=found["confidence"])
+    found.attrs = data.attrs
+    return found

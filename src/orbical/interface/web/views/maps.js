@@ -1,0 +1,259 @@
+// Maps of all pixels side by side: the truth, each model's answer, where it differs, and how sure it is.
+
+import { fill, h, write } from "../core/dom.js";
+import { onAppearance } from "../draw/canvas.js";
+import { classColor, colorize, modelInk, rampPlace, ramp } from "../draw/colors.js";
+import { fixed } from "../draw/format.js";
+
+/** @import { Field, ViewContent } from "./index.js" */
+
+const [NAME, GAP, LEAST, MOST_CLASSES] = [20, 5, 40, 12];
+const SHARE = [0, 1];
+
+/** One map [rows, columns] out of [models, rows, columns]; what is the same for all is held once. */
+export function mapOf(/** @type {Field} */ { data, shape }, model) {
+  const [rows, columns] = shape.slice(-2);
+  const size = rows * columns;
+  const start = data.length > size ? model * size : 0;
+  return { data: data.subarray(start, start + size), rows, columns };
+}
+
+/** Classes of which a negative one is not seen. */
+export function classes(map) {
+  return { ...map, data: Float32Array.from(map.data, (value) => (Math.round(value) < 0 ? NaN : Math.round(value))) };
+}
+
+/** Where the classes of two maps differ, of which the second may be finer: 1, 0, or NaN where unknown. */
+export function difference(answer, other) {
+  const { data, rows, columns } = answer;
+  const found = new Float32Array(data.length);
+  for (let i = 0; i < data.length; i += 1) {
+    const row = Math.floor(((Math.floor(i / columns) + 0.5) * other.rows) / rows);
+    const column = Math.floor((((i % columns) + 0.5) * other.columns) / columns);
+    const there = other.data[row * other.columns + column];
+    found[i] = Number.isFinite(data[i]) && Number.isFinite(there) ? Number(data[i] !== there) : NaN;
+  }
+  return { data: found, rows, columns };
+}
+
+/** Lowest and highest finite value of some maps. */
+export function span(maps) {
+  let [low, high] = [Infinity, -Infinity];
+  for (const { data } of maps) {
+    for (const value of data) {
+      if (value < low) low = value;
+      if (value > high) high = value;
+    }
+  }
+  return low <= high ? [low, high] : [0, 1];
+}
+
+/** The panels of class maps: the truth once, and for each model its classes, differences and entropy. */
+export function classPanels(/** @type {ViewContent} */ { fields, truths = {}, consensus = {}, models, colors }) {
+  const whole = fields.segments;
+  const truth = (whole && truths.moved) || fields.truth_map;
+  const rows = models.map((name, m) => {
+    const answer = classes(mapOf(whole ?? fields.class_map, m));
+    /** @type {any[]} */
+    const panels = [{ title: name, color: colors[m], map: answer, kind: "classes", range: SHARE }];
+    const stored = fields.map_vs_consensus && mapOf(fields.map_vs_consensus, m);
+    const agreed = consensus.moved?.shape.length === 3 ? classes(mapOf(consensus.moved, m)) : null;
+    const differs = agreed ? difference(answer, agreed) : stored;
+    if (differs)
+      panels.push({
+        title: "differs",
+        about: "differs from the consensus",
+        map: differs,
+        kind: "sequential",
+        range: SHARE,
+      });
+    if (fields.entropy_map) {
+      panels.push({ title: "entropy", map: mapOf(fields.entropy_map, m), kind: "sequential", range: SHARE });
+    }
+    return panels;
+  });
+  const first = truth ? [{ title: "truth", map: classes(mapOf(truth, 0)), kind: "classes", range: SHARE }] : [];
+  return { first, rows };
+}
+
+/** The side of the squares in a table of `columns` x `rows`. */
+export function sideOf(columns, rows, width, height) {
+  const side = Math.min((width - GAP * (columns - 1)) / columns, (height - GAP * (rows - 1)) / rows - NAME);
+  return Math.max(LEAST, Math.floor(side));
+}
+
+/** The truth before the first row or above it, whichever leaves more room; gaps are null. */
+export function tableOf({ first, rows }, width, height) {
+  const gaps = (count) => Array.from({ length: count }, () => null);
+  const most = Math.max(...rows.map((panels) => panels.length));
+  const padded = rows.map((panels) => [...panels, ...gaps(most - panels.length)]);
+  const before = padded.map((panels, m) => [...(m ? gaps(first.length) : first), ...panels]);
+  const above = [[...first, ...gaps(most - first.length)], ...padded];
+  const side = (table) => sideOf(table[0].length, table.length, width, height);
+  return first.length && side(above) > side(before) ? above : before;
+}
+
+/** What is said of each model: the scores that the scan has. */
+export function spoken(/** @type {ViewContent} */ { fields, models, byConsensus }, names) {
+  const shown = byConsensus ? [["score_vs_consensus", "agreement with the consensus"]] : names;
+  return models.map((name, m) => {
+    const words = shown
+      .filter(([field]) => Number.isFinite(fields[field]?.data[m]))
+      .map(([field, title]) => `${title} ${fixed(fields[field].data[m], 3)}`);
+    return `${name}: ${words.join(", ")}`;
+  });
+}
+
+const SCORES = [
+  ["score", "pixel accuracy"],
+  ["mean_iou", "mean IoU"],
+];
+
+/** The view. A click on a map shows it alone, another click shows all again. */
+export function createView(el, state) {
+  const board = h("div", { class: "maps" });
+  const key = h("p", { class: "view-note" });
+  Object.assign(board.style, {
+    flex: "1",
+    minHeight: "0",
+    display: "grid",
+    gap: `${GAP}px`,
+    justifyContent: "center",
+    alignContent: "center",
+    overflow: "auto",
+  });
+  Object.assign(key.style, { display: "flex", flexWrap: "wrap", gap: "2px 8px", fontSize: "11px", paddingTop: "4px" });
+  el.append(board, key);
+  const stop = new AbortController();
+  let given = null;
+  let alone = null;
+  let made = "";
+  /** @type {any[]} */
+  let tiles = [];
+
+  const dark = () => el.closest("[data-theme]")?.dataset.theme === "dark";
+
+  function draw() {
+    if (!given) return;
+    if (!given.fields.class_map && !given.fields.segments) return write(key, "No maps stored at this position.");
+    const box = board.getBoundingClientRect();
+    const [width, height] = [box.width || 300, Math.max(box.height || 220, 90)];
+    const table = tableOf(classPanels(given), width, height);
+    const all = table.flat().map((panel, k) => ({ panel, k }));
+    const shown = alone === null || !all[alone]?.panel ? all : [all[alone]];
+    const columns = shown.length === 1 ? 1 : table[0].length;
+    const side = sideOf(columns, shown.length / columns, width, height);
+    board.style.gridTemplateColumns = `repeat(${columns}, ${side}px)`;
+    const wanted = JSON.stringify([side, alone, shown.map(({ panel }) => [panel?.title, panel?.color])]);
+    if (wanted !== made) {
+      made = wanted;
+      const focused = board.contains(document.activeElement);
+      tiles = shown.map((one) => (one.panel ? tile(one, side) : { el: h("span", {}), set() {} }));
+      fill(
+        board,
+        tiles.map((one) => one.el),
+      );
+      if (focused) tiles[0].el.focus();
+    }
+    shown.forEach(({ panel }, i) => panel && tiles[i].set(panel));
+    board.setAttribute("aria-label", spoken(given, SCORES).join("; "));
+    legend(all.filter(({ panel }) => panel?.kind === "classes").map(({ panel }) => panel.map));
+  }
+
+  function tile({ panel, k }, side) {
+    const canvas = h("canvas", { role: "img", class: "pixels" });
+    const caption = h("span", {}, panel.title);
+    Object.assign(caption.style, {
+      display: "block",
+      fontSize: "11px",
+      lineHeight: "14px",
+      overflow: "hidden",
+      textOverflow: "ellipsis",
+      whiteSpace: "nowrap",
+    });
+    if (panel.color) Object.assign(caption.style, { color: modelInk(panel.color), fontWeight: "650" });
+    const whole = h(
+      "button",
+      {
+        type: "button",
+        title: alone === null ? `${panel.about ?? panel.title}: show it alone` : "Show all",
+        "aria-pressed": String(alone === k),
+        onclick: () => ((alone = alone === null ? k : null), draw()),
+      },
+      caption,
+      canvas,
+    );
+    Object.assign(whole.style, {
+      width: `${side}px`,
+      padding: "0",
+      border: "0",
+      background: "none",
+      textAlign: "left",
+      cursor: alone === null ? "zoom-in" : "zoom-out",
+      color: "inherit",
+    });
+    Object.assign(canvas.style, { width: `${side}px`, height: "auto", maxHeight: `${side}px`, objectFit: "contain" });
+    return {
+      el: whole,
+      set(now) {
+        canvas.setAttribute("aria-label", `map: ${now.about ?? now.title}`);
+        paint(canvas, now);
+      },
+    };
+  }
+
+  function paint(canvas, { map, kind, range }) {
+    if (canvas.width !== map.columns || canvas.height !== map.rows) {
+      Object.assign(canvas, { width: map.columns, height: map.rows });
+    }
+    const context = canvas.getContext("2d");
+    const image = context.createImageData(map.columns, map.rows);
+    image.data.set(colorize(map.data, { kind, range }, dark()));
+    context.putImageData(image, 0, 0);
+  }
+
+  /** The classes that are drawn, and the colors of shares. */
+  function legend(maps) {
+    const seen = [...new Set(maps.flatMap(({ data }) => Array.from(new Set(data))))].filter(Number.isFinite);
+    const names = state.task?.classes ?? [];
+    const table = ramp("sequential", dark());
+    const color = (value) =>
+      `rgb(${table.slice(3 * rampPlace(value, SHARE), 3 * rampPlace(value, SHARE) + 3).join(",")})`;
+    fill(key, [
+      ...seen
+        .sort((a, b) => a - b)
+        .slice(0, MOST_CLASSES)
+        .map((c) => chip(classColor(c, dark()), String(names[c] ?? `class ${c}`))),
+      chip(`linear-gradient(to right, ${[0, 0.5, 1].map(color).join(",")})`, "0 to 1"),
+    ]);
+  }
+
+  function chip(background, words) {
+    const mark = h("i", {});
+    Object.assign(mark.style, {
+      display: "inline-block",
+      width: "18px",
+      height: "9px",
+      marginRight: "4px",
+      background,
+    });
+    return h("span", {}, mark, words);
+  }
+
+  function set(/** @type {ViewContent} */ content) {
+    given = content;
+    draw();
+  }
+
+  const watch = new ResizeObserver(() => draw());
+  watch.observe(el);
+  onAppearance(draw, stop.signal);
+  return {
+    set,
+    destroy() {
+      stop.abort();
+      watch.disconnect();
+      el.replaceChildren();
+    },
+  };
+}

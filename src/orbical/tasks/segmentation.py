@@ -1,0 +1,353 @@
+"""Segmentation: a class for each pixel, in maps that move with the image."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from .._arrays import both_classes
+from .._trees import Tree
+from ..actions import ClassMaps, Images, Window
+from ..actions.crops import central
+from ..errors import InputError, ModelError, check_name
+from ..groups import Elements
+from ._maps import block_means, masked_mean, middle_pixels, reduced_size, seen_mean
+from ._pixel_counts import (
+    binned_error,
+    confidence_bins,
+    confusion,
+    disagreement,
+    overlap,
+    region_confidence,
+)
+from .base import (
+    SHARE,
+    Reader,
+    Task,
+    Variable,
+    as_truth,
+    class_names,
+    described,
+    is_real,
+    per_element,
+    per_sample,
+    single_or_double,
+    unreadable,
+)
+from .classification import OUTPUTS
+
+__all__ = ["Segmentation"]
+
+MAP = ("map_row", "map_column")
+LARGEST_CLASS = 32_000
+REGION_IOU = 0.5
+_UNSEEN = -1
+
+
+class Segmentation(Task):
+    """Predict a class for each pixel; class maps move with the image.
+
+    Inputs are images `[N, C, H, W]`, outputs class scores `[N, classes, H, W]`, targets label maps
+    `[N, H, W]`. Probabilities are interpolated, label maps move by the nearest neighbor, and pixels
+    that come from outside the image are never judged. The score is the pixel accuracy. Also stored
+    are
+
+    - `class_iou`, `class_dice` and their means over the classes that occur, `mean_iou` and `dice`;
+      `class_intersection` and `class_union` in pixels, whose sums give the IoU of a whole data set;
+    - `pixel_count`, `pixel_confidence` and `pixel_correct`: number, summed confidence and summed
+      correctness of the pixels in 15 bins of confidence, from which
+      `orbical.calibration.along_orbit` makes the calibration error; `pixel_ece`, that of one view;
+    - `region_confidence` and `region_correct` of each predicted class, for
+      `orbical.calibration.regions`. The region of a class is all pixels of the view predicted as
+      that class, its confidence their mean probability of it, and it is correct if its IoU with the
+      true region is at least 0.5;
+    - `consensus`, the class of the largest mean un-transformed probability, and `changed_pixels`
+      and `changed_pairs`, how many pixels and how many pairs of elements disagree along the orbit;
+    - `class_map`, `truth_map`, `entropy_map` and `map_vs_consensus`, reduced to at most 32 x 32
+      cells for the view.
+
+    Args:
+        input: the action on the images; `Images()` by default. With `Window(size)` the model sees
+            `size` pixels of larger images, and the label maps are as large as the images.
+        outputs: what the model returns, `"logits"` or `"probabilities"`; it is never guessed. One
+            channel, `[N, 1, H, W]`, is class 1 of two.
+        read: a function that picks the outputs `[N, classes, H, W]` from a raw model output.
+        classes: the names of the classes, in the order of their indices, for display.
+        ignore_index: the label of pixels that are not judged.
+        interpolation: how probabilities are resampled: `nearest`, `bilinear` or `bicubic`.
+
+    Raises:
+        InputError: if an argument is not one of these.
+
+    Example:
+        >>> import orbical as ob
+        >>> task = ob.tasks.Segmentation(classes=["background", "nucleus"])
+        >>> images = torch.rand(4, 1, 16, 16)
+        >>> def threshold(images):
+        ...     return torch.cat([0.5 - images, images - 0.5], 1)
+        >>> scan = ob.scan(threshold, (images, (images[:, 0] > 0.5).long()), group="dihedral:4",
+        ...                task=task, progress=False)
+        >>> float(scan.data["score"].min())
+        1.0
+    """
+
+    name: ClassVar[str] = "segmentation"
+    score_meaning = "share of correct pixels"
+    higher_is_better: ClassVar[bool] = True
+    score_unit = "share"
+    truth_name: ClassVar[str] = "label_map"
+    detail_view: ClassVar[str] = "maps"
+
+    def __init__(
+        self,
+        input: Any = None,
+        outputs: str = "logits",
+        read: Reader | None = None,
+        classes: Sequence[str] | None = None,
+        ignore_index: int = 255,
+        interpolation: str = "bilinear",
+    ) -> None:
+        check_name("outputs", outputs, OUTPUTS)
+        given = Images() if input is None else input
+        self.window = given.size if isinstance(given, Window) else None
+        super().__init__(given, ClassMaps(interpolation, self.window), read)
+        self.outputs = outputs
+        self.classes = class_names(classes)
+        self.ignore_index = _label("ignore_index", ignore_index)
+        self.interpolation = interpolation
+        whole = self.window is None
+        self.truth_dims = ("row", "column") if whole else ("image_row", "image_column")
+
+    def settings(self) -> dict[str, Any]:
+        """Return the arguments of the constructor other than `input` and `read`."""
+        return {
+            "outputs": self.outputs,
+            "classes": self.classes,
+            "ignore_index": self.ignore_index,
+            "interpolation": self.interpolation,
+        }
+
+    def read(self, raw: Any, outputs: str | None = None) -> Tensor:
+        """Read class probabilities `[N, C, H, W]`."""
+        given = self.picked(raw)
+        if not is_real(given) or given.ndim != 4 or 0 in given.shape[1:]:
+            raise unreadable(given, "class scores [sample, class, row, column]")
+        of_logits = (outputs or self.outputs) == "logits"
+        given = both_classes(single_or_double(given), logits=of_logits, axis=1)
+        if self.classes is not None and given.shape[1] != len(self.classes):
+            raise ModelError(
+                f"model output: expected {len(self.classes)} classes, as classes= names, got "
+                f"{given.shape[1]}"
+            )
+        if of_logits:
+            return given.softmax(1)
+        total = given.sum(1)
+        if bool((given < -1e-6).any()) or bool(((total - 1).abs() > 1e-3).any()):
+            raise ModelError(
+                "model output: expected probabilities, got pixels that are negative or sum to "
+                f"{float(total.min()):.4g} .. {float(total.max()):.4g}; for logits pass "
+                "outputs='logits'"
+            )
+        return given
+
+    def joined(self, outputs: Tensor, moved: Tree) -> Tensor:
+        """Check that the maps are as large as the images that the model saw."""
+        if isinstance(moved, Tensor) and outputs.shape[-2:] != moved.shape[-2:]:
+            raise ModelError(
+                f"model output: expected maps of {tuple(moved.shape[-2:])} pixels, as the images "
+                f"have, got {tuple(outputs.shape[-2:])}; resize them with read="
+            )
+        return outputs
+
+    def check_target(self, target: Any, count: int) -> Tensor:
+        """Check label maps `[N, H, W]` or `[N, 1, H, W]`."""
+        labels = as_truth(target, count)
+        if labels.ndim == 4 and labels.shape[1] == 1:
+            labels = labels[:, 0]
+        if labels.ndim != 3 or labels.is_floating_point() or labels.is_complex():
+            one_hot = "maps.argmax(1)" if labels.ndim == 4 else "maps.astype(int)"
+            raise InputError(
+                f"labels: expected integer label maps [sample, row, column], got "
+                f"{described(labels)}; pass class indices, e.g. {one_hot}"
+            )
+        judged = labels[labels != self.ignore_index]
+        if judged.numel() and not 0 <= int(judged.min()) <= int(judged.max()) <= LARGEST_CLASS:
+            raise InputError(
+                f"labels: expected class indices from 0, or ignore_index={self.ignore_index}, got "
+                f"{int(judged.min())} .. {int(judged.max())}"
+            )
+        return labels.to(torch.int16)
+
+    def check_range(self, target: Tensor, outputs: Tensor) -> None:
+        """Check size and classes of the label maps against the outputs."""
+        predicted, true = tuple(outputs.shape[2:]), tuple(target.shape[1:])
+        fits, size = true == predicted, f"{predicted} pixels, as the model predicts"
+        if self.window is not None:
+            fits = min(true) >= self.window and not any((side - self.window) % 2 for side in true)
+            size = f"the size of the images around the window of {self.window} pixels"
+        if not fits:
+            raise InputError(f"labels: expected label maps of {size}, got {true}")
+        classes = outputs.shape[1]
+        largest = int(target.where(target != self.ignore_index, 0).max()) if len(target) else 0
+        if largest >= classes:
+            raise InputError(
+                f"labels: expected class indices below {classes}, as the model has, got {largest}; "
+                "pass the label of pixels that are not judged as ignore_index="
+            )
+
+    def variables(self, labeled: bool) -> dict[str, Variable]:
+        """Declare the scores, the counts of pixels, and the reduced maps."""
+        about = self.common_variables(labeled, ("row", "column"))
+        about["consensus"] = per_sample("class of the largest mean probability", "row", "column")
+        whole = ("class", "row", "column")
+        about |= {
+            "consensus_probabilities": per_sample("mean probabilities", *whole, optional=True),
+            "changed_pixels": per_sample("share of pixels whose class changes along the orbit"),
+            "changed_pairs": per_sample("share of pairs of elements that disagree on a pixel"),
+            "mean_confidence": per_element("mean of the largest probability", unit="share"),
+            "probabilities": per_element("class probabilities", *whole, optional=True),
+            "segments": per_element("predicted class", "row", "column", optional=True),
+            "class_map": per_element("predicted class, middle pixels of blocks", *MAP),
+            "entropy_map": per_element("entropy over its largest value, block means", *MAP),
+            "map_vs_consensus": per_element("share of pixels that differ, by block", *MAP),
+        }
+        if labeled:
+            about |= _LABELED
+        return about
+
+    def score(self, outputs: Tensor, reference: Tensor, valid: Tensor | None) -> Tensor:
+        """Return the share of judged pixels `[K, B]` whose class is that of the reference."""
+        judged = self._judged(reference, valid)
+        right = outputs.argmax(2) == self._in_view(reference)
+        return (right & judged).sum((-2, -1)) / judged.sum((-2, -1))  # 0 / 0 is NaN
+
+    def reference(self, consensus: Tensor) -> Tensor:
+        """Return the most probable class of each pixel; classes stay as they are."""
+        return consensus.argmax(1).to(torch.int16) if consensus.is_floating_point() else consensus
+
+    def average(self, outputs: Tensor, weights: Tensor, valid: Tensor | None) -> Tensor:
+        """Average over the elements that see a pixel."""
+        return seen_mean(outputs, weights, valid)
+
+    def deviation(self, outputs: Tensor, center: Tensor, valid: Tensor | None) -> Tensor:
+        """Return the squared distance of the probabilities, mean over valid pixels."""
+        return masked_mean((outputs - center[None]).double().square().sum(2), valid)
+
+    def summarize(
+        self, outputs: Tensor, target: Tensor | None, elements: Elements, weights: Tensor
+    ) -> dict[str, Tensor]:
+        """Return the variables of a scan from the probabilities along the orbits of a batch."""
+        backward = elements.inverse()
+        home, seen = self.output.move(backward, outputs), self.output.valid(backward, outputs)
+        mean = self.average(home, weights, seen)
+        gap = torch.einsum("k,kb->b", weights.double(), self.deviation(home, mean, seen))
+        agreed = self.reference(mean)
+        moved, valid = self.output.move(elements, agreed[None]), self.output.valid(elements, agreed)
+        differs = (outputs.argmax(2) != moved).float()
+        summary = {
+            "consensus": agreed,
+            "consensus_probabilities": mean,
+            "invariance_gap": gap.sqrt().float(),
+            # A view without any pixel of the upright one has nothing that could differ.
+            "score_vs_consensus": self.score(outputs, moved, valid).nan_to_num(1.0),
+            "map_vs_consensus": _reduced(differs, valid),
+            **disagreement(home.argmax(2), seen, outputs.shape[2]),
+            **self.extras(outputs, target, elements),
+        }
+        if target is not None:
+            truth, inside = self._moved_truth(target, elements)
+            summary["score"] = self.score(outputs, truth, inside)
+            summary["consensus_vs_truth"] = self.score(mean[None], target[None], None)[0]
+        return self._sample_first(summary, target is not None)
+
+    def extras(
+        self, outputs: Tensor, target: Tensor | None, elements: Elements
+    ) -> dict[str, Tensor]:
+        """Return confidence, reduced maps, and with a truth all counts and scores."""
+        sure, winners = outputs.max(2)
+        valid = self.output.valid(elements, outputs)
+        winners = winners.to(torch.int16)
+        entropy = torch.special.entr(outputs).sum(2) / math.log(outputs.shape[2])
+        extras = {
+            "mean_confidence": masked_mean(sure, valid),
+            "probabilities": outputs,
+            "segments": winners,
+            "class_map": middle_pixels(winners),
+            "entropy_map": _reduced(entropy, valid),
+        }
+        if target is not None:
+            extras |= self._measured(sure, winners, outputs.shape[2], target, elements)
+        return extras
+
+    def _measured(
+        self, sure: Tensor, winners: Tensor, classes: int, target: Tensor, elements: Elements
+    ) -> dict[str, Tensor]:
+        truth, inside = self._moved_truth(target, elements)
+        judged = self._judged(truth, inside)
+        both, either = overlap(confusion(winners, truth, judged, classes))
+        iou, dice = both / either, 2 * both / (either + both)  # 0 / 0 is NaN: it does not occur
+        bins = confidence_bins(sure, (winners == truth).float(), judged)
+        region = region_confidence(sure, winners, judged, classes)
+        correct = (iou >= REGION_IOU).float().where(region.isfinite(), torch.nan)
+        hidden = torch.full_like(truth, _UNSEEN)
+        return {
+            "class_iou": iou,
+            "class_dice": dice,
+            "mean_iou": iou.nanmean(-1),
+            "dice": dice.nanmean(-1),
+            "class_intersection": both.int(),
+            "class_union": either.int(),
+            **bins,
+            "pixel_ece": binned_error(bins),
+            "region_confidence": region,
+            "region_correct": correct,
+            "truth_map": middle_pixels(truth.where(judged, hidden)),
+        }
+
+    def _moved_truth(self, target: Tensor, elements: Elements) -> tuple[Tensor, Tensor | None]:
+        return self.output.move(elements, target[None]), self.output.valid(elements, target)
+
+    def _judged(self, reference: Tensor, valid: Tensor | None) -> Tensor:
+        """Return a mask `[K, B, H, W]` of the pixels of the view that are judged."""
+        labeled = self._in_view(reference) != self.ignore_index
+        return labeled if valid is None else labeled & valid[:, None]
+
+    def _in_view(self, reference: Tensor) -> Tensor:
+        return reference if self.window is None else central(reference, self.window)
+
+
+def _reduced(values: Tensor, valid: Tensor | None) -> Tensor:
+    """Reduce `[K, B, H, W]` to block means in half precision, NaN where nothing is valid."""
+    height, width = values.shape[-2:]
+    return block_means(values, valid, reduced_size(height, width)).half()
+
+
+def _label(name: str, given: Any) -> int:
+    if isinstance(given, bool) or not isinstance(given, int) or abs(given) > LARGEST_CLASS:
+        raise InputError(f"{name}: expected an integer of at most {LARGEST_CLASS}, got {given!r}")
+    return given
+
+
+_SUM = "of the pixels in bins of confidence"
+_REGION = "of the pixels predicted as a class"
+_LABELED = {
+    "class_iou": per_element("intersection over union of each class", "class", **SHARE),
+    "class_dice": per_element("Dice coefficient of each class", "class", **SHARE),
+    "mean_iou": per_element("mean intersection over union of the classes that occur", **SHARE),
+    "dice": per_element("mean Dice coefficient of the classes that occur", **SHARE),
+    "class_intersection": per_element("pixels where truth and prediction agree", "class"),
+    "class_union": per_element("pixels of truth or prediction", "class"),
+    "pixel_count": per_element(f"number {_SUM}", "bin"),
+    "pixel_confidence": per_element(f"summed confidence {_SUM}", "bin"),
+    "pixel_correct": per_element(f"number of correct ones {_SUM}", "bin"),
+    "pixel_ece": per_element(
+        "expected calibration error over pixels", unit="share", higher_is_better=False
+    ),
+    "region_confidence": per_element(f"mean confidence {_REGION}", "class", unit="share"),
+    "region_correct": per_element("whether a region has an IoU of at least 0.5", "class", **SHARE),
+    "truth_map": per_element("true class moved along, middle pixels of blocks", *MAP),
+}

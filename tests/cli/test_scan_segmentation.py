@@ -1,0 +1,17 @@
+"""`orbical scan --task segmentation` on arrays in a file."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import orbical as ob
+
+
+def test_the_command_scans_class_maps(orbical, tmp_path):
+    images = np.random.default_rng(0).random((3, 1, 8, 8), np.float32)
+    np.savez(tmp_path / "maps.npz", x=images, y=(images[:, 0] > 0.5).astype(int))
+    words = ["scan", "-m", "mine=torch.nn:Identity()", "-d", "maps.npz", "-t", "segmentation"]
+    words += ["--outputs", "probabilities", "-g", "cyclic:4", "-o", "run.zarr"]
+    said = orbical(tmp_path, *words)
+    assert "share of correct pixels" in said
+    assert float(ob.load(tmp_path / "run.zarr").data["score"].min()) == 1.0

@@ -1,0 +1,66 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import {
+  classPanels,
+  classes,
+  difference,
+  mapOf,
+  sideOf,
+  span,
+  tableOf,
+} from "../../src/orbical/interface/web/views/maps.js";
+
+const field = (numbers, shape) => ({ data: Float32Array.from(numbers), shape });
+
+test("a model's map is cut out of all maps, and what all share is held once", () => {
+  const all = field([1, 2, 3, 4], [2, 1, 2]);
+  assert.deepEqual(Array.from(mapOf(all, 1).data), [3, 4]);
+  assert.deepEqual(Array.from(mapOf(field([1, 2], [1, 1, 2]), 1).data), [1, 2]);
+});
+
+test("classes are whole numbers, and those outside the image are missing", () => {
+  const map = classes(mapOf(field([0.002, 1.999, -1, -0.998], [1, 2, 2]), 0));
+  assert.deepEqual(Array.from(map.data), [0, 2, NaN, NaN]);
+});
+
+test("maps are compared in the middle of cells, where both are known", () => {
+  const answer = { data: Float32Array.from([0, NaN]), rows: 1, columns: 2 };
+  const finer = { data: Float32Array.from([9, 1, 9, 1]), rows: 1, columns: 4 };
+  assert.deepEqual(Array.from(difference(answer, finer).data), [1, NaN]);
+});
+
+test("each model has its classes, differences and entropy, and the truth comes once", () => {
+  const fields = {
+    class_map: field([0, 1, 1, 1], [2, 1, 2]),
+    truth_map: field([0, 0, 0, 0], [2, 1, 2]),
+    map_vs_consensus: field([0, 1, 0, 0], [2, 1, 2]),
+    entropy_map: field([0.5, 0.5, 0.1, 0.1], [2, 1, 2]),
+  };
+  const content = { fields, models: ["a", "b"], colors: ["red", "blue"] };
+  const { first, rows } = classPanels(content);
+  assert.deepEqual(
+    [...first, ...rows.flat()].map(({ title }) => title),
+    ["truth", "a", "differs", "entropy", "b", "differs", "entropy"],
+  );
+  const wide = tableOf({ first, rows }, 800, 200);
+  assert.deepEqual(
+    wide.map((row) => row.length),
+    [4, 4],
+  );
+  assert.equal(wide[1][0], null);
+  assert.equal(tableOf({ first, rows }, 200, 400).length, 3);
+});
+
+test("a stored consensus moved along is compared with, in place of the stored differences", () => {
+  const fields = { class_map: field([0, 1], [1, 1, 2]), map_vs_consensus: field([0, 0], [1, 1, 2]) };
+  const consensus = { moved: field([1, 1], [1, 1, 2]) };
+  const { rows } = classPanels({ fields, consensus, models: ["a"], colors: [""] });
+  assert.deepEqual(Array.from(rows[0][1].map.data), [1, 0]);
+});
+
+test("squares fill the room and never vanish; a range ignores what is missing", () => {
+  assert.equal(sideOf(2, 1, 205, 400), 100);
+  assert.ok(sideOf(9, 9, 10, 10) >= 40);
+  assert.deepEqual(span([{ data: [NaN, 2, 5] }]), [2, 5]);
+});
