@@ -19,6 +19,7 @@ GUIDES = (
     "bounds",
     "repair",
     "uncertainty",
+    "decisions",
     "interface",
     "integrations",
     "dense",

@@ -11,7 +11,8 @@ import pytest
 @pytest.mark.parametrize(
     "name",
     [
-        *("calibration", "bounds", "losses", "training", "recalibrate", "nero", "embedding"),
+        *("calibration", "bounds", "losses", "training", "recalibrate", "conformal"),
+        *("nero", "embedding"),
         *("figures", "figures.calibration", "figures.bounds"),
     ],
 )

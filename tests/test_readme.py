@@ -56,6 +56,7 @@ def test_there_are_examples():
         ("bounds", {"groups.png"}),
         ("repair", set()),
         ("uncertainty", set()),
+        ("decisions", set()),
         ("detection", set()),
         ("molecules", set()),
         ("integrations", set()),

@@ -11,7 +11,7 @@ Four questions, and where to find the answers:
 
 * How does a model behave along the orbits of its inputs? `scan`, `nero`, `embedding`, `view`,
   `report`, `figures`. `groups`, `actions` and `tasks` define what moves and what is scored.
-* Can its confidence be trusted there? `calibration`.
+* Can its confidence be trusted there? `calibration`; `conformal` for sets with guaranteed coverage.
 * What does a built-in symmetry allow, at best and at worst? `bounds`.
 * How do I make it better? `losses`, `training`, `recalibrate`.
 
@@ -40,6 +40,7 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors
         actions,
         bounds,
         calibration,
+        conformal,
         data,
         datasets,
         embedding,
@@ -67,6 +68,7 @@ __all__ = [
     "actions",
     "bounds",
     "calibration",
+    "conformal",
     "data",
     "datasets",
     "embedding",

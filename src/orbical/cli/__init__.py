@@ -54,7 +54,17 @@ def _options(
 
 @cache
 def _register() -> None:
-    for name in ("demo", "scan", "view", "report", "info", "calibration", "bounds", "check"):
+    for name in (
+        "demo",
+        "scan",
+        "view",
+        "report",
+        "info",
+        "calibration",
+        "conformal",
+        "bounds",
+        "check",
+    ):
         app.command(name)(_documented(getattr(import_module(f".{name}", __name__), name)))
 
 

@@ -24,7 +24,7 @@ class Orbit:
 
     `index` maps drawing cells to elements, `axes` names the axes of `index` with their values,
     `coords` names the elements, `identity` is the identity element. `meaning` describes the values,
-    and `better` their direction, if known.
+    and `better` their direction, if known; `band` what is drawn around a curve.
     """
 
     kind: str
@@ -35,6 +35,7 @@ class Orbit:
     meaning: str
     better: str
     limits: tuple[float, float]
+    band: str = "band: interval of the error; dotted: a calibrated model"
 
 
 @dataclass(frozen=True)

@@ -128,7 +128,7 @@ def _curves(sheet: Sheet, layout: Curves, given: float | None) -> Figure:
     if [*handles] != [""]:
         fig.legend(handles.values(), names, loc="outside upper center", ncols=columns)
     banded = any(panel.band is not None for panel in sheet.panels)
-    key = ["band: interval of the error; dotted: a calibrated model"] * banded
+    key = [sheet.orbit.band] * banded
     _write_caption(fig, [*layout.caption(sheet.orbit, small), *key])
     return fig
 

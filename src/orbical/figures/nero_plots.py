@@ -201,6 +201,7 @@ def orbit_of(array: xr.DataArray, limits: tuple[float, float] | None, prefix: st
         meaning=meaning,
         better=better,
         limits=_limits(array, limits),
+        band=about.get("band", Orbit.band),
     )
 
 

@@ -1,0 +1,298 @@
+"""Coverage and size of conformal sets and intervals at each position of the orbit of a scan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import torch
+from sklearn.base import clone
+from torch import Tensor
+
+from ..calibration._interval import checked_level
+from ..calibration.means import interval_of_sums, wilson_ends
+from ..errors import InputError, check_name
+from ..groups.group import whole_number
+from ..store.blocks import sample_blocks
+from .intervals import Absolute, ConformalIntervals, Normalized
+from .quantiles import checked_coverage, conformal_quantile
+from .sets import LAC, ConformalSets, at_labels
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from ..store.scan_result import Scan
+
+CALIBRATED = ("identity", "orbit", "position", "average")
+"""Where the threshold comes from."""
+
+
+class OrbitCoverage(NamedTuple):
+    """Coverage and size at each position, `[model, element]`.
+
+    Both have the coordinates `low` and `high`, the ends of their intervals, and `calibrated`, the
+    coverage that was asked for, or the size at the identity.
+
+    Attributes:
+        coverage: the share of test samples whose set contains the truth.
+        size: the mean number of classes in a set, or the mean width of an interval.
+    """
+
+    coverage: xr.DataArray
+    size: xr.DataArray
+
+
+class _Block(NamedTuple):
+    """Some samples at K positions: their rows, and the scores of all answers and of the truth."""
+
+    rows: np.ndarray
+    at_truth: Tensor  # [n, K]
+    answers: Tensor  # [n, K, C] scores of classes, or [n, K] the width of a unit of score
+
+
+def along_orbit(
+    scan: Scan | xr.Dataset,
+    method: ConformalSets | ConformalIntervals | None = None,
+    *,
+    calibrate: str | int = "orbit",
+    share: float = 0.5,
+    level: float = 0.95,
+    seed: int = 0,
+) -> OrbitCoverage:
+    """Measure coverage and size of sets at each position of the orbit, for each model of a scan.
+
+    A random share of the samples calibrates the threshold, and the others are tested. Sets that
+    are calibrated on upright inputs and used on rotated ones have no guarantee: there the coverage
+    shows how much is lost.
+
+    Args:
+        scan: a labeled scan of classification with `keep="probabilities"`, or of regression; or
+            its `data`. Targets with several components have balls instead of intervals, whose
+            radius is a multiple of 1 (`Absolute`) or of the root mean variance (`Normalized`).
+        method: the method; `LAC(coverage=0.9)` or, for regression, `Absolute(coverage=0.9)` by
+            default. Only its parameters are used.
+        calibrate: where the threshold comes from: "orbit" for one from all positions, "position"
+            for one at each, "identity" or the index of an element for one from there, "average"
+            for sets of scores averaged over a closed group, the same at all positions.
+        share: the share of the samples that calibrate.
+        level: nominal coverage of the intervals, which describe new test samples.
+        seed: seed of the choice of samples.
+
+    Returns:
+        Coverage and size.
+
+    Raises:
+        InputError: if the scan has no probabilities or labels, or if there are too few
+            calibration samples for the coverage.
+
+    Example:
+        >>> import orbical as ob
+        >>> images, labels = ob.datasets.digits()
+        >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+        >>> scan = ob.scan(net, (images[:100], labels[:100]), group="rotations:8",
+        ...                task="classification", keep="probabilities", progress=False)
+        >>> found = along_orbit(scan, LAC(coverage=0.8), calibrate="identity")
+        >>> dict(found.coverage.sizes), bool((found.coverage["low"] <= found.coverage).all())
+        ({'model': 1, 'element': 8}, True)
+    """
+    from ..nero import responses
+
+    checked_level(level)
+    data: Any = getattr(scan, "data", scan)
+    like = responses(scan, "score")
+    chosen = _method_of(data, method)
+    wanted = checked_coverage(chosen.coverage)
+    place = _place(calibrate, like)
+    _refuse_open_groups(place, scan, chosen)
+    shape = (like.sizes["model"], like.sizes["element"])
+    counts = {name: np.zeros(shape) for name in ("n", "hits", "size", "squares")}
+    for model in range(shape[0]):
+        finished = np.flatnonzero(np.isfinite(like.isel(model=model).values).all(1))
+        held, tested = halves(finished, share, seed)
+        weight = torch.as_tensor(np.asarray(data["weight"].values, dtype=np.float64))
+        averaged = weight if place == "average" else None
+        at_truth = [block.at_truth for block in _blocks(data, chosen, model, held, averaged, 0)]
+        threshold = _thresholds(torch.cat(at_truth), place, wanted, weight)
+        for block in _blocks(data, chosen, model, tested, averaged, 1):
+            size = _sizes(block.answers, threshold)
+            for name, values in {
+                "n": torch.ones_like(size),
+                "hits": (block.at_truth <= threshold).double(),
+                "size": size,
+                "squares": size.square(),
+            }.items():
+                counts[name][model] += values.sum(0).numpy()
+    return _labeled(like, counts, wanted, level)
+
+
+def _method_of(data: Any, method: Any) -> Any:
+    """Return the method for the outputs that are stored, or refuse it."""
+    variables = getattr(data, "data_vars", ())
+    if data.attrs.get("task") == "regression" and "score" in variables:
+        chosen = Absolute() if method is None else method
+        needed: tuple[type, ...] = (Absolute, Normalized)
+        if isinstance(chosen, Normalized) and "variance" not in variables:
+            raise InputError(
+                "scan: expected variances for Normalized, got none; scan with a task that has"
+                " uncertainty=, or use Absolute"
+            )
+    else:
+        for name, remedy in (
+            ("probabilities", "with keep='probabilities'"),
+            ("correct", "labeled data"),
+        ):
+            if name not in variables:
+                raise InputError(
+                    f"scan: expected one of classification with {name}, or a labeled one of"
+                    f" regression, got neither; scan {remedy}"
+                )
+        chosen = LAC() if method is None else method
+        needed = (ConformalSets,)
+    if not isinstance(chosen, needed):
+        names = " or ".join(one.__name__ for one in needed)
+        raise InputError(
+            f"method: expected {names} for a scan of {data.attrs.get('task')}, got"
+            f" {type(chosen).__name__}"
+        )
+    return clone(chosen)
+
+
+def _place(calibrate: str | int, like: xr.DataArray) -> str | int:
+    """Return the index of an element, or one of the other places by name."""
+    if isinstance(calibrate, str):
+        check_name("calibrate", calibrate, CALIBRATED)
+        return int(like.attrs["identity"]) if calibrate == "identity" else calibrate
+    place = whole_number("calibrate", calibrate, 0)
+    if place >= like.sizes["element"]:
+        raise InputError(f"calibrate: expected 0 to {like.sizes['element'] - 1}, got {place}")
+    return place
+
+
+def _refuse_open_groups(place: str | int, scan: Any, method: Any) -> None:
+    from ..nero.along_orbits import opened
+
+    if place != "average":
+        return
+    group = opened(scan)[1]
+    if not isinstance(method, ConformalSets):
+        raise InputError("calibrate: expected sets for averaged scores, got intervals")
+    if not group.closed:
+        raise InputError(
+            f"calibrate: expected a closed group for averaged scores, got {group.spec}, whose"
+            " orbit differs from position to position"
+        )
+
+
+def halves(samples: np.ndarray, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows that calibrate and those that are tested, each in ascending order."""
+    if not 0 < share < 1:
+        raise InputError(f"share: expected a number in (0, 1), got {share!r}")
+    mixed = np.random.default_rng(whole_number("seed", seed, 0)).permutation(samples)
+    count = round(share * len(mixed))
+    if not 0 < count < len(mixed):
+        raise InputError(
+            f"scan: expected samples to calibrate and to test, got {len(mixed)} finished ones"
+        )
+    return np.sort(mixed[:count]), np.sort(mixed[count:])
+
+
+def _thresholds(at_truth: Tensor, place: str | int, wanted: float, weight: Tensor) -> Tensor:
+    """Return the threshold at each position, `[K]` or `[1]`."""
+    if place == "position":
+        each = [conformal_quantile(column, wanted) for column in at_truth.T]
+    elif place == "orbit":
+        each = [conformal_quantile(at_truth, wanted, weight)]
+    else:
+        each = [conformal_quantile(at_truth[:, 0 if place == "average" else int(place)], wanted)]
+    return torch.tensor(each, dtype=torch.float64)
+
+
+def _sizes(answers: Tensor, threshold: Tensor) -> Tensor:
+    """Return the size of each set or interval, `[n, K]`."""
+    if answers.ndim == 2:
+        return 2 * threshold.clamp(min=0) * answers
+    return (answers <= threshold[:, None]).double().sum(-1)
+
+
+def _blocks(
+    data: Any, method: Any, model: int, rows: np.ndarray, averaged: Tensor | None, stream: int
+) -> Iterator[_Block]:
+    """Yield the scores of some samples, a block at a time; `averaged` are weights of positions."""
+    chosen = data.isel(model=model, sample=rows)
+    if isinstance(method, ConformalIntervals):
+        yield from _distances(chosen, method, rows)
+        return
+    labels = torch.as_tensor(chosen["label"].values).long()
+    stored = chosen["probabilities"].transpose("sample", "element", "class")
+    # Drawn for all rows at once: what a sample has does not depend on the blocks.
+    uniform = method._uniform(len(rows), stream, torch.empty(1, 1, 1, dtype=torch.float64))
+    for run, (part,) in sample_blocks(stored):
+        scores = method._nonconformity(torch.from_numpy(part).double(), uniform[run])
+        if averaged is not None:
+            scores = (scores * averaged[:, None]).sum(1, keepdim=True)
+        yield _Block(rows[run], at_labels(scores, labels[run]), scores)
+
+
+def _distances(chosen: Any, method: ConformalIntervals, rows: np.ndarray) -> Iterator[_Block]:
+    """Yield the distances of predictions from the truth, and what they are measured in."""
+    distance = chosen["score"].transpose("sample", "element")
+    scales = [distance * 0 + 1]
+    if isinstance(method, Normalized):
+        variance = chosen["variance"].transpose("sample", "element", ...)
+        beyond = [dim for dim in variance.dims if dim not in ("sample", "element")]
+        scales = [variance.mean(beyond) ** 0.5]
+    for run, parts in sample_blocks(distance, *scales):
+        far, scale = (torch.from_numpy(part).double() for part in parts)
+        yield _Block(rows[run], far / scale, scale)
+
+
+def _labeled(
+    like: xr.DataArray, counts: dict[str, np.ndarray], wanted: float, level: float
+) -> OrbitCoverage:
+    import xarray as xr
+
+    n, identity = counts["n"], like.attrs["identity"]
+    share = torch.from_numpy(counts["hits"] / n)
+    ends = [part.numpy() for part in wilson_ends(share, torch.from_numpy(n), level)]
+    size, low, high = interval_of_sums(n, counts["size"], counts["squares"], level)
+    parts = {
+        "coverage": (share.numpy(), *ends, np.full_like(size, wanted)),
+        "size": (size, low, high, np.repeat(size[:, [identity]], size.shape[1], axis=1)),
+    }
+    dims = ("model", "element")
+    coords = {
+        name: part for name, part in like.coords.items() if part.dims in (("model",), ("element",))
+    }
+    common = {
+        name: like.attrs[name]
+        for name in ("task", "models", "group", "identity", "layout", "layout_index", "layout_axes")
+    }
+    about: dict[str, dict[str, Any]] = {
+        "coverage": {
+            "meaning": "share of sets that contain the truth",
+            "statistic": "",
+            "limits": [0.0, 1.0],
+            "band": "band: interval of the coverage; dotted: asked for",
+        },
+        "size": {
+            "meaning": "size of a set",
+            "higher_is_better": False,
+            "band": "band: interval of the mean; dotted: at the identity",
+        },
+    }
+    made = {
+        name: xr.DataArray(
+            value,
+            dims=dims,
+            coords=coords
+            | {
+                end: (dims, part)
+                for end, part in zip(("low", "high", "calibrated"), ends_, strict=True)
+            },
+            name=name,
+            attrs={**common, "metric": name, **about[name]},
+        )
+        for name, (value, *ends_) in parts.items()
+    }
+    return OrbitCoverage(**made)

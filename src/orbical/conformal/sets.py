@@ -1,0 +1,246 @@
+"""Split conformal sets of classes: LAC, APS and RAPS."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Self
+
+import numpy as np
+import torch
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+
+from .._arrays import ArrayLike
+from ..errors import InputError
+from ..groups.group import real_number, whole_number
+from ..recalibrate._score_reader import ScoreReader
+from .quantiles import checked_coverage, conformal_quantile
+
+
+class ConformalSets(ScoreReader, ABC):
+    """Sets of classes that contain the true one with a chosen probability.
+
+    A scikit-learn estimator whose features are the scores of a model: column k of `X` is the score
+    of class k. One column, `[N]` or `[N, 1]`, is the score of class 1 of two. Torch tensors give
+    torch tensors on their device; anything else gives NumPy arrays.
+
+    Args:
+        coverage: the probability that a set contains the true class.
+        outputs: what `X` is, `"logits"` or `"probabilities"` (rows that sum to 1).
+
+    Attributes:
+        threshold_: the largest score of a class in a set.
+        classes_: the class of each column, `[C]`.
+    """
+
+    threshold_: float
+
+    def __init__(self, coverage: float = 0.9, *, outputs: str = "logits") -> None:
+        super().__init__(outputs=outputs)
+        self.coverage = coverage
+
+    @abstractmethod
+    def _nonconformity(self, probs: Tensor, uniform: Tensor) -> Tensor:
+        """Score how badly each class fits probabilities `[..., C]`; `uniform` is `[..., 1]`."""
+
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        element_weight: ArrayLike | None = None,
+        *,
+        classes: ArrayLike | None = None,
+    ) -> Self:
+        """Find the threshold on data used neither for training nor for evaluation.
+
+        Args:
+            X: class scores `[N, C]`; or `[N, K, C]` for K positions of each sample, whose label
+                holds along the whole orbit.
+            y: labels `[N]`: column indices, or C distinct labels whose sorted order is that of
+                the columns.
+            element_weight: quadrature weights `[K]` of the group; None for equal ones.
+            classes: the label of each column, where `y` lacks some; None takes them from `y`.
+
+        Returns:
+            The fitted estimator itself.
+
+        Raises:
+            InputError: if the data cannot be read, or if there are too few samples for the
+                coverage: fewer than `coverage / (1 - coverage)`.
+        """
+        checked_coverage(self.coverage)
+        scores, labels = self._read_scores(X, y, classes)
+        at_truth = at_labels(scores, labels)
+        self.threshold_ = conformal_quantile(at_truth, self.coverage, element_weight)
+        return self
+
+    def predict_set(self, X: ArrayLike) -> Any:
+        """Return whether each set contains each class.
+
+        Args:
+            X: class scores `[..., C]` with at least two axes, such as `[N, C]` or the orbits
+                `[N, K, C]`.
+
+        Returns:
+            Booleans `[..., C]`, in the order of `classes_`.
+        """
+        check_is_fitted(self)
+        found = self._new_scores(X) <= self.threshold_
+        return found if isinstance(X, Tensor) else found.numpy()
+
+    def _read_scores(
+        self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None
+    ) -> tuple[Tensor, Tensor]:
+        """Return scores `[N, K, C]` and class indices `[N]` of calibration samples."""
+        outputs = self._read(X, reset=True).detach()
+        if outputs.ndim not in (2, 3):
+            raise InputError(
+                f"X: expected shape [N, C] or [N, K, C] to fit on, got {tuple(outputs.shape)}"
+            )
+        labels = self._read_labels(y, outputs, classes)
+        outputs = outputs[:, None] if outputs.ndim == 2 else outputs
+        return self._scores(outputs, stream=0), labels
+
+    def _new_scores(self, X: ArrayLike) -> Tensor:
+        return self._scores(self._read(X, reset=False).detach(), stream=1)
+
+    def _scores(self, outputs: Tensor, stream: int) -> Tensor:
+        probs = self._probabilities(outputs).double()
+        return self._nonconformity(probs, self._uniform(len(probs), stream, probs))
+
+    def _uniform(self, samples: int, stream: int, like: Tensor) -> Tensor:
+        """Return one number for each sample, `[N, 1...]`: its positions and classes share it."""
+        return torch.zeros(samples, *[1] * (like.ndim - 1), dtype=like.dtype, device=like.device)
+
+
+class LAC(ConformalSets):
+    """Least ambiguous sets: all classes whose probability is high enough.
+
+        score of class k:  1 - p_k
+
+    The smallest sets on average, if the probabilities are right. A set can be empty: none of the
+    classes is probable enough. Sadinle et al. 2019.
+
+    Args:
+        coverage: the probability that a set contains the true class.
+        outputs: what `X` is, `"logits"` or `"probabilities"` (rows that sum to 1).
+
+    Attributes:
+        threshold_: the largest score of a class in a set.
+        classes_: the class of each column, `[C]`.
+
+    Example:
+        >>> X = np.array([[0.9, 0.1], [0.6, 0.4], [0.2, 0.8], [0.7, 0.3]])
+        >>> sets = LAC(coverage=0.75, outputs="probabilities").fit(X, [0, 1, 1, 0])
+        >>> round(sets.threshold_, 2)
+        0.6
+        >>> sets.predict_set([[0.55, 0.45], [0.95, 0.05]])
+        array([[ True,  True],
+               [ True, False]])
+    """
+
+    def _nonconformity(self, probs: Tensor, uniform: Tensor) -> Tensor:
+        return 1 - probs
+
+
+class APS(ConformalSets):
+    """Adaptive prediction sets: the most probable classes until their sum is large enough.
+
+        score of class k:  sum of p_j over classes above k  +  u p_k,   u uniform in [0, 1]
+
+    Larger sets for harder inputs. `u`, one number for each sample, makes the coverage exact: with
+    probabilities that are right, even for each input. Romano et al. 2020.
+
+    Args:
+        coverage: the probability that a set contains the true class.
+        random_state: the seed of `u`; the same for a sample at all positions of its orbit.
+        outputs: what `X` is, `"logits"` or `"probabilities"` (rows that sum to 1).
+
+    Attributes:
+        threshold_: the largest score of a class in a set.
+        classes_: the class of each column, `[C]`.
+
+    Example:
+        >>> X = np.array([[0.9, 0.1], [0.6, 0.4], [0.2, 0.8], [0.7, 0.3]])
+        >>> sets = APS(coverage=0.75, outputs="probabilities").fit(X, [0, 1, 1, 0])
+        >>> sets.predict_set(X).shape
+        (4, 2)
+    """
+
+    def __init__(
+        self, coverage: float = 0.9, *, random_state: int = 0, outputs: str = "logits"
+    ) -> None:
+        super().__init__(coverage, outputs=outputs)
+        self.random_state = random_state
+
+    def _nonconformity(self, probs: Tensor, uniform: Tensor) -> Tensor:
+        ordered, order = probs.sort(dim=-1, descending=True, stable=True)
+        scores = ordered.cumsum(-1) - uniform * ordered + self._penalty(probs.shape[-1], probs)
+        return torch.empty_like(scores).scatter(-1, order, scores)
+
+    def _penalty(self, classes: int, like: Tensor) -> Tensor:
+        """Return what is added to the score of each rank, `[C]`."""
+        return torch.zeros(classes, dtype=like.dtype, device=like.device)
+
+    def _uniform(self, samples: int, stream: int, like: Tensor) -> Tensor:
+        seed = whole_number("random_state", self.random_state, 0)
+        drawn = np.random.default_rng([seed, stream]).random(samples)
+        shape = (samples, *[1] * (like.ndim - 1))
+        return torch.from_numpy(drawn).to(like.device, like.dtype).reshape(shape)
+
+
+class RAPS(APS):
+    """Regularized adaptive prediction sets: APS with a penalty on classes of a high rank.
+
+        score of class k:  that of APS  +  penalty * max(0, rank of k - free)
+
+    Of many classes, most have small and noisy probabilities that make sets of APS large.
+    Angelopoulos et al. 2021.
+
+    Args:
+        coverage: the probability that a set contains the true class.
+        penalty: the cost of each rank beyond the free ones, >= 0.
+        free: the number of classes without a penalty.
+        random_state: the seed of `u`, as in `APS`.
+        outputs: what `X` is, `"logits"` or `"probabilities"` (rows that sum to 1).
+
+    Attributes:
+        threshold_: the largest score of a class in a set.
+        classes_: the class of each column, `[C]`.
+
+    Example:
+        >>> X = np.array([[0.9, 0.1], [0.6, 0.4], [0.2, 0.8], [0.7, 0.3]])
+        >>> sets = RAPS(coverage=0.75, free=1, outputs="probabilities").fit(X, [0, 1, 1, 0])
+        >>> sets.predict_set(X).shape
+        (4, 2)
+    """
+
+    def __init__(
+        self,
+        coverage: float = 0.9,
+        *,
+        penalty: float = 0.01,
+        free: int = 5,
+        random_state: int = 0,
+        outputs: str = "logits",
+    ) -> None:
+        super().__init__(coverage, random_state=random_state, outputs=outputs)
+        self.penalty = penalty
+        self.free = free
+
+    def _penalty(self, classes: int, like: Tensor) -> Tensor:
+        cost = real_number("penalty", self.penalty)
+        if cost < 0:
+            raise InputError(f"penalty: expected a number >= 0, got {self.penalty!r}")
+        ranks = torch.arange(1, classes + 1, dtype=like.dtype, device=like.device)
+        return cost * (ranks - whole_number("free", self.free, 0)).clamp(min=0)
+
+
+def at_labels(scores: Tensor, labels: Tensor) -> Tensor:
+    """Return the scores `[N, K]` of the true classes, from those of all `[N, K, C]`.
+
+    >>> at_labels(torch.arange(6.0).reshape(1, 2, 3), torch.tensor([1]))
+    tensor([[1., 4.]])
+    """
+    index = labels[:, None, None].expand(*scores.shape[:2], 1)
+    return scores.gather(-1, index)[..., 0]
