@@ -133,23 +133,45 @@ def test_changed_metadata_of_an_array_are_seen_and_restored(path, name, how):
     assert same(everything(ob.load(path)), expected)
 
 
-def test_a_store_edited_to_be_enormous_is_refused_before_anything_is_allocated(path):
+def edit(path, change):
+    """Change the root of a store as somebody would who knows how: its hash matches again."""
     from orbical.store import arrays as stores
     from orbical.store.checksums import digest
 
     document = json.loads((path / "zarr.json").read_text())
-    about = json.loads(document["attributes"]["orbical"])
-    about["record"]["data"]["samples"] = 10**9
-    for entry in document["consolidated_metadata"]["metadata"].values():
-        dims = entry.get("dimension_names") or ()
-        if "sample" in dims:
-            entry["shape"][dims.index("sample")] = 10**9
     attributes = document["attributes"]
+    about = json.loads(attributes["orbical"])
+    change(about["record"], document["consolidated_metadata"]["metadata"])
     del attributes[stores._HASH]
     attributes["orbical"] = json.dumps(about)
-    attributes[stores._HASH] = digest(document)  # by somebody who knows how
+    attributes[stores._HASH] = digest(document)
     (path / "zarr.json").write_text(json.dumps(document))
+
+
+def test_a_store_edited_to_be_enormous_is_refused_before_anything_is_allocated(path):
+    def enlarge(record, arrays):
+        record["data"]["samples"] = 10**9
+        for entry in arrays.values():
+            dims = entry.get("dimension_names") or ()
+            if "sample" in dims:
+                entry["shape"][dims.index("sample")] = 10**9
+
+    edit(path, enlarge)
     with pytest.raises(StoreError, match="its sizes are impossible"):
+        ob.load(path)
+
+
+@pytest.mark.parametrize(
+    ("part", "words"),
+    [("shape", "the shape of score does not fit the record"), ("chunk", "too large")],
+)
+def test_arrays_that_do_not_fit_the_record_are_refused(path, part, words):
+    def enlarge(_, arrays):
+        grid = arrays["score"]["chunk_grid"]["configuration"]["chunk_shape"]
+        (arrays["score"]["shape"] if part == "shape" else grid)[1] = 10**9
+
+    edit(path, enlarge)
+    with pytest.raises(StoreError, match=words):
         ob.load(path)
 
 
@@ -313,6 +335,28 @@ def test_ctrl_c_twice_ends_with_the_message(tmp_path, monkeypatch, when):
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     finally:
         signal.signal(signal.SIGINT, previous)
+
+
+def test_a_second_ctrl_c_does_not_disturb_what_the_first_left_to_do():
+    from orbical._interrupts import stoppable
+
+    put_away = []
+
+    def work():
+        with stoppable(kept=True):
+            try:
+                signal.raise_signal(signal.SIGINT)
+            finally:
+                signal.raise_signal(signal.SIGINT)
+                put_away.append("the unit")
+
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(Interrupted):
+            work()
+    finally:
+        signal.signal(signal.SIGINT, previous)
+    assert put_away
 
 
 def test_flipped_bits_and_removed_files_are_never_silent(path):
