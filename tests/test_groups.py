@@ -48,6 +48,16 @@ SPECS = [
     "pointgroup:-6m2",
     "pointgroup:-1",
     "octahedral*translations3d:1",
+    "so3_quadrature:3",
+    "sphere:5",
+    "se2:16:2",
+    "se3:16:0.5",
+    "affine:16:10:1.5:0.25:2",
+    "shear:0.5:5",
+    "shifts:4:2",
+    "hue:12",
+    "brightness:0.25:2:6",
+    "hue:3*brightness",
 ]
 CLOSED = [
     "trivial",
@@ -63,6 +73,8 @@ CLOSED = [
     "cyclic:4*permutations:3",
     "reflections3d",
     "pointgroup:-6m2*time_reversal",
+    "so3_quadrature:1",
+    "hue:6",
 ]
 
 

@@ -7,7 +7,16 @@ import pytest
 import torch
 
 import orbical as ob
-from orbical.actions import ImagePair, Images, PairWindow, Points, Trivial, Vectors, Window
+from orbical.actions import (
+    ColorImages,
+    ImagePair,
+    Images,
+    PairWindow,
+    Points,
+    Trivial,
+    Vectors,
+    Window,
+)
 
 MODULES = {"moves/index.js": "moveInput, canMove"}
 BODY = """
@@ -74,6 +83,13 @@ def test_sides_of_any_length_are_resampled_alike(in_node, shape):
 def test_a_window_shows_what_python_shows(in_node, group):
     x = torch.rand(1, 12, 12, generator=torch.Generator().manual_seed(2))
     found, expected = both(in_node, Window(8), group, x)
+    assert np.abs(found - expected).max() < 1e-4
+
+
+@pytest.mark.parametrize("group", ["hue:5", "brightness:0.5:2:3*rotations:3", "cyclic:4*hue:3"])
+def test_images_are_recolored_alike(in_node, group):
+    x = torch.rand(3, 6, 6, generator=torch.Generator().manual_seed(3))
+    found, expected = both(in_node, ColorImages(), group, x)
     assert np.abs(found - expected).max() < 1e-4
 
 

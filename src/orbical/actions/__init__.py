@@ -8,6 +8,7 @@ own frame (columns to the right, rows down); the actions on pixels translate, th
 from .base import Action, Fields, Trivial, as_action, check_group, register, view_of
 from .boxes import Boxes
 from .class_maps import ClassMaps
+from .colors import ColorImages
 from .crops import FieldWindow, PairWindow
 from .images import ImagePair, Images, VectorField, Window
 from .points import Irreps, Points, Rows, Vectors
@@ -16,6 +17,7 @@ __all__ = [
     "Action",
     "Boxes",
     "ClassMaps",
+    "ColorImages",
     "FieldWindow",
     "Fields",
     "ImagePair",

@@ -110,9 +110,10 @@ def _closed(orbit: Orbit) -> Array:
 def _circle_caption(orbit: Orbit, small: bool) -> list[str]:
     rings = " and ".join(f"{ring:g}" for ring in _rings(orbit, small))
     radius = f"radius: {orbit.meaning}{orbit.better}"
+    turned = "rotation" if "angle" in orbit.coords else next(iter(orbit.coords), "rotation")
     return [
         radius + (f", rings at {rings}" if small else ""),
-        "angle: rotation, counter-clockwise from the top",
+        f"angle: {turned}, counter-clockwise from the top",
     ]
 
 

@@ -9,13 +9,16 @@ Groups speak the language of the page: x to the right, y up, angles counter-cloc
 """
 
 from .catalog import register
+from .colors import brightness, hue
 from .combining import product
-from .discrete import permutations, time_reversal, trivial
+from .discrete import permutations, shifts, time_reversal, trivial
 from .given import from_matrices, from_parts
 from .group import Elements, Group, Layout
+from .motions import affine, se2, se3
 from .parts import Part, register_part
-from .plane import cyclic, dihedral, euclidean, flips, rotations, scales, translations
+from .plane import cyclic, dihedral, euclidean, flips, rotations, scales, shear, translations
 from .point_groups import icosahedral, octahedral, pointgroup, tetrahedral
+from .quadrature import exact_degree, so3_quadrature, sphere
 from .space import (
     inversion,
     o3,
@@ -31,13 +34,17 @@ __all__ = [
     "Group",
     "Layout",
     "Part",
+    "affine",
     "as_group",
+    "brightness",
     "cyclic",
     "dihedral",
     "euclidean",
+    "exact_degree",
     "flips",
     "from_matrices",
     "from_parts",
+    "hue",
     "icosahedral",
     "inversion",
     "o3",
@@ -52,7 +59,13 @@ __all__ = [
     "rotations",
     "rotations3d",
     "scales",
+    "se2",
+    "se3",
+    "shear",
+    "shifts",
     "slices3d",
+    "so3_quadrature",
+    "sphere",
     "tetrahedral",
     "time_reversal",
     "translations",

@@ -113,6 +113,8 @@ PARTS: dict[str, Part] = {
     "space": Part.maps("Irreps, and Points and Vectors of 3 coordinates"),
     "time": Part.factors("ImagePair and VectorField"),
     "rows": Part.permutations("Points, Rows, and Vectors and Irreps with per_point=True"),
+    "color": Part.maps("ColorImages"),
+    "shift": Part.shifts("signals"),
 }
 _BUILT_IN = frozenset(PARTS)
 _RESERVED = ("weights", "index")  # arrays that a store keeps beside the parts

@@ -118,25 +118,54 @@ def scales(low: float = 0.5, high: float = 2.0, n: int = 17) -> Group:
     The step nearest to 1 is moved onto 1, so that the identity is among them; the weights are
     those of the trapezoidal rule in log scale.
     """
-    n = whole_number("n", n, 1)
-    few_enough(f"scales:{low}:{high}:{n}", n)
-    if not 0 < real_number("low", low) <= 1 <= real_number("high", high):
-        raise InputError(f"low, high: expected 0 < low <= 1 <= high, got {low!r} and {high!r}")
-    log_scale = np.linspace(math.log(low), math.log(high), n)
-    log_scale[np.argmin(np.abs(log_scale))] = 0.0
-    scale = np.exp(log_scale)
-    weights = np.ones(1)
-    if n > 1:
-        gaps = np.diff(log_scale)
-        weights = np.concatenate([gaps, [0.0]]) + np.concatenate([[0.0], gaps])
+    scale, weights = log_line("scales", low, high, n)
     return make_group(
         f"scales:{as_text(low)}:{as_text(high)}:{n}",
         {"plane": homogeneous(np.einsum("k,ij->kij", scale, np.eye(2)))},
         coords={"scale": scale},
-        layout=Layout("line", np.arange(n), {"scale": scale}),
+        layout=Layout("line", np.arange(len(scale)), {"scale": scale}),
         measure="log-uniform on the sampled window",
+        closed=len(scale) == 1,
+        weights=weights,
+    )
+
+
+def log_line(name: str, low: float, high: float, n: int) -> tuple[Array, Array]:
+    """Return n factors from low to high, 1 among them, and trapezoidal weights in their log."""
+    n = whole_number("n", n, 1)
+    few_enough(f"{name}:{low}:{high}:{n}", n)
+    if not 0 < real_number("low", low) <= 1 <= real_number("high", high):
+        raise InputError(f"low, high: expected 0 < low <= 1 <= high, got {low!r} and {high!r}")
+    log = np.linspace(math.log(low), math.log(high), n)
+    log[np.argmin(np.abs(log))] = 0.0
+    gaps = np.diff(log)
+    weights = np.concatenate([gaps, [0.0]]) + np.concatenate([[0.0], gaps])
+    return np.exp(log), weights if weights.sum() > 0 else np.ones(n)
+
+
+@register()
+def shear(limit: float = 0.5, n: int = 9) -> Group:
+    """Return n shears of the plane along x, `x + s y` with s from -limit to limit.
+
+    >>> shear(0.5, 5).coords["shear"].tolist()
+    [-0.5, -0.25, 0.0, 0.25, 0.5]
+    """
+    n = whole_number("n", n, 1)
+    if n % 2 == 0:
+        raise InputError(f"n: expected an odd number, so that no shear is among them, got {n}")
+    few_enough(f"shear:{limit}:{n}", n)
+    if real_number("limit", limit) <= 0:
+        raise InputError(f"limit: expected a number > 0, got {limit!r}")
+    amount = np.arange(-(n // 2), n // 2 + 1) * (float(limit) / max(n // 2, 1))
+    linear = np.tile(np.eye(2), (n, 1, 1))
+    linear[:, 0, 1] = amount
+    return make_group(
+        f"shear:{as_text(limit)}:{n}",
+        {"plane": homogeneous(linear)},
+        coords={"shear": amount},
+        layout=Layout("line", np.arange(n), {"shear": amount}),
+        measure="uniform on the sampled window",
         closed=n == 1,
-        weights=weights if weights.sum() > 0 else np.ones(n),
     )
 
 

@@ -37,7 +37,16 @@ _COORDINATES = {
     "rz": ("degrees", "rotation vector, z"),
     "dx": ("input units", "shift along x, in pixels or in the units of points"),
     "dy": ("input units", "shift along y, in pixels or in the units of points"),
+    "dz": ("input units", "shift along z, in voxels or in the units of points"),
     "scale": ("1", "factor of scale"),
+    "scale_x": ("1", "factor of scale along x"),
+    "scale_y": ("1", "factor of scale along y"),
+    "shear": ("1", "shear along x"),
+    "shift": ("samples", "shift along the signal"),
+    "hue": ("degrees", "rotation of the hue"),
+    "brightness": ("1", "factor of brightness"),
+    "operation": ("", "symmetry operation"),
+    "inversion": ("1", "sign of space"),
     "flip": ("", "reflection"),
     "time": ("1", "direction of time"),
     "permutation": ("", "number of the permutation"),
@@ -92,7 +101,7 @@ def data_attributes(
     record: Record, group: Group, arrays: Mapping[str, Fixed | ArraySpec]
 ) -> dict[str, Any]:
     """Return the attributes of the data set."""
-    known = {*_COORDINATES, *group.coords}
+    known = {"model", "name", "label", "weight", *group.coords}
     known |= {name for name in arrays if arrays[name].attributes.get("meaning") in _FACTS}
     return {
         "coordinates": " ".join(name for name in arrays if name in known),  # for xarray

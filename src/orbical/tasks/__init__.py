@@ -20,6 +20,7 @@ TASKS: dict[str, type[Task]] = {
     task.name: task for task in (Atoms, Classification, Detection, Flow, Regression, Segmentation)
 }
 INPUTS: dict[str, Callable[..., Action]] = {
+    "color-images": actions.ColorImages,
     "images": actions.Images,
     "pair": actions.ImagePair,
     "pair-window": actions.PairWindow,

@@ -15,7 +15,7 @@ from .sample_maps import available_methods
 from .scan_view import ScanView
 from .subsets import Answer
 
-PARTS = ("plane", "space", "time")
+PARTS = ("plane", "space", "time", "color")
 MOST_NAMED = 20_000
 """The most samples whose names are part of the state; more are shown by index."""
 NOUNS = {"image": "images", "window": "images", "pair": "image pairs", "points": "point clouds"}

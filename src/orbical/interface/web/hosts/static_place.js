@@ -27,7 +27,7 @@ function answersOf({ data, shape }, models, row, element) {
 
 function elementOf({ state }, k) {
   const element = { exact: state.move.exact };
-  for (const [name, size] of Object.entries({ plane: 9, space: 16 })) {
+  for (const [name, size] of Object.entries({ plane: 9, space: 16, color: 16 })) {
     const part = state.arrays[name]?.data;
     if (part) element[name] = part.subarray(k * size, (k + 1) * size);
   }

@@ -1,7 +1,7 @@
 // Images [.., H, W] moved about their center, as orbical.actions.images does it: every pixel of the
 // result takes its value from the place that the inverse element sends it to. Elements count y
 // upwards and pixels count rows downwards, so the matrix is turned over first.
-import { inverse3 } from "./matrices.js";
+import { inverse3, transformColumns } from "./matrices.js";
 import { samplerOf } from "./interpolation.js";
 
 const FINEST = 8; // places along each side of a pixel, at most
@@ -59,6 +59,13 @@ function resample(action, element, { data, shape }, [height, width]) {
 
 export function moveImages(action, element, field) {
   return resample(action, element, field, field.shape.slice(-2));
+}
+
+// The plane moves the pixels [3, H, W], and the color of each is mixed anew.
+export function moveColors(action, element, field) {
+  const moved = moveImages(action, element, field);
+  if (!element.color) return moved;
+  return { ...moved, data: transformColumns(element.color, moved.data, 3) };
 }
 
 // A field of view of action.size pixels in a larger image. A whole-pixel shift falls onto pixels,

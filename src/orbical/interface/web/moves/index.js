@@ -1,10 +1,11 @@
 // Moving inputs in the page, for a report that has no Python behind it: each action by its name.
-import { moveImages, moveWindow, movePair } from "./images.js";
+import { moveColors, moveImages, moveWindow, movePair } from "./images.js";
 import { movePairWindow } from "./pair.js";
 import { moveRows, movePoints, moveVectors, stay } from "./points.js";
 
 const MOVES = {
   Images: moveImages,
+  ColorImages: moveColors,
   Window: moveWindow,
   ImagePair: movePair,
   PairWindow: movePairWindow,
@@ -21,7 +22,7 @@ export function canMove(action) {
 }
 
 // Move the fields {name: {data, shape}} of one input by one element of the group:
-// element = {plane: 9 numbers, space: 16 numbers, time, rows}, each where the group has it, and
+// element = {plane: 9 numbers, space: 16 numbers, color: 16 numbers, time, rows}, each where the group has it, and
 // exact, which says that the whole group maps a square grid of pixels onto itself.
 export function moveInput(action, element, fields) {
   const moved = {};

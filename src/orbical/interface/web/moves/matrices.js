@@ -20,3 +20,17 @@ export function transformRows(matrix, rows, d, shift) {
   }
   return moved;
 }
+
+// Apply a homogeneous matrix of d + 1 rows to columns: d rows of numbers, one column for each point.
+export function transformColumns(matrix, rows, d) {
+  const [wide, count] = [d + 1, rows.length / d];
+  const moved = new Float32Array(rows.length);
+  for (let i = 0; i < d; i++) {
+    for (let k = 0; k < count; k++) {
+      let sum = matrix[i * wide + d];
+      for (let j = 0; j < d; j++) sum += matrix[i * wide + j] * rows[j * count + k];
+      moved[i * count + k] = sum;
+    }
+  }
+  return moved;
+}

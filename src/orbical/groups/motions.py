@@ -1,0 +1,140 @@
+"""Samples of groups that are too large for a grid: rigid motions and affine maps.
+
+Their parameters are points of a Sobol sequence in a window about the identity, which is the first.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+from scipy.stats.qmc import Sobol
+
+from ..errors import InputError
+from .catalog import register
+from .group import (
+    Group,
+    Layout,
+    as_text,
+    few_enough,
+    homogeneous,
+    make_group,
+    real_number,
+    tiles,
+    whole_number,
+)
+from .parts import Array
+from .plane import turned_by
+
+
+@register()
+def se2(n: int = 64, radius: float = 4) -> Group:
+    """Return n rigid motions of the plane, SE(2): any rotation, and a shift within `radius`.
+
+    `euclidean` has all pairs of some rotations and some shifts.
+
+    >>> len(se2(64, 4)), se2(64, 4).identity
+    (64, 0)
+    """
+    n = _count("se2", n, radius=radius)
+    angle, dx, dy = (_points(n, 3) * [180.0, radius, radius]).T
+    return make_group(
+        f"se2:{n}:{as_text(radius)}",
+        {"plane": homogeneous(turned_by(angle), np.stack([dx, dy], -1))},
+        coords={"angle": angle, "dx": dx, "dy": dy},
+        layout=tiles(np.arange(n)[None]),
+        measure="Haar on the sampled window",
+        closed=n == 1,
+    )
+
+
+@register()
+def se3(n: int = 256, radius: float = 1) -> Group:
+    """Return n rigid motions of space, SE(3): any rotation, and a shift within `radius`.
+
+    They are drawn by their rotations.
+
+    >>> sorted(se3(16, 2).coords)
+    ['dx', 'dy', 'dz', 'rx', 'ry', 'rz']
+    """
+    n = _count("se3", n, radius=radius)
+    point = _points(n, 6)
+    turn, shift = _uniform_rotations((point[:, :3] + 1) / 2), point[:, 3:] * radius
+    vector = np.rad2deg(turn.as_rotvec())
+    vector[0] = 0.0
+    coords = dict(zip(("rx", "ry", "rz", "dx", "dy", "dz"), [*vector.T, *shift.T], strict=True))
+    return make_group(
+        f"se3:{n}:{as_text(radius)}",
+        {"space": homogeneous(turn.as_matrix(), shift)},
+        coords=coords,
+        layout=Layout("ball", np.arange(n)),
+        measure="Haar on the sampled window",
+        closed=n == 1,
+    )
+
+
+@register()
+def affine(
+    n: int = 64, angle: float = 30, scale: float = 1.25, shear: float = 0.2, radius: float = 0
+) -> Group:
+    """Return n affine maps of the plane near the identity.
+
+    Each stretches along x and y by factors from `1 / scale` to `scale`, then shears by up to
+    `shear`, rotates by up to `angle` degrees, and shifts by up to `radius`.
+
+    >>> len(affine(32, 15, 1.1, 0.1, 2))
+    32
+    """
+    n = _count("affine", n, angle=angle, shear=shear, radius=radius)
+    if real_number("scale", scale) < 1:
+        raise InputError(f"scale: expected a number >= 1, got {scale!r}")
+    window = [angle, np.log(scale), np.log(scale), shear, radius, radius]
+    turn, log_x, log_y, lean, dx, dy = (_points(n, 6) * window).T
+    linear = np.tile(np.eye(2), (n, 1, 1))
+    linear[:, 0, 1] = lean
+    linear = turned_by(turn) @ linear * np.exp(np.stack([log_x, log_y], -1))[:, None]
+    numbers = ":".join(map(as_text, (angle, scale, shear, radius)))
+    return make_group(
+        f"affine:{n}:{numbers}",
+        {"plane": homogeneous(linear, np.stack([dx, dy], -1))},
+        coords={
+            "angle": turn,
+            "scale_x": np.exp(log_x),
+            "scale_y": np.exp(log_y),
+            "shear": lean,
+            "dx": dx,
+            "dy": dy,
+        },
+        layout=tiles(np.arange(n)[None]),
+        measure="uniform on the sampled window of angles, log scales, shears and shifts",
+        closed=n == 1,
+    )
+
+
+def _count(name: str, n: int, **limits: float) -> int:
+    """Return the number of elements, after checking that no limit of the window is negative."""
+    for argument, value in limits.items():
+        if real_number(argument, value) < 0:
+            raise InputError(f"{argument}: expected a number >= 0, got {value!r}")
+    few_enough(f"{name}:{n}", whole_number("n", n, 1))
+    return int(n)
+
+
+def _points(count: int, dimension: int) -> Array:
+    """Return points of the cube [-1, 1]^d that cover it evenly, the center first."""
+    sequence = Sobol(dimension, scramble=False)
+    sequence.fast_forward(1)  # past a corner
+    return np.asarray(2 * sequence.random(count) - 1)
+
+
+def _uniform_rotations(point: Array) -> Rotation:
+    """Return rotations from points of the unit cube (Shoemake, 1992), the first the identity."""
+    share, first, second = point[:, 0], *(2 * np.pi * point[:, 1:].T)
+    inner, outer = np.sqrt(1 - share), np.sqrt(share)
+    quaternions = [
+        inner * np.sin(first),
+        inner * np.cos(first),
+        outer * np.sin(second),
+        outer * np.cos(second),
+    ]
+    sampled = Rotation.from_quat(np.stack(quaternions, -1))
+    return sampled[0].inv() * sampled
