@@ -49,13 +49,29 @@ def test_a_table_of_photos_is_scanned(orbical, folder):
     assert scan.metadata["site"].tolist() == list("nnssww")
 
 
+def test_data_with_some_of_the_classes_and_chosen_columns(orbical, folder):
+    (folder / "names.txt").write_text("d\nc\n")
+    columns = ["--path-column", "file", "--label-column", "kind", "--size", "8x8"]
+    chosen = ["--columns", "site", "--classes", "names.txt"]
+    orbical(folder, *SCAN, "--data", "photos/table.csv", *columns, *chosen)
+    scan = ob.load(folder / "run.zarr")
+    assert scan.classes == ["d", "c"]
+    assert scan.data["label"].values.tolist() == [1, 0] * 3
+    assert {*scan.metadata} == {"site"}
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (["photos/", "--size", "small"], "--size: expected PIXELS or HEIGHTxWIDTH, got 'small'"),
         (["photos/table.csv"], "--data: expected a column 'path' in 'photos/table.csv'"),
-        (["photos/", "--unreadable", "hide"], "unreadable: unknown name 'hide'"),
-        (["photos/nothing"], "unknown name 'photos/nothing'"),
+        (["photos/table.csv"], "pass path= or label= (--path-column, --label-column)"),
+        (["photos/", "--unreadable", "hide"], "--unreadable: unknown name 'hide'"),
+        (["photos/nothing"], "--data: expected a file or a folder, got 'photos/nothing', which"),
+        (["photos", "--path-column", "x"], "--path-column: expected a table of image files, got"),
+        (["photos", "--columns", "x"], "--columns: expected a table of image files, got 'photos'"),
+        (["photos", "--size", "8", "--classes", "cat,cow"], "got none for 'dog'"),
+        (["photos", "--size", "8", "--classes", "cat,cow,dog"], "model's 2 classes, got 3; pass"),
         (["."], "--data: expected images in subfolders"),
     ],
 )

@@ -77,6 +77,8 @@ MAPPED = {
     ),
     "memmap": lambda folder: (np.load(saved(folder / "x.npy", IMAGES.numpy()), "r"), LABELS),
     "zarr group": in_zarr,
+    "open zarr group": lambda folder: zarr.open_group(in_zarr(folder), mode="r"),
+    "list of pairs": lambda folder: [(x, int(y)) for x, y in zip(IMAGES, LABELS, strict=True)],
     "zarr array": lambda folder: (zarr.open(in_zarr(folder), mode="r")["x"], LABELS),
     "xarray": lambda folder: xr.Dataset(
         {"x": (("n", "c", "i", "j"), IMAGES.numpy()), "y": ("n", LABELS)}
@@ -252,7 +254,8 @@ def test_images_that_cannot_be_read_are_named_and_counted(photos):
         as_source(photos).check()
     assert "2 of 6 images" in str(caught.value)
     assert "'cat/a.png', 'dog/b.png'" in str(caught.value)
-    assert "pass unreadable='skip'" in str(caught.value)
+    assert "(UnidentifiedImageError: cannot identify image file); pass" in str(caught.value)
+    assert "pass unreadable='skip' (--unreadable skip)" in str(caught.value)
 
 
 def test_images_that_cannot_be_read_are_left_out_on_request(photos):

@@ -110,14 +110,20 @@ def load_data_and_classes(text: str, **images: Any) -> tuple[Any, list[str] | No
     if ":" in text:
         return _import_data(text), None
     raise unknown_name(
-        "--data", text, [*BUILT_IN, "FOLDER", "FILE.npz", "FILE.xyz", "package.module:attribute"]
+        "--data",
+        text,
+        [*BUILT_IN, "FOLDER", "TABLE.csv", "FILE.npz", "FILE.xyz", "package.module:attribute"],
     )
 
 
 def _is_path(text: str) -> bool:
     from ..data.files import SUFFIXES
 
-    return text.lower().endswith(SUFFIXES) or Path(text).expanduser().exists()
+    return text.lower().endswith(SUFFIXES) or "/" in text or Path(text).expanduser().exists()
+
+
+_OPTIONS = {name: f"--{name}" for name in ("data", "size", "unreadable", "classes", "columns")}
+_OPTIONS |= {"path": "--path-column", "label": "--label-column"}
 
 
 def _open_path(text: str, images: dict[str, Any]) -> Any:
@@ -126,8 +132,8 @@ def _open_path(text: str, images: dict[str, Any]) -> Any:
     try:
         return open_path(text, **images)
     except InputError as error:
-        words = str(error)
-        raise InputError(f"--{words}" if words.startswith("data: ") else words) from error
+        name, _, words = str(error).partition(": ")
+        raise InputError(f"{_OPTIONS.get(name, name)}: {words}") from error
 
 
 def image_options(
@@ -135,6 +141,8 @@ def image_options(
     unreadable: str | None = None,
     path_column: str | None = None,
     label_column: str | None = None,
+    columns: str | None = None,
+    classes: str | None = None,
 ) -> dict[str, Any]:
     """Return the options of images that were given, as the sources take them.
 
@@ -150,8 +158,25 @@ def image_options(
         "unreadable": unreadable,
         "path": path_column,
         "label": label_column,
+        "columns": None if columns is None else _separated(columns),
+        "classes": None if classes is None else _class_names(classes),
     }
     return {name: value for name, value in given.items() if value is not None}
+
+
+def _separated(text: str) -> list[str]:
+    return [name for part in text.split(",") if (name := part.strip())]
+
+
+def _class_names(text: str) -> list[str]:
+    """Return class names from a text file, one for each line, or separated by commas."""
+    path = Path(text).expanduser()
+    if not path.is_file():
+        return _separated(text)
+    try:
+        return [line.strip() for line in path.read_text("utf-8").splitlines() if line.strip()]
+    except (OSError, UnicodeError) as error:
+        raise InputError(f"--classes: {text!r} cannot be read as text ({error})") from error
 
 
 def _import_data(text: str) -> Any:

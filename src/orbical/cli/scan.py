@@ -46,6 +46,21 @@ def scan(
     unreadable: str | None = None,
     path_column: str | None = None,
     label_column: str | None = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME,NAME",
+            help="For tables: the metadata columns to store. Default: all others.",
+        ),
+    ] = None,
+    classes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="For images in files: the names of all classes of the models in their order, if "
+            "the data have only some of them. A text file with one name per line, or NAME,NAME.",
+        ),
+    ] = None,
     readers: Annotated[int, typer.Option(min=0)] = 0,
     fingerprint: Annotated[str | None, typer.Option(metavar="TEXT")] = None,
     imports: Import = None,
@@ -132,7 +147,7 @@ def scan(
         named: dict[str, Any] = named_models(model)
         if out is None and quiet:
             raise InputError("--out: expected a folder with --quiet, got neither folder nor tables")
-        pictures = image_options(size, unreadable, path_column, label_column)
+        pictures = image_options(size, unreadable, path_column, label_column, columns, classes)
         action = None if input is None else known.parse_input(input)
         reader = import_optional(read, "--read")
         tasks: dict[str, Callable[[], Any]] = {
@@ -152,9 +167,9 @@ def scan(
             raise unknown_name("--task", task, known.TASKS)
         content = atoms.load(data) if task == "atoms" else None
         if content is None:
-            content, classes = load_data_and_classes(data, **pictures)
+            content, names = load_data_and_classes(data, **pictures)
             if task == "detection":
-                chosen.classes = classes
+                chosen.classes = names
         processes = 1 if task == "atoms" else workers
         with executor_of(processes, cluster) as executor:
             result = run(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ ARRAYS = (".npz", ".npy")
 SUFFIXES = (*ARRAYS, ".zarr", *tables.SUFFIXES)
 """The suffixes of paths that are recognized as data."""
 
+_OF_TABLES = ("path", "label", "columns")
 _ZARR = ("zarr.json", ".zarray", ".zgroup")
 
 
@@ -57,10 +59,11 @@ def open_path(given: str | Path, **images: Any) -> Source:
         raise InputError(
             f"data: expected a folder of images or a file {', '.join(SUFFIXES)}, got {str(given)!r}"
         )
-    if images and opener not in (ImageFolder, Table, _open_saved):
-        raise InputError(
-            f"{next(iter(images))}: expected data with images in files, got {str(given)!r}"
-        )
+    _, *taken = signature(HuggingFace if opener is _open_saved else opener).parameters
+    for name in images:
+        if name not in taken:
+            kind = "a table of image files" if name in _OF_TABLES else "data with images in files"
+            raise InputError(f"{name}: expected {kind}, got {str(given)!r}")
     return opener(path, **images)
 
 

@@ -25,6 +25,7 @@ SUFFIXES = (*(".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff", ".bmp", ".gif",
 UNREADABLE = ("raise", "skip")
 _ORIENTATION, _TURNED = 0x0112, (5, 6, 7, 8)
 _MOST_NAMED = 3
+_SKIP = "pass unreadable='skip' (--unreadable skip) to leave such files out"
 
 
 @dataclass(frozen=True)
@@ -134,15 +135,14 @@ class ImageFiles(Source):
         sizes: dict[int, tuple[int, int]] = {}
         broken = self._broken(lambda row: sizes.__setitem__(row, _size_of(self._files[row])))
         if broken:
-            raise InputError(
-                f"data: {self._named(broken)}; pass unreadable='skip' to leave such files out"
-            )
+            raise InputError(f"data: {self._named(broken)}; {_SKIP}")
         counts = Counter(sizes.values()).most_common()
         if len(counts) > 1 and self._reader.size is None and self._reader.transform is None:
             some = ", ".join(f"{w} x {h} ({n})" for (w, h), n in counts[:_MOST_NAMED])
             raise InputError(
                 f"data: expected images of one size, got {len(counts)} sizes in {self._where!r}: "
-                f"{some}; pass size=, for example {_example(self)}"
+                f"{some}; pass orbical.data.{type(self).__name__}({self._where!r}, size=224), or "
+                "--size 224 to the command"
             )
 
     def stamp(self) -> str | None:
@@ -155,9 +155,7 @@ class ImageFiles(Source):
         try:
             return self._reader.read(self._files[row])
         except Exception as error:
-            raise InputError(
-                f"data: {self._named({row: error})}; pass unreadable='skip' to leave such files out"
-            ) from error
+            raise InputError(f"data: {self._named({row: error})}; {_SKIP}") from error
 
     def _try(self, row: int) -> None:
         self._reader.read(self._files[row])
@@ -181,7 +179,7 @@ class ImageFiles(Source):
         some = ", ".join(names[:_MOST_NAMED])
         more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
         row, error = next(iter(broken.items()))
-        why = words_of(error).replace(repr(str(self._files[row])), "the file")
+        why = words_of(error).replace(f" {str(self._files[row])!r}", "").rstrip(":")
         return (
             f"{len(broken)} of {len(self._files)} images in {self._where!r} cannot be read: "
             f"{some}{more} ({type(error).__name__}: {why})"
@@ -207,10 +205,6 @@ def _size_of(path: Path) -> tuple[int, int]:
         width, height = image.size
         turned = image.getexif().get(_ORIENTATION) in _TURNED
     return (height, width) if turned else (width, height)
-
-
-def _example(source: ImageFiles) -> str:
-    return f"orbical.data.{type(source).__name__}({source._where!r}, size=224)"
 
 
 def images_below(folder: Path) -> Iterator[Path]:

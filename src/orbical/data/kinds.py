@@ -13,11 +13,11 @@ from .arrays import Arrays, check_labels, whole_array
 from .files import open_path
 from .graphs import from_graphs
 from .hugging_face import from_hugging_face
-from .named_arrays import from_xarray
+from .named_arrays import from_xarray, from_zarr
 from .source import Relabeled, Source
 from .torch_datasets import from_dataset
 
-_RECOGNIZED = (from_graphs, from_hugging_face, from_dataset, from_xarray)
+_RECOGNIZED = (from_graphs, from_hugging_face, from_dataset, from_xarray, from_zarr)
 """Each returns a source for the data of its kind, and None for any other."""
 
 

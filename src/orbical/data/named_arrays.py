@@ -67,6 +67,13 @@ def files_stamp(path: Path) -> str:
     return stamp_of({file.relative_to(path).as_posix(): file for file in files})
 
 
+def from_zarr(data: Any) -> Source | None:
+    """Return the source of an opened Zarr group, which is not imported for it."""
+    if type(data).__name__ != "Group" or type(data).__module__.partition(".")[0] != "zarr":
+        return None
+    return NamedArrays(dict(data.arrays()), "the Zarr group")
+
+
 def from_xarray(data: Any) -> Source | None:
     """Return the source of an xarray object, which is not imported for it."""
     kinds = {kind.__name__: kind.__module__.partition(".")[0] for kind in type(data).__mro__}

@@ -70,7 +70,7 @@ class Table(ImageFiles):
                 known = ", ".join(map(str, frame.columns)) or "none"
                 raise InputError(
                     f"data: expected a column {name!r} in {where!r}, got {known}; pass path= or "
-                    "label= with the names of your columns"
+                    "label= (--path-column, --label-column) with the names of your columns"
                 )
         if len(frame) == 0:
             raise InputError(f"data: expected at least one row in {where!r}, got none")

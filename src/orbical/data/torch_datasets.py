@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
 from torch.utils.data import DataLoader, Dataset, IterableDataset, default_collate
 
 from .._imports import words_of
@@ -64,7 +65,22 @@ def from_dataset(data: Any) -> Source | None:
         return _from_loader(data)
     if isinstance(data, IterableDataset):
         return Stream(data, _length(data))
-    return Items(data) if isinstance(data, Dataset) else None
+    return Items(data) if isinstance(data, Dataset) or _is_list_of_pairs(data) else None
+
+
+def _is_list_of_pairs(data: Any) -> bool:
+    """Check whether data is a list of `(array, label)`, as a list made of a data set is."""
+    return (
+        isinstance(data, list)
+        and bool(data)
+        and all(
+            isinstance(item, tuple)
+            and len(item) == 2
+            and np.ndim(item[0]) > 0
+            and np.ndim(item[1]) == 0
+            for item in data
+        )
+    )
 
 
 def _from_loader(loader: DataLoader[Any]) -> Source:

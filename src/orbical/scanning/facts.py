@@ -38,7 +38,7 @@ def sample_facts(recipe: Recipe, results: Mapping[str, ArraySpec]) -> dict[str, 
         if not own or own in taken:
             raise InputError(
                 f"data: expected metadata columns with names of their own, got {name!r}, which a "
-                "scan uses itself; rename it, or choose others with columns="
+                "scan uses itself; rename it, or choose others with columns= (--columns)"
             )
         taken.add(own)
         about = {"meaning": "metadata", "units": "", "long_name": str(name)}
@@ -54,5 +54,5 @@ def _check_classes(classes: Sequence[str], results: Mapping[str, ArraySpec]) -> 
             if count != len(classes):
                 raise InputError(
                     f"classes: expected the names of the model's {count} classes, got "
-                    f"{len(classes)}; pass all of them with classes="
+                    f"{len(classes)}; pass all of them with classes= (--classes)"
                 )

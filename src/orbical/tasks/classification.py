@@ -113,7 +113,7 @@ class Classification(Task):
         if self.classes is not None and len(self.classes) != classes:
             raise InputError(
                 f"classes: expected the names of the model's {classes} classes, got "
-                f"{len(self.classes)}; pass all of them with classes="
+                f"{len(self.classes)}; pass all of them with classes= (--classes)"
             )
         if len(labels) and int(labels.max()) >= classes:
             raise InputError(
