@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -463,3 +464,15 @@ def test_a_nan_in_the_middle_names_model_sample_and_element(digits, tmp_path):
         ModelError, match="'fragile': NaN or infinite output for sample 17 at angle"
     ):
         scan({"fragile": fragile}, (images, digits[1]), group="cyclic:12", out=tmp_path / "a.zarr")
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an accelerator")
+def test_a_unit_that_begins_before_its_store_is_made_is_the_same(tmp_path: Path) -> None:
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+    data = torch.rand(40, 1, 8, 8), torch.arange(40) % 10
+    given = {"group": "rotations:7", "task": "classification", "chunk": 16, "progress": False}
+    begun = ob.scan(net, data, out=tmp_path / "begun", **given)
+    parted = ob.scan(net, data, out=tmp_path / "parted", part="1/1", **given)
+    assert begun.complete
+    for name in begun.arrays:
+        np.testing.assert_array_equal(begun.arrays[name][...], parted.arrays[name][...])

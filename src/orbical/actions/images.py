@@ -28,6 +28,7 @@ from .base import Action, OfFinite, matrices, relative_loss
 INTERPOLATIONS = ("nearest", "bilinear", "bicubic")
 PADDINGS = {"zeros": "zeros", "border": "border", "reflect": "reflection"}
 _MOST_STACKS = 128
+_BUSY_THREADS = 2**18  # places that keep an accelerator busy, each with all planes
 _MOST_CHANNELS = 4  # gray, colors, and how opaque they are
 _KEPT_GRID_NUMBERS = 2**24  # 64 MB in single precision
 _FINEST = 8  # places along each side of a pixel, at most
@@ -95,7 +96,8 @@ class Images(OfFinite):
             padding_mode=PADDINGS[self.padding],
             align_corners=False,
         )
-        many = _sample_in_stacks if x.is_cuda else _sample_whole
+        few = count * math.prod(size) < _BUSY_THREADS
+        many = _sample_in_stacks if x.is_cuda and few else _sample_whole
         found = [
             (
                 index,

@@ -140,10 +140,12 @@ def _move(module: torch.nn.Module, device: torch.device, source: str) -> None:
 
 
 def state_hash(about: str, state: Mapping[str, Any]) -> str:
-    """Return a hash of a text and of named tensors."""
+    """Return a hash of a text and of named tensors, whatever an accelerator is busy with."""
     digest = hashlib.sha256(about.encode())
-    for name, value in sorted(state.items()):
-        if isinstance(value, torch.Tensor):
+    tensors = {name: one for name, one in state.items() if isinstance(one, torch.Tensor)}
+    busy = next((one.device for one in tensors.values() if one.is_cuda), None)
+    with torch.cuda.stream(None if busy is None else torch.cuda.Stream(busy)):
+        for name, value in sorted(tensors.items()):
             digest.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
             flat = value.detach().cpu().contiguous().reshape(-1)
             digest.update(flat.view(torch.uint8).numpy().data if len(flat) else b"")

@@ -53,15 +53,10 @@ def describe_scan(
     samples: Samples,
     target: Tensor | None,
     probes: dict[str, Any],
-    chunk: int | None = None,
+    chunk: int,
 ) -> Record:
     """Return the record of a scan that is about to run, with units of `chunk` samples."""
     function = sweep.preprocess
-    if chunk is None:
-        any_outputs = next(iter(probes.values()))["outputs"]
-        chunk = _choose_chunk(any_outputs, samples, len(sweep.group), sweep.device)
-        chunk = min(chunk, _chunk_of_slow_models(sweep, len(samples)))
-    chunk = min(max(chunk, -(-len(samples) // MOST_UNITS)), len(samples))
     task = sweep.task
     return Record(
         created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
@@ -78,6 +73,15 @@ def describe_scan(
         preprocess=None if function is None else name_of(function),
         run=RunEntry(str(sweep.device), torch.get_num_threads(), sweep.batch_size, chunk),
     )
+
+
+def unit_size(sweep: Sweep, samples: Samples, probes: dict[str, Any], chunk: int | None) -> int:
+    """Return the number of samples in a unit, chosen if it is not given."""
+    if chunk is None:
+        any_outputs = next(iter(probes.values()))["outputs"]
+        chunk = _choose_chunk(any_outputs, samples, len(sweep.group), sweep.device)
+        chunk = min(chunk, _chunk_of_slow_models(sweep, len(samples)))
+    return min(max(chunk, -(-len(samples) // MOST_UNITS)), len(samples))
 
 
 def describe_data(samples: Samples) -> DataEntry:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -28,6 +28,7 @@ from .units import Local, ready
 
 if TYPE_CHECKING:  # xarray and zarr are loaded when a scan is stored, not when the engine is
     from ..store.arrays import Store
+    from ..store.layout import ArraySpec, Fixed
     from ..store.scan_result import Scan
 
 
@@ -158,9 +159,11 @@ def scan(
             work = Local(stack.enter_context(ready(recipe)))
         else:
             work = stack.enter_context(remote(recipe, crew, path))
+        if isinstance(work, Local) and part is None and (overwrite or not exists):
+            _checked_facts(recipe, work.specs)
+            work.begin()
         record, specs = work.describe()
-        facts = sample_facts(recipe, specs)
-        _check_coordinates(recipe.group, [*specs, *facts])
+        facts = _checked_facts(recipe, specs)
         if exists and overwrite:  # only now: a mistake above must not cost the old result
             creation.remove(path)  # type: ignore[arg-type]
         new = partial(creation.create, path, record, specs, recipe.group, facts)
@@ -221,14 +224,17 @@ def _shared(
         return store, known(store)
 
 
-def _check_coordinates(group: Group, specs: Iterable[str]) -> None:
-    """Refuse a group with a coordinate that has the name of a result."""
-    taken = sorted({*group.coords} & {*specs, "model", "sample", "label", "weight", "name"})
+def _checked_facts(recipe: Recipe, specs: Mapping[str, ArraySpec]) -> dict[str, Fixed]:
+    """Return the facts about the samples, if no coordinate of the group is named as a result."""
+    group, facts = recipe.group, sample_facts(recipe, specs)
+    names = {*specs, *facts, "model", "sample", "label", "weight", "name"}
+    taken = sorted({*group.coords} & names)
     if taken:
         raise InputError(
             f"group: expected coordinates with names of their own, got {taken[0]!r} in "
             f"{group.spec}, which is the name of a result of the scan"
         )
+    return facts
 
 
 def _choose_threads(threads: int | str, shared: bool) -> int:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -16,7 +18,7 @@ from .._trees import Tree, leaves
 from ..data.reading import Rows, read_ahead, read_rows
 from ..errors import InputError, ModelError
 from ..store.record import Record
-from .description import describe_scan, failures_of
+from .description import describe_scan, failures_of, unit_size
 from .identity import check_chunk
 from .probing import (
     array_specs,
@@ -44,13 +46,23 @@ class Runner:
 
     def describe(self) -> tuple[Record, dict[str, ArraySpec]]:
         """Return the record of the scan, and the arrays of its results."""
-        recipe = self.recipe
-        target = recipe.first_target
-        record = describe_scan(self.sweep, recipe.samples, target, self.probes, recipe.chunk)
+        recipe, sweep = self.recipe, self.sweep
+        given = sweep, recipe.samples, recipe.first_target, self.probes
+        return describe_scan(*given, self.unit_size), self.specs
+
+    @cached_property
+    def unit_size(self) -> int:
+        """The number of samples in a unit."""
+        return unit_size(self.sweep, self.recipe.samples, self.probes, self.recipe.chunk)
+
+    @cached_property
+    def specs(self) -> dict[str, ArraySpec]:
+        """The arrays of the results."""
+        recipe, target = self.recipe, self.recipe.first_target
         specs = array_specs(self.sweep, recipe.samples, target, self.probes)
         if recipe.target is None and target is not None:  # targets come with the samples
             specs |= truth_specs(recipe.task, target, len(recipe.samples))
-        return record, specs
+        return specs
 
     def check_range(self, target: Tensor | None) -> None:
         """Check targets that came with samples against what the models answer."""
@@ -136,6 +148,26 @@ class Local:
 
     def __init__(self, runner: Runner) -> None:
         self._runner = runner
+        self._begun: tuple[Unit, Iterator[Rows]] | None = None
+
+    @property
+    def specs(self) -> dict[str, ArraySpec]:
+        """The arrays of the results."""
+        return self._runner.specs
+
+    def begin(self) -> None:
+        """Start the first unit of a new scan, so that an accelerator works while a store is made.
+
+        On the CPU nothing is gained by it.
+        """
+        runner, recipe = self._runner, self._runner.recipe
+        if runner.sweep.device.type == "cuda":
+            count, size = len(recipe.samples), runner.unit_size
+            chunks = [slice(at, min(at + size, count)) for at in range(0, count, size)]
+            ahead = read_ahead(recipe.samples, chunks, recipe.workers)
+            first = next(ahead)
+            unit = run_unit(runner, chunks[0], list(recipe.models), read=first)
+            self._begun = unit, chain([first], ahead)
 
     def describe(self) -> tuple[Record, dict[str, ArraySpec]]:
         """Return the record of the scan and its arrays."""
@@ -155,16 +187,23 @@ class Local:
         runner, recipe = self._runner, self._runner.recipe
         runner.sweep.batch_size = batch_size
         chunks = {chunk: store.record.rows(chunk) for chunk in pending}
-        ahead = read_ahead(recipe.samples, [*chunks.values()], recipe.workers)
+        unit, ahead = self._begun or (
+            None,
+            read_ahead(recipe.samples, [*chunks.values()], recipe.workers),
+        )
         with ThreadPoolExecutor(1) as writer:  # its end waits for the last unit, also on Ctrl-C
             waiting: Future[None] | None = None
             for (chunk, rows), read in zip(chunks.items(), ahead, strict=True):
-                unit = run_unit(runner, rows, pending[chunk], advance, read)
+                if unit is None:
+                    unit = run_unit(runner, rows, pending[chunk], advance, read)
+                else:
+                    advance(unit.defect.numel() * len(pending[chunk]))
                 if waiting is not None:
                     waiting.result()
                 waiting = writer.submit(commit, store, runner, chunk, unit)
                 if unit.landed is None:
                     waiting.result()
+                unit = None
             if waiting is not None:
                 waiting.result()
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -156,9 +157,9 @@ class Store:
         """
         names = self.arrays_of(model)
         self._check_there()
-        for name in names:
-            fill = self.arrays[name].fill_value
-            self.write(name, chunk, written.get(name, fill), model)
+        values = [written.get(name, self.arrays[name].fill_value) for name in names]
+        with ThreadPoolExecutor() as threads:  # they wait for the disk and for compression
+            list(threads.map(lambda name, one: self.write(name, chunk, one, model), names, values))
         keys = [self.chunk_key(name, model, chunk) for name in names]
         known = self.files.known if isinstance(self.files, CheckedStore) else {}
         files = {name: known.get(key, "") for name, key in zip(names, keys, strict=True)}

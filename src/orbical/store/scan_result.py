@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from .group_arrays import read_group
 from .repair import Damage, lost_flags, refuse_missing, verify
 
 _VALUES_AT_ONCE = 1 << 20
+_DAMAGED = "is too damaged to read; it is left unchanged"
 
 
 class Scan:
@@ -37,13 +39,18 @@ class Scan:
         self._store = store
         self.record = store.record
         self.path = store.path
-        with explained(store.name, "is too damaged to read; it is left unchanged"):
+        with explained(store.name, _DAMAGED):
             refuse_missing(store)
             self.group = read_group(store.root)
             if self.group.fingerprint() != self.record.group.fingerprint:
                 raise StoreError(f"{store.name} is damaged: its group does not match its record")
-            self.data = _dataset(store)
         _warn_of_lost_flags(store)
+
+    @cached_property
+    def data(self) -> xr.Dataset:
+        """The labeled data set, made when it is first used: a scan of seconds need not wait."""
+        with explained(self._store.name, _DAMAGED):
+            return _dataset(self._store)
 
     @property
     def models(self) -> list[str]:
