@@ -413,6 +413,68 @@ def test_losses_never_wait_for_an_accelerator(name: str, size: int) -> None:
     torch.testing.assert_close(value, expected)
 
 
+on_a_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an accelerator")
+
+
+@on_a_gpu
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize(("size", "classes"), [(3, 2), (65, 10), (4096, 10), (500, 1000)])
+@pytest.mark.parametrize("name", CLASSIFICATION)
+def test_losses_on_an_accelerator_equal_those_in_double_precision(
+    name: str, size: int, classes: int, dtype: torch.dtype
+) -> None:
+    logits, labels = batch(size, classes)
+    logits[1] = logits[0]  # equal confidences
+    labels = torch.where(torch.arange(size) % 5 < 3, logits.argmax(1), labels)
+    logits = logits.to(dtype)
+    exact, there = logits.double().requires_grad_(), logits.cuda().requires_grad_()
+    expected, value = (
+        CLASSIFICATION[name](exact, labels),
+        CLASSIFICATION[name](there, labels.cuda()),
+    )
+    torch.testing.assert_close(value.cpu(), expected, rtol=1e-4, atol=1e-7)
+    expected.backward()
+    value.backward()
+    assert there.grad.dtype == dtype
+    scale = exact.grad.abs().max().item()
+    # Rounding may change the order of two confidences, and with it a term of ESD.
+    slack = 1e-2 if dtype == torch.bfloat16 else 1e-3
+    torch.testing.assert_close(there.grad.cpu().double(), exact.grad, rtol=0, atol=slack * scale)
+
+
+@on_a_gpu
+@pytest.mark.parametrize("name", CLASSIFICATION)
+def test_losses_on_an_accelerator_are_nan_where_logits_are(name: str) -> None:
+    logits, labels = (part.cuda() for part in batch())
+    logits[7, 1] = torch.nan
+    assert CLASSIFICATION[name](logits.float(), labels).isnan()
+
+
+@on_a_gpu
+@pytest.mark.parametrize("name", CLASSIFICATION)
+def test_losses_are_captured_in_a_cuda_graph(name: str) -> None:
+    logits, labels = (part.cuda() for part in batch())
+    logits = logits.float().requires_grad_()
+    other = logits.detach().flip(0)
+
+    def step() -> tuple[Tensor, Tensor]:
+        value = CLASSIFICATION[name](logits, labels)
+        return value, *torch.autograd.grad(value, logits)
+
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        step()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        captured = step()
+    with torch.no_grad():
+        logits.copy_(other)
+    graph.replay()
+    torch.testing.assert_close(captured, step())
+
+
 positive = st.floats(0.05, 20)
 
 

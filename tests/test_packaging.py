@@ -27,7 +27,10 @@ DISTRIBUTIONS = {
     "upath": "universal-pathlib",
     "yaml": "pyyaml",
 }
-UNDECLARED = {"pytest"}  # the plugin is loaded by pytest itself
+UNDECLARED = {
+    "pytest",  # the plugin is loaded by pytest itself
+    "triton",  # comes with torch for GPUs, and is used if it is there
+}
 
 
 def name_of(requirement: str) -> str:

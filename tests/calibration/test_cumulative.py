@@ -235,3 +235,22 @@ def test_esd_runs_under_compile_and_autocast():
         y = z.clone().requires_grad_()
         esd(y, correct).backward()
     assert torch.equal(y.grad, expected.grad)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an accelerator")
+@pytest.mark.parametrize("size", [5_000, 1_000_003])
+@pytest.mark.parametrize("levels", [None, 3, 1000])
+def test_esd_of_many_samples_on_an_accelerator_equals_that_on_the_cpu(size, levels):
+    generator = torch.Generator().manual_seed(0)
+    confidence = torch.rand(size, generator=generator)
+    if levels is not None:  # long runs of equal confidences
+        confidence = (confidence * levels).ceil() / levels
+    correct = torch.rand(size, generator=generator) < confidence.square()
+    here = confidence.double().requires_grad_()
+    there = confidence.cuda().requires_grad_()
+    value, expected = esd(there, correct.cuda()), esd(here, correct)
+    torch.testing.assert_close(value.cpu(), expected, rtol=1e-10, atol=0)
+    value.backward()
+    expected.backward()
+    scale = here.grad.abs().max().item()
+    torch.testing.assert_close(there.grad.cpu().double(), here.grad, rtol=0, atol=1e-6 * scale)

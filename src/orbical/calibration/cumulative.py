@@ -19,6 +19,7 @@ from torch import Tensor
 from .._arrays import ArrayLike
 from ..errors import InputError
 from . import _decay_sums, _sorting
+from ._fused import can_fuse
 from ._gradients import differentiable
 from .inputs import pair, positive
 
@@ -104,6 +105,11 @@ def esd_with_slope(
         value, slope = _form_of_pairs(d, confidence.detach(), mass)
         return value, slope.to(confidence.dtype)
     ordered, order = _sorting.in_order(confidence)
+    if ordered.ndim == 1 and correct.dtype == torch.bool and can_fuse(ordered, mass):
+        from ._sorted_kernels import esd as fused  # imports Triton, which only some have
+
+        value, slope = fused(ordered, order, correct)
+        return value, slope.to(confidence.dtype)
     mass = None if mass is None else _sorting.take(mass, order)
     d = _sorting.take(correct, order).double().sub_(ordered)
     value, slope = _form_in_order(d, _sorting.ties(ordered.detach()), mass)

@@ -122,6 +122,8 @@ def _not_a_pair(confidence: Tensor, correct: Tensor) -> str:
 
 
 def _one_shape(*arrays: Tensor) -> tuple[Tensor, ...]:
+    if all(array.shape == arrays[0].shape for array in arrays):
+        return arrays
     try:
         return tuple(torch.broadcast_tensors(*arrays))
     except RuntimeError as error:

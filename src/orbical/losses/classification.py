@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -29,7 +28,6 @@ from .._arrays import (
     labels_of,
     warn_of_probabilities,
 )
-from ..calibration._gradients import Formula, differentiable
 from ..calibration.cumulative import esd_with_slope, softened
 from ..calibration.inputs import (
     check_weights,
@@ -47,6 +45,7 @@ from ..calibration.soft import (
     sb_ece_with_slope,
 )
 from ..errors import InputError
+from ._formulas import of_entropy, of_top_label
 
 __all__ = ["ece", "esd", "esd_softened", "mmce", "s_avuc", "sb_ece"]
 
@@ -85,37 +84,6 @@ def _read(
     if inspect and mass is not None:
         check_weights(mass, minimum, ignore_index)
     return scores, truth, mass
-
-
-def _of_top_label(
-    formula: Formula, scores: Tensor, truth: Tensor, mass: Tensor | None, *settings: Any
-) -> Tensor:
-    """Return the measure, by its formula, of the predicted classes of logits `[n, classes]`."""
-    return _of_numbers(differentiable(_top_label, scores, truth, mass, formula, *settings))
-
-
-def _top_label(
-    scores: Tensor, truth: Tensor, mass: Tensor | None, formula: Formula, *settings: Any
-) -> tuple[Tensor, Tensor]:
-    """Apply a formula to the confidences, whose gradient by the logits is `c (1_k - p)`."""
-    shares = softmax(scores)
-    confidence, predicted = shares.max(-1)
-    value, slope = formula(confidence, predicted == truth, mass, *settings)
-    pull = (slope * confidence)[:, None]
-    return value, (shares * -pull).scatter_add(1, predicted[:, None], pull)
-
-
-def _uncertainty(
-    scores: Tensor, truth: Tensor, mass: Tensor | None, formula: Formula, *settings: Any
-) -> tuple[Tensor, Tensor]:
-    """Apply a formula to the shares of the entropy H; its gradient is `-p (log p + H) / log C`."""
-    shares = softmax(scores)
-    logs = shares.clamp(min=torch.finfo(shares.dtype).tiny).log()
-    entropy = -(shares * logs).sum(-1)
-    unit = 1 / math.log(shares.shape[-1])
-    certain = (entropy * unit).clamp(0, 1), shares.detach().argmax(-1) == truth
-    value, slope = formula(*certain, mass, *settings)
-    return value, shares * (logs + entropy[:, None]) * (slope * -unit)[:, None]
 
 
 def _of_numbers(loss: Tensor) -> Tensor:
@@ -203,7 +171,7 @@ def esd(
         tensor(-0.0202, dtype=torch.float64)
     """
     batch = _read(logits, labels, weights, ignore_index, minimum=3)
-    return _of_top_label(esd_with_slope, *batch)
+    return _of_numbers(of_top_label(esd_with_slope, *batch))
 
 
 @_zero_below(3)
@@ -282,7 +250,7 @@ def mmce(
     """
     positive("phi", phi)
     batch = _read(logits, labels, weights, ignore_index)
-    return _of_top_label(mmce_with_slope, *batch, phi)
+    return _of_numbers(of_top_label(mmce_with_slope, *batch, phi))
 
 
 @_zero_below(1)
@@ -321,7 +289,7 @@ def sb_ece(
     whole_number("bins", bins)
     positive("temperature", temperature)
     batch = _read(logits, labels, weights, ignore_index)
-    return _of_top_label(sb_ece_with_slope, *batch, bins, temperature)
+    return _of_numbers(of_top_label(sb_ece_with_slope, *batch, bins, temperature))
 
 
 @_zero_below(1)
@@ -359,9 +327,8 @@ def s_avuc(
     """
     checked_kappa(kappa)
     positive("temperature", temperature)
-    scores, truth, mass = _read(logits, labels, weights, ignore_index)
-    given = scores, truth, mass, avuc_with_slope, kappa, temperature
-    return _of_numbers(differentiable(_uncertainty, *given))
+    batch = _read(logits, labels, weights, ignore_index)
+    return _of_numbers(of_entropy(avuc_with_slope, *batch, kappa, temperature))
 
 
 @_zero_below(1)
@@ -401,4 +368,4 @@ def ece(
     """
     whole_number("bins", bins)
     batch = _read(logits, labels, weights, ignore_index)
-    return _of_top_label(fixed_bins_with_slope, *batch, bins, "l1")
+    return _of_numbers(of_top_label(fixed_bins_with_slope, *batch, bins, "l1"))
