@@ -162,6 +162,29 @@ def ece_spread() -> Iterator[Row]:
         yield at_least(name, ours, "torchmetrics", theirs, target)
 
 
+def metric_update() -> Iterator[Row]:
+    """A batch of an evaluation loop: a few hundred updates, since one is too short to time."""
+    from torchmetrics.classification import MulticlassCalibrationError
+
+    from orbical.calibration import metrics
+
+    probs, labels = outputs(128, 10)
+
+    def updates(metric: Any) -> Callable[[], None]:
+        def step() -> None:
+            metric.reset()
+            for _ in range(300):
+                metric.update(probs, labels)
+
+        return step
+
+    ours, theirs = (
+        seconds(updates(metric), runs=10) / 300
+        for metric in (metrics.ECE(), MulticlassCalibrationError(10))
+    )
+    yield at_most("metric `update`, 128 x 10", ours, "torchmetrics", theirs, 2)
+
+
 def interval() -> Iterator[Row]:
     """An interval of ECE, beside a loop over resamples with the fastest peer (50 of them timed)."""
     from torchmetrics.functional.classification import binary_calibration_error
@@ -188,7 +211,7 @@ def interval() -> Iterator[Row]:
     yield at_least("interval of ECE, 1,000 resamples, 1e5", ours, f"loop of {best}", theirs, 20)
 
 
-ROWS = [esd, mmce, ece, ece_spread, interval]
+ROWS = [esd, mmce, ece, ece_spread, metric_update, interval]
 
 if __name__ == "__main__":
     run(ROWS, __doc__)

@@ -66,8 +66,9 @@ class MeasureMetric(Metric):
         return [getattr(self, name) for name in self._defaults]
 
     def _add_sums(self, *parts: Tensor | float) -> None:
+        states = vars(self)  # a module's own setattr looks for parameters first
         for name, part in zip(self._defaults, parts, strict=True):
-            setattr(self, name, getattr(self, name) + part)
+            states[name] = states[name] + part
 
     def plot(self, val: Any = None, ax: Any = None) -> Any:
         """Plot a value, or the values of several steps, as torchmetrics does.

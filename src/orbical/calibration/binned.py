@@ -201,10 +201,18 @@ def bin_sums(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Return `[R, B]` counts (int64), weights, sums of confidence and of correct (float64).
 
-    Takes `[R, N]` arrays, and the edges `[R, B+1]` of the bins unless they have equal width.
+    Takes `[R, N]` arrays, and the edges `[R, B+1]` of the bins unless they have equal width; for
+    arrays `[N]` all are `[B]`.
     """
-    if confidence.numel() <= _SEARCH_UP_TO:
+    few = confidence.numel() <= _SEARCH_UP_TO
+    if few and confidence.ndim == 1 and confidence.device.type == "cpu":
+        return _batch_bin_sums(confidence, correct, weights, bins)
+    if few:
         return _few_bin_sums(confidence, correct, weights, bins, edges)
+    if confidence.ndim == 1:
+        mass = None if weights is None else weights[None]
+        every = bin_sums(confidence[None], correct[None], mass, bins, edges)
+        return every[0][0], every[1][0], every[2][0], every[3][0]
     rows, size = confidence.shape
     device = confidence.device
     height, width, lanes = _block_shape(rows, size, bins, device.type)
@@ -241,6 +249,19 @@ def _index_of(confidence: Tensor, bins: int, edges: Tensor | None) -> Tensor:
     return torch.searchsorted(edges[:, 1:-1].contiguous(), values)
 
 
+def _batch_bin_sums(
+    confidence: Tensor, correct: Tensor, weights: Tensor | None, bins: int
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Return `bin_sums` of a small batch `[N]` over bins of equal width, in the least time."""
+    index, values = bin_index(confidence, bins), (confidence.double(), correct.double())
+    count = torch.bincount(index, minlength=bins)
+    if weights is not None:
+        values = values[0] * weights, values[1] * weights
+    total = count if weights is None else torch.bincount(index, weights, minlength=bins)
+    of_confidence, of_correct = (torch.bincount(index, part, minlength=bins) for part in values)
+    return count, total, of_confidence, of_correct
+
+
 def _few_bin_sums(
     confidence: Tensor, correct: Tensor, weights: Tensor | None, bins: int, edges: Tensor | None
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -250,8 +271,8 @@ def _few_bin_sums(
     parts = torch.stack([one, confidence.double(), correct.double()])
     parts = parts if weights is None else torch.cat([one[None], parts * weights])
     sums = parts.new_zeros(*parts.shape[:-1], bins).scatter_add_(-1, index.expand_as(parts), parts)
-    count, *weighted = sums
-    total, of_confidence, of_correct = weighted if weights is not None else sums
+    count, *_ = every = sums.unbind()
+    total, of_confidence, of_correct = every[-3:]
     return count.long(), total, of_confidence, of_correct
 
 

@@ -27,7 +27,7 @@ from ._bound import takes_weights
 from ._metric_states import KeptMetric, MeanMetric, MeasureMetric
 from .binned import Reliability, bin_sums, diagram_of, error_of
 from .inputs import kept_samples, sample_weights
-from .outputs import normalized_entropy, top_label
+from .outputs import given_outputs, normalized_entropy, top_label_of
 from .registry import Measure, entry_of
 
 __all__ = [
@@ -81,8 +81,9 @@ class _OfOutputs(MeasureMetric):
         """
         given, truth = as_floating("preds", preds), as_array("target", target)
         outputs, labels = _rows(given, self.from_logits), _flat_target(given, truth)
-        mass = None if weights is None else as_array("weights", weights).reshape(-1)
-        mass = sample_weights(mass, outputs[..., 0])
+        mass = None
+        if weights is not None:
+            mass = sample_weights(as_array("weights", weights).reshape(-1), outputs[..., 0])
         if self.ignore_index is not None and bool((labels == self.ignore_index).all()):
             return
         try:
@@ -100,6 +101,11 @@ def _rows(preds: Tensor, from_logits: bool) -> Tensor:
     """Return outputs `[M, C]` of `[N]`, `[N, C]` or `[N, C, ...]`."""
     rows = preds.movedim(1, -1).flatten(0, -2) if preds.ndim > 2 else preds
     return both_classes(rows, logits=from_logits)
+
+
+def _top_label(outputs: Outputs, labels: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the pair of outputs whose labels `update` has checked."""
+    return top_label_of(*given_outputs(outputs.get("probs"), outputs.get("logits")), labels)
 
 
 def _flat_target(preds: Tensor, target: Tensor) -> Tensor:
@@ -138,10 +144,9 @@ class ECE(_OfOutputs, measure="ece"):
         self._keep_sums(count=bins, mass=bins, confidence=bins, correct=bins)
 
     def _add(self, outputs: Outputs, labels: Tensor, weights: Tensor | None) -> None:
-        confidence, correct = top_label(**outputs, labels=labels)
-        mass = None if weights is None else weights[None]
-        pair = confidence.detach()[None], correct[None]
-        self._add_sums(*(part[0] for part in bin_sums(*pair, mass, self.settings["bins"], None)))
+        confidence, correct = _top_label(outputs, labels)
+        bins = self.settings["bins"]
+        self._add_sums(*bin_sums(confidence.detach(), correct, weights, bins, None))
 
     def reliability(self) -> Reliability:
         """Return the reliability diagram of everything seen so far, in this process."""
@@ -175,7 +180,7 @@ class SmoothECE(_OfOutputs, measure="smooth_ece"):
         self._keep_sums(masses=smooth.GRID + 1, mass=None)
 
     def _add(self, outputs: Outputs, labels: Tensor, weights: Tensor | None) -> None:
-        masses = smooth.residual_masses(*top_label(**outputs, labels=labels), mass=weights)
+        masses = smooth.residual_masses(*_top_label(outputs, labels), mass=weights)
         self._add_sums(masses, len(labels) if weights is None else weights.sum())
 
     def compute(self) -> Tensor:
@@ -205,7 +210,7 @@ class SBECE(_OfOutputs, measure="sb_ece"):
         self._keep_sums(size=self.settings["bins"], gap=self.settings["bins"])
 
     def _add(self, outputs: Outputs, labels: Tensor, weights: Tensor | None) -> None:
-        confidence, correct = top_label(**outputs, labels=labels)
+        confidence, correct = _top_label(outputs, labels)
         self._add_sums(*soft.soft_sums(confidence.detach(), correct, **self.settings, mass=weights))
 
     def compute(self) -> Tensor:
@@ -234,7 +239,7 @@ class SAvUC(_OfOutputs, measure="s_avuc"):
         self._keep_sums(against=None, for_it=None)
 
     def _add(self, outputs: Outputs, labels: Tensor, weights: Tensor | None) -> None:
-        _, correct = top_label(**outputs, labels=labels)
+        _, correct = _top_label(outputs, labels)
         entropy = normalized_entropy(**outputs).detach()
         self._add_sums(*soft.soft_counts(correct, entropy, **self.settings, mass=weights))
 
@@ -298,7 +303,7 @@ class _Kept(KeptMetric, _OfOutputs):
             raise InputError(
                 f"weights: expected none, since {type(self).__name__} takes no sample weights"
             )
-        confidence, correct = top_label(**outputs, labels=labels)
+        confidence, correct = _top_label(outputs, labels)
         self._keep(weights, confidence.detach(), correct)
 
 

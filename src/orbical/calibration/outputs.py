@@ -67,18 +67,25 @@ def _largest_logit(rows: Tensor) -> Tensor:
 
 def _check_probabilities(rows: Tensor, slack: float) -> None:
     """Check rows for their signs and sums."""
-    if _bits(rows).min().item() < 0 and (low := rows.min().item()) < 0:  # -0.0 is not below 0
+    few = rows.numel() <= _FEW and rows.device.type == "cpu"
+    if (few or _bits(rows).min().item() < 0) and (low := rows.min().item()) < 0:  # not by -0.0
         values = f"values in [{low:.6g}, {rows.max().item():.6g}]"
         raise InputError(f"probs: expected values in [0, 1], got {values}{_REMEDY}")
-    with torch.autocast(rows.device.type, enabled=False):
-        sums = torch.mv(rows, rows.new_ones(rows.shape[-1]))  # faster than sum on short rows
-    farthest = max(torch.stack(sums.aminmax()).tolist(), key=lambda one: abs(one - 1))
-    if farthest != farthest:
-        raise InputError("probs: expected values in [0, 1], got NaN")
-    if not abs(farthest - 1) <= slack:
+    sums = rows.sum(-1) if few else _row_sums(rows)
+    ends = sums.aminmax()
+    least, most = (end.item() for end in ends) if few else torch.stack(ends).tolist()
+    if not (1 - least <= slack and most - 1 <= slack):
+        farthest = max(sums.tolist(), key=lambda one: math.inf if one != one else abs(one - 1))
+        if farthest != farthest:
+            raise InputError("probs: expected values in [0, 1], got NaN")
         raise InputError(
             f"probs: expected rows that sum to 1 within {slack:.0e}, got {farthest:.6g}{_REMEDY}"
         )
+
+
+def _row_sums(rows: Tensor) -> Tensor:
+    with torch.autocast(rows.device.type, enabled=False):
+        return torch.mv(rows, rows.new_ones(rows.shape[-1]))  # faster than sum on short rows
 
 
 def _bits(rows: Tensor) -> Tensor:
@@ -94,8 +101,9 @@ def _checked_outputs(probs: ArrayLike | None, logits: ArrayLike | None) -> tuple
 
 def _check_rows(name: str, outputs: Tensor) -> None:
     rows = outputs.detach().reshape(-1, outputs.shape[-1])
-    for block in _row_blocks(rows):
-        part = working_float(rows[block])
+    few = rows.numel() <= _FEW
+    for block in (rows,) if few else (rows[block] for block in _row_blocks(rows)):
+        part = working_float(block)
         if name == "logits":
             _largest_logit(part)
         else:
@@ -219,9 +227,22 @@ def top_label(
     """
     name, outputs = given_outputs(probs, logits)
     outputs, labels, _ = kept_samples(labels, outputs, ignore_index)
+    return top_label_of(name, outputs, labels)
+
+
+def top_label_of(name: str, outputs: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+    """Return `top_label` of named outputs `[..., N, C]` whose labels were checked; checks rows.
+
+    Example:
+        >>> top_label_of("probs", torch.tensor([[0.7, 0.3]]), torch.tensor([0]))
+        (tensor([0.7000]), tensor([True]))
+    """
     few = outputs.numel() <= _FEW
     if few or (outputs.requires_grad and torch.is_grad_enabled()):
         _check_rows(name, outputs)
+        if few and name == "probs":
+            largest, predicted = outputs.max(-1)
+            return largest, predicted == labels
         return top_of(outputs if name == "probs" else softmax(outputs), outputs, labels)
     rows, truth = outputs.detach().reshape(-1, outputs.shape[-1]), labels.reshape(-1)
     dtype = rows.dtype if name == "probs" else working_float(rows[:0]).dtype
