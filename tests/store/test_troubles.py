@@ -146,6 +146,13 @@ def test_what_names_no_folder_is_refused(few, tmp_path, monkeypatch, out, words)
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_packed_scan_is_to_be_unpacked(few, tmp_path):
+    scan(linear(), few, tmp_path / "run.zarr")
+    packed = shutil.make_archive(str(tmp_path / "run"), "zip", tmp_path / "run.zarr")
+    with pytest.raises(StoreError, match=r"got the file .*run.zip'; if a scan .* unpack it first"):
+        ob.load(packed)
+
+
 def test_of_two_scans_that_begin_at_once_one_is_told(tmp_path, few, monkeypatch):
     from orbical.store import creation as stores
 

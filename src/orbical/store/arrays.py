@@ -26,7 +26,7 @@ from zarr.storage import MemoryStore
 
 from ..errors import StoreError
 from .checksums import CheckedStore, digest
-from .files import exists, explained, sync_files, write_file
+from .files import exists, explained, is_remote, sync_files, write_file
 from .layout import Fixed, by_model, check_sizes, dims_of
 from .record import FORMAT, ModelEntry, Record
 from .units import UnitFile, UnitKey, read_units, unit_path, write_unit
@@ -272,9 +272,15 @@ class Store:
 def open_store(path: Path) -> Store:
     """Open a store for reading and writing."""
     if not exists(path):
+        or_hidden = " or cannot be reached" if is_remote(path) else ""
         raise StoreError(
-            f"path: expected a saved scan, got {str(path)!r}, which does not exist; save one with "
-            "orbical.scan(..., out=...)"
+            f"path: expected a saved scan, got {str(path)!r}, which does not exist{or_hidden}; "
+            "save one with orbical.scan(..., out=...)"
+        )
+    if not is_remote(path) and path.is_file():
+        raise StoreError(
+            f"path: expected the folder of a saved scan, got the file {str(path)!r}; if a scan is "
+            "packed in it, unpack it first"
         )
     name = repr(str(path))
     damaged = "is not an orbical store, or is too damaged to read; it is left unchanged"
