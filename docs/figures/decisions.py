@@ -58,10 +58,29 @@ def sets(scan: ob.Scan) -> None:
             )
 
 
+def averages(scan: ob.Scan) -> None:
+    """Draw and print what averaging over the circle gains."""
+    table = ob.nero.averaging(scan)
+    save(ob.figures.averaging(table), IMAGES / "averaging.png")
+    print("| network | elements | accuracy | gain | ECE | gap |\n" + "|---" * 6 + "|")
+    for model in scan.models:
+        one = table.sel(model=model)
+        for number in table["elements"].values:
+            row = one.sel(elements=number)
+            accuracy, error = (float(row[k].sel(position="orbit")) for k in ("accuracy", "ece"))
+            gain, low, high = (float(row[k]) for k in ("gain", "gain_low", "gain_high"))
+            print(
+                f"| {model} | {number} | {accuracy:.3f} | {gain:+.3f} [{low:+.3f}, {high:+.3f}] |"
+                f" {error:.3f} | {float(row['invariance_gap']):.3f} |"
+            )
+        print(f"{model}: enough {int(one['enough'])}")
+
+
 def main() -> None:
     """Make everything."""
     scan = digits()
     sets(scan)
+    averages(scan)
 
 
 if __name__ == "__main__":

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from . import bounds, calibration, style
 from ._panels import show_picture
+from .averages import averaging
 from .clouds import cloud_picture
 from .embedding_maps import embedding
 from .nero_plots import aggregate, individual
 from .style import *
 
 __all__ = [
-    "aggregate", "bounds", "calibration", "cloud_picture", "embedding", "individual",
+    "aggregate", "averaging", "bounds", "calibration", "cloud_picture", "embedding", "individual",
     "show_picture",
 ]  # fmt: skip
 __all__ += style.__all__

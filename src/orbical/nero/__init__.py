@@ -15,11 +15,13 @@ Paper: Zhao et al., Evaluating Machine Learning Models with NERO, sections 2.2 t
 from __future__ import annotations
 
 from .along_orbits import aggregate, individual, responses
+from .averages import averaging
 from .summaries import action_defect, consensus, invariance_gap, summary
 
 __all__ = [
     "action_defect",
     "aggregate",
+    "averaging",
     "consensus",
     "individual",
     "invariance_gap",

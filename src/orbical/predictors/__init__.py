@@ -3,6 +3,7 @@
 `as_predictor` adapts torch modules (Hugging Face, compiled, scripted and `DataParallel` ones
 included), exported programs (`.pt2`), ONNX files, scikit-learn estimators, ASE calculators and
 functions on torch, NumPy or JAX arrays. Loading an import path or an exported program runs code.
+`OrbitAverage` averages any of them over a group.
 """
 
 from __future__ import annotations
@@ -18,12 +19,14 @@ from ._base import PartialOutputs, Predictor
 from .calculators import CalculatorPredictor, is_calculator
 from .files import ExportedPredictor, OnnxPredictor
 from .objects import FunctionPredictor, SklearnPredictor, TorchPredictor, numpy_function
+from .orbit_average import OrbitAverage
 
 __all__ = [
     "CalculatorPredictor",
     "ExportedPredictor",
     "FunctionPredictor",
     "OnnxPredictor",
+    "OrbitAverage",
     "PartialOutputs",
     "Predictor",
     "SklearnPredictor",

@@ -1,0 +1,172 @@
+"""What averaging over the orbit gains, by the number of elements, from stored probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import torch
+import xarray as xr
+
+from ..calibration import compare_means, ece
+from ..errors import InputError
+from ..groups import Group
+from ..store.scan_result import Scan
+from .along_orbits import opened
+
+_MEANINGS = {
+    "accuracy": "accuracy of the averaged model",
+    "gain": "accuracy over the orbit less that of the model itself",
+    "ece": "calibration error of the averaged model",
+    "invariance_gap": "root mean square distance of the averaged outputs from their mean",
+    "cost": "passes of the model for one answer",
+    "enough": "least number of elements that is not clearly worse than all",
+}
+
+
+def averaging(
+    scan: Scan | xr.Dataset,
+    elements: Sequence[int] | None = None,
+    *,
+    bins: int = 15,
+    level: float = 0.95,
+) -> xr.Dataset:
+    """Compute what averaging a classifier over part of its orbit gains, and what it costs.
+
+        p_m(g x) = mean of p(h g x) over m evenly spaced elements h
+
+    The averaged model, `orbical.predictors.OrbitAverage` with m elements, is evaluated along the
+    whole orbit from the probabilities that a scan stored, so the model does not run again. Where
+    images are resampled, the model itself moves an input twice and may differ a little.
+
+    Args:
+        scan: a labeled classification scan with `keep="probabilities"`, of a closed group; or its
+            `data`.
+        elements: numbers of elements to average; divisors of the size of the group, by default
+            all of them.
+        bins: bins of the calibration error.
+        level: nominal coverage of the interval of the gain.
+
+    Returns:
+        A dataset of `accuracy` and `ece` `[model, elements, position]`, at the positions `upright`,
+        `orbit` (mean) and `worst`; of `gain` with `gain_low` and `gain_high`, the change of the
+        accuracy over the orbit from no averaging, sample by sample; `invariance_gap`
+        `[model, elements]`; `cost` `[elements]`, the passes of the model for one answer; and
+        `enough` `[model]`, the least number of elements whose accuracy over the orbit is not
+        clearly below that of all of them.
+
+    Raises:
+        InputError: if the scan has no labels or probabilities, or its group is not closed.
+
+    Example:
+        >>> import orbical as ob, torch
+        >>> images, labels = ob.datasets.digits()
+        >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+        >>> scan = ob.scan(net, (images[:50], labels[:50]), group="cyclic:4",
+        ...                task="classification", keep="probabilities", progress=False)
+        >>> found = ob.nero.averaging(scan)
+        >>> found["elements"].values.tolist(), bool(found["invariance_gap"][0, -1] < 1e-6)
+        ([1, 2, 4], True)
+    """
+    data, group = opened(scan)
+    numbers = _checked(data, group, elements)
+    products = _products(group)
+    rows = []
+    for model in range(data.sizes["model"]):
+        stored = data.isel(model=model)["probabilities"].transpose("element", "sample", "class")
+        probs = torch.from_numpy(np.asarray(stored.values)).double()
+        kept = probs.isfinite().all(-1).all(0)
+        labels = torch.as_tensor(data["label"].values).long()[kept]
+        averages = _averages(probs[:, kept], products, numbers)
+        rows.append(_of_model(averages, labels, group, bins, level))
+    coords = {
+        "model": data["model"].values,
+        "elements": numbers,
+        "position": ["upright", "orbit", "worst"],
+    }
+    found: dict[str, tuple[tuple[str, ...], np.ndarray]] = {}
+    for name in rows[0]:
+        values = np.stack([row[name] for row in rows])
+        dims: tuple[str, ...] = ("model", "elements", "position")[: values.ndim]
+        found[name] = (dims, values)
+    table = xr.Dataset({"cost": ("elements", numbers), **found}, coords=coords)
+    for variable in table.data_vars.values():
+        variable.attrs = {"meaning": _MEANINGS.get(str(variable.name), "end of the interval")}
+    return table.assign_attrs(group=group.spec)
+
+
+def _checked(data: xr.Dataset, group: Group, elements: Sequence[int] | None) -> list[int]:
+    """Return the numbers of elements, and refuse scans that cannot be averaged."""
+    for name in ("probabilities", "correct"):
+        if name not in data:
+            raise InputError(
+                f"scan: expected a labeled classification with probabilities, got none of {name};"
+                " scan labeled data with keep='probabilities'"
+            )
+    if not group.closed:
+        raise InputError(
+            f"scan: expected a closed group, got {group.spec}, whose elements do not compose"
+        )
+    size = len(group)
+    divisors = [number for number in range(1, size + 1) if size % number == 0]
+    wrong = [number for number in elements or [] if number not in divisors]
+    if wrong:
+        raise InputError(f"elements: expected divisors of {size}, {divisors}, got {wrong[0]}")
+    return sorted({1, size, *(divisors if elements is None else elements)})
+
+
+def _products(group: Group) -> np.ndarray:
+    """Return the index of `h g`, `[h, g]`; row k of evenly spaced rows starts at the identity."""
+    size = len(group)
+    order = np.roll(np.arange(size), -group.identity)
+    every = np.arange(size)
+    return np.stack([group.index_of(group[np.full(size, h)].compose(group[every])) for h in order])
+
+
+def _of_model(
+    averages: Iterator[tuple[int, torch.Tensor]],
+    labels: torch.Tensor,
+    group: Group,
+    bins: int,
+    level: float,
+) -> dict[str, np.ndarray]:
+    """Return the quantities of one model, for each number of elements, ascending from 1."""
+    weight, mass = np.asarray(group.weights), torch.as_tensor(group.weights)
+    found: dict[str, list[object]] = {}
+    shares: dict[int, torch.Tensor] = {}
+    for number, averaged in averages:
+        confidence, predicted = averaged.max(-1)
+        correct = predicted == labels
+        curve = correct.double().mean(-1).numpy()
+        error = ece(confidence, correct, bins=bins).numpy()
+        shares[number] = (correct.double() * mass[:, None]).sum(0)
+        center = (averaged * mass[:, None, None]).sum(0)
+        apart = ((averaged - center).square().sum(-1) * mass[:, None]).sum(0)
+        worst = int(curve.argmin())
+        gain = compare_means(shares[number], shares[1], level=level)
+        for name, value in {
+            "accuracy": [curve[group.identity], curve @ weight, curve[worst]],
+            "ece": [error[group.identity], error @ weight, error.max()],
+            "gain": float(gain.difference),
+            "gain_low": float(gain.low),
+            "gain_high": float(gain.high),
+            "invariance_gap": float(apart.mean().sqrt()),
+        }.items():
+            found.setdefault(name, []).append(value)
+    most = shares[max(shares)]
+    below = {n: compare_means(most, share, level=level) for n, share in shares.items()}
+    enough = next(n for n, less in below.items() if float(less.low) <= 0)
+    return {name: np.array(values) for name, values in found.items()} | {"enough": np.array(enough)}
+
+
+def _averages(
+    probs: torch.Tensor, products: np.ndarray, numbers: list[int]
+) -> Iterator[tuple[int, torch.Tensor]]:
+    """Yield the averaged probabilities `[K, N, C]` along the orbit, for each number of elements."""
+    size = len(products)
+    for number in numbers:
+        chosen = products[:: size // number]
+        total = torch.zeros_like(probs)
+        for row in chosen:
+            total += probs[torch.as_tensor(row)]
+        yield number, total / number

@@ -1,0 +1,152 @@
+"""A model averaged over the orbits of its inputs: test-time augmentation with a group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from .._trees import Tree, tree_map
+from ..errors import InputError
+from ..groups import Group, as_group
+from ._base import PartialOutputs, Predictor, state_hash
+
+if TYPE_CHECKING:
+    from ..tasks import Task
+
+
+class OrbitAverage(Predictor):
+    """A model that answers with the mean over the orbit of its input.
+
+        h_G(x) = sum_g w_g g^-1 h(g x)
+
+    Inputs are moved as the task moves them, and outputs are moved back before they are averaged:
+    class probabilities, numbers, vectors, flow fields. Over a closed group the average is
+    equivariant whatever the model is, up to the loss of the transformation itself. A model that
+    predicts a variance has the spread of its answers along the orbit added to it, as epistemic
+    variance. It costs one pass of the model for each element.
+
+    Args:
+        model: any model that `orbical.scan` takes.
+        group: the group, or its text such as `"rotations:8"`.
+        task: what the model predicts, without a scan's own `read`; `Classification()` by default.
+
+    Raises:
+        InputError: if the task's outputs have no mean of this kind, such as detections.
+
+    Example:
+        >>> import orbical as ob
+        >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+        >>> average = ob.predictors.OrbitAverage(net, "cyclic:4")
+        >>> images, labels = ob.datasets.digits()
+        >>> scan = ob.scan({"net": net, "average": average}, (images[:50], labels[:50]),
+        ...                group="cyclic:4", task="classification", progress=False)
+        >>> net_gap, average_gap = ob.nero.invariance_gap(scan)["total"].values
+        >>> bool(net_gap > 0.01), bool(average_gap < 1e-6)
+        (True, True)
+    """
+
+    def __init__(self, model: Any, group: Group | str, task: Task | None = None) -> None:
+        from . import as_predictor
+
+        self.model = as_predictor(model)
+        self.group = as_group(group)
+        self.task = _checked(task)
+        self.outputs = "probabilities" if hasattr(self.task, "outputs") else None
+        self.one_at_a_time = self.model.one_at_a_time
+        self.source = f"{self.model.source}, averaged over {self.group.spec}"
+
+    def __call__(self, batch: Tree) -> Any:
+        """Return the averages for a batch, as the task reads them."""
+        outputs = self._answers(batch)
+        if isinstance(outputs, Tensor):
+            return self._mean(outputs)
+        mean = self._mean(outputs["mean"])
+        backward = self.group.inverse()
+        means = {
+            name: self._weighted(move(backward, values))
+            for name, (values, move) in self.task.companions(outputs).items()
+        }
+        if not means:
+            return mean
+        spread = self._weighted((self._home(outputs["mean"]) - mean).square())
+        if means["variance"].shape[-1] == 1:
+            spread = spread.mean(-1, keepdim=True)
+        if "aleatoric" in means:
+            return mean, means["aleatoric"], means["epistemic"] + spread
+        return mean, means["variance"] + spread
+
+    def spread(self, batch: Tree) -> Tensor:
+        """Return how far the un-transformed answers to each input lie from their mean.
+
+        Args:
+            batch: inputs with a leading dimension N, as the model takes them.
+
+        Returns:
+            `sum_g w_g ||g^-1 h(g x) - h_G(x)||^2`, `[N]`: an epistemic uncertainty without labels.
+        """
+        answers = self.task.primary(self._answers(batch))
+        home = self._home(answers)
+        valid = self.task.output.valid(self.group.inverse(), answers)
+        return self._weighted(self.task.deviation(home, self._mean(answers), valid))
+
+    @contextmanager
+    def ready(self, device: torch.device) -> Iterator[None]:
+        """Prepare the averaged model."""
+        with self.model.ready(device):
+            yield
+
+    def fingerprint(self) -> str | None:
+        """Return a hash of the model, the group and the task, or None if the model has none."""
+        inner = self.model.fingerprint()
+        about = f"{inner} {self.group.fingerprint()} {self.task.describe()}"
+        return None if inner is None else state_hash(about, {})
+
+    def request(self, quantities: tuple[str, ...]) -> None:
+        """Pass the quantities that the task needs to the model."""
+        self.model.request(quantities)
+
+    def _answers(self, batch: Tree) -> Any:
+        """Return the outputs along the orbit, `[K, N, ...]`; one element at a time is in memory."""
+        answers = []
+        for place in range(len(self.group)):
+            moved = self.task.input.apply(self.group[place : place + 1], batch)
+            raw = self.model(tree_map(lambda leaf: leaf[0], moved))
+            raw = raw.outputs if isinstance(raw, PartialOutputs) else raw
+            answers.append(self.task.read(raw, self.model.outputs))
+        return tree_map(lambda *parts: torch.stack(parts), *answers)
+
+    def _home(self, answers: Tensor) -> Tensor:
+        home: Tensor = self.task.output.move(self.group.inverse(), answers)
+        return home
+
+    def _mean(self, answers: Tensor) -> Tensor:
+        valid = self.task.output.valid(self.group.inverse(), answers)
+        weights = torch.as_tensor(self.group.weights).to(answers.device)
+        return self.task.average(self._home(answers), weights, valid)
+
+    def _weighted(self, values: Tensor) -> Tensor:
+        return torch.einsum("k,k...->...", torch.as_tensor(self.group.weights).to(values), values)
+
+
+def _checked(task: Task | None) -> Task:
+    """Return the task if its outputs have a mean."""
+    from ..tasks import Classification, Regression, Task
+    from ..tasks.atoms import Atoms
+    from ..tasks.detection import Detection
+
+    chosen = Classification() if task is None else task
+    if not isinstance(chosen, Task):
+        raise InputError(f"task: expected a task such as ob.tasks.Classification(), got {chosen!r}")
+    form = getattr(chosen, "uncertainty", None)
+    whole = isinstance(chosen, Regression) and form in ("covariance", "evidential")
+    if whole or isinstance(chosen, Detection | Atoms):
+        what = f"{chosen.name} with {form}" if whole else chosen.name
+        raise InputError(
+            f"task: expected outputs with a mean and variances, got {what}; average regression"
+            " with uncertainty='variance' or 'parts'"
+        )
+    return chosen
