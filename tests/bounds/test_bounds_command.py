@@ -169,6 +169,8 @@ def test_bad_calls_say_what_is_expected(
         call("--data", points)
     with pytest.raises(InputError, match="--data: expected a file, got"):
         call("--data", tmp_path / "none.npz", "--group", "cyclic:4")
+    with pytest.raises(InputError, match=r"--data: expected the \d+ samples of the scan, got 4 in"):
+        call(run_store[0], "--data", points)
     with pytest.raises(InputError, match="pass its data with --data"):
         call(run_store[0])
     np.savez(tmp_path / "bare.npz", x=np.zeros((2, 2)))

@@ -17,6 +17,7 @@ import torch
 from PIL import Image
 
 import orbical as ob
+from orbical.cli.executors import executor_of
 from orbical.errors import InputError, ModelError, StoreError
 from orbical.scanning import executors, workers
 
@@ -211,6 +212,11 @@ def test_warnings_of_probes_reach_the_driver(digits, tmp_path):
         pytest.warns(UserWarning, match="gives different outputs"),
     ):
         scan(lambda x: torch.rand(len(x), 10), digits, tmp_path / "run.zarr", executor=executor)
+
+
+def test_ctrl_c_does_not_reach_the_workers_of_the_command_while_they_start():
+    with executor_of(2, None) as pool:
+        assert pool.submit(signal.getsignal, signal.SIGINT).result() == signal.SIG_IGN
 
 
 def test_each_device_has_a_process(digits, tmp_path):

@@ -121,7 +121,11 @@ def _orbits(scan: Scan, ids: Path | None, data: Path | None, tolerance: float | 
     if ids is not None:
         return read_npy(ids, "--orbits")
     if data is not None:
-        x = _read(data)["x"]
+        x, count = _read(data)["x"], scan.record.data.samples
+        if len(x) != count:
+            raise InputError(
+                f"--data: expected the {count} samples of the scan, got {len(x)} in {data.name}"
+            )
         return match_orbits(x, scan.group, tolerance=tolerance, action=_action(x))
     if "orbit" not in scan.data:
         raise InputError(

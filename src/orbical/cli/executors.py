@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import signal
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
@@ -23,7 +24,9 @@ def executor_of(workers: int, cluster: str | None) -> Iterator[Any]:
         with _client(cluster) as client:
             yield client
     elif workers > 1:
-        with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
+        deaf = (signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the driver, which ends the pool
+        context = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(workers, context, signal.signal, deaf) as pool:
             yield pool
     else:
         yield None
