@@ -30,10 +30,10 @@ def classification_bounds() -> Iterator[Row]:
     table = OrbitTable(mass, confidence, predicted)
     yardstick = seconds(lambda: np.sort(confidence)) + seconds(lambda: mass.sum(1))
     against = "one sort + one pass"
-    for bins in (None, 15):
+    for bins, limit in ((None, 2), (15, 3)):
         fibers = "each confidence a fiber" if bins is None else f"{bins} bins"
         spent = seconds(lambda bins=bins: classification(table, bins=bins))
-        yield at_most(f"classification, 1e6 x 10, {fibers}", spent, against, yardstick, 3)
+        yield at_most(f"classification, 1e6 x 10, {fibers}", spent, against, yardstick, limit)
     whole = seconds(lambda: classification(OrbitTable(mass, confidence, predicted), bins=15))
     yield at_most("the same, 15 bins, with making the table", whole, against, yardstick, 3)
 

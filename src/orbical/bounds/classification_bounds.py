@@ -111,7 +111,7 @@ def classification(
     if orbits is None:
         fibers: Fibers | None = table  # type: ignore[assignment]
     else:
-        fibers = None if orbits.confidence is None else orbits.fibers(bins)
+        fibers = None if orbits.confidence is None else orbits.unordered_fibers(bins)
     varies = orbits is not None and orbits.outputs is not None and orbits.predicted is None
     found = _ece(orbits, fibers) | {"prop6": _oracle(orbits, level)}
     bounds = _accuracy(orbits, fibers)
@@ -186,22 +186,23 @@ def _ece(orbits: OrbitTable | None, fibers: Fibers | None) -> dict[str, Bound]:
     if fibers.accuracy is None:
         return found
     half_right = fibers.accuracy >= 0.5
-    share, least_error = float(r[half_right].sum()), fibers.least_error
+    least_error, there = fibers.least_error, r * half_right
+    share = float(there.sum())
     reason = "" if share > 0 else "no fiber is at least half right, so nothing is gained on prop1"
     found |= {
         "ece": Bound(float(r @ np.abs(fibers.accuracy - p)), "ece", "exact"),
-        "thm4_fiberwise": _upper(prop1 - float(r[half_right] @ least_error[half_right]), reason),
+        "thm4_fiberwise": _upper(prop1 - float(there @ least_error), reason),
         "cor1": _upper(prop1 - float(least_error.min()) * share, reason),
     }
     if orbits is not None:
-        incorrect = orbits.dissent[orbits.dissent > 0]
-        if len(incorrect) == 0:
+        least = float(np.where(orbits.dissent > 0, orbits.dissent, np.inf).min())
+        if least == np.inf:
             found["thm4"] = _none("thm4", "no orbit is incorrect: every dissent is 0")
-        elif (least_error[half_right] <= 0).any():
+        elif (half_right & (least_error <= 0)).any():
             why = "a fiber that is at least half right holds no incorrect orbit"
             found["thm4"] = _none("thm4", why)
         else:
-            found["thm4"] = _upper(prop1 - float(incorrect.min()) * share, reason)
+            found["thm4"] = _upper(prop1 - least * share, reason)
     return found
 
 
@@ -215,6 +216,9 @@ def _least_ece(orbits: OrbitTable, fibers: Fibers, forced: Array) -> dict[str, B
     assert fibers.index is not None
     assert orbits.confidence is not None
     held = orbits.orbit_mass > 0
+    if held.all() and len(fibers) == len(orbits.mass):
+        exact = _tried(orbits.mass, orbits.orbit_mass * orbits.confidence, held)
+        return _least_bounds(exact, exact, "attained: every fiber holds one orbit")
     alone = np.bincount(fibers.index[held], minlength=len(fibers)) == 1
     single = held if alone.all() else held & alone[fibers.index]
     exact = _tried(orbits.mass, orbits.orbit_mass * orbits.confidence, single)
@@ -226,6 +230,10 @@ def _least_ece(orbits: OrbitTable, fibers: Fibers, forced: Array) -> dict[str, B
     low = exact + float(forced[rest].sum())
     high = exact + float(np.where(forced > ROUNDING, forced, step / 2)[rest].sum())
     reason = "attained: every fiber holds one orbit" if alone.all() else ""
+    return _least_bounds(low, high, reason)
+
+
+def _least_bounds(low: float, high: float, reason: str) -> dict[str, Bound]:
     return {
         "least_ece_lower": lower_bound(low, "ece", reason),
         "least_ece_upper": share_at_most(high, "least_ece", reason),

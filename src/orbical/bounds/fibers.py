@@ -130,3 +130,67 @@ def fiber_index(confidence: Array, bins: int | None) -> Array:
     from ..calibration.binned import bin_index
 
     return bin_index(torch.from_numpy(confidence), int(bins)).numpy()
+
+
+def all_distinct(values: Array) -> bool:
+    """Check whether no value occurs twice; a sort of values is much faster than one of places.
+
+    Example:
+        >>> all_distinct(np.array([0.9, 0.2])), all_distinct(np.array([0.9, 0.2, 0.9]))
+        (True, False)
+    """
+    ordered = np.sort(values)
+    return bool((ordered[1:] != ordered[:-1]).all())
+
+
+def gathered_fibers(
+    index: Array | None,
+    bins: int | None,
+    orbit_mass: Array,
+    confidence: Array,
+    dissent: Array,
+    minority_dissent: Array,
+    right: Array | None,
+) -> Fibers:
+    """Gather orbits `[O]` by the fiber of each, which is None if each orbit is its own.
+
+    Example:
+        >>> q, none = np.array([0.4, 0.6]), np.zeros(2)
+        >>> gathered_fibers(None, None, q, np.array([0.9, 0.2]), none, q, None).worst
+        array([0., 0.])
+    """
+    size = len(orbit_mass) if index is None else int(index.max()) + 1
+
+    def gathered(values: Array) -> Array:
+        return values if index is None else np.bincount(index, weights=values, minlength=size)
+
+    mass = gathered(orbit_mass)
+    held = mass > 0
+    whole = bool(held.all())
+
+    def kept(values: Array) -> Array:
+        return values if whole else values[held]
+
+    mass = kept(mass)
+
+    def share(values: Array) -> Array:
+        found = kept(gathered(values)) / mass
+        return np.asarray(np.clip(found, 0, 1, out=found))
+
+    if index is None:
+        sure = kept(confidence)
+    elif bins is None:  # the value itself, free of the rounding a mean would add
+        sure = np.zeros(size)
+        sure[index] = confidence
+        sure = kept(sure)
+    else:
+        sure = share(orbit_mass * confidence)
+    place = np.arange(size) if whole else np.where(held, np.cumsum(held) - 1, -1)
+    return Fibers(
+        mass=mass,
+        confidence=sure,
+        best=1 - share(dissent),
+        worst=1 - share(minority_dissent),
+        accuracy=None if right is None else share(right),
+        index=place if index is None else place[index],
+    )

@@ -16,7 +16,7 @@ from .._arrays import as_numpy
 from ..errors import InputError
 from . import _checks
 from .any_model import ModelOutputs, outputs_by_orbit, own_outputs
-from .fibers import Fibers, fiber_index
+from .fibers import Fibers, all_distinct, fiber_index, gathered_fibers
 from .matching import Orbits, match_orbits, orbits_of_permutations
 
 if TYPE_CHECKING:
@@ -168,33 +168,19 @@ class OrbitTable:
         """
         if self.confidence is None:
             raise InputError("confidence: expected confidences in the table, got none")
-        index = fiber_index(self.confidence, bins)
-        size = int(index.max()) + 1
+        return self._by_fiber(fiber_index(self.confidence, bins), bins)
 
-        def gathered(values: Array) -> Array:
-            return np.bincount(index, weights=values, minlength=size)
+    def unordered_fibers(self, bins: int | None = None) -> Fibers:
+        """Return `fibers` in any order: where every confidence is one, nothing has to be moved."""
+        if self.confidence is None or bins is not None or not all_distinct(self.confidence):
+            return self.fibers(bins)
+        return self._by_fiber(None, bins)
 
-        mass = gathered(self.orbit_mass)
-        held = mass > 0
-        mass = mass[held]
-
-        def share(values: Array) -> Array:
-            return np.asarray(np.clip(gathered(values)[held] / mass, 0, 1))
-
-        if bins is None:  # the value itself, free of the rounding a mean would add
-            confidence = np.zeros(size)
-            confidence[index] = self.confidence
-            confidence = confidence[held]
-        else:
-            confidence = share(self.orbit_mass * self.confidence)
-        return Fibers(
-            mass=mass,
-            confidence=confidence,
-            best=1 - share(self.dissent),
-            worst=1 - share(self.minority_dissent),
-            accuracy=None if self.predicted is None else share(self._right()),
-            index=np.where(held, np.cumsum(held) - 1, -1)[index],
-        )
+    def _by_fiber(self, index: Array | None, bins: int | None) -> Fibers:
+        assert self.confidence is not None
+        right = None if self.predicted is None else self._right()
+        dissents = self.dissent, self.minority_dissent
+        return gathered_fibers(index, bins, self.orbit_mass, self.confidence, *dissents, right)
 
     @classmethod
     def from_labels(
