@@ -148,6 +148,15 @@ def edit(path, change):
     (path / "zarr.json").write_text(json.dumps(document))
 
 
+def test_a_root_that_was_edited_without_its_hash_is_refused(path):
+    root = path / "zarr.json"
+    text = root.read_text()
+    root.write_text(text.replace("plain", "prime"))
+    assert root.read_text() != text
+    with pytest.raises(StoreError, match="the checksum of its root does not match"):
+        ob.load(path)
+
+
 def test_a_store_edited_to_be_enormous_is_refused_before_anything_is_allocated(path):
     def enlarge(record, arrays):
         record["data"]["samples"] = 10**9
