@@ -58,6 +58,8 @@ SPECS = [
     "hue:12",
     "brightness:0.25:2:6",
     "hue:3*brightness",
+    "homographies:20:3:50",
+    "homographies:20:3:50*time_reversal",
 ]
 CLOSED = [
     "trivial",
@@ -311,7 +313,7 @@ def test_given_matrices_make_a_group():
         (lambda: groups.from_matrices(plane=np.zeros((1, 2, 2))), "invertible"),
         (lambda: groups.from_matrices(plane=np.eye(4)[None]), "[K, 2, 2] or [K, 3, 3]"),
         (
-            lambda: groups.from_matrices(plane=[np.eye(3), [[1, 0, 0], [0, 1, 0], [0.1, 0, 1]]]),
+            lambda: groups.from_matrices(space=[np.eye(4), np.eye(4) + 0.1 * np.eye(4, k=-1)]),
             "got a homography, by which no action moves data",
         ),
         (lambda: groups.from_matrices(), "exactly one of plane= and space="),
@@ -340,8 +342,8 @@ def test_given_matrices_make_a_group():
         (lambda: groups.parse("rotations:2000*translations:20"), "got 3,362,000 in"),
         (lambda: groups.parse("slices3d:99999:99"), "at most"),
         (
-            lambda: groups.from_matrices(plane=[np.eye(3), [[1, 0, 0], [0, 1, 0], [0.1, 0, 1]]]),
-            "plane: expected affine maps",
+            lambda: groups.from_matrices(plane=[np.eye(3), [[1, 0, 0], [0, 1, 0], [0.1, 0, -1]]]),
+            "in front of the horizon, with a last entry > 0, got -1",
         ),
         (lambda: groups.product(groups.cyclic(2), groups.rotations(3)), "different coordinates"),
     ],

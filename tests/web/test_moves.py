@@ -56,7 +56,11 @@ def both(in_node, action, group, x):
 @pytest.mark.parametrize("padding", ["zeros", "border", "reflect"])
 @pytest.mark.parametrize("interpolation", ["bilinear", "bicubic"])
 @pytest.mark.parametrize(
-    "group", ["rotations:24", "translations:3:1.5", "scales:0.5:2:5", "dihedral:4", "cyclic:5"]
+    "group",
+    [
+        *("rotations:24", "translations:3:1.5", "scales:0.5:2:5", "dihedral:4", "cyclic:5"),
+        "homographies:25:3:8",
+    ],
 )
 def test_images_are_resampled_alike(in_node, group, interpolation, padding):
     x = torch.rand(2, 9, 9, generator=torch.Generator().manual_seed(0))

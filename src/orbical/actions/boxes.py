@@ -12,14 +12,15 @@ from ..errors import InputError
 from ..groups import Elements, Group
 from ..groups.group import whole_number
 from .base import Action, matrices
-from .images import pixel_frame
+from .pixel_grids import pixel_frame, projected
 
 
 class Boxes(Action):
     """Boxes `[B, n, 4]` as (left, top, right, bottom) pixels in images of `height` x `width`.
 
     The four corners move about the image center, and the result is the upright box around them,
-    which is exact for shifts, flips, quarter turns and scalings. NaN boxes (padding) stay NaN.
+    which is exact for shifts, flips, quarter turns and scalings. A homography must keep the whole
+    image on this side of its horizon. NaN boxes (padding) stay NaN.
     Further columns, such as confidence and class in `[B, n, 6]`, ride along unchanged. `view` is
     the size of a `Window` into which the boxes are carried.
 
@@ -44,7 +45,8 @@ class Boxes(Action):
         target = middle if self.view is None else np.full(2, self.view / 2)
         by = matrices(shift + target - linear @ middle, x)[:, None, None]
         rest = x[..., 4:].expand(len(elements), *x.shape[1:-1], -1)
-        if (linear == np.eye(2)).all():  # a plain shift needs no corners
+        tilt = frame[:, 2, :2]  # not 0 for homographies alone
+        if (linear == np.eye(2)).all() and not tilt.any():  # a plain shift needs no corners
             return torch.cat([x[..., :2] + by, x[..., 2:4] + by, rest], -1)
         left, top, right, bottom = x[..., :4].unbind(-1)
         pairs = [torch.stack([a, b], -1) for a in (left, right) for b in (top, bottom)]
@@ -52,6 +54,11 @@ class Boxes(Action):
         corners = corners.expand(len(elements), *corners.shape[1:])  # [K, B, n, 4, 2]
         turned = torch.einsum("kij,kbncj->kbnci", matrices(linear, x), corners)
         moved = turned + by[:, :, :, None]
+        if tilt.any():
+            away = corners - matrices(middle, x)
+            depth = 1 + torch.einsum("kj,kbncj->kbnc", matrices(tilt, x), away)[..., None]
+            goal = matrices(target, x)
+            moved = goal + (moved - goal) / depth.where(depth > 0, torch.nan)
         return torch.cat([moved.amin(-2), moved.amax(-2), rest], -1)
 
     def check(self, group: Group, x: Tensor) -> None:
@@ -64,3 +71,10 @@ class Boxes(Action):
             )
         if bool(((x[..., 2] < x[..., 0]) | (x[..., 3] < x[..., 1])).any()):
             raise InputError("boxes: expected left <= right and top <= bottom")
+        half = np.array([self.width, self.height]) / 2
+        corners = half * [[1, 1], [1, -1], [-1, 1], [-1, -1]]
+        if np.isnan(projected(pixel_frame(group), corners)).any():
+            raise InputError(
+                f"group: expected homographies that keep images of {self.height} x {self.width} in "
+                f"front of the camera, got {group.spec}; choose smaller angles"
+            )

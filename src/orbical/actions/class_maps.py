@@ -10,7 +10,8 @@ from ..errors import InputError
 from ..groups import Elements, Group
 from ..groups.group import whole_number
 from .base import Action
-from .images import Images, _check_large, _check_square, _inside
+from .images import Images, _check_large, _check_square
+from .pixel_grids import inside_of
 
 
 class ClassMaps(Action):
@@ -51,7 +52,7 @@ class ClassMaps(Action):
         if self.size is None and elements.exact_on_grid:
             return None
         shape = tuple(x.shape[-2:]) if self.size is None else (self.size, self.size)
-        inside = _inside(elements, shape, x)
+        inside = inside_of(elements, shape, x)
         return None if bool(inside.all()) else inside
 
     def check(self, group: Group, x: Tensor) -> None:

@@ -15,7 +15,8 @@ from ..errors import InputError
 from ..groups import Elements, Group
 from ..groups.group import whole_number
 from .base import relative_loss
-from .images import ImagePair, Images, VectorField, _check_large, _inside, pixel_frame
+from .images import ImagePair, Images, VectorField, _check_large
+from .pixel_grids import check_affine, inside_of, pixel_frame
 
 
 def largest_view(elements: Elements, height: int, width: int) -> int:
@@ -83,6 +84,7 @@ class PairWindow(_Central, ImagePair):
     def check(self, group: Group, x: Tensor) -> None:
         """Check that no element takes the view out of the images."""
         super().check(group, x)
+        check_affine(group, "PairWindow")
         height, width = x.shape[-2:]
         largest = min(largest_view(group, height, width), height, width)
         if self.size > largest:
@@ -104,7 +106,7 @@ class FieldWindow(_Central, VectorField):
         """Return a mask of the pixels of the view that come from inside `x`; None if all do."""
         if elements.exact_on_grid:
             return None
-        inside = _inside(elements, (self.size, self.size), x)
+        inside = inside_of(elements, (self.size, self.size), x)
         return None if bool(inside.all()) else inside
 
     def check(self, group: Group, x: Tensor) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
@@ -24,6 +24,14 @@ from ..errors import InputError, check_name
 from ..groups import Elements, Group
 from ..groups.group import whole_number
 from .base import Action, OfFinite, matrices, relative_loss
+from .pixel_grids import (
+    check_affine,
+    footprints,
+    inside_of,
+    pixel_frame,
+    sources_of,
+    stays_inside,
+)
 
 INTERPOLATIONS = ("nearest", "bilinear", "bicubic")
 PADDINGS = {"zeros": "zeros", "border": "border", "reflect": "reflection"}
@@ -31,18 +39,8 @@ _MOST_STACKS = 128
 _BUSY_THREADS = 2**18  # places that keep an accelerator busy, each with all planes
 _MOST_CHANNELS = 4  # gray, colors, and how opaque they are
 _KEPT_GRID_NUMBERS = 2**24  # 64 MB in single precision
-_FINEST = 8  # places along each side of a pixel, at most
 _LARGE_CROPS = 2**20  # numbers of one element: copying them takes longer than asking for it
 _Grids = list[tuple[Any, Tensor]]
-_FLIP_ROWS = np.diag([1.0, -1.0, 1.0])
-
-
-def pixel_frame(elements: Elements) -> np.ndarray:
-    """Return the planar matrices `[K, 3, 3]` in pixels: columns to the right, rows down."""
-    if "plane" not in elements.parts:
-        return np.tile(np.eye(3), (len(elements), 1, 1))
-    result: np.ndarray = _FLIP_ROWS @ elements.parts["plane"] @ _FLIP_ROWS
-    return result
 
 
 class Images(OfFinite):
@@ -122,9 +120,9 @@ class Images(OfFinite):
         if key in kept:
             return kept[key]
         scale = np.array([2.0 / x.shape[-1], 2.0 / x.shape[-2]])
-        sources = _sources(elements, size, x.device, scale)
+        sources = sources_of(elements, size, x.device, scale)
         grids = []
-        for index, offsets in _footprints(elements, self.interpolation != "nearest"):
+        for index, offsets in footprints(elements, self.interpolation != "nearest"):
             spread = to_device(torch.as_tensor(offsets * scale), sources.device)[:, None, None]
             places = sources[index][..., None, :] + spread
             grids.append((index, places.flatten(2, 3).to(x)))
@@ -136,7 +134,7 @@ class Images(OfFinite):
         """Return a mask `[K, H, W]` of pixels that come from inside the image; None if all do."""
         if elements.exact_on_grid:
             return None
-        return _inside(elements, tuple(x.shape[-2:]), x)
+        return inside_of(elements, tuple(x.shape[-2:]), x)
 
     def check(self, group: Group, x: Tensor) -> None:
         """Check the shape, and that quarter turns meet square images."""
@@ -192,13 +190,14 @@ class Window(Images):
             corner = start - frame[:, :2, 2]
             whole = np.rint(corner)
             inside = (whole >= 0).all() and (whole <= 2 * start).all()
-            moves = (frame[:, :2, :2] != np.eye(2)).any() or (corner != whole).any()
+            still = np.eye(3)[:, :2]  # neither turned nor seen from aside
+            moves = (frame[:, :, :2] != still).any() or (corner != whole).any()
             kept[key] = None if moves or not inside else whole[:, ::-1].astype(np.int64)
         return kept[key]
 
     def valid(self, elements: Elements, x: Tensor) -> Tensor | None:
         """Return a mask of pixels that come from inside the larger image; None if all do."""
-        inside = _inside(elements, (self.size, self.size), x)
+        inside = inside_of(elements, (self.size, self.size), x)
         return None if bool(inside.all()) else inside
 
     def defect(self, elements: Elements, x: Tensor, moved: Tensor | None = None) -> Tensor:
@@ -215,7 +214,7 @@ class Window(Images):
         """Check that no element moves the view out of the image."""
         Action.check(self, group, x)
         _check_large(x, self.size)
-        if not _stays_inside(group, self.size, tuple(x.shape[-2:])):
+        if not stays_inside(group, self.size, tuple(x.shape[-2:])):
             room = (min(x.shape[-2:]) - self.size) // 2
             raise InputError(
                 f"group: {group.spec} moves the window of {self.size} pixels out of images of "
@@ -257,6 +256,11 @@ class VectorField(Images):
             turn = turn / elements.parts["time"][:, None, None]
         return torch.einsum("kij,kbjhw->kbihw", matrices(turn, moved), moved)
 
+    def check(self, group: Group, x: Tensor) -> None:
+        """Check the shape, and that vectors can be turned."""
+        super().check(group, x)
+        check_affine(group, "VectorField")
+
 
 def _sample_whole(sample: Callable[..., Tensor], planes: Tensor, grid: Tensor) -> Tensor:
     """Sample planes `[K or 1, P, H, W]` by grids `[K, h, w, 2]`: each grid serves all planes."""
@@ -280,45 +284,9 @@ def _pooled(found: Tensor, size: tuple[int, ...]) -> Tensor:
     return found if found.shape[-1] == size[1] else found.unflatten(-1, (size[1], -1)).mean(-1)
 
 
-def _footprints(elements: Elements, filtered: bool) -> Iterator[tuple[Any, np.ndarray]]:
-    """Yield elements that take as many places n^2 for a pixel, and their offsets `[K, n^2, 2]`.
-
-    An element that shrinks would pass over pixels, and fine detail would return as coarse patterns.
-    Its output pixel covers `B u` for u in a unit square; interpolation covers about one pixel
-    already, so that with `B = U S V^T` the places are spread by `U sqrt(S^2 - 1)`.
-    """
-    turn, size, _ = np.linalg.svd(pixel_frame(elements.inverse())[:, :2, :2])
-    wide = np.sqrt(np.clip(size**2 - 1, 0, None)) * (size > 1 + 1e-6)
-    count = np.clip(np.ceil(size[:, 0] - 1e-6), 1, _FINEST if filtered else 1).astype(int)
-    for n in np.unique(count):
-        index = slice(None) if (count == n).all() else np.flatnonzero(count == n)
-        line = (np.arange(n) + 0.5) / n - 0.5
-        square = np.stack(np.meshgrid(line, line), -1).reshape(-1, 2)
-        yield index, np.einsum("kij,kj,pj->kpi", turn[index], wide[index], square)
-
-
 def _identity_like(elements: Elements) -> Elements:
     parts = {"plane": np.tile(np.eye(3), (len(elements), 1, 1))}
     return Elements(parts, len(elements), elements.exact_on_grid)
-
-
-def _sources(
-    elements: Elements, size: tuple[int, ...], device: torch.device, scale: Any = (1.0, 1.0)
-) -> Tensor:
-    """Return where each output pixel comes from, `[K, H, W, 2]`, relative to the image center.
-
-    In pixels times `scale`.
-    """
-    where = torch.device("cpu") if device.type == "mps" else device  # which knows no doubles
-    frame = pixel_frame(elements.inverse())[:, :2] * np.asarray(scale)[:, None]
-    back = to_device(torch.as_tensor(frame), where)
-    rows, columns = (
-        (torch.arange(count, device=where) - (count - 1) / 2)[:, None] for count in size
-    )
-    along, across, shift = back[:, None, :, :].unbind(-1)  # each [K, 1, 2]
-    # A sum of a part for each column and one for each row: nothing is multiplied by pixel.
-    found: Tensor = (along * columns)[:, None] + (across * rows + shift)[:, :, None]
-    return found
 
 
 def _joined(x: Tensor, corners: np.ndarray, size: int) -> Tensor:
@@ -341,28 +309,9 @@ def _gathered(x: Tensor, corners: np.ndarray, size: int) -> Tensor:
     return places[torch.arange(len(x), device=x.device), row, left]
 
 
-def _inside(elements: Elements, size: tuple[int, ...], image: Tensor) -> Tensor:
-    sources = _sources(elements, size, image.device)
-    right, down = ((count - 1) / 2 + 1e-9 for count in (image.shape[-1], image.shape[-2]))
-    across, along = sources.abs().unbind(-1)
-    return ((across <= right) & (along <= down)).to(image.device)
-
-
-def _stays_inside(elements: Elements, size: int, image: tuple[int, ...]) -> bool:
-    """Check whether every pixel of a square view comes from inside the image for all elements.
-
-    A plane map carries the view to a parallelogram, which lies inside where its corners do.
-    """
-    half = (size - 1) / 2
-    corners = np.array([[x, y, 1.0] for x in (-half, half) for y in (-half, half)])
-    sources = np.einsum("kij,pj->kpi", pixel_frame(elements.inverse())[:, :2], corners)
-    limit = np.array([(image[1] - 1) / 2, (image[0] - 1) / 2]) + 1e-9
-    return bool((np.abs(sources) <= limit).all())
-
-
 def _move_exactly(elements: Elements, x: Tensor) -> Tensor:
     height, width = x.shape[-2:]
-    across, along = _sources(elements, (height, width), x.device).flatten(1, 2).unbind(-1)
+    across, along = sources_of(elements, (height, width), x.device).flatten(1, 2).unbind(-1)
     column = (across + (width - 1) / 2).round().long()
     row = (along + (height - 1) / 2).round().long()
     flat = (row * width + column).to(x.device)

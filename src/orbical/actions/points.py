@@ -12,6 +12,7 @@ from .._imports import import_extra
 from ..errors import InputError
 from ..groups import Elements, Group
 from .base import Exact, OfFinite, matrices
+from .pixel_grids import check_affine
 
 _PART_OF_DIMENSION = {2: "plane", 3: "space"}
 
@@ -48,10 +49,9 @@ class Points(OfFinite, Exact):
         """Move `x[K or 1, B, n, d]`; integers become float32, whatever the group."""
         x = _real(x)
         part = _PART_OF_DIMENSION.get(x.shape[-1], "")  # rows of other widths are only reordered
-        moved = _turn(elements, x, part)
-        if part in elements.parts and elements.parts[part][:, :-1, -1].any():
-            moved = moved + matrices(elements.parts[part][:, :-1, -1], x)[:, None, None]
-        return _reorder(elements, moved, 2)
+        if part in elements.parts:
+            x = _projected(elements.parts[part], x.expand(len(elements), *x.shape[1:]))
+        return _reorder(elements, x.expand(len(elements), *x.shape[1:]), 2)
 
     def moved_by(self, x: Tensor) -> frozenset[str]:
         """Return the part of the coordinates, and rows."""
@@ -63,6 +63,23 @@ class Points(OfFinite, Exact):
         _check_dimension(group, x, "points")
         _check_rows(group, x)
         self.check_values(x)
+        if group.has_homographies and bool(torch.isnan(self.apply(group, x)).any()):
+            raise InputError(
+                f"data: expected points in front of the horizon of every homography in "
+                f"{group.spec}, got some beyond it; choose smaller angles"
+            )
+
+
+def _projected(maps: np.ndarray, x: Tensor) -> Tensor:
+    """Move points `[K, B, n, d]` by homogeneous matrices; NaN beyond the horizon of one."""
+    moved = _multiply(matrices(maps[:, :-1, :-1], x), x)
+    if maps[:, :-1, -1].any():
+        moved = moved + matrices(maps[:, :-1, -1], x)[:, None, None]
+    tilt = maps[:, -1, :-1]
+    if not tilt.any():
+        return moved
+    depth = 1 + torch.einsum("kj,kbnj->kbn", matrices(tilt, x), x)[..., None]
+    return moved / depth.where(depth > 0, torch.nan)
 
 
 class Vectors(Exact):
@@ -86,6 +103,7 @@ class Vectors(Exact):
         """Check that the vectors have the dimension that the group acts on."""
         super().check(group, x)
         _check_dimension(group, x, "vectors")
+        check_affine(group, "Vectors")
         if self.per_point:
             _check_rows(group, x)
 
@@ -119,6 +137,7 @@ class Irreps(Exact):
     def check(self, group: Group, x: Tensor) -> None:
         """Check the number of features, and that the group moves space if it moves the plane."""
         super().check(group, x)
+        check_affine(group, "Irreps")
         if "plane" in group.parts and "space" not in group.parts:
             raise InputError(
                 f"data: expected a group of space for irreps {self.irreps!r}, but "

@@ -14,7 +14,7 @@ from .combining import product
 from .discrete import permutations, shifts, time_reversal, trivial
 from .given import from_matrices, from_parts
 from .group import Elements, Group, Layout
-from .motions import affine, se2, se3
+from .motions import affine, homographies, se2, se3
 from .parts import Part, register_part
 from .plane import cyclic, dihedral, euclidean, flips, rotations, scales, shear, translations
 from .point_groups import icosahedral, octahedral, pointgroup, tetrahedral
@@ -44,6 +44,7 @@ __all__ = [
     "flips",
     "from_matrices",
     "from_parts",
+    "homographies",
     "hue",
     "icosahedral",
     "inversion",

@@ -136,6 +136,7 @@ def from_matrices(
     """Make a group from matrices: linear `[K, d, d]` or homogeneous `[K, d+1, d+1]`.
 
     Say whether they move the `plane` (d = 2) or `space` (d = 3). The identity must be among them.
+    Homogeneous matrices of the plane may be homographies.
 
     >>> len(from_matrices(plane=[[[1, 0], [0, 1]], [[-1, 0], [0, -1]]]))
     2
@@ -150,11 +151,8 @@ def from_matrices(
             f"{part}: expected an array of shape [K, {dimension}, {dimension}] or "
             f"[K, {dimension + 1}, {dimension + 1}], got {matrices.shape}"
         )
-    if matrices.shape[1] > dimension and (matrices[:, -1] != np.eye(dimension + 1)[-1]).any():
-        raise InputError(
-            f"{part}: expected affine maps, with 0 ... 0 1 in the last row, got a homography, by "
-            "which no action moves data"
-        )
+    if matrices.shape[1] > dimension:
+        matrices = _checked_scale(part, matrices)
     if not np.isfinite(matrices).all() or (np.abs(np.linalg.det(matrices)) < 1e-12).any():
         raise InputError(f"{part}: expected finite, invertible matrices")
     if matrices.shape[1] == dimension:
@@ -163,6 +161,22 @@ def from_matrices(
     return from_parts(
         f"from_matrices:{part}:{digest}", {part: clean(matrices)}, weights=weights, coords=coords
     )
+
+
+def _checked_scale(part: str, matrices: Array) -> Array:
+    """Make the last entry of homogeneous matrices 1, and refuse homographies of space."""
+    last = matrices[:, -1:, -1:]
+    if (last <= 0).any():
+        raise InputError(
+            f"{part}: expected maps that keep the origin in front of the horizon, with a last "
+            f"entry > 0, got {float(last.min()):g}"
+        )
+    if part == "space" and matrices[:, -1, :-1].any():
+        raise InputError(
+            "space: expected affine maps, with 0 ... 0 1 in the last row, got a homography, by "
+            "which no action moves data"
+        )
+    return np.asarray(matrices / last)
 
 
 def _words(argument: str, key: str, given: Any) -> Array:

@@ -83,8 +83,20 @@ class Elements:
         return Elements(parts, self.count, self.exact_on_grid and other.exact_on_grid)
 
     def linear(self, part: str) -> Array:
-        """Return the linear part `[K, d, d]` of `plane` or `space`."""
-        return self.parts[part][:, :-1, :-1]
+        """Return the linear part `[K, d, d]` of `plane` or `space`, or raise for homographies."""
+        matrices = self.parts[part]
+        if matrices[:, -1, :-1].any():
+            raise InputError(
+                f"group: expected affine maps of {part}, got homographies, which have no linear "
+                "part; Images, ColorImages, Boxes and Points move by them"
+            )
+        return matrices[:, :-1, :-1]
+
+    @property
+    def has_homographies(self) -> bool:
+        """Whether some element of plane or space is not affine."""
+        maps = (self.parts[name] for name in DIMENSIONS if name in self.parts)
+        return any(bool(part[:, -1, :-1].any()) for part in maps)
 
 
 @dataclass(frozen=True, eq=False)

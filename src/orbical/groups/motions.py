@@ -1,6 +1,7 @@
-"""Samples of groups that are too large for a grid: rigid motions and affine maps.
+"""Samples of groups that are too large for a grid: rigid motions, affine maps, homographies.
 
-Their parameters are points of a Sobol sequence in a window about the identity, which is the first.
+The parameters of motions and affine maps are points of a Sobol sequence in a window about the
+identity, which is the first.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from .group import (
     tiles,
     whole_number,
 )
-from .parts import Array
+from .parts import Array, clean
 from .plane import turned_by
 
 
@@ -106,6 +107,49 @@ def affine(
         },
         layout=tiles(np.arange(n)[None]),
         measure="uniform on the sampled window of angles, log scales, shears and shifts",
+        closed=n == 1,
+    )
+
+
+@register()
+def homographies(limit: float = 20, n: int = 5, focal: float = 100) -> Group:
+    """Return the views of a camera that is panned and tilted, as homographies of the image.
+
+    Args:
+        limit: the largest angle of pan and of tilt in degrees, below 90.
+        n: the number of angles for each, odd.
+        focal: the focal length in pixels; half the width of an image over the tangent of half its
+            angle of view.
+
+    Returns:
+        `n^2` homographies, drawn as a plane. Content moves right by pan and up by tilt.
+
+    Example:
+        >>> group = homographies(20, 3, 100)
+        >>> group.name(5), group.has_homographies
+        ('pan 20, tilt 0', True)
+    """
+    n = whole_number("n", n, 1)
+    if n % 2 == 0:
+        raise InputError(
+            f"n: expected an odd number, so that the view itself is among them, got {n}"
+        )
+    few_enough(f"homographies:{limit}:{n}", n * n)
+    if not 0 < real_number("limit", limit) < 90:
+        raise InputError(f"limit: expected an angle between 0 and 90 degrees, got {limit!r}")
+    if real_number("focal", focal) <= 0:
+        raise InputError(f"focal: expected a number > 0, got {focal!r}")
+    line = np.arange(-(n // 2), n // 2 + 1) * (float(limit) / max(n // 2, 1))
+    tilt, pan = np.meshgrid(line[::-1], line, indexing="ij")  # the top row of the drawing is up
+    turned = Rotation.from_euler("yx", np.stack([pan.ravel(), -tilt.ravel()], -1), degrees=True)
+    lens = np.diag([focal, focal, 1.0])
+    maps = lens @ turned.as_matrix() @ np.linalg.inv(lens)
+    return make_group(
+        f"homographies:{as_text(limit)}:{n}:{as_text(focal)}",
+        {"plane": clean(maps / maps[:, 2:, 2:])},
+        coords={"pan": pan.ravel(), "tilt": tilt.ravel()},
+        layout=Layout("plane", np.arange(n * n).reshape(n, n), {"tilt": line[::-1], "pan": line}),
+        measure="uniform on the sampled window of pan and tilt",
         closed=n == 1,
     )
 

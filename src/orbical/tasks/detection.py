@@ -291,6 +291,8 @@ class Detection(Task):
         """Check for shifts, flips, quarter turns and scalings: upright boxes stay exact."""
         if "plane" not in group.parts:
             return True
+        if group.has_homographies:
+            return False
         size = np.abs(group.linear("plane"))
         return bool((np.isclose(size, 0).sum((1, 2)) == 2).all())
 
@@ -334,6 +336,8 @@ def _keeps_sides(elements: Elements) -> bool:
     """Check whether left stays left and top stays top: shifts and scalings alone."""
     if "plane" not in elements.parts:
         return True
+    if elements.has_homographies:
+        return False
     linear = elements.linear("plane")
     off, on = linear[:, [0, 1], [1, 0]], linear[:, [0, 1], [0, 1]]
     return bool((off == 0).all() and (on > 0).all())

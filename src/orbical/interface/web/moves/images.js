@@ -5,11 +5,15 @@ import { inverse3, transformColumns } from "./matrices.js";
 import { samplerOf } from "./interpolation.js";
 
 const FINEST = 8; // places along each side of a pixel, at most
+const NOWHERE = 1e6; // in pixels from the center: beyond the horizon of a homography
 
 // Where the pixel (column, row), counted from the center, takes its value from.
 function sourceOf(matrix) {
-  const [a, b, c, d, e, f] = matrix;
-  return (x, y) => [a * x - b * y + c, -d * x + e * y - f];
+  const [a, b, c, d, e, f, g, h] = matrix;
+  return (x, y) => {
+    const depth = 1 + g * x - h * y; // 1 but for homographies
+    return depth > 0 ? [(a * x - b * y + c) / depth, (-d * x + e * y - f) / depth] : [NOWHERE, NOWHERE];
+  };
 }
 
 // The singular values of [[a, b], [c, d]], the larger one first, and its left singular vectors in columns.
@@ -24,8 +28,8 @@ function singular(a, b, c, d) {
 
 // The places around the middle of a source that a pixel averages: more than one where the image shrinks.
 function footprint(matrix, interpolation) {
-  const [a, b, , d, e] = matrix;
-  const { sizes, turn } = singular(a, -b, -d, e);
+  const [a, b, c, d, e, f, g, h] = matrix; // and its derivative at the center
+  const { sizes, turn } = singular(a - c * g, -(b - c * h), -(d - f * g), e - f * h);
   const finest = interpolation === "nearest" ? 1 : FINEST;
   const count = Math.min(finest, Math.max(1, Math.ceil(sizes[0] - 1e-6)));
   const [u, v] = sizes.map((size) => (size > 1 + 1e-6 ? Math.sqrt(size * size - 1) : 0));

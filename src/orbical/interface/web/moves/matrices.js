@@ -1,21 +1,23 @@
 // Small matrices as flat arrays, row by row.
 
-// The inverse of an affine map of the plane, 3 x 3 with the last row 0 0 1.
-export function inverse3([a, b, c, d, e, f]) {
-  const size = a * e - b * d;
-  const [p, q, r, s] = [e / size, -b / size, -d / size, a / size];
-  return [p, q, -(p * c + q * f), r, s, -(r * c + s * f), 0, 0, 1];
+// The inverse of a map of the plane, 3 x 3, with the last entry 1: the cofactors, scaled.
+export function inverse3([a, b, c, d, e, f, g, h, i]) {
+  const cofactors = [e * i - f * h, c * h - b * i, b * f - c * e, f * g - d * i, a * i - c * g, c * d - a * f];
+  const last = [d * h - e * g, b * g - a * h, a * e - b * d];
+  return [...cofactors, ...last].map((entry) => entry / last[2]);
 }
 
-// Apply a homogeneous matrix of d + 1 rows to rows of d numbers; shift = 0 leaves the shift out.
+// Apply a homogeneous matrix of d + 1 rows to rows of d numbers; shift = 0 leaves shift and depth out.
 export function transformRows(matrix, rows, d, shift) {
   const wide = d + 1;
   const moved = new Float32Array(rows.length);
   for (let start = 0; start < rows.length; start += d) {
+    let depth = 1;
+    for (let j = 0; j < d; j++) depth += shift * matrix[d * wide + j] * rows[start + j];
     for (let i = 0; i < d; i++) {
       let sum = shift * matrix[i * wide + d];
       for (let j = 0; j < d; j++) sum += matrix[i * wide + j] * rows[start + j];
-      moved[start + i] = sum;
+      moved[start + i] = depth > 0 ? sum / depth : NaN;
     }
   }
   return moved;

@@ -1,0 +1,110 @@
+"""Where the pixels of a moved image come from: affine maps and homographies, in pixels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .._trees import to_device
+from ..errors import InputError
+from ..groups import Elements, Group
+
+_FINEST = 8  # places along each side of a pixel, at most
+_FLIP_ROWS = np.diag([1.0, -1.0, 1.0])
+_NOWHERE = 1e6  # in pixels from the center: beyond the horizon of a homography
+
+
+def pixel_frame(elements: Elements) -> np.ndarray:
+    """Return the planar matrices `[K, 3, 3]` in pixels: columns to the right, rows down."""
+    if "plane" not in elements.parts:
+        return np.tile(np.eye(3), (len(elements), 1, 1))
+    result: np.ndarray = _FLIP_ROWS @ elements.parts["plane"] @ _FLIP_ROWS
+    return result
+
+
+def check_affine(group: Group, action: str) -> None:
+    """Refuse a group that holds homographies, for an action that has a turn for each element."""
+    if group.has_homographies:
+        raise InputError(
+            f"group: expected affine maps for the action {action}, got homographies in "
+            f"{group.spec}; Images, ColorImages, Boxes and Points move by them"
+        )
+
+
+def projected(frame: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """Move places `[P, 2]` by matrices `[K, 3, 3]`; NaN beyond the horizon.
+
+    >>> projected(np.array([[[1.0, 0, 0], [0, 1, 0], [0.5, 0, 1]]]), np.array([[2.0, 1.0]]))
+    array([[[1. , 0.5]]])
+    """
+    numerator = np.einsum("kij,pj->kpi", frame[:, :2, :2], places) + frame[:, None, :2, 2]
+    depth = np.einsum("kj,pj->kp", frame[:, 2, :2], places) + frame[:, 2, 2, None]
+    return np.asarray(numerator / np.where(depth > 0, depth, np.nan)[..., None])
+
+
+def footprints(elements: Elements, filtered: bool) -> Iterator[tuple[Any, np.ndarray]]:
+    """Yield elements that take as many places n^2 for a pixel, and their offsets `[K, n^2, 2]`.
+
+    An element that shrinks would pass over pixels, and fine detail would return as coarse patterns.
+    Its output pixel covers `B u` for u in a unit square; interpolation covers about one pixel
+    already, so that with `B = U S V^T` the places are spread by `U sqrt(S^2 - 1)`. Of a homography
+    B is the derivative at the center.
+    """
+    back = pixel_frame(elements.inverse())
+    derivative = back[:, :2, :2] - back[:, :2, 2:] * back[:, 2:, :2]
+    turn, size, _ = np.linalg.svd(derivative)
+    wide = np.sqrt(np.clip(size**2 - 1, 0, None)) * (size > 1 + 1e-6)
+    count = np.clip(np.ceil(size[:, 0] - 1e-6), 1, _FINEST if filtered else 1).astype(int)
+    for n in np.unique(count):
+        index = slice(None) if (count == n).all() else np.flatnonzero(count == n)
+        line = (np.arange(n) + 0.5) / n - 0.5
+        square = np.stack(np.meshgrid(line, line), -1).reshape(-1, 2)
+        yield index, np.einsum("kij,kj,pj->kpi", turn[index], wide[index], square)
+
+
+def sources_of(
+    elements: Elements, size: tuple[int, ...], device: torch.device, scale: Any = (1.0, 1.0)
+) -> Tensor:
+    """Return where each output pixel comes from, `[K, H, W, 2]`, relative to the image center.
+
+    In pixels times `scale`.
+    """
+    where = torch.device("cpu") if device.type == "mps" else device  # which knows no doubles
+    frame = pixel_frame(elements.inverse())
+    tilt = frame[:, 2, :2]  # not 0 for homographies alone
+    back = to_device(torch.as_tensor(frame[:, :2] * np.asarray(scale)[:, None]), where)
+    rows, columns = (
+        (torch.arange(count, device=where) - (count - 1) / 2)[:, None] for count in size
+    )
+    along, across, shift = back[:, None, :, :].unbind(-1)  # each [K, 1, 2]
+    # A sum of a part for each column and one for each row: nothing is multiplied by pixel.
+    found: Tensor = (along * columns)[:, None] + (across * rows + shift)[:, :, None]
+    if not tilt.any():
+        return found
+    by_column, by_row = to_device(torch.as_tensor(tilt), where)[..., None, None].unbind(1)
+    depth = (1 + (by_column * columns)[:, None] + (by_row * rows)[:, :, None]).expand_as(found)
+    return torch.where(depth > 0, found / depth, _NOWHERE)
+
+
+def inside_of(elements: Elements, size: tuple[int, ...], image: Tensor) -> Tensor:
+    """Return a mask `[K, h, w]` of the pixels that come from inside an image `[..., H, W]`."""
+    sources = sources_of(elements, size, image.device)
+    right, down = ((count - 1) / 2 + 1e-9 for count in (image.shape[-1], image.shape[-2]))
+    across, along = sources.abs().unbind(-1)
+    return ((across <= right) & (along <= down)).to(image.device)
+
+
+def stays_inside(elements: Elements, size: int, image: tuple[int, ...]) -> bool:
+    """Check whether every pixel of a square view comes from inside the image for all elements.
+
+    A plane map carries the view to a convex quadrilateral, which lies inside where its corners do.
+    """
+    half = (size - 1) / 2
+    corners = np.array([[x, y] for x in (-half, half) for y in (-half, half)])
+    sources = projected(pixel_frame(elements.inverse()), corners)
+    limit = np.array([(image[1] - 1) / 2, (image[0] - 1) / 2]) + 1e-9
+    return bool((np.abs(sources) <= limit).all())  # NaN is not
