@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 DEMO_READY := $(VENV)/.demo-ready
 DEV_READY := $(VENV)/.dev-ready
 WEB_READY := node_modules/.ready
-INSTALL := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --no-compile -c constraints.txt
+INSTALL := $(BIN)/python tools/install_packages.py -c constraints.txt
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
@@ -95,12 +95,9 @@ $(WEB_READY): package.json package-lock.json
 	@npm ci --silent --no-audit --no-fund --fetch-retries 1
 	@touch $@
 
-# An environment whose making was interrupted has no pip; making it again completes it. The pip
-# that Python brings takes twice the time of a new one to find what fits; nothing is compiled in
-# advance, because most of what is installed is never imported.
+# An environment whose making was interrupted has no pip; making it again completes it.
 define make-venv
 @$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	{ echo "orbical needs Python 3.11 or newer: make PYTHON=/path/to/python3.11"; exit 1; }
 @$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv $(VENV)
-@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --upgrade pip || true
 endef
