@@ -75,3 +75,15 @@ def test_a_report_shows_the_same_maps(opened, map_scan, tmp_path):
     follows_the_orbit(tab, map_scan)
     tab.locator(".maps button").nth(1).click()
     assert tab.locator(".maps button").count() == 1
+
+
+def test_maps_of_values_name_their_errors_and_ranges(opened, serve):
+    depth = torch.rand(8, 1, 16, 16, generator=torch.Generator().manual_seed(1))
+    scan = ob.scan({"half": lambda x: (x / 2, 0.1 + x)}, (depth, depth), group="flips",
+                   task=ob.tasks.DenseRegression(uncertainty="variance"), keep="inputs",
+                   progress=False)  # fmt: skip
+    tab = opened(f"{serve({'depth': scan}).url}#sample=2&element=1")
+    said = tab.locator(".maps").get_attribute("aria-label")
+    assert f"error {float(scan.data['score'][0, 2, 1]):.3f}" in said
+    assert tab.locator(".maps button").all_text_contents() == ["truth", "half", "error", "std"]
+    assert "value" in tab.locator(".section.detail .view-note").text_content()

@@ -1,4 +1,4 @@
-"""`orbical scan --task segmentation` on arrays in a file."""
+"""`orbical scan --task segmentation` and `dense_regression` on arrays in a file."""
 
 from __future__ import annotations
 
@@ -15,3 +15,11 @@ def test_the_command_scans_class_maps(orbical, tmp_path):
     said = orbical(tmp_path, *words)
     assert "share of correct pixels" in said
     assert float(ob.load(tmp_path / "run.zarr").data["score"].min()) == 1.0
+
+
+def test_the_command_scans_maps_of_values(orbical, tmp_path):
+    depth = np.random.default_rng(0).random((3, 3, 8, 8), np.float32)
+    np.savez(tmp_path / "depth.npz", x=depth, y=depth)
+    words = ["scan", "-m", "mine=torch.nn:Identity()", "-d", "depth.npz", "-t", "dense_regression"]
+    words += ["-g", "flips", "--representation", "normal", "-o", "run.zarr"]
+    assert "angle to the true normal" in orbical(tmp_path, *words)

@@ -8,7 +8,9 @@ import {
   mapOf,
   sideOf,
   span,
+  steadyRanges,
   tableOf,
+  valuePanels,
 } from "../../src/orbical/interface/web/views/maps.js";
 
 const field = (numbers, shape) => ({ data: Float32Array.from(numbers), shape });
@@ -63,4 +65,24 @@ test("squares fill the room and never vanish; a range ignores what is missing", 
   assert.equal(sideOf(2, 1, 205, 400), 100);
   assert.ok(sideOf(9, 9, 10, 10) >= 40);
   assert.deepEqual(span([{ data: [NaN, 2, 5] }]), [2, 5]);
+});
+
+test("maps of values share a range with the truth, and errors begin at 0", () => {
+  const fields = {
+    value_map: field([1, 2, 5, 6], [2, 1, 2]),
+    truth_map: field([0, 2, 0, 2], [2, 1, 2]),
+    error_map: field([1, 0.5, 5, NaN], [2, 1, 2]),
+    map_vs_consensus: field([0, 0, 0, 0], [2, 1, 2]),
+  };
+  const content = { fields, models: ["a", "b"], colors: ["red", "blue"] };
+  const { first, rows } = valuePanels(content);
+  assert.deepEqual(
+    [...first, ...rows.flat()].map(({ title }) => title),
+    ["truth", "a", "error", "b", "error"],
+  );
+  const ranges = steadyRanges({}, [...first, ...rows.flat()]);
+  assert.deepEqual(ranges, { value: [0, 6], error: [0, 5] });
+  assert.deepEqual(steadyRanges({ value: [-1, 3] }, first), { value: [-1, 3] });
+  const compared = valuePanels({ ...content, byConsensus: true });
+  assert.equal(compared.rows[0][1].about, "distance from the consensus");
 });

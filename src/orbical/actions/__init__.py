@@ -7,9 +7,9 @@ own frame (columns to the right, rows down); the actions on pixels translate, th
 
 from .base import Action, Fields, Trivial, as_action, check_group, register, view_of
 from .boxes import Boxes
-from .class_maps import ClassMaps
 from .colors import ColorImages
 from .crops import FieldWindow, PairWindow
+from .dense_maps import ClassMaps, ValueMaps
 from .images import ImagePair, Images, VectorField, Window
 from .points import Irreps, Points, Rows, Vectors
 
@@ -27,6 +27,7 @@ __all__ = [
     "Points",
     "Rows",
     "Trivial",
+    "ValueMaps",
     "VectorField",
     "Vectors",
     "Window",

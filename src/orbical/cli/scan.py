@@ -102,15 +102,16 @@ def scan(
             dihedral:4*time_reversal, rotations3d:256, rotations3d:64*inversion, slices3d:72:13,
             flips, scales:0.5:2:17 or permutations:5.
         out: Save the scan here, as a Zarr store: a folder, or a URL that fsspec knows.
-        task: The task: classification, segmentation, detection, flow, regression or atoms.
+        task: The task: classification, segmentation, detection, flow, regression,
+            dense_regression or atoms.
         input: How the group acts on the inputs: images, images:bicubic:reflect, points, vectors,
             rows, trivial or window:128; for several fields, pos=points,numbers=rows. Default:
             images (pairs of frames for flow).
         representation: For regression: how the group acts on the outputs: trivial, vector, or e3nn
-            irreps such as '1x1o'.
+            irreps such as '1x1o'; for dense_regression: trivial, vector or normal.
         per_point: For regression: one output per point.
         uncertainty: For regression: what models return beside the mean: variance, covariance, parts
-            (aleatoric and epistemic) or evidential.
+            (aleatoric and epistemic) or evidential; for dense_regression: variance.
         outputs: For classification and segmentation: what models return: logits or probabilities.
         score: For detection: the score: iou, match_confidence, iou_confidence, precision, recall,
             f1 or ap.
@@ -158,6 +159,9 @@ def scan(
             ),
             "flow": lambda: known.Flow(action, read=reader),
             "segmentation": lambda: known.Segmentation(action, outputs, reader),
+            "dense_regression": lambda: known.DenseRegression(
+                action, representation, reader, uncertainty
+            ),
         }
         if task == "atoms":
             named, chosen = atoms.prepare(named, quantities, workers, action, reader)

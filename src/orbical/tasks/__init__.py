@@ -10,6 +10,7 @@ from ..errors import InputError, check_name
 from .atoms import Atoms
 from .base import Task, Variable
 from .classification import Classification
+from .dense_regression import DenseRegression
 from .detection import Detection
 from .detection_matching import average_precision
 from .flow import Flow
@@ -17,7 +18,16 @@ from .regression import Regression
 from .segmentation import Segmentation
 
 TASKS: dict[str, type[Task]] = {
-    task.name: task for task in (Atoms, Classification, Detection, Flow, Regression, Segmentation)
+    task.name: task
+    for task in (
+        Atoms,
+        Classification,
+        DenseRegression,
+        Detection,
+        Flow,
+        Regression,
+        Segmentation,
+    )
 }
 INPUTS: dict[str, Callable[..., Action]] = {
     "color-images": actions.ColorImages,
@@ -73,6 +83,7 @@ def _parse_action(text: str) -> Action:
 __all__ = [
     "Atoms",
     "Classification",
+    "DenseRegression",
     "Detection",
     "Flow",
     "Regression",

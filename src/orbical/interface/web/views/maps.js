@@ -2,13 +2,15 @@
 
 import { fill, h, write } from "../core/dom.js";
 import { onAppearance } from "../draw/canvas.js";
-import { classColor, colorize, modelInk, rampPlace, ramp } from "../draw/colors.js";
+import { classColor, colorOf, colorize, modelInk } from "../draw/colors.js";
 import { fixed } from "../draw/format.js";
 
 /** @import { Field, ViewContent } from "./index.js" */
 
 const [NAME, GAP, LEAST, MOST_CLASSES] = [20, 5, 40, 12];
 const SHARE = [0, 1];
+
+const short = (value) => String(Number(value.toPrecision(2)));
 
 /** One map [rows, columns] out of [models, rows, columns]; what is the same for all is held once. */
 export function mapOf(/** @type {Field} */ { data, shape }, model) {
@@ -76,6 +78,37 @@ export function classPanels(/** @type {ViewContent} */ { fields, truths = {}, co
   return { first, rows };
 }
 
+/** The panels of maps of values: the truth once, and for each model its values, error and uncertainty. */
+export function valuePanels(/** @type {ViewContent} */ { fields, models, colors, byConsensus }) {
+  const values = models.map((_, m) => mapOf(fields.value_map, m));
+  const truth = fields.truth_map ? [mapOf(fields.truth_map, 0)] : [];
+  const apart = (!byConsensus && fields.error_map) || (fields.map_vs_consensus ?? fields.error_map);
+  const rows = models.map((name, m) => {
+    /** @type {any[]} */
+    const panels = [{ title: name, color: colors[m], map: values[m], kind: "sequential", scale: "value" }];
+    const about = apart === fields.error_map ? "error" : "distance from the consensus";
+    if (apart) panels.push({ title: "error", about, map: mapOf(apart, m), kind: "sequential", scale: "error" });
+    if (fields.std_map) {
+      const about = "predicted standard deviation";
+      panels.push({ title: "std", about, map: mapOf(fields.std_map, m), kind: "sequential", scale: "error" });
+    }
+    return panels;
+  });
+  return { first: truth.map((map) => ({ title: "truth", map, kind: "sequential", scale: "value" })), rows };
+}
+
+/** One range of each scale for the whole orbit of a sample: colors must not jump as it moves. */
+export function steadyRanges(known, panels) {
+  /** @type {Record<string, number[]>} */
+  const ranges = { ...known };
+  for (const { map, scale } of panels) {
+    const [low, high] = span([map]);
+    const [least, most] = ranges[scale] ?? [Infinity, -Infinity];
+    ranges[scale] = [scale === "error" ? 0 : Math.min(low, least), Math.max(high, most)];
+  }
+  return ranges;
+}
+
 /** The side of the squares in a table of `columns` x `rows`. */
 export function sideOf(columns, rows, width, height) {
   const side = Math.min((width - GAP * (columns - 1)) / columns, (height - GAP * (rows - 1)) / rows - NAME);
@@ -94,8 +127,8 @@ export function tableOf({ first, rows }, width, height) {
 }
 
 /** What is said of each model: the scores that the scan has. */
-export function spoken(/** @type {ViewContent} */ { fields, models, byConsensus }, names) {
-  const shown = byConsensus ? [["score_vs_consensus", "agreement with the consensus"]] : names;
+export function spoken(/** @type {ViewContent} */ { fields, models, byConsensus }, { truth, consensus }) {
+  const shown = byConsensus ? [["score_vs_consensus", consensus]] : truth;
   return models.map((name, m) => {
     const words = shown
       .filter(([field]) => Number.isFinite(fields[field]?.data[m]))
@@ -104,10 +137,22 @@ export function spoken(/** @type {ViewContent} */ { fields, models, byConsensus 
   });
 }
 
-const SCORES = [
-  ["score", "pixel accuracy"],
-  ["mean_iou", "mean IoU"],
-];
+const SCORES = {
+  classes: {
+    truth: [
+      ["score", "pixel accuracy"],
+      ["mean_iou", "mean IoU"],
+    ],
+    consensus: "agreement with the consensus",
+  },
+  values: {
+    truth: [
+      ["score", "error"],
+      ["rmse", "RMSE"],
+    ],
+    consensus: "distance from the consensus",
+  },
+};
 
 /** The view. A click on a map shows it alone, another click shows all again. */
 export function createView(el, state) {
@@ -127,6 +172,8 @@ export function createView(el, state) {
   const stop = new AbortController();
   let given = null;
   let alone = null;
+  /** @type {{ sample: number | null, ranges: Record<string, number[]> }} */
+  let kept = { sample: null, ranges: {} };
   let made = "";
   /** @type {any[]} */
   let tiles = [];
@@ -135,10 +182,19 @@ export function createView(el, state) {
 
   function draw() {
     if (!given) return;
-    if (!given.fields.class_map && !given.fields.segments) return write(key, "No maps stored at this position.");
+    const kind = given.fields.value_map ? "values" : "classes";
+    if (kind === "classes" && !given.fields.class_map) return write(key, "No maps stored at this position.");
     const box = board.getBoundingClientRect();
     const [width, height] = [box.width || 300, Math.max(box.height || 220, 90)];
-    const table = tableOf(classPanels(given), width, height);
+    const panels = kind === "values" ? valuePanels(given) : classPanels(given);
+    if (kind === "values") {
+      const { sample } = given.place;
+      kept = {
+        sample,
+        ranges: steadyRanges(kept.sample === sample ? kept.ranges : {}, [panels.first, panels.rows].flat(2)),
+      };
+    }
+    const table = tableOf(panels, width, height);
     const all = table.flat().map((panel, k) => ({ panel, k }));
     const shown = alone === null || !all[alone]?.panel ? all : [all[alone]];
     const columns = shown.length === 1 ? 1 : table[0].length;
@@ -156,7 +212,8 @@ export function createView(el, state) {
       if (focused) tiles[0].el.focus();
     }
     shown.forEach(({ panel }, i) => panel && tiles[i].set(panel));
-    board.setAttribute("aria-label", spoken(given, SCORES).join("; "));
+    board.setAttribute("aria-label", spoken(given, SCORES[kind]).join("; "));
+    if (kind === "values") return rangesLegend();
     legend(all.filter(({ panel }) => panel?.kind === "classes").map(({ panel }) => panel.map));
   }
 
@@ -202,7 +259,7 @@ export function createView(el, state) {
     };
   }
 
-  function paint(canvas, { map, kind, range }) {
+  function paint(canvas, { map, kind, scale, range = kept.ranges[scale] }) {
     if (canvas.width !== map.columns || canvas.height !== map.rows) {
       Object.assign(canvas, { width: map.columns, height: map.rows });
     }
@@ -216,16 +273,23 @@ export function createView(el, state) {
   function legend(maps) {
     const seen = [...new Set(maps.flatMap(({ data }) => Array.from(new Set(data))))].filter(Number.isFinite);
     const names = state.task?.classes ?? [];
-    const table = ramp("sequential", dark());
-    const color = (value) =>
-      `rgb(${table.slice(3 * rampPlace(value, SHARE), 3 * rampPlace(value, SHARE) + 3).join(",")})`;
     fill(key, [
       ...seen
         .sort((a, b) => a - b)
         .slice(0, MOST_CLASSES)
         .map((c) => chip(classColor(c, dark()), String(names[c] ?? `class ${c}`))),
-      chip(`linear-gradient(to right, ${[0, 0.5, 1].map(color).join(",")})`, "0 to 1"),
+      chip(gradient(), "0 to 1"),
     ]);
+  }
+
+  /** From what to what the colors of values and errors go. */
+  function rangesLegend() {
+    const words = Object.entries(kept.ranges).map(([name, [low, high]]) => `${name} ${short(low)} to ${short(high)}`);
+    fill(key, [chip(gradient(), words.join(", "))]);
+  }
+
+  function gradient() {
+    return `linear-gradient(to right, ${[0, 0.25, 0.5, 0.75, 1].map((value) => colorOf(value, SHARE, dark())).join(",")})`;
   }
 
   function chip(background, words) {
