@@ -100,6 +100,20 @@ def test_regressors_have_limits_of_their_own(tmp_path: Path, store: Path) -> Non
         findings.judge(ob.load(store), {"max_nll": 3.0})
 
 
+def test_changing_answers_pass_fail_or_leave_doubt(store: Path, tmp_path: Path) -> None:
+    scan = ob.load(store)
+    found = ob.nero.consistency(scan)
+    limits = {"pass": 1.0, "fail": 0.1, "inconclusive": float(found["changed"][0])}
+    for outcome, limit in limits.items():
+        assert findings.judge(scan, {"max_changed": limit}, models=["a"])[0].outcome == outcome
+    assert "answers that change on the orbit" in run(store, "--max-changed", 0.1).output
+    task = ob.tasks.Regression(ob.actions.Vectors(), "vector")
+    x = torch.randn(10, 2)
+    numbers = ob.scan(torch.nn.Linear(2, 2), x, group="cyclic:4", task=task, progress=False)
+    with pytest.raises(InputError, match=r"max_changed: .* got a scan of regression; use max_gap"):
+        findings.judge(numbers, {"max_changed": 0.1})
+
+
 def test_measured_values_are_those_of_the_library(store: Path) -> None:
     scan = ob.load(store)
     rules = [name for name in thresholds.SHORTCUTS if name not in OF_REGRESSORS]
@@ -121,6 +135,7 @@ def test_measured_values_are_those_of_the_library(store: Path) -> None:
             "max_worst_ece": max(each),
             "max_pooled_ece": float(ece(confidence.ravel(), hits.ravel(), bins=10)),
             "min_score": data["score"].values.mean(),
+            "max_changed": np.ptp(data["predicted"].values, axis=1).astype(bool).mean(),
         }
         for name, value in expected.items():
             assert found[name, model] == pytest.approx(float(value), abs=1e-6), name

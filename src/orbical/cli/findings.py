@@ -122,6 +122,8 @@ def _ends(found: Any) -> tuple[float, float, float]:
 
 
 def _of_scan(scan: Scan, rule: Rule, limit: float, settings: Settings) -> dict[str, Verdict]:
+    if rule.quantity == "changed":
+        return dict(_of_changes(scan, rule, limit, settings.level))
     entry = MEASURES.get(rule.quantity)
     if entry is None or (rule.quantity in _VARIABLES and entry not in scan_measures(scan)):
         return dict(_of_means(scan, rule, limit, settings.level))
@@ -131,6 +133,23 @@ def _of_scan(scan: Scan, rule: Rule, limit: float, settings: Settings) -> dict[s
         return verdicts_of(scan, entry, place=rule.place, **rule.limit(limit), **draws, **options)
     except InputError as error:
         raise InputError(f"{rule.name}: {str(error).removeprefix('measure: ')}") from error
+
+
+def _of_changes(
+    scan: Scan, rule: Rule, limit: float, level: float
+) -> Iterator[tuple[str, Verdict]]:
+    """Judge the share of samples whose answer changes somewhere on the orbit."""
+    from ..nero.changes import consistency, has_answers
+
+    if not has_answers(scan):
+        raise InputError(
+            f"{rule.name}: expected answers that are classes or boxes, got a scan of"
+            f" {scan.record.task.name}; use max_gap, or orbical.nero.consistency with a tolerance"
+        )
+    found = consistency(scan, level=level)
+    for number, model in enumerate(scan.models):
+        ends = (float(found[f"changed{end}"][number]) for end in ("", "_low", "_high"))
+        yield model, hold(*ends, **rule.limit(limit), level=level)
 
 
 def _of_means(scan: Scan, rule: Rule, limit: float, level: float) -> Iterator[tuple[str, Verdict]]:

@@ -9,6 +9,10 @@ if TYPE_CHECKING:
     from ..store.scan_result import Scan
 
 _SHARES = ("accuracy", "confidence")
+_CHANGES = {
+    "changed": "answers that change on the orbit",
+    "changed_pairs": "pairs of elements that disagree",
+}
 _WHERE = {"upright": "upright", "orbit": "over the orbit", "worst": "at the worst element"}
 
 
@@ -38,6 +42,9 @@ def print_summary(scan: Scan, console: Any = None) -> None:
         table.add_section()
     table.add_row("worst element", *map(str, facts["worst_name"].values))
     table.add_row("invariance gap", *(f"{gap:.3g}" for gap in facts["invariance_gap"].values))
+    for name, words in _CHANGES.items():
+        if name in facts:
+            table.add_row(words, *(_number(share, "accuracy") for share in facts[name].values))
     defect = f"{float(facts['action_defect']):.3g}"
     table.add_row("action defect (of the data)", *[defect] * len(facts["model"]))
     (console or Console()).print(table)

@@ -15,6 +15,7 @@ from ..errors import InputError, unknown_name
 
 SHORTCUTS = {
     "max_gap": "Largest invariance gap.",
+    "max_changed": "Largest share of samples whose answer changes somewhere on the orbit.",
     "min_accuracy": "Smallest accuracy, mean over the orbit.",
     "min_worst_accuracy": "Smallest accuracy at the worst element.",
     "max_accuracy_drop": "Largest loss of accuracy from the identity to the worst element.",
@@ -33,6 +34,7 @@ SHORTCUTS = {
 _ALIASES = {"mahalanobis": "mahalanobis_calibration", "bleed": "aleatoric_bleed"}
 _WHOLE = {
     "gap": "invariance gap",
+    "changed": "answers that change on the orbit",
     "accuracy_drop": "loss of accuracy from the identity to the worst element",
 }
 """Quantities of the whole orbit, which have no place."""
@@ -40,7 +42,7 @@ _WHOLE = {
 
 @dataclass(frozen=True)
 class Rule:
-    """A threshold that can be set: a measure, "gap", "accuracy_drop" or "score", at a place."""
+    """A threshold that can be set: a measure, "score" or a quantity of the orbit, at a place."""
 
     name: str
     quantity: str
@@ -69,15 +71,15 @@ class Settings:
 def rule_named(name: str) -> Rule:
     """Return the rule of a name such as `max_ece`, `max_worst_ks` or `max_pooled_smooth_ece`.
 
-    After `max_` or `min_` stand "gap", "accuracy_drop", "score", or any registered measure, the
-    last two with "worst_", "identity_" or "pooled_" before them for another place than the mean
-    over the orbit.
+    After `max_` or `min_` stand "gap", "changed", "accuracy_drop", "score", or any registered
+    measure, the last two with "worst_", "identity_" or "pooled_" before them for another place
+    than the mean over the orbit.
     """
     from ..calibration import MEASURES, PLACES, measures
 
     side, _, rest = name.partition("_")
     if side in ("max", "min") and rest in _WHOLE:
-        return Rule(name, rest, "mean" if rest == "gap" else "worst", _WHOLE[rest])
+        return Rule(name, rest, "worst" if rest == "accuracy_drop" else "mean", _WHOLE[rest])
     place, _, measure = rest.partition("_")
     if rest in MEASURES or place not in PLACES:
         place, measure = "mean", rest

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from .along_orbits import aggregate, individual, responses
 from .averages import averaging
+from .changes import consistency
 from .summaries import action_defect, consensus, invariance_gap, summary
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "aggregate",
     "averaging",
     "consensus",
+    "consistency",
     "individual",
     "invariance_gap",
     "responses",

@@ -7,6 +7,7 @@ import xarray as xr
 
 from ..store.scan_result import Scan
 from .along_orbits import FINISHED, aggregate, opened
+from .changes import consistency, has_answers
 
 _HEADLINES = {"accuracy": "correct", "confidence": "confidence", "score": "score"}
 _SUMMARY_MEANINGS = {
@@ -16,6 +17,8 @@ _SUMMARY_MEANINGS = {
     "consensus_vs_truth": "mean score of the consensus",
     "worst_element": "index of the element where the model is worst on average",
     "worst_name": "name of that element",
+    "changed": "share of samples whose answer changes somewhere on the orbit",
+    "changed_pairs": "share of pairs of elements whose answers disagree",
     "invariance_gap": "root mean square distance of the un-transformed outputs from their mean",
     "action_defect": "relative loss of the transformation itself, there and back, over the orbit",
 }
@@ -133,7 +136,8 @@ def summary(scan: Scan | xr.Dataset) -> xr.Dataset:
     Returns:
         A dataset of the above `[model, position]`, and, `[model]` each: `worst_element` (index, -1
         if nothing is finished), `worst_name`, `invariance_gap`, `consensus_vs_truth` (with labels)
-        and `samples` (how many are finished); and `action_defect`, a single number.
+        and `samples` (how many are finished); where answers are classes or boxes, `changed` and
+        `changed_pairs` of `consistency`; and `action_defect`, a single number.
 
     Example:
         >>> import orbical as ob, torch
@@ -184,6 +188,9 @@ def summary(scan: Scan | xr.Dataset) -> xr.Dataset:
         invariance_gap=invariance_gap(scan)["total"],
         action_defect=float(action_defect(scan)["orbit"]),
     ).assign_attrs(data.attrs, reference=computed["score"].attrs["reference"])
+    if has_answers(scan):
+        changes = consistency(scan)
+        table = table.assign(changed=changes["changed"], changed_pairs=changes["pairs"])
     for name, values in table.data_vars.items():
         values.attrs = {"meaning": _SUMMARY_MEANINGS.get(str(name), curves["score"].meaning)}
     return table
