@@ -262,7 +262,7 @@ def test_every_option_of_every_command_has_a_help(orbical, tmp_path):
         for option in command.params
         if not option.help
     ]
-    assert len(commands) == 8
+    assert {"scan", "check", "conformal"} <= {*commands}
     assert bare == []
     assert not any("Args:" in command.help for command in commands.values())
 

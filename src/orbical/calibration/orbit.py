@@ -88,11 +88,12 @@ def along_orbit(
     draws: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
     if holds_regression(scan):
         return regression_along(scan, measure, by, draws if interval else None, options)
+    if holds_pixels(scan):
+        name, binned = bound(measure, "pair", options).name, equal_width_options(measure, options)
+        return pixels_along(scan, name, by, None if interval else binned)
+    confidence, correct = responses_of(scan)
     chosen = bound(measure, "pair", options)
     binned = equal_width_options(measure, options)
-    if holds_pixels(scan):
-        return pixels_along(scan, chosen.name, by, None if interval else binned)
-    confidence, correct = responses_of(scan)
     groups, members = groups_of(confidence, by)
     if binned is not None and not interval:
         values = _binned_along(confidence, correct, members, len(groups), binned)

@@ -31,7 +31,7 @@ def conformal(
     as_json: AsJson = False,
     as_csv: Annotated[bool, typer.Option("--csv")] = False,
 ) -> None:
-    """Measure how often prediction sets contain the truth, at each position of the orbit.
+    """Measure the coverage of prediction sets along orbits.
 
     \b
     orbical conformal run.zarr --coverage 0.9
