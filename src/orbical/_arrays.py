@@ -240,7 +240,7 @@ def warn_of_probabilities(
     slack = 2e-2 if logits.dtype in (torch.float16, torch.bfloat16) else 1e-4
     rows = logits.detach()
     rows = rows if rows.ndim == 2 else rows.reshape(-1, rows.shape[-1])
-    if len(rows) < 3 or abs(rows[0].sum().item() - 1) > slack:
+    if len(rows) < 3 or abs(_total(rows[0]) - 1) > slack:
         return  # the first row is enough to see nearly all logits for what they are
     some = rows[:: max(1, len(rows) // _ROWS)].double()
     if bool((some < 0).any()):
@@ -251,6 +251,10 @@ def warn_of_probabilities(
             f"these are probabilities, {remedy}",
             stacklevel=callers_level(),
         )
+
+
+def _total(values: Tensor) -> float:
+    return sum(values.tolist()) if len(values) <= _FEW else values.sum().item()
 
 
 def callers_level() -> int:

@@ -54,19 +54,17 @@ def _form_in_order(d: Tensor, ties: _sorting.Ties, mass: Tensor | None) -> tuple
 
 def _form_of_pairs(d: Tensor, order_by: Tensor, mass: Tensor | None) -> tuple[Tensor, Tensor]:
     """Return ESD of `d [N]` in any order, and its gradient by -d, from the matrix of all pairs."""
-    below = (order_by[:, None] >= order_by).double().fill_diagonal_(0.0)
+    below = (order_by.unsqueeze(1) >= order_by).double().fill_diagonal_(0.0)
     if mass is None:
-        sums, above = below @ d, below.sum(0)
-        half_slope = torch.addcmul(sums @ below, above, d, value=-1)
-        size = len(d)
-        scale: Tensor | float = 1.0 / (size * (size - 1) * (size - 2))
-    else:
-        d = d * mass
-        half_slope = torch.addcmul((below @ d * mass) @ below, mass @ below, d, value=-1)
-        scale = _scale_of(mass)[0] / 2
-    value = torch.dot(d, half_slope) * scale
-    by_confidence = half_slope * (-2 * scale)  # d falls as confidence rises
-    return value, by_confidence if mass is None else by_confidence.mul_(mass)
+        size, above = len(d), below.sum(0)
+        scale = 2.0 / (size * (size - 1) * (size - 2))
+        sums = torch.mv(below, d)
+        slope = torch.addmv(above * d, below.t(), sums, beta=scale, alpha=-scale)
+        return torch.dot(d, slope) * -0.5, slope  # d falls as confidence rises
+    d = d * mass
+    slope = torch.addcmul((below @ d * mass) @ below, mass @ below, d, value=-1)
+    slope = slope * -_scale_of(mass)[0]
+    return torch.dot(d, slope) * -0.5, slope * mass
 
 
 def _scale_of(mass: Tensor) -> Tensor:

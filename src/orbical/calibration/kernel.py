@@ -58,12 +58,12 @@ def _form_of_pairs(
     z = confidence.double()
     errors = correct.double() - z
     errors = errors if weight is None else errors * weight
-    apart = z[:, None] - z
+    apart = z.unsqueeze(1) - z
     kernel = (apart.abs() / -phi).exp()
     if not diagonal:
         kernel = kernel.fill_diagonal_(0.0)
-    reach = kernel @ errors
-    pull = (kernel * apart.sign()) @ errors
+    reach = torch.mv(kernel, errors)
+    pull = torch.mv(kernel * apart.sign(), errors)
     slope = reach if weight is None else reach * weight
     slope = torch.addcmul(slope, pull, errors, value=1 / phi) * -2
     return torch.dot(errors, reach), slope
@@ -113,7 +113,7 @@ def mmce_with_slope(
     value, slope = laplacian_with_slope(confidence, correct, mass, phi, 1)
     if mass is None:
         share = confidence.shape[-1] ** -2
-        return value * share, slope.mul_(share)
+        return value * share, slope.mul_(share).to(confidence.dtype)
     total = mass.sum(-1)
     return value / total**2, slope / total[..., None] ** 2
 

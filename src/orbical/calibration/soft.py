@@ -298,17 +298,19 @@ def fixed_bins_with_slope(
     confidence: Tensor, correct: Tensor, mass: Tensor | None, bins: int, norm: str
 ) -> tuple[Tensor, Tensor]:
     """Return `ece_loss` of checked tensors `[..., N]`, and its gradient by confidence."""
-    d = correct.double() - confidence
+    excess = confidence - correct.double()
     index = bin_index(confidence.detach(), bins)
-    sums = d.new_zeros(*d.shape[:-1], bins).scatter_add_(-1, index, d if mass is None else d * mass)
-    total = d.shape[-1] if mass is None else mass.sum(-1)
+    excess = excess if mass is None else excess * mass
+    sums = excess.new_zeros(*excess.shape[:-1], bins).scatter_add_(-1, index, excess)
+    total = excess.shape[-1] if mass is None else mass.sum(-1, keepdim=True)
     if norm == "l1":
-        value, by_sum = torch.linalg.vector_norm(sums, 1, -1) / total, sums.sign()
+        by_sum = sums.sign() / total
+        value = torch.linalg.vecdot(sums, by_sum)
     else:
-        each = torch.ones_like(d) if mass is None else mass
+        each = torch.ones_like(excess) if mass is None else mass
         by_sum = sums / torch.zeros_like(sums).scatter_add_(-1, index, each).clamp(min=_TINY)
-        value = root(torch.linalg.vecdot(sums, by_sum) / total)
+        by_sum = by_sum / total
+        value = root(torch.linalg.vecdot(sums, by_sum))
         by_sum = by_sum / value.clamp(min=_TINY)[..., None]
     slope = take(by_sum, index)
-    slope = slope / -d.shape[-1] if mass is None else slope * mass / -mass.sum(-1, keepdim=True)
-    return value, slope.to(confidence.dtype)
+    return value, (slope if mass is None else slope * mass).to(confidence.dtype)

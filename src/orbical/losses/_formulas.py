@@ -45,8 +45,8 @@ def _top_label(
     shares = softmax(scores)
     confidence, predicted = shares.max(-1)
     value, slope = formula(confidence, predicted == truth, mass, *settings)
-    pull = (slope * confidence)[:, None]
-    return value, (shares * -pull).scatter_add(1, predicted[:, None], pull)
+    pull = (slope * confidence).unsqueeze(1)
+    return value, (shares * -pull).scatter_add_(1, predicted.unsqueeze(1), pull)
 
 
 def _entropy(
