@@ -11,7 +11,7 @@ import pytest
 @pytest.mark.parametrize(
     "name",
     [
-        *("calibration", "bounds", "losses", "training", "recalibrate", "conformal"),
+        *("calibration", "bounds", "losses", "training", "recalibrate", "conformal", "selective"),
         *("nero", "embedding"),
         *("figures", "figures.calibration", "figures.bounds"),
     ],

@@ -76,11 +76,33 @@ def averages(scan: ob.Scan) -> None:
         print(f"{model}: enough {int(one['enough'])}")
 
 
+def rejected(scan: ob.Scan) -> None:
+    """Draw and print which score rejects the errors on upright digits, and along the circle."""
+    for model in scan.models:
+        curves = ob.selective.rejection(scan, model)
+        if model == "augmented":
+            save(ob.figures.risk_coverage_plot(curves), IMAGES / "risk-coverage.png")
+        for name, curve in curves.items():
+            print(
+                f"| {model} | {name} | {curve.risk_at(1.0):.3f} | {curve.risk_at(0.9):.4f} |"
+                f" {curve.aurc:.4f} [{curve.low:.4f}, {curve.high:.4f}] | {curve.best:.4f} |"
+            )
+    areas = ob.selective.along_orbit(scan)
+    for model in scan.models:
+        one = areas.sel(model=model)
+        worst = int(one.argmax("element"))
+        print(
+            f"{model}: AURC {float(one[0]):.4f} upright, {float(one.mean()):.3f} mean,"
+            f" {float(one[worst]):.3f} at {scan.group.name(worst)}"
+        )
+
+
 def main() -> None:
     """Make everything."""
     scan = digits()
     sets(scan)
     averages(scan)
+    rejected(scan)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,8 @@ Four questions, and where to find the answers:
 
 * How does a model behave along the orbits of its inputs? `scan`, `nero`, `embedding`, `view`,
   `report`, `figures`. `groups`, `actions` and `tasks` define what moves and what is scored.
-* Can its confidence be trusted there? `calibration`; `conformal` for sets with guaranteed coverage.
+* Can its confidence be trusted there? `calibration`; sets with guaranteed coverage are in
+  `conformal`, and when not to answer in `selective`.
 * What does a built-in symmetry allow, at best and at worst? `bounds`.
 * How do I make it better? `losses`, `training`, `recalibrate`.
 
@@ -53,6 +54,7 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors
         nero,
         predictors,
         recalibrate,
+        selective,
         tasks,
         testing,
         training,
@@ -84,6 +86,7 @@ __all__ = [
     "recalibrate",
     "report",
     "scan",
+    "selective",
     "tasks",
     "testing",
     "training",

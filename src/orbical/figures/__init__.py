@@ -13,10 +13,11 @@ from .averages import averaging
 from .clouds import cloud_picture
 from .embedding_maps import embedding
 from .nero_plots import aggregate, individual
+from .selective import risk_coverage_plot
 from .style import *
 
 __all__ = [
     "aggregate", "averaging", "bounds", "calibration", "cloud_picture", "embedding", "individual",
-    "show_picture",
+    "risk_coverage_plot", "show_picture",
 ]  # fmt: skip
 __all__ += style.__all__
