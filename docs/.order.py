@@ -13,6 +13,7 @@ FIRST = (
 )
 GUIDES = (
     "scan",
+    "groups",
     "data",
     "cluster",
     "calibration",

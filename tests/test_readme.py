@@ -50,6 +50,7 @@ def test_there_are_examples():
     ("guide", "figures"),
     [
         ("scan", {"aggregate.png", "embedding.png", "worst.png"}),
+        ("groups", {"groups.png"}),
         ("data", set()),
         ("cluster", set()),
         ("calibration", set()),

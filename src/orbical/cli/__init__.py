@@ -64,6 +64,7 @@ def _register() -> None:
         "conformal",
         "bounds",
         "check",
+        "groups",
     ):
         app.command(name)(_documented(getattr(import_module(f".{name}", __name__), name)))
 

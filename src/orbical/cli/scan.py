@@ -98,9 +98,9 @@ def scan(
             molecules in a file .xyz, .extxyz, .sdf, .mol, .traj, .cif or an ASE database .db; for
             detection, a folder in COCO's format, coco:FOLDER or
             coco:FOLDER:WINDOW:RADIUS:CLASS,CLASS.
-        group: The symmetry group, such as rotations:72, translations:64:4, cyclic:4,
-            dihedral:4*time_reversal, rotations3d:256, rotations3d:64*inversion, slices3d:72:13,
-            flips, scales:0.5:2:17 or permutations:5.
+        group: The symmetry group, such as rotations:72, translations:64:4, dihedral:4,
+            cyclic:4*time_reversal, rotations3d:256, octahedral:full, pointgroup:mmm,
+            scales:0.5:2:17 or permutations:5; orbical groups lists them all.
         out: Save the scan here, as a Zarr store: a folder, or a URL that fsspec knows.
         task: The task: classification, segmentation, detection, flow, regression,
             dense_regression or atoms.

@@ -12,12 +12,13 @@ from ._panels import show_picture
 from .averages import averaging
 from .clouds import cloud_picture
 from .embedding_maps import embedding
+from .group_pictures import group_picture
 from .nero_plots import aggregate, individual
 from .selective import risk_coverage_plot
 from .style import *
 
 __all__ = [
-    "aggregate", "averaging", "bounds", "calibration", "cloud_picture", "embedding", "individual",
-    "risk_coverage_plot", "show_picture",
+    "aggregate", "averaging", "bounds", "calibration", "cloud_picture", "embedding",
+    "group_picture", "individual", "risk_coverage_plot", "show_picture",
 ]  # fmt: skip
 __all__ += style.__all__

@@ -1,0 +1,175 @@
+"""Pictures of groups: one shape, moved by every element.
+
+Plane and space show a flag, whose mirror image differs from itself; colors show swatches, and any
+other part its elements in numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._text import counted
+from ..errors import InputError
+from ..groups import Group, as_group
+from .clouds import look_from
+from .style import INK, MODELS, PAGE, SOFT, check_width, figure, styled
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["group_picture"]
+
+Array = np.ndarray
+_FLAG = np.array([[0, 0], [0, 1], [0.55, 1], [0.55, 0.8], [0.2, 0.8], [0.2, 0.6], [0.4, 0.6],
+                  [0.4, 0.4], [0.2, 0.4], [0.2, 0]])  # fmt: skip
+_MOST_DRAWN = 400
+_COLOR = (0.85, 0.3, 0.2)
+
+
+def group_picture(*groups: Group | str, width: float | None = None) -> Figure:
+    """Draw groups by what their elements do to one shape.
+
+    Args:
+        groups: one or more groups or their texts.
+        width: in inches; by default that of a page, less for up to two groups.
+
+    Returns:
+        The figure, a panel for each group. Elements that keep the hand of the shape are blue, those
+        that mirror it orange; the shape itself is black.
+
+    Raises:
+        InputError: if no group is given.
+
+    Example:
+        >>> len(group_picture("octahedral", "rotations:8").axes)
+        2
+    """
+    check_width(width)
+    if not groups:
+        raise InputError("groups: expected at least one group, got none")
+    chosen = [as_group(group) for group in groups]
+    columns = min(len(chosen), 4)
+    rows = -(-len(chosen) // columns)
+    wide = width or PAGE * min(1.0, columns / 3)
+    with styled():
+        fig = figure(wide, wide / columns * 1.12 * rows)
+        for number, group in enumerate(chosen):
+            part = next((name for name in _DRAWN if name in group.parts), "")
+            panel = fig.add_subplot(rows, columns, number + 1)
+            _DRAWN.get(part, _draw_numbers)(panel, group, _some(len(group), group.identity))
+            panel.set_title(f"{group.spec}\n{counted(len(group), 'element')}", fontsize=7)
+    return fig
+
+
+def _some(count: int, identity: int) -> Array:
+    """Return the elements that are drawn, the identity last, on top of the others."""
+    some = np.unique(np.linspace(0, count - 1, min(count, _MOST_DRAWN)).astype(int))
+    return np.append(some[some != identity], identity)
+
+
+def _colors(maps: Array) -> list[str]:
+    """Return a color for each element, black for the last, which is the identity."""
+    mirrored = np.linalg.det(maps[:-1, :-1, :-1]) < 0
+    return [*np.where(mirrored, MODELS[1], MODELS[0]).tolist(), INK]
+
+
+def _moved(maps: Array, shape: Array) -> Array:
+    """Move places `[P, d]` by homogeneous matrices, to `[K, P, d]`."""
+    wide = np.concatenate([shape, np.ones((len(shape), 1))], 1)
+    found = np.einsum("kij,pj->kpi", maps, wide)
+    return np.asarray(found[..., :-1] / found[..., -1:])
+
+
+def _draw_plane(panel: Any, group: Group, some: Array) -> None:
+    from matplotlib.collections import PolyCollection
+
+    maps = group.parts["plane"][some]
+    size, start, apart = _flag_size(maps)
+    shapes, colors = _moved(maps, size * (_FLAG + start)), _colors(maps)
+    look: dict[str, Any] = (  # what lies on top of each other is drawn by its outlines
+        {"facecolors": colors[:-1], "alpha": float(np.clip(12 / len(maps), 0.12, 0.6)), "lw": 0}
+        if apart
+        else {"facecolors": "none", "edgecolors": colors[:-1], "lw": 0.6}
+    )
+    panel.add_collection(PolyCollection(list(shapes[:-1]), **look))
+    panel.add_collection(PolyCollection(list(shapes[-1:]), facecolors=[INK], lw=0))
+    reach = np.abs(shapes).max() * 1.05
+    panel.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal", xticks=[], yticks=[])
+    panel.axhline(0, color=SOFT, lw=0.4, zorder=0)
+    panel.axvline(0, color=SOFT, lw=0.4, zorder=0)
+
+
+def _flag_size(maps: Array) -> tuple[float, Array, bool]:
+    """Return the size of a flag that can be seen, where it starts, and whether flags lie apart."""
+    middle = np.array([-0.3, -0.5])
+    if maps[:, -1, :-1].any():
+        return 0.3 / float(np.abs(maps[:, -1, :-1]).max()), middle, False
+    linear, shift = maps[:, :2, :2], float(np.abs(maps[:, :2, 2]).max())
+    isometric = np.allclose(linear @ linear.transpose(0, 2, 1), np.eye(2))
+    if shift > 0:
+        return shift / 3, middle, isometric
+    return 1.0, np.array([1.2, 0.05]) if isometric else middle, isometric
+
+
+def _draw_space(panel: Any, group: Group, some: Array) -> None:
+    """Draw space from the front and a little above, z up; what is near is darker."""
+    from matplotlib.collections import PolyCollection
+
+    maps = group.parts["space"][some]
+    shift = float(np.abs(maps[:, :3, 3]).max())
+    size = shift / 6 if shift > 0 else float(np.clip(1.6 / np.sqrt(len(maps)), 0.1, 0.55))
+    # A flag in the plane that touches a ball where no symmetry of a solid keeps it.
+    out = np.array([0.37, 0.22, 0.9])
+    out /= np.linalg.norm(out)
+    across = np.cross([0.0, 1.0, 0.0], out)
+    across /= np.linalg.norm(across)
+    flat = size * (_FLAG - [0.25, 0.5])
+    flag = flat[:, :1] * across + flat[:, 1:] * np.cross(out, across) + out * (shift == 0)
+    seen = _moved(maps, flag)[..., [1, 2, 0]] @ look_from().T  # across, up, towards the viewer
+    depth = seen[..., 2].mean(1)
+    near = (depth - depth.min()) / max(float(np.ptp(depth)), 1e-9)
+    order, colors = np.argsort(depth), np.array(_colors(maps))
+    alpha = 0.25 + 0.75 * near[order]
+    panel.add_collection(
+        PolyCollection(list(seen[order, :, :2]), facecolors=colors[order], alpha=alpha, lw=0)
+    )
+    reach = np.abs(seen[..., :2]).max() * 1.02
+    panel.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
+    panel.set_axis_off()
+
+
+def _draw_colors(panel: Any, group: Group, some: Array) -> None:
+    color = group.parts["color"] @ [*_COLOR, 1.0]
+    columns = int(np.ceil(np.sqrt(len(group))))
+    cells = np.ones((-(-len(group) // columns) * columns, 3))
+    cells[: len(group)] = np.clip(color[:, :3], 0, 1)
+    panel.imshow(cells.reshape(-1, columns, 3))
+    row, column = divmod(group.identity, columns)
+    panel.plot(column, row, "+", color="white", ms=8)
+    panel.set(xticks=[], yticks=[])
+
+
+def _draw_numbers(panel: Any, group: Group, some: Array) -> None:
+    """Draw the elements of any other part: a row of a table for each, or dots on a line."""
+    if not group.parts:
+        panel.set_axis_off()
+        return
+    values = np.asarray(next(iter(group.parts.values())), float)
+    if values.ndim > 1:
+        panel.imshow(values.reshape(len(values), -1), aspect="auto", interpolation="nearest")
+        panel.set(xlabel="entry", ylabel="element")
+    else:
+        panel.plot(np.arange(len(values)), values, "o", color=MODELS[0], ms=4)
+        panel.plot(group.identity, values[group.identity], "o", color=INK, ms=5)
+        panel.set(xlabel="element", ylabel=next(iter(group.parts)))
+
+
+_Drawing = Callable[[Any, Group, Array], None]
+_DRAWN: dict[str, _Drawing] = {
+    "space": _draw_space,
+    "plane": _draw_plane,
+    "color": _draw_colors,
+}
