@@ -233,6 +233,15 @@ def test_the_numbers_jump_to_the_sections_one_after_the_other(view):
         page.until(f"() => document.activeElement.closest('.section.{section}')")
 
 
+def test_an_empty_subset_leaves_no_count_in_the_headings(view):
+    page = view("sample=3")
+    page.shows(".section.aggregate .note", "mean of 120 images")
+    page.tab.evaluate("() => { location.hash = 'sample=3&lasso=9,9;9.1,9;9.1,9.1' }")
+    for section in ("aggregate", "calibration"):
+        page.tab.wait_for_selector(f".section.{section}[data-state=empty]")
+        assert page.text(f".section.{section} .note") == ""
+
+
 def test_pictures_data_and_link_are_exported(view, digit_scan, tmp_path):
     page = view("sample=2&element=30&labels=6,9", permissions=["clipboard-read", "clipboard-write"])
     page.tab.wait_for_selector(".chip:not([hidden])")
@@ -253,6 +262,8 @@ def test_pictures_data_and_link_are_exported(view, digit_scan, tmp_path):
     for wanted in ("Aggregate", "Embedding", "150°", "over-confident", "clear"):
         assert wanted in words
     assert len([*drawing.iter(f"{SVG}image")]) >= 2
+    (ramp,) = drawing.iter(f"{SVG}linearGradient")  # the colors of the embedding, as on the page
+    assert len({stop.get("stop-color") for stop in ramp}) > 10
     from matplotlib.image import imread
 
     picture = imread(download("PNG"))

@@ -1,6 +1,6 @@
 // Boxes, pixels and text of the page as pieces of an SVG.
 
-import { h } from "./dom.js";
+import { h, uid } from "./dom.js";
 import { rounded } from "./svg_copy.js";
 
 const SIDES = ["Top", "Right", "Bottom", "Left"];
@@ -48,7 +48,18 @@ export function drawBox(style, box, out, origin) {
       }),
     );
   }
+  if (style.backgroundImage.startsWith("linear-gradient(to right")) drawRamp(style, [x, y], box, out);
   if (!even) drawSides(style, widths, [x, y, x + box.width, y + box.height], out);
+}
+
+/** The colors of a key, from left to right. */
+function drawRamp(style, [x, y], box, out) {
+  const id = uid("ramp");
+  const colors = style.backgroundImage.match(/rgba?\([^)]*\)/g) ?? [];
+  const ramp = node("linearGradient", { id });
+  colors.forEach((color, i) => ramp.append(node("stop", { offset: i / (colors.length - 1), "stop-color": color })));
+  const place = { x: rounded(x), y: rounded(y), width: rounded(box.width), height: rounded(box.height) };
+  out.append(ramp, node("rect", { ...place, rx: parseFloat(style.borderTopLeftRadius) || 0, fill: `url(#${id})` }));
 }
 
 function drawSides(style, widths, [left, top, right, bottom], out) {

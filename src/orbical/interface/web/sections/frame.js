@@ -24,13 +24,15 @@ export function createFrame({ name, title, hint }) {
   );
   attachPopover(info, { label: `About ${title}`, kind: "hint", content: () => h("p", {}, hint) });
 
-  /** Ready: show the body. Waiting: the skeleton. A text: say why there is nothing. */
+  /** Ready: show the body. Waiting: the skeleton. A text: say why there is nothing, and nothing else. */
   function state(kind, text) {
     el.setAttribute("aria-busy", String(kind === "loading"));
     el.dataset.state = kind;
     show(skeleton, kind === "loading");
-    show(message, kind === "empty" || kind === "error");
-    body.classList.toggle("away", kind === "loading" || kind === "empty" || kind === "error");
+    const nothing = kind === "empty" || kind === "error";
+    show(message, nothing);
+    body.classList.toggle("away", kind === "loading" || nothing);
+    if (nothing) write(note, "");
     if (text)
       fill(message, kind === "error" ? h("strong", {}, "Could not display this section") : null, h("p", {}, text));
   }
