@@ -22,7 +22,9 @@ from sklearn.utils.estimator_checks import estimator_checks_generator, parametri
 
 from orbical.errors import InputError
 from orbical.recalibrate import (
+    Beta,
     Calibrator,
+    Dirichlet,
     HistogramBinning,
     Isotonic,
     MatrixScaling,
@@ -40,6 +42,9 @@ ALL: list[Calibrator] = [
     Isotonic(reduce="classes"),
     HistogramBinning(),
     HistogramBinning(reduce="classes"),
+    Dirichlet(),
+    Beta(),
+    Beta(reduce="classes"),
 ]
 
 THREE_CLASSES = dict.fromkeys(
@@ -61,7 +66,8 @@ ONE_LABEL = {
 def exceptions(calibrator: Calibrator) -> dict[str, str]:
     """The checks that cannot hold, each with the reason."""
     moves_classes = (
-        isinstance(calibrator, VectorScaling) or calibrator.get_params().get("reduce") == "classes"
+        isinstance(calibrator, VectorScaling | Dirichlet)
+        or calibrator.get_params().get("reduce") == "classes"
     )
     return THREE_CLASSES if moves_classes else THREE_CLASSES | ONE_LABEL
 

@@ -4,6 +4,8 @@
 |---|---|---|
 | `Temperature` | one number; predictions stay | the first thing to try |
 | `VectorScaling`, `MatrixScaling` | numbers for each class, for each pair | classes that differ |
+| `Dirichlet` | numbers for each pair, of probabilities | the same, where logits are unknown |
+| `Beta` | three numbers | a curve that no temperature bends, few samples |
 | `Isotonic`, `HistogramBinning` | a curve | many held-out samples |
 | `OrbitTemperature` | one number for all elements of an orbit | scans |
 
@@ -20,12 +22,15 @@ tensor([0.7500, 0.2500])
 """
 
 from ._base import Calibrator, load
+from .beta import Beta
 from .confidence_maps import HistogramBinning, Isotonic
-from .linear import MatrixScaling, VectorScaling
+from .linear import Dirichlet, MatrixScaling, VectorScaling
 from .temperature import OrbitTemperature, Temperature
 
 __all__ = [
+    "Beta",
     "Calibrator",
+    "Dirichlet",
     "HistogramBinning",
     "Isotonic",
     "MatrixScaling",

@@ -298,10 +298,13 @@ class MatrixScaling(Calibrator):
         self.intercept = intercept
         self.diagonal = diagonal
 
+    def _features(self, outputs: Tensor) -> Tensor:
+        return _centered(self._logits(outputs))
+
     def _fit(self, outputs: Tensor, labels: Tensor, weight: Tensor) -> None:
         names = ("off_diagonal", "intercept", "diagonal")
         off, intercept, diagonal = (_checked_penalty(name, getattr(self, name)) for name in names)
-        scores = _centered(self._logits(outputs).double())
+        scores = self._features(outputs.double())
         classes = scores.shape[-1]
         if intercept == 0:
             _all_classes(labels, classes)
@@ -315,6 +318,33 @@ class MatrixScaling(Calibrator):
         self.weight_, self.shift_ = found[:, :-1], found[:, -1]
 
     def _apply(self, outputs: Tensor) -> Tensor:
-        scores = _centered(self._logits(outputs))
+        scores = self._features(outputs)
         weight, shift = (torch.as_tensor(held).to(scores) for held in (self.weight_, self.shift_))
         return torch.softmax(scores @ weight.T + shift, dim=-1)
+
+
+class Dirichlet(MatrixScaling):
+    """Dirichlet calibration: `softmax(W log p + b)`, with the ODIR penalty of Kull et al. 2019.
+
+    As `MatrixScaling`, of the logarithms of the probabilities in place of the logits: the map
+    between probabilities whose distributions in each class are Dirichlet.
+
+    Args:
+        off_diagonal: penalty of the entries of W off the diagonal, as in `MatrixScaling`.
+        intercept: penalty of b.
+        diagonal: penalty of the diagonal's distance from 1; 0 for the plain method.
+        outputs: what `X` is, `"logits"` or `"probabilities"` (rows that sum to 1).
+
+    Attributes:
+        weight_: W, `[C, C]`.
+        shift_: b, `[C]`.
+        classes_: the class of each column, `[C]`.
+
+    Example:
+        >>> X = [[0.8, 0.2], [0.8, 0.2], [0.1, 0.9], [0.1, 0.9], [0.6, 0.4]]
+        >>> Dirichlet(outputs="probabilities").fit(X, [0, 1, 1, 1, 0]).shift_.shape
+        (2,)
+    """
+
+    def _features(self, outputs: Tensor) -> Tensor:
+        return torch.log_softmax(self._logits(outputs), dim=-1)
