@@ -15,7 +15,7 @@ NEEDS = {
     "molecules": "ase",
     "particle_flow": "cv2",
 }
-ON_REAL_DATA = ("dense_regression", "particle_flow", "segmentation")
+ON_REAL_DATA = ("dense_regression", "key_points", "particle_flow", "segmentation")
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in EXAMPLES.glob("*.py")))

@@ -108,6 +108,7 @@ def equivariance_error(
     batch_size = whole_number("batch_size", batch_size, 1)
     x = _tensors(task, x)
     check_group(task.input, group, x)
+    task.check_group(group)
     task.input.check_values(x)
     first = next(leaves(x))
     predictor = as_predictor(model)

@@ -1,4 +1,4 @@
-"""Class maps in a real browser: truth, answer, differences and entropy follow the orbit."""
+"""Maps and key points in a real browser: truth and answers follow the orbit."""
 
 from __future__ import annotations
 
@@ -87,3 +87,29 @@ def test_maps_of_values_name_their_errors_and_ranges(opened, serve):
     assert f"error {float(scan.data['score'][0, 2, 1]):.3f}" in said
     assert tab.locator(".maps button").all_text_contents() == ["truth", "half", "error", "std"]
     assert "value" in tab.locator(".section.detail .view-note").text_content()
+
+
+@pytest.mark.parametrize("live", [True, False])
+def test_key_points_lie_over_the_image_live_and_in_a_report(opened, serve, tmp_path, live):
+    truth = torch.tensor([[[4.0, 8.0], [12.0, 6.0], [8.0, 3.0]]]).repeat(8, 1, 1)
+
+    def upright(images):
+        return truth[:1].repeat(len(images), 1, 1)
+
+    task = ob.tasks.KeyPoints((16, 16), swaps=[(0, 1)], edges=[(0, 2), (1, 2)])
+    images = torch.rand(8, 1, 16, 16, generator=torch.Generator().manual_seed(2))
+    scan = ob.scan({"upright": upright}, (images, truth), group="flips", task=task, keep="inputs",
+                   progress=False)  # fmt: skip
+    if live:
+        address = serve({"points": scan}, models={"upright": upright}).url
+    else:
+        report(scan, tmp_path / "points.html")
+        address = (tmp_path / "points.html").as_uri()
+    tab = opened(f"{address}#sample=2&element=1")
+    said = tab.locator(".key-points").get_attribute("aria-label")
+    assert f"distance {float(scan.data['distance'][0, 2, 1]):.3f}" in said
+    circles = tab.locator(".key-points circle")
+    places = [float(circles.nth(k).get_attribute("cx")) for k in range(6)]
+    # The truth is mirrored, left and right exchanged; the prediction stays.
+    assert places == [4.0, 12.0, 8.0] * 2
+    assert tab.locator(".key-points line").count() == 7

@@ -1,4 +1,4 @@
-"""`orbical scan --task segmentation` and `dense_regression` on arrays in a file."""
+"""`orbical scan --task` segmentation, dense_regression and key_points on arrays in a file."""
 
 from __future__ import annotations
 
@@ -23,3 +23,23 @@ def test_the_command_scans_maps_of_values(orbical, tmp_path):
     words = ["scan", "-m", "mine=torch.nn:Identity()", "-d", "depth.npz", "-t", "dense_regression"]
     words += ["-g", "flips", "--representation", "normal", "-o", "run.zarr"]
     assert "angle to the true normal" in orbical(tmp_path, *words)
+
+
+CENTER = """
+import torch
+def center(images):
+    return torch.full((len(images), 2, 2), 4.0)
+"""
+
+
+def test_the_command_scans_key_points(orbical, tmp_path):
+    (tmp_path / "poses.py").write_text(CENTER)
+    np.savez(
+        tmp_path / "poses.npz", x=np.zeros((3, 1, 8, 8), np.float32), y=np.full((3, 2, 2), 4.0)
+    )
+    words = ["scan", "-m", "mine=poses:center", "-d", "poses.npz", "-t", "key_points"]
+    assert "has mirrors" in orbical(tmp_path, *words, "-g", "flips", "--points", "8x8", expect=2)
+    said = orbical(tmp_path, *words, "-g", "flips", "--points", "8x8:0-1")
+    assert "object key-point similarity" in said
+    wrong = orbical(tmp_path, *words, "-g", "flips", "--points", "8:0-1", expect=2)
+    assert "--points: expected HEIGHTxWIDTH" in wrong

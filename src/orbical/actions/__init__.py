@@ -11,6 +11,7 @@ from .colors import ColorImages
 from .crops import FieldWindow, PairWindow
 from .dense_maps import ClassMaps, ValueMaps
 from .images import ImagePair, Images, VectorField, Window
+from .key_points import PixelPoints
 from .points import Irreps, Points, Rows, Vectors
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "Images",
     "Irreps",
     "PairWindow",
+    "PixelPoints",
     "Points",
     "Rows",
     "Trivial",

@@ -68,3 +68,23 @@ def labeled(
     if entry is not None and entry.target:
         found.attrs["floor"] = entry.target
     return found
+
+
+def stacked_pairs(
+    data: xr.Dataset, names: Mapping[str, str], dim: str, meanings: Mapping[str, str]
+) -> xr.Dataset:
+    """Return samples and a further dimension as samples, with `confidence` and `correct`.
+
+    `names` are the arrays `[model, sample, element, dim]` that become the two.
+    """
+    stacked = data[[*names]].stack(each=("sample", dim))
+    stacked = stacked.drop_vars(["each", "sample", dim], errors="ignore")
+    found = stacked.rename({"each": "sample", **names}).transpose("model", "sample", "element")
+    judged = found["correct"].notnull()
+    found["confidence"] = found["confidence"].where(judged)
+    for name, meaning in meanings.items():
+        found[name].attrs["meaning"] = meaning
+    # Elsewhere this separates finished from unfinished samples; here, whether there is an answer.
+    found = found.assign(score_vs_consensus=found["confidence"])
+    found.attrs = data.attrs
+    return found

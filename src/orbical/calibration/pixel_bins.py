@@ -14,7 +14,7 @@ import torch
 
 from ..errors import InputError
 from ..store.blocks import sample_blocks
-from ._orbit_arrays import groups_of, labeled
+from ._orbit_arrays import groups_of, labeled, stacked_pairs
 from .binned import Reliability, diagram_of, error_of, named_norm
 from .inputs import whole_number
 
@@ -131,12 +131,8 @@ def regions(scan: Scan | xr.Dataset) -> xr.Dataset:
     names = {"region_confidence": "confidence", "region_correct": "correct"}
     if not {*names} <= {*getattr(data, "data_vars", ())}:
         raise InputError("scan: expected a labeled scan of a segmentation task, got another")
-    stacked = data[[*names]].stack(each=("sample", "class"))
-    stacked = stacked.drop_vars(["each", "sample", "class"], errors="ignore")
-    found = stacked.rename({"each": "sample", **names}).transpose("model", "sample", "element")
-    found["confidence"].attrs["meaning"] = "mean confidence of a region"
-    found["correct"].attrs["meaning"] = "whether a region has an IoU of at least 0.5"
-    # Elsewhere this separates finished from unfinished samples; here, whether there is a region.
-    found = found.assign(score_vs_consensus=found["confidence"])
-    found.attrs = data.attrs
-    return found
+    meanings = {
+        "confidence": "mean confidence of a region",
+        "correct": "whether a region has an IoU of at least 0.5",
+    }
+    return stacked_pairs(data, names, "class", meanings)

@@ -207,3 +207,31 @@ def _read_coco(text: str) -> Any:
         )
     classes = settings[2].split(",") if len(settings) == 3 else None
     return coco(folder, classes, *(int(number) for number in numbers))
+
+
+def key_point_settings(text: str | None) -> dict[str, Any]:
+    """Return settings of the task of key points from text such as `64x48:1-2,3-4`.
+
+    >>> key_point_settings("64x48:1-2")
+    {'size': (64, 48), 'swaps': [(1, 2)]}
+    """
+    if text is None:
+        return {}
+    sides, _, pairs = text.partition(":")
+    try:
+        height, width = map(int, sides.split("x"))
+        if pairs == "coco":
+            from ..tasks import COCO_EDGES, COCO_SIGMAS, COCO_SWAPS
+
+            named = {"swaps": COCO_SWAPS, "sigmas": COCO_SIGMAS, "edges": COCO_EDGES}
+            return {"size": (height, width), **named}
+        swaps = [] if pairs == "none" else [pair.split("-") for pair in pairs.split(",") if pair]
+        found: dict[str, Any] = {"size": (height, width)}
+        if pairs:
+            found["swaps"] = [(int(first), int(second)) for first, second in swaps]
+    except ValueError:
+        raise InputError(
+            "--points: expected HEIGHTxWIDTH, optionally with :PAIRS, such as 64x48:1-2,3-4, got "
+            f"{text!r}"
+        ) from None
+    return found

@@ -17,6 +17,7 @@ from .arguments import (
     Read,
     image_options,
     import_optional,
+    key_point_settings,
     load_data_and_classes,
     named_models,
     path_or_url,
@@ -37,6 +38,7 @@ def scan(
     outputs: str = "logits",
     score: str = "iou_confidence",
     threshold: Annotated[float, typer.Option(min=0, max=1)] = 0.5,
+    points: Annotated[str | None, typer.Option(metavar="HxW:PAIRS")] = None,
     quantities: str | None = None,
     workers: Annotated[int, typer.Option(min=1)] = 1,
     cluster: Annotated[str | None, typer.Option(metavar="ADDRESS")] = None,
@@ -103,7 +105,7 @@ def scan(
             scales:0.5:2:17 or permutations:5; orbical groups lists them all.
         out: Save the scan here, as a Zarr store: a folder, or a URL that fsspec knows.
         task: The task: classification, segmentation, detection, flow, regression,
-            dense_regression or atoms.
+            dense_regression, key_points or atoms.
         input: How the group acts on the inputs: images, images:bicubic:reflect, points, vectors,
             rows, trivial or window:128; for several fields, pos=points,numbers=rows. Default:
             images (pairs of frames for flow).
@@ -116,6 +118,8 @@ def scan(
         score: For detection: the score: iou, match_confidence, iou_confidence, precision, recall,
             f1 or ap.
         threshold: For detection: the smallest IoU of a match.
+        points: For key_points: height and width of the images, and the pairs of points that mirrors
+            exchange, such as 64x48, 64x48:1-2,3-4, 64x48:none or 256x192:coco.
         quantities: For atoms: one or more of energy,forces,dipole,stress. Default: energy,forces,
             as far as the calculators offer them.
         workers: The number of processes that share the scan; for atoms, per calculator.
@@ -159,6 +163,9 @@ def scan(
             ),
             "flow": lambda: known.Flow(action, read=reader),
             "segmentation": lambda: known.Segmentation(action, outputs, reader),
+            "key_points": lambda: known.KeyPoints(
+                input=action, read=reader, **key_point_settings(points)
+            ),
             "dense_regression": lambda: known.DenseRegression(
                 action, representation, reader, uncertainty
             ),

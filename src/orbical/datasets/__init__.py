@@ -15,6 +15,7 @@ from collections.abc import Callable
 from torch import Tensor
 
 from .coco_folder import coco
+from .coco_persons import coco_persons
 from .digit_images import digits
 from .folders import data_file, data_folder
 from .furniture_clouds import furniture
@@ -36,6 +37,7 @@ __all__ = [
     "PointClouds",
     "checked_boxes",
     "coco",
+    "coco_persons",
     "data_file",
     "data_folder",
     "digits",

@@ -14,6 +14,7 @@ from .dense_regression import DenseRegression
 from .detection import Detection
 from .detection_matching import average_precision
 from .flow import Flow
+from .key_points import COCO_EDGES, COCO_SIGMAS, COCO_SWAPS, KeyPoints
 from .regression import Regression
 from .segmentation import Segmentation
 
@@ -25,6 +26,7 @@ TASKS: dict[str, type[Task]] = {
         DenseRegression,
         Detection,
         Flow,
+        KeyPoints,
         Regression,
         Segmentation,
     )
@@ -81,11 +83,15 @@ def _parse_action(text: str) -> Action:
 
 
 __all__ = [
+    "COCO_EDGES",
+    "COCO_SIGMAS",
+    "COCO_SWAPS",
     "Atoms",
     "Classification",
     "DenseRegression",
     "Detection",
     "Flow",
+    "KeyPoints",
     "Regression",
     "Segmentation",
     "Task",

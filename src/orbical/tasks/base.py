@@ -145,6 +145,9 @@ class Task(ABC):
     def check_range(self, target: Tensor, outputs: Tree) -> None:  # noqa: B027 - a task may accept any
         """Check the targets against a model's outputs for the first samples."""
 
+    def check_group(self, group: Group) -> None:  # noqa: B027 - most follow any group
+        """Refuse a group whose effect on the outputs is not known, before any model runs."""
+
     def take(self, data: Any) -> Any:
         """Convert data of the task's own kind to arrays, as `x` or `(x, y)`."""
         return data

@@ -6,6 +6,7 @@ import * as fieldOfView from "./window.js";
 import * as flow from "./flow.js";
 import * as image from "./image.js";
 import * as intervals from "./intervals.js";
+import * as keyPoints from "./key_points.js";
 import * as maps from "./maps.js";
 import * as pair from "./pair.js";
 import * as png from "./png.js";
@@ -17,6 +18,7 @@ export const views = {
   boxes,
   image,
   intervals,
+  key_points: keyPoints,
   maps,
   pair,
   png,

@@ -1,0 +1,97 @@
+"""The action on key points in images, which mirrors exchange."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .._trees import to_device
+from ..errors import InputError
+from ..groups import Elements, Group
+from ..groups.group import whole_number
+from .base import Action, matrices
+from .pixel_grids import check_affine, pixel_frame
+
+
+class PixelPoints(Action):
+    """Key points `[B, n, 2]` as (x, y) pixels from the upper left corner of images.
+
+    They move about the center of the images, of `height` x `width` pixels. Mirrors also exchange
+    the pairs in `swaps`, such as left and right hand: the left hand in a mirrored image is the
+    right one of the original. Further columns, such as visibility, ride along; NaN stays NaN.
+
+    >>> import torch
+    >>> from orbical.groups import flips
+    >>> hands = torch.tensor([[[1.0, 4.0], [8.0, 5.0]]])
+    >>> PixelPoints(10, 10, swaps=[(0, 1)]).apply(flips(), hands)[1]
+    tensor([[[2., 5.],
+             [9., 4.]]])
+    """
+
+    parts: ClassVar[tuple[str, ...]] = ("plane",)
+
+    def __init__(
+        self, height: int, width: int, swaps: Iterable[Sequence[int]] | None = None
+    ) -> None:
+        self.height = whole_number("height", height, 1)
+        self.width = whole_number("width", width, 1)
+        self.swaps = None if swaps is None else checked_swaps(swaps)
+
+    def move(self, elements: Elements, x: Tensor) -> Tensor:
+        """Move `x[K or 1, B, n, 2 or more]`."""
+        frame = pixel_frame(elements)
+        linear, shift = frame[:, :2, :2], frame[:, :2, 2]
+        middle = np.array([self.width / 2, self.height / 2])
+        by = matrices(shift + middle - linear @ middle, x)[:, None, None]
+        rows = x.expand(len(elements), *x.shape[1:])
+        moved = torch.einsum("kij,kbnj->kbni", matrices(linear, x), rows[..., :2]) + by
+        moved = torch.cat([moved, rows[..., 2:]], -1)
+        mirrored = np.linalg.det(linear) < 0
+        if not self.swaps or not mirrored.any():
+            return moved
+        order = torch.arange(x.shape[2])
+        for first, second in self.swaps:
+            order[first], order[second] = second, first
+        chosen = to_device(torch.as_tensor(mirrored), x.device)[:, None, None, None]
+        return torch.where(chosen, moved[:, :, to_device(order, x.device)], moved)
+
+    def check(self, group: Group, x: Tensor) -> None:
+        """Check the shape of the points, that the pairs are among them, and the mirrors."""
+        super().check(group, x)
+        if x.ndim != 3 or x.shape[-1] < 2:
+            raise InputError(
+                f"points: expected shape [sample, point, 2] (x, y), got {tuple(x.shape)}"
+            )
+        largest = max((max(pair) for pair in self.swaps or ()), default=-1)
+        if largest >= x.shape[1]:
+            raise InputError(f"swaps: expected indices of the {x.shape[1]} points, got {largest}")
+        self.check_mirrors(group)
+
+    def check_mirrors(self, group: Group) -> None:
+        """Refuse mirrors unless it is said which points they exchange."""
+        check_affine(group, "PixelPoints")
+        if self.swaps is None and bool((np.linalg.det(pixel_frame(group)[:, :2, :2]) < 0).any()):
+            raise InputError(
+                f"group: {group.spec} has mirrors, which exchange left and right; pass swaps= the "
+                "pairs of points that they exchange, such as [(1, 2), (3, 4)], or [] for none"
+            )
+
+
+def checked_swaps(swaps: Any) -> list[list[int]]:
+    """Return pairs of indices as lists, each index in one pair only.
+
+    >>> checked_swaps([(1, 2)])
+    [[1, 2]]
+    """
+    try:
+        pairs = [[int(first), int(second)] for first, second in swaps]
+    except (TypeError, ValueError):
+        raise InputError(f"swaps: expected pairs of indices, got {swaps!r}") from None
+    flat = [index for pair in pairs for index in pair]
+    if len({*flat}) < len(flat) or min(flat, default=0) < 0:
+        raise InputError(f"swaps: expected each index from 0 in one pair only, got {pairs}")
+    return pairs
