@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 import pytest
 import torch
@@ -85,6 +87,18 @@ def test_colors_need_an_action_on_colors():
     scan = ob.scan(net, (image, [0, 1]), group="hue:6", task=task, progress=False)
     assert scan.data["hue"].values.tolist() == [0, 60, 120, 180, 240, 300]
     assert float(scan.data["confidence"].std()) > 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("affine:4:1e308", "affine:4:1:1e308", "affine:2:1:1:1e308", "se2:4:1e308"),
+        *("se3:4:1e308", "homographies:20:3:1e308", "homographies:20:3:1e-300", "shear:1e308:3"),
+    ],
+)
+def test_windows_of_any_size_are_made_or_refused_by_name(text):
+    with np.errstate(all="ignore"), suppress(InputError):
+        assert groups.parse(text).weights.sum() == pytest.approx(1)
 
 
 @pytest.mark.parametrize(

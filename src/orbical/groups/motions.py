@@ -6,6 +6,8 @@ identity, which is the first.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from scipy.spatial.transform import Rotation
 from scipy.stats.qmc import Sobol
@@ -37,7 +39,7 @@ def se2(n: int = 64, radius: float = 4) -> Group:
     (64, 0)
     """
     n = _count("se2", n, radius=radius)
-    angle, dx, dy = (_points(n, 3) * [180.0, radius, radius]).T
+    angle, dx, dy = (_points(n, 3) * [180.0, float(radius), float(radius)]).T
     return make_group(
         f"se2:{n}:{as_text(radius)}",
         {"plane": homogeneous(turned_by(angle), np.stack([dx, dy], -1))},
@@ -59,7 +61,7 @@ def se3(n: int = 256, radius: float = 1) -> Group:
     """
     n = _count("se3", n, radius=radius)
     point = _points(n, 6)
-    turn, shift = _uniform_rotations((point[:, :3] + 1) / 2), point[:, 3:] * radius
+    turn, shift = _uniform_rotations((point[:, :3] + 1) / 2), point[:, 3:] * float(radius)
     vector = np.rad2deg(turn.as_rotvec())
     vector[0] = 0.0
     coords = dict(zip(("rx", "ry", "rz", "dx", "dy", "dz"), [*vector.T, *shift.T], strict=True))
@@ -88,7 +90,8 @@ def affine(
     n = _count("affine", n, angle=angle, shear=shear, radius=radius)
     if real_number("scale", scale) < 1:
         raise InputError(f"scale: expected a number >= 1, got {scale!r}")
-    window = [angle, np.log(scale), np.log(scale), shear, radius, radius]
+    stretch = math.log(scale)
+    window = np.array([angle, stretch, stretch, shear, radius, radius], float)
     turn, log_x, log_y, lean, dx, dy = (_points(n, 6) * window).T
     linear = np.tile(np.eye(2), (n, 1, 1))
     linear[:, 0, 1] = lean
@@ -142,7 +145,7 @@ def homographies(limit: float = 20, n: int = 5, focal: float = 100) -> Group:
     line = np.arange(-(n // 2), n // 2 + 1) * (float(limit) / max(n // 2, 1))
     tilt, pan = np.meshgrid(line[::-1], line, indexing="ij")  # the top row of the drawing is up
     turned = Rotation.from_euler("yx", np.stack([pan.ravel(), -tilt.ravel()], -1), degrees=True)
-    lens = np.diag([focal, focal, 1.0])
+    lens = np.diag([float(focal), float(focal), 1.0])
     maps = lens @ turned.as_matrix() @ np.linalg.inv(lens)
     return make_group(
         f"homographies:{as_text(limit)}:{n}:{as_text(focal)}",
