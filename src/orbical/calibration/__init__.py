@@ -34,7 +34,7 @@ from typing import Any
 from . import _catalog
 from ._interval import Interval
 from ._pooled import pooled_reliability
-from .binned import Reliability, ece, error_of, reliability
+from .binned import Reliability, ece, ece_debiased, error_of, reliability
 from .bleed import Bleed, aleatoric_bleed, covariance_bleed, nll_optimal_bleed
 from .brier_intervals import brier_part_intervals
 from .by_class import (
@@ -109,6 +109,7 @@ __all__ = [
     "cumulative_curve",
     "detections",
     "ece",
+    "ece_debiased",
     "ece_loss",
     "ence",
     "error_of",

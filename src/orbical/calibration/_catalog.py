@@ -13,7 +13,7 @@ from . import _cells, by_class, gaussian, generalized, kernel, regression, score
 from ._bound import BoundMeasure, OfCells, OfWhitened
 from ._interval import Interval
 from ._table_inputs import Outputs, Predictions, Settings
-from .binned import ece
+from .binned import ece, ece_debiased
 from .bleed import aleatoric_bleed
 from .brier_intervals import brier_part_intervals
 from .cumulative import cumulative_distance, esd, ks, ordered_esd
@@ -323,6 +323,9 @@ _CLASSIFICATION = (
     _pair(kernel.skce, "SKCE", unit=_SQUARED, metric_class="SKCE", listed=_TABLE, minimum=2,
           meaning="squared kernel calibration error: unbiased estimate of the squared MMCE",
           binding=_on_cells(kernel.skce, _cells.kernel_norm, _cells.unbiased_kernel, kernel.mmce)),
+    _pair(ece_debiased, "ECE, debiased", unit=_SQUARED, listed=_TABLE, minimum=2,
+          meaning="debiased calibration error: squared gap over bins less its noise, unbiased",
+          binding=_of_samples(ece_debiased, partial(ece, norm="l2"))),
     _outputs(s_avuc, "S-AvUC", metric_class="SAvUC", loss="s_avuc", interval="none", listed=(),
              meaning="soft accuracy versus uncertainty: log ratio of samples whose certainty "
              "contradicts their correctness"),

@@ -341,3 +341,50 @@ def error_of(diagram: Reliability, norm: str = "l1") -> Tensor:
     if norm == "l2":
         return (diagram.share * gap.square()).sum(-1).sqrt()
     return (diagram.share * gap).sum(-1)
+
+
+def ece_debiased(
+    confidence: ArrayLike,
+    correct: ArrayLike,
+    *,
+    bins: int = 15,
+    weights: ArrayLike | None = None,
+) -> Tensor:
+    """Return the squared l2 calibration error over bins, without the bias of few samples.
+
+        sum_b share_b ((accuracy_b - confidence_b)^2 - accuracy_b (1 - accuracy_b) / (n_b - 1))
+
+    The subtracted term is the variance of the accuracy of a bin, which noise adds to the squared
+    gap. Zero on average for a model that is calibrated over the bins, so it can be negative. Bins
+    of equal width; those with a single sample say nothing of their variance and count as 0. With
+    weights, n_b is the effective number of samples (Kish). Kumar et al. 2019.
+
+    Args:
+        confidence: `[..., N]` in [0, 1].
+        correct: `[..., N]` boolean, or values in [0, 1].
+        bins: the number of bins.
+        weights: `[..., N]` sample weights >= 0.
+
+    Returns:
+        The estimate `[...]`, float64.
+
+    Raises:
+        InputError: if the arrays do not fit together, or hold values outside of [0, 1].
+
+    Example:
+        >>> ece_debiased([0.75, 0.75, 0.75, 0.75], [True, True, True, False])
+        tensor(-0.0625, dtype=torch.float64)
+    """
+    diagram = reliability(confidence, correct, bins=bins, weights=weights)
+    size = diagram.count.double()
+    if weights is not None:
+        values, _, mass = pair(confidence, correct, weights=weights)
+        assert mass is not None
+        mass = mass.double() / mass.double().sum(-1, keepdim=True)
+        squares = reliability(values, correct, bins=bins, weights=mass.square())
+        # The squared share of a bin over the sum of the squared shares of its samples.
+        size = diagram.share.square() / (squares.share * mass.square().sum(-1, keepdim=True))
+    gap = (diagram.accuracy - diagram.confidence).square()
+    noise = diagram.accuracy * (1 - diagram.accuracy) / (size - 1)
+    known = size > 1 + 1e-9  # false for the NaN of an empty bin
+    return torch.where(known, diagram.share * (gap - noise), 0.0).sum(-1)
