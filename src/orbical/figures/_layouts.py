@@ -241,12 +241,18 @@ def _draw_tiles(axes: Sequence[Any], orbit: Orbit, values: Array, small: bool) -
         panel.axhline(border, color="white", lw=1.2)
     if index.size <= 64 and not small:
         size = 6 if index.shape[1] > 4 else 7
+        if max(map(len, inside)) * index.shape[1] > _MOST_LETTERS:  # they would run into each other
+            inside = [""] * len(inside)
         for (row, column), element in np.ndenumerate(index):
             if element >= 0 and np.isfinite(values[element]):
                 words = "\n".join(filter(None, [inside[element], _number(values[element], orbit)]))
                 color = _readable_on(image.to_rgba(values[element]))
                 panel.text(column, row, words, fontsize=size, color=color, **CENTERED)
     return image
+
+
+_MOST_LETTERS = 72
+"""Side by side in the tiles of a row."""
 
 
 def _tiles_aspect(orbit: Orbit) -> float:

@@ -165,7 +165,7 @@ def _named(spec: str, matrices: Array) -> Group:
     turns = [_turn(vector) for vector in vectors]
     order = sorted(range(len(turns)), key=lambda one: (improper[one], turns[one]))
     count, rotations = len(order), len(order) // (2 if improper.any() else 1)
-    width = max(number for number in range(1, 11) if rotations % number == 0)
+    width = max(number for number in range(1, 7) if rotations % number == 0)  # names fit
     return make_group(
         spec,
         {"space": homogeneous(matrices[order])},
