@@ -26,7 +26,9 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 EXTRAS = PROJECT["project"]["optional-dependencies"]
 
 HEAVY = {"dask", "matplotlib", "xarray", "zarr"}
-HEAVY_MODULES = {"store", "nero", "embedding", "figures", "interface", "integrations"}
+HEAVY_MODULES = {
+    *("store", "nero", "adversarial", "embedding", "figures", "interface", "integrations"),
+}
 LIGHT = ("store.blocks", "store.files", "store.record")  # load none of these
 OPTIONAL = {"ase", "cv2", "e3nn", "mlxtend", "onnx", "onnxruntime", "umap"}
 

@@ -10,7 +10,8 @@
 Four questions, and where to find the answers:
 
 * How does a model behave along the orbits of its inputs? `scan`, `nero`, `embedding`, `view`,
-  `report`, `figures`. `groups`, `actions` and `tasks` define what moves and what is scored.
+  `report`, `figures`; `worst_case` searches between the sampled elements. `groups`, `actions` and
+  `tasks` define what moves and what is scored.
 * Can its confidence be trusted there? `calibration`; sets with guaranteed coverage are in
   `conformal`, and when not to answer in `selective`.
 * What does a built-in symmetry allow, at best and at worst? `bounds`.
@@ -32,6 +33,7 @@ _FUNCTIONS = {
     "scan": "scanning",
     "load": "store",
     "Scan": "store",
+    "worst_case": "adversarial",
     "view": "interface",
     "report": "interface",
 }
@@ -60,6 +62,7 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors
         training,
         zoo,
     )
+    from .adversarial import worst_case
     from .interface import report, view
     from .scanning import scan
     from .store import Scan, load
@@ -91,6 +94,7 @@ __all__ = [
     "testing",
     "training",
     "view",
+    "worst_case",
     "zoo",
 ]
 

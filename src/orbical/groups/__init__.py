@@ -9,6 +9,7 @@ Groups speak the language of the page: x to the right, y up, angles counter-cloc
 """
 
 from .catalog import register
+from .charts import Chart, chart_of, register_chart
 from .colors import brightness, hue
 from .combining import product
 from .discrete import permutations, shifts, time_reversal, trivial
@@ -30,6 +31,7 @@ from .space import (
 from .text import as_group, parse
 
 __all__ = [
+    "Chart",
     "Elements",
     "Group",
     "Layout",
@@ -37,6 +39,7 @@ __all__ = [
     "affine",
     "as_group",
     "brightness",
+    "chart_of",
     "cyclic",
     "dihedral",
     "euclidean",
@@ -56,6 +59,7 @@ __all__ = [
     "product",
     "reflections3d",
     "register",
+    "register_chart",
     "register_part",
     "rotations",
     "rotations3d",

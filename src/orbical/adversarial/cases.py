@@ -1,0 +1,360 @@
+"""The worst element of a continuous group for each sample: a coarse grid, then refinement."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import torch
+import xarray as xr
+from torch import Tensor
+
+from .._trees import Tree, to_device
+from ..calibration import compare_means
+from ..data.reading import read_rows
+from ..errors import InputError, ModelError
+from ..groups import Chart, Group, as_group, chart_of
+from ..groups.group import whole_number
+from ..groups.parts import Array
+from ..scanning.recipe import as_task, plan
+from ..scanning.units import Runner, ready
+from ..store.scan_result import Scan
+from ..tasks import Task
+from .objective import Objective
+from .search import descend, golden_section, valleys
+
+POSITIONS = ("upright", "grid", "refined")
+_MEANINGS = {
+    "score": "score of each sample at the identity, at the worst sampled element, at the worst",
+    "correct": "whether the predicted class is the true one there",
+    "missed": "how much worse the worst element is than the worst sampled one",
+    "element": "index of the worst sampled element",
+    "method": "how the search went on between the sampled elements",
+    "mean": "mean score over samples",
+    "mean_missed": "mean over samples of what the sampled elements missed",
+}
+
+
+def worst_case(
+    models: Any,
+    data: Any,
+    *,
+    group: Group | str | None = None,
+    task: Task | str | None = None,
+    starts: int = 3,
+    rounds: int = 16,
+    batch_size: int | str = "auto",
+    device: str = "auto",
+    preprocess: Callable[[Tree], Tree] | None = None,
+    level: float = 0.95,
+) -> xr.Dataset:
+    """Search the element of a continuous group that hurts a model most, for each sample.
+
+    The search begins at the worst of the sampled elements, as a scan finds them, and goes on
+    between them: along the gradient of the score where torch can differentiate the model and the
+    score, otherwise by golden section along each coordinate. It is deterministic, and its result is
+    never better for the model than the worst sampled element. It finds a lower bound of the harm,
+    not a proof that no element is worse.
+
+    Args:
+        models: a model, or a dictionary of names and models, as for `orbical.scan`.
+        data: the inputs, or `(inputs, targets)`, as for `orbical.scan`; or a scan of these models
+            with `keep="inputs"`, whose scores are used again. Scores are against the truth or,
+            without targets, against the consensus along the orbit.
+        group: the sampled group, or its text; that of the scan by default. Windows of shifts and
+            scales are those of the sample.
+        task: the task, or its name; that of the scan by default.
+        starts: how many elements to start from, neighbors not counted.
+        rounds: steps of each search.
+        batch_size: the number of inputs in a forward pass, or `"auto"`.
+        device: a torch device, or `"auto"`.
+        preprocess: a function applied to each transformed batch before the models.
+        level: nominal coverage of the intervals.
+
+    Returns:
+        A dataset with, `[model, sample]`: the coordinates of the worst element, such as `angle`;
+        `missed`, how much worse the score is there than at the worst sampled element; and
+        `element`, the index of that one. `score` `[model, sample, position]`, and `correct` for
+        labeled classification, are at the positions `upright`, `grid` (the worst sampled element)
+        and `refined`. `mean` `[model, position]` and `mean_missed` `[model]` are means over
+        samples, with intervals to `mean_low`, `mean_high` and so on. `method` `[model]` is
+        `"gradient"`, `"golden section"`, or `"grid"` for a group without continuous coordinates,
+        of which only the elements are tried.
+
+    Raises:
+        InputError: an argument cannot be used.
+        ModelError: a model cannot be loaded, or its scores do not repeat.
+
+    Example:
+        >>> import orbical as ob, torch
+        >>> images, labels = ob.datasets.digits()
+        >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+        >>> found = ob.worst_case(net, (images[:20], labels[:20]), group="rotations:12",
+        ...                       task="classification")
+        >>> found["method"].values.tolist(), bool((found["missed"] >= 0).all())
+        (['gradient'], True)
+
+    Paper: Zhao et al., Evaluating Machine Learning Models with NERO, section 4.
+    """
+    scan = data if isinstance(data, Scan) else None
+    if scan is not None:
+        models, data, group, task = _of_scan(scan, models, group, task)
+    for argument, value in (("group", group), ("task", task)):
+        if value is None:
+            raise InputError(f"{argument}: expected one, because data is not a scan, got None")
+    starts, rounds = whole_number("starts", starts, 1), whole_number("rounds", rounds, 1)
+    recipe = plan(
+        models,
+        data,
+        group=as_group(group),  # type: ignore[arg-type]
+        task=as_task(task),  # type: ignore[arg-type]
+        keep="consensus",
+        batch_size=batch_size,
+        chunk="auto",
+        device=device,
+        threads=torch.get_num_threads(),
+        workers=0,
+        fingerprint=None,
+        known=None,
+        preprocess=preprocess,
+    )
+    chart = chart_of(recipe.group)
+    with ready(recipe) as runner:
+        grids = _scanned(runner) if scan is None else _stored(runner, scan)
+        found: dict[str, list[dict[str, Array]]] = {name: [] for name in recipe.models}
+        for grid in grids:
+            found[grid.model].append(_refined(runner, grid, chart, starts, rounds))
+    joined = {
+        name: {key: np.concatenate([one[key] for one in parts]) for key in parts[0]}
+        for name, parts in found.items()
+    }
+    return _table(joined, runner, level)
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """One model's results at the sampled elements, of a chunk of samples."""
+
+    model: str
+    first: int
+    batch: Tree
+    target: Tensor | None
+    reference: Tensor
+    score: Array  # [B, K]
+    correct: Array | None
+
+
+@dataclass(frozen=True)
+class _Found:
+    """The worst elements `[B]`: the sampled ones they belong to, and where they lie."""
+
+    base: Array
+    coords: Array  # [B, d]
+    value: Array
+    method: str
+
+
+def _of_scan(
+    scan: Scan, models: Any, group: Group | str | None, task: Task | str | None
+) -> tuple[dict[str, Any], Any, Group, Task]:
+    """Return the models by their names in a scan, its data, its group and its task."""
+    if group is not None and as_group(group).fingerprint() != scan.group.fingerprint():
+        raise InputError(f"group: expected none, or that of the scan, {scan.group.spec}")
+    if not scan.complete:
+        raise InputError(f"data: expected a complete scan, got one of {scan.share_done:.0%}")
+    if not isinstance(models, Mapping):
+        models = {scan.models[0] if len(scan.models) == 1 else "model": models}
+    unknown = [name for name in models if name not in scan.models]
+    if unknown:
+        raise InputError(f"models: expected names of the scan, {scan.models}, got {unknown[0]!r}")
+    chosen = Task.from_record(asdict(scan.record.task)) if task is None else as_task(task)
+    inputs = {
+        str(name).removeprefix("input").removeprefix("_"): values.values
+        for name, values in sorted(scan.data.data_vars.items())
+        if values.attrs.get("meaning") == "input"
+    }
+    if not inputs:
+        raise InputError(
+            "data: expected a scan that stores its inputs, got one without; scan with "
+            "keep='inputs', or pass the data themselves with group and task"
+        )
+    given: Any = inputs
+    if [*inputs] == [""]:
+        given = inputs[""]
+    elif all(key.isdigit() for key in inputs):
+        given = tuple(inputs[key] for key in sorted(inputs, key=int))
+    truth = chosen.truth_name
+    labeled = (given, scan.data[truth].values) if scan.labeled else given
+    return dict(models), labeled, scan.group, chosen
+
+
+def _chunks(runner: Runner) -> Iterator[tuple[slice, Tree, Tensor | None]]:
+    """Yield samples with their targets, as many as fill a batch with one element each."""
+    recipe = runner.recipe
+    for start in range(0, len(recipe.samples), runner.sweep.batch_size):
+        rows = slice(start, min(start + runner.sweep.batch_size, len(recipe.samples)))
+        read = read_rows(recipe.samples, rows)
+        target = recipe.target_of(rows, read.targets)
+        runner.check_range(target)
+        yield rows, read.inputs, target
+
+
+def _scanned(runner: Runner) -> Iterator[_Grid]:
+    """Evaluate the models at the sampled elements."""
+    sweep = runner.sweep
+    for rows, batch, target in _chunks(runner):
+        unit = sweep.run(batch, target, list(sweep.predictors))
+        unit.wait(sweep.task.input, sweep.group, rows.start)
+        for name, summary in unit.summaries.items():
+            reference = sweep.task.reference(summary["consensus"]) if target is None else target
+            score = summary["score_vs_consensus" if target is None else "score"]
+            correct = summary["correct"].numpy() if "correct" in summary else None
+            yield _Grid(name, rows.start, batch, target, reference, score.double().numpy(), correct)
+
+
+def _stored(runner: Runner, scan: Scan) -> Iterator[_Grid]:
+    """Read what a scan has stored at the sampled elements."""
+    if not scan.labeled and "consensus" not in scan.data:
+        raise InputError("data: expected a scan with a consensus, got none; keep='consensus'")
+    for rows, batch, target in _chunks(runner):
+        for name in runner.sweep.predictors:
+            own = scan.data.sel(model=name).isel(sample=rows)
+            reference = target
+            if reference is None:
+                stored = torch.from_numpy(own["consensus"].values)
+                reference = runner.sweep.task.reference(stored)
+            score = own["score_vs_consensus" if target is None else "score"].values.astype(float)
+            correct = own["correct"].values.astype(bool) if "correct" in own else None
+            yield _Grid(name, rows.start, batch, target, reference, score, correct)
+
+
+def _refined(
+    runner: Runner, grid: _Grid, chart: Chart | None, starts: int, rounds: int
+) -> dict[str, Array]:
+    """Search on from the worst sampled elements of each sample; return arrays `[B, ...]`."""
+    sweep, identity = runner.sweep, runner.sweep.group.identity
+    sign = 1.0 if sweep.task.higher_is_better else -1.0
+    lost = np.where(np.isnan(grid.score), np.inf, sign * grid.score)
+    every, element = np.arange(len(lost)), lost.argmin(1)
+    lowest = lost[every, element]
+    found = _Found(element, np.zeros((len(lost), 0)), lowest, "grid")
+    correct = None if grid.correct is None else grid.correct[every, element]
+    if chart is not None:
+        batch, reference = to_device((grid.batch, grid.reference), sweep.device)
+        labeled = grid.target is not None
+        objective = Objective(sweep, grid.model, chart, batch, reference, labeled, sign)
+        _check_repeated(objective, grid, element, lowest)
+        found = _searched(objective, lost, starts, rounds)
+        if correct is not None and grid.target is not None:
+            predicted = objective.predicted(every, found.coords, found.base)
+            correct = predicted == grid.target.cpu().numpy()
+    score = sign * np.stack([lost[:, identity], lowest, found.value], 1)
+    result = {
+        "element": element,
+        "score": np.where(np.isfinite(score), score, np.nan),
+        "missed": np.subtract(
+            lowest, found.value, out=np.zeros(len(lost)), where=np.isfinite(lowest)
+        ),
+        "method": np.full(len(lost), found.method),
+        **_coordinates(sweep.group, chart, found),
+    }
+    if grid.correct is not None:
+        at = grid.correct[:, identity], grid.correct[every, element], correct
+        result["correct"] = np.stack(at, 1)  # type: ignore[arg-type]
+    return result
+
+
+def _searched(objective: Objective, lost: Array, starts: int, rounds: int) -> _Found:
+    """Search from several elements for each row of `lost[B, K]`, and keep the best."""
+    chart, every = objective.chart, np.arange(len(lost))
+    begin = valleys(lost, chart, min(starts, lost.shape[1]))
+    sample, base = np.repeat(every, begin.shape[1]), begin.reshape(-1)
+    if objective.has_gradient:
+        method = "gradient"
+        coords, value = descend(objective.gradients, chart, sample, base, rounds)
+    else:
+        method = "golden section"
+        coords, value = golden_section(objective.values, chart, sample, base, rounds)
+    best = value.reshape(begin.shape).argmin(1) + every * begin.shape[1]
+    element = lost.argmin(1)
+    better = value[best] < lost[every, element]
+    return _Found(
+        np.where(better, base[best], element),
+        np.where(better[:, None], coords[best], chart.start[element]),
+        np.minimum(value[best], lost[every, element]),
+        method,
+    )
+
+
+def _coordinates(group: Group, chart: Chart | None, found: _Found) -> dict[str, Array]:
+    """Return the coordinates of elements: continuous ones, and those that a factor holds."""
+    kept = group.coords if chart is None else chart.held
+    held = {name: np.asarray(group.coords[name])[found.base] for name in kept}
+    return held if chart is None else dict(zip(chart.names, found.coords.T, strict=True)) | held
+
+
+def _check_repeated(objective: Objective, grid: _Grid, element: Array, value: Array) -> None:
+    """Refuse a model whose scores at the sampled elements are not those that it had."""
+    again = objective.values(np.arange(len(element)), objective.chart.start[element], element)
+    known = np.isfinite(value) & np.isfinite(again)
+    apart = np.where(known, np.abs(np.where(known, again - value, 0.0)), 0.0)
+    worst = int(apart.argmax())
+    if apart[worst] > 0.02 * max(1.0, abs(value[worst])):
+        raise ModelError(
+            f"model {grid.model!r}: expected the score {objective.sign * value[worst]:.4g} of the "
+            f"scan for sample {grid.first + worst} at its worst element, got "
+            f"{objective.sign * again[worst]:.4g}; pass the model that was scanned, whose outputs "
+            "repeat"
+        )
+
+
+def _table(found: dict[str, dict[str, Array]], runner: Runner, level: float) -> xr.Dataset:
+    """Return the labeled result, with means over samples."""
+    recipe, task = runner.recipe, runner.recipe.task
+    labeled = recipe.first_target is not None
+    stacked = {
+        key: np.stack([one[key] for one in found.values()]) for key in next(iter(found.values()))
+    }
+    stacked["method"] = stacked["method"][:, 0]
+    dims = ("model", "sample", "position")
+    variables = {key: (dims[: values.ndim], values) for key, values in stacked.items()}
+    for name, of in (("mean", "score"), ("mean_missed", "missed")):
+        terms = np.moveaxis(stacked[of], 1, -1)
+        ends = np.array([_mean(one, level) for one in terms.reshape(-1, terms.shape[-1])])
+        shaped = ends.reshape(*terms.shape[:-1], 3)
+        where = ("model", "position")[: shaped.ndim - 1]
+        for place, ending in enumerate(("", "_low", "_high")):
+            variables[name + ending] = (where, shaped[..., place])
+    coords: dict[str, Any] = {"model": list(found), "position": list(POSITIONS)}
+    coords["sample"] = np.arange(stacked["missed"].shape[1])
+    if recipe.samples.names is not None:
+        coords["name"] = ("sample", recipe.samples.names)
+    if recipe.target is not None and recipe.target.ndim == 1:
+        coords[task.truth_name] = ("sample", recipe.target.cpu().numpy())
+    table = xr.Dataset(variables, coords=coords)
+    for variable in table.data_vars.values():
+        name = str(variable.name)
+        meaning = "end of the interval" if name.endswith(("_low", "_high")) else "coordinate"
+        variable.attrs = {"meaning": _MEANINGS.get(name, f"{meaning} of the worst element")}
+    return table.assign_attrs(
+        group=recipe.group.spec,
+        task=task.name,
+        reference="truth" if labeled else "consensus",
+        metric=task.score_meaning if labeled else "score against the consensus",
+        higher_is_better=task.higher_is_better,
+        level=level,
+        searched="between the sampled elements"
+        if chart_of(recipe.group) is not None
+        else f"only the elements of {recipe.group.spec}, which has no continuous coordinates",
+    )
+
+
+def _mean(terms: Array, level: float) -> tuple[float, float, float]:
+    """Return the mean of the finite terms and its interval; of a single one nothing is known."""
+    known = terms[np.isfinite(terms)]
+    if len(known) < 2:
+        return (float(known.mean()) if len(known) else np.nan, np.nan, np.nan)
+    found = compare_means(known, np.zeros_like(known), level=level)
+    return float(found.difference), float(found.low), float(found.high)

@@ -1,0 +1,226 @@
+"""The worst element of a continuous group, against brute force on finer grids."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import orbical as ob
+from orbical.errors import InputError, ModelError
+
+SAMPLES = 40
+
+
+@pytest.fixture(scope="module")
+def data():
+    images, labels = ob.datasets.digits()
+    return images[1000 : 1000 + SAMPLES], labels[1000 : 1000 + SAMPLES]
+
+
+@pytest.fixture(scope="module")
+def net():
+    torch.manual_seed(0)
+    images, labels = ob.datasets.digits()
+    layers = torch.nn.Linear(64, 32), torch.nn.ReLU(), torch.nn.Linear(32, 10)
+    net = torch.nn.Sequential(torch.nn.Flatten(), *layers)
+    optimizer = torch.optim.Adam(net.parameters(), 1e-2)
+    for _ in range(100):
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(net(images[:1000]), labels[:1000]).backward()
+        optimizer.step()
+    return net
+
+
+def on_numpy(net):
+    return ob.predictors.numpy_function(lambda x: net(torch.from_numpy(x)).detach().numpy())
+
+
+def at(found, position):
+    return found["score"].sel(position=position).values
+
+
+def lowest(net, data, group):
+    scan = ob.scan(net, data, group=group, task="classification", progress=False)
+    return scan.data["score"].min("element").values
+
+
+@pytest.mark.parametrize(
+    ("group", "finer"),
+    [
+        ("rotations:12", "rotations:240"),
+        ("scales:0.5:2:5", "scales:0.5:2:81"),
+        ("translations:1:1", "translations:1:0.05"),
+        ("euclidean:4:1:1", "euclidean:16:1:0.25"),
+    ],
+)
+@pytest.mark.parametrize("method", ["gradient", "golden section"])
+def test_the_refined_worst_is_as_bad_as_that_of_a_much_finer_grid(net, data, group, finer, method):
+    some = data[0][:20], data[1][:20]
+    model = net if method == "gradient" else on_numpy(net)
+    found = ob.worst_case(model, some, group=group, task="classification")
+    assert found["method"].item() == method
+    brute = lowest(net, some, finer)
+    assert (at(found, "refined") <= brute + 2e-3).all()
+    np.testing.assert_allclose(at(found, "grid"), lowest(net, some, group), atol=1e-6)
+    np.testing.assert_allclose(
+        found["missed"], at(found, "grid") - at(found, "refined"), atol=1e-12
+    )
+    assert (found["missed"] >= 0).all()
+
+
+def test_the_coordinates_are_those_of_the_worst_element(net, data):
+    found = ob.worst_case(net, data, group="rotations:12", task="classification")
+    assert found["missed"].max() > 0.001
+    assert ((found["angle"] >= 0) & (found["angle"] < 360)).all()
+    for sample in range(5):
+        angle = float(found["angle"][0, sample])
+        both = ob.groups.plane.turned_by(np.array([0.0, angle]))
+        group = ob.groups.from_matrices(plane=both)
+        one = data[0][sample : sample + 1], data[1][sample : sample + 1]
+        scan = ob.scan(net, one, group=group, task="classification", progress=False)
+        np.testing.assert_allclose(
+            scan.data["score"].values[0, 0, 1], at(found, "refined")[0, sample], atol=1e-4
+        )
+
+
+def test_an_invariant_model_loses_nothing(data):
+    points = torch.randn(8, 5, 3, generator=torch.Generator().manual_seed(0))
+
+    def distances(pos):
+        size = pos.norm(dim=-1)
+        return torch.stack([size.mean(1), size.amax(1)], 1)
+
+    task = ob.tasks.Classification(input=ob.actions.Points())
+    labels = torch.zeros(8, dtype=torch.long)
+    found = ob.worst_case(distances, (points, labels), group="rotations3d:24", task=task)
+    assert found["method"].item() == "gradient"
+    assert set(found.data_vars) >= {"rx", "ry", "rz"}
+    np.testing.assert_allclose(found["missed"], 0, atol=1e-5)
+
+
+def test_rotations_of_space_are_refined_in_the_tangent_space():
+    # The score falls with the angle between z and the moved axis: the worst is straight down.
+    axes = torch.randn(6, 1, 3, generator=torch.Generator().manual_seed(1))
+    axes = axes / axes.norm(dim=-1, keepdim=True)
+
+    def upward(pos):
+        return torch.stack([3 * pos[:, 0, 2], torch.zeros(len(pos))], 1)
+
+    task = ob.tasks.Classification(input=ob.actions.Points())
+    labels = torch.zeros(6, dtype=torch.long)
+    for model in (upward, on_numpy(upward)):
+        found = ob.worst_case(model, (axes, labels), group="rotations3d:24", task=task)
+        deepest = 1 / (1 + np.exp(3))
+        np.testing.assert_allclose(at(found, "refined"), deepest, atol=1e-4)
+        assert found["missed"].max() > 0.005
+
+
+def test_an_error_is_made_as_large_as_possible():
+    # The true vector turns with the points; the model always answers (1, 0, 0).
+    points = torch.tensor([[[1.0, 0.0, 0.0]], [[0.0, 1.0, 0.0]]])
+
+    def fixed(pos):
+        return torch.tensor([[1.0, 0.0, 0.0]]).expand(len(pos), 3) + 0 * pos[:, 0]
+
+    task = ob.tasks.Regression(input=ob.actions.Points(), representation="vector")
+    found = ob.worst_case(fixed, (points, points[:, 0]), group="rotations3d:24", task=task)
+    assert found.attrs["higher_is_better"] is False
+    np.testing.assert_allclose(at(found, "refined"), 2.0, atol=1e-3)
+    assert (at(found, "grid") <= at(found, "refined")).all()
+    assert found["missed"].max() > 0.01
+
+
+def test_two_runs_are_equal(net, data):
+    first, second = (
+        ob.worst_case(net, data, group="rotations:12", task="classification") for _ in range(2)
+    )
+    assert first.identical(second)
+
+
+def test_a_finite_group_gives_the_worst_of_its_elements_and_says_so(net, data):
+    found = ob.worst_case(net, data, group="cyclic:8", task="classification")
+    assert found["method"].item() == "grid"
+    assert "no continuous coordinates" in found.attrs["searched"]
+    np.testing.assert_allclose(found["missed"], 0)
+    np.testing.assert_allclose(at(found, "refined"), lowest(net, data, "cyclic:8"), atol=1e-6)
+    angles = ob.groups.parse("cyclic:8").coords["angle"]
+    np.testing.assert_array_equal(found["angle"].values, angles[found["element"].values])
+
+
+def test_without_labels_the_agreement_with_the_consensus_is_searched(net, data):
+    found = ob.worst_case(net, data[0], group="rotations:12", task="classification")
+    assert found.attrs["reference"] == "consensus"
+    assert "correct" not in found
+    scan = ob.scan(net, data[0], group="rotations:12", task="classification", progress=False)
+    np.testing.assert_allclose(
+        at(found, "grid"), scan.data["score_vs_consensus"].min("element"), atol=1e-6
+    )
+    assert found["missed"].max() > 0
+
+
+def test_a_scan_is_used_again(net, data):
+    options = {"group": "rotations:12", "task": "classification"}
+    scan = ob.scan({"net": net}, data, keep="inputs", progress=False, **options)
+    again, fresh = ob.worst_case(net, scan), ob.worst_case({"net": net}, data, **options)
+    np.testing.assert_allclose(again["score"], fresh["score"], atol=1e-5)
+    np.testing.assert_array_equal(again["element"], fresh["element"])
+    np.testing.assert_array_equal(again["label"], fresh["label"])
+    other = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+    with pytest.raises(ModelError, match=r"model 'net': expected the score .* of the scan"):
+        ob.worst_case(other, scan)
+    with pytest.raises(InputError, match="models: expected names of the scan"):
+        ob.worst_case({"other": net}, scan)
+    with pytest.raises(InputError, match="group: expected none, or that of the scan"):
+        ob.worst_case(net, scan, group="rotations:8")
+    bare = ob.scan(net, data, progress=False, **options)
+    with pytest.raises(InputError, match="keep='inputs'"):
+        ob.worst_case(net, bare)
+
+
+def test_means_have_intervals_and_correctness_falls(net, data):
+    found = ob.worst_case({"a": net, "b": on_numpy(net)}, data, group="rotations:12",
+                          task="classification")  # fmt: skip
+    assert found["mean"].dims == ("model", "position")
+    np.testing.assert_allclose(found["mean"], found["score"].mean("sample"))
+    assert (found["mean_low"] < found["mean"]).all()
+    assert (found["mean_missed"] < found["mean_missed_high"]).all()
+    share = found["correct"].mean("sample")
+    assert (share.sel(position="upright") > 0.8).all()
+    assert (share.sel(position="refined") <= share.sel(position="grid")).all()
+    frame = found[["score", "angle", "missed"]].to_dataframe()
+    assert len(frame) == 2 * SAMPLES * 3
+
+
+def test_a_factor_that_is_finite_is_held(net, data):
+    found = ob.worst_case(net, data, group="rotations:8*flips", task="classification")
+    assert set(found["flip"].values.ravel()) <= {"none", "horizontal", "vertical", "both"}
+    assert found["missed"].max() > 0
+
+
+def test_a_score_that_counts_pixels_is_searched_by_golden_section(data):
+    images, _ = data
+    truth = (images[:4, 0] > 0.5).long()
+
+    def left_half(x):
+        bright = (x[:, 0] - 0.5) * 20 * torch.linspace(1, -0.5, 8)
+        return torch.stack([-bright, bright], 1)
+
+    found = ob.worst_case(left_half, (images[:4], truth), group="rotations:8", task="segmentation")
+    assert found["method"].item() == "golden section"
+    assert (found["missed"] >= 0).all()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"task": "classification"}, "group: expected one, because data is not a scan"),
+        ({"group": "rotations:8"}, "task: expected one, because data is not a scan"),
+        ({"group": "rotations:8", "task": "classification", "starts": 0}, "starts: expected"),
+        ({"group": "rotations:8", "task": "classification", "rounds": 1.5}, "rounds: expected"),
+        ({"group": "rotations3d:8", "task": "classification"}, "moves nothing of this data"),
+    ],
+)
+def test_arguments_that_cannot_be_used_are_refused(net, data, arguments, message):
+    with pytest.raises(InputError, match=message):
+        ob.worst_case(net, data, **arguments)
