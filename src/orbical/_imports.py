@@ -11,6 +11,7 @@ from typing import Any
 
 from .errors import InputError, MissingExtra, unknown_name
 
+_ARCHIVES = ("zip://", "tar://", "libarchive://")  # zarr cannot open them through fsspec
 _MOST_NAMES = 20
 
 
@@ -110,6 +111,11 @@ def as_path(argument: str, given: Any) -> Path:
 
 def _of_url(argument: str, given: Any) -> Path:
     """Return a path on a remote file system that fsspec knows."""
+    if str(given).startswith(_ARCHIVES):
+        raise InputError(
+            f"{argument}: expected a folder, or the URL of one, got the archive "
+            f"{_shortened(given)}; unpack it first"
+        )
     places = import_extra("upath", "remote", "a URL", "universal-pathlib")
     try:
         path: Any = places.UPath(given)

@@ -74,6 +74,15 @@ def test_data_and_a_group_give_the_ceiling_first(call, points: Path) -> None:
         assert word in output
 
 
+def test_a_product_of_groups_wraps_between_its_factors(points: Path) -> None:
+    app = typer.Typer()
+    app.command()(bounds)
+    words = ["--data", str(points), "--group", "dihedral:4*permutations:1"]
+    told = CliRunner().invoke(app, words, env={"COLUMNS": "80"}).output
+    starts = [line.split()[0] for line in told.splitlines() if line.strip()]
+    assert starts.count("dihedral:4*") == starts.count("permutations:1") == 2, told
+
+
 def test_80_columns_show_every_number_of_the_comparison(points: Path) -> None:
     app = typer.Typer()
     app.command()(bounds)

@@ -60,6 +60,17 @@ def test_data_with_some_of_the_classes_and_chosen_columns(orbical, folder):
     assert {*scan.metadata} == {"site"}
 
 
+def test_a_table_in_another_folder_than_its_photos_and_what_info_lists(orbical, folder):
+    (folder / "photos" / "table.csv").rename(folder / "table.csv")
+    words = ["--data", "table.csv", "--path-column", "file", "--label-column", "kind"]
+    said = orbical(folder, *SCAN, *words, expect=2)
+    assert "pass root= (--root), the folder of the images" in " ".join(said.split())
+    orbical(folder, *SCAN, *words, "--root", "photos", "--size", "8x8")
+    facts = [line.split() for line in orbical(folder, "info", "run.zarr").splitlines()]
+    assert ["classes", "2:", "c,", "d"] in facts
+    assert ["metadata", "site"] in facts
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -69,6 +80,7 @@ def test_data_with_some_of_the_classes_and_chosen_columns(orbical, folder):
         (["photos/", "--unreadable", "hide"], "--unreadable: unknown name 'hide'"),
         (["photos/nothing"], "--data: expected a file or a folder, got 'photos/nothing', which"),
         (["photos", "--path-column", "x"], "--path-column: expected a table of image files, got"),
+        (["photos", "--root", "x"], "--root: expected a table of image files, got 'photos'"),
         (["photos", "--columns", "x"], "--columns: expected a table of image files, got 'photos'"),
         (["photos", "--size", "8", "--classes", "cat,cow"], "got none for 'dog'"),
         (["photos", "--size", "8", "--classes", "cat,cow,dog"], "model's 2 classes, got 3; pass"),

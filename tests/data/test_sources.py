@@ -190,9 +190,9 @@ def test_the_center_of_a_wide_image_is_kept():
     assert float(reader.convert(Image.fromarray(wide)).min()) > 0.5
 
 
-@pytest.mark.parametrize("kind", ["csv", "tsv", "parquet", "frame"])
+@pytest.mark.parametrize("kind", ["csv", "csv;", "tsv", "parquet", "frame"])
 def test_a_table_has_labels_class_names_and_metadata(photos, frame, kind):
-    path = photos / f"table.{kind}"
+    path = photos / f"table.{kind.rstrip(';')}"
     if kind == "frame":
         source = ob.data.Table(frame, root=photos)
     else:
@@ -200,7 +200,7 @@ def test_a_table_has_labels_class_names_and_metadata(photos, frame, kind):
             pytest.importorskip("pyarrow")
             frame.to_parquet(path)
         else:
-            frame.to_csv(path, sep="\t" if kind == "tsv" else ",", index=False)
+            frame.to_csv(path, sep={"tsv": "\t", "csv;": ";"}.get(kind, ","), index=False)
         source = as_source(path)
     assert source.classes == ["cat", "dog"]
     assert source.labels.tolist() == LABELS.tolist()
@@ -450,3 +450,14 @@ def test_each_chunk_of_a_stored_array_is_read_once(tmp_path, kind):
     assert np.array_equal(np.concatenate(found), rows)
     assert read == [(0, 8), (8, 16), (16, 24), (24, 32), (32, 35)]
     assert np.array_equal(source.read(1, 30)[0], rows[1:30])
+
+
+def test_a_function_as_data_is_refused_with_what_to_pass_instead():
+    words = r"got the function .*scans; pass what it returns, or, .* orbical.data.Stream"
+
+    def scans():
+        yield from IMAGES
+
+    for data in (scans, (scans, LABELS)):
+        with pytest.raises(InputError, match=words):
+            as_source(data)

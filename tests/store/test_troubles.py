@@ -151,6 +151,8 @@ def test_a_packed_scan_is_to_be_unpacked(few, tmp_path):
     packed = shutil.make_archive(str(tmp_path / "run"), "zip", tmp_path / "run.zarr")
     with pytest.raises(StoreError, match=r"got the file .*run.zip'; if a scan .* unpack it first"):
         ob.load(packed)
+    with pytest.raises(InputError, match=r"path: expected a folder.*, got the archive .*; unpack"):
+        ob.load(f"zip://::{packed}")
 
 
 def test_of_two_scans_that_begin_at_once_one_is_told(tmp_path, few, monkeypatch):

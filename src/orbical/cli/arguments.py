@@ -122,7 +122,9 @@ def _is_path(text: str) -> bool:
     return text.lower().endswith(SUFFIXES) or "/" in text or Path(text).expanduser().exists()
 
 
-_OPTIONS = {name: f"--{name}" for name in ("data", "size", "unreadable", "classes", "columns")}
+_OPTIONS = {
+    name: f"--{name}" for name in ("data", "size", "unreadable", "classes", "columns", "root")
+}
 _OPTIONS |= {"path": "--path-column", "label": "--label-column"}
 
 
@@ -143,6 +145,7 @@ def image_options(
     label_column: str | None = None,
     columns: str | None = None,
     classes: str | None = None,
+    root: str | None = None,
 ) -> dict[str, Any]:
     """Return the options of images that were given, as the sources take them.
 
@@ -160,6 +163,7 @@ def image_options(
         "label": label_column,
         "columns": None if columns is None else _separated(columns),
         "classes": None if classes is None else _class_names(classes),
+        "root": root,
     }
     return {name: value for name, value in given.items() if value is not None}
 

@@ -21,14 +21,15 @@ if TYPE_CHECKING:
     from ..store.scan_result import Scan
 
 _UNMATCHED = "these data give no bound on the cost of the symmetry."
+_LONG_NAME = 16
 _COLUMNS = {
     **{"group": "group", "elements": "size", "orbits": "orbits", "matched": "matched"},
     **{"accuracy_ceiling": "ceiling", "error_floor": "floor", "cost": "cost"},
     **{"accuracy_floor": "worst", "forced_at_full_confidence": "forced"},
 }
 _MORE = {
-    **{"group": "group", "certified_low": "certified", "certified_high": ""},
-    **{"neighbor_low": "estimate", "neighbor_high": "", "neighbor_cost": "effect"},
+    **{"group": "group", "certified_low certified_high": "certified"},
+    **{"neighbor_low neighbor_high": "estimate", "neighbor_cost": "effect"},
     **{"correct": "correct", "incorrect": "incorrect", "extrinsic": "extrinsic"},
 }
 
@@ -287,7 +288,9 @@ def _print_comparison(comparison: Comparison) -> None:
         console.print(_answer(row), highlight=False)
     console.print()
     for columns in (_COLUMNS, _MORE):
-        console.print(_table(rows, {key: columns[key] for key in columns if key in rows[0]}))
+        console.print(
+            _table(rows, {k: columns[k] for k in columns if rows[0].keys() >= {*k.split()}})
+        )
         console.print()
     notes = {
         "matched": "share of samples that share their orbit with another",
@@ -331,8 +334,12 @@ def _table(rows: list[dict[str, Any]], columns: dict[str, str]) -> Table:
         justify = "left" if key == "group" else "right"
         table.add_column(title, justify=justify, overflow="fold", no_wrap=key != "group")  # type: ignore[arg-type]
     for row in rows:
-        cells = (row[key] for key in columns)
-        table.add_row(
-            *("-" if c is None else f"{c:.4f}" if isinstance(c, float) else str(c) for c in cells)
-        )
+        table.add_row(*(" ".join(_cell(row, one) for one in key.split()) for key in columns))
     return table
+
+
+def _cell(row: dict[str, Any], key: str) -> str:
+    value = row[key]
+    if key == "group" and len(value) > _LONG_NAME:  # a product wraps between its factors
+        return str(value).replace("*", "*\n")
+    return "-" if value is None else f"{value:.4f}" if isinstance(value, float) else str(value)

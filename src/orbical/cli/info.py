@@ -11,6 +11,8 @@ import typer
 from .._text import counted, printable
 from .arguments import AsJson, Store
 
+_MOST_NAMES = 20
+
 
 def info(
     store: Store,
@@ -87,6 +89,12 @@ def _print_damage(path: Path, as_json: bool) -> bool:
     return bool(found)
 
 
+def _listed(names: list[str]) -> str:
+    """Return the number of names and the first of them."""
+    more = ", ..." if len(names) > _MOST_NAMES else ""
+    return f"{len(names)}: {', '.join(names[:_MOST_NAMES])}{more}"
+
+
 def _facts(scan: Any) -> list[tuple[str, str]]:
     record, sizes, group, run = scan.record, scan.data.sizes, scan.group, scan.record.run
     state = "complete" if scan.complete else f"{scan.share_done:.1%} done"
@@ -102,6 +110,10 @@ def _facts(scan: Any) -> list[tuple[str, str]]:
         ),
         ("data", f"{counted(sizes['sample'], 'sample')}, {truth} [{fingerprint}]"),
     ]
+    if scan.classes:
+        facts.append(("classes", _listed(scan.classes)))
+    if scan.metadata:
+        facts.append(("metadata", ", ".join(scan.metadata)))
     for number, entry in enumerate(record.models):
         source = f"{entry.source} [{entry.fingerprint or 'identified by its outputs'}]"
         varies = "" if entry.deterministic else ", outputs differ from call to call"

@@ -48,6 +48,7 @@ def scan(
     unreadable: str | None = None,
     path_column: str | None = None,
     label_column: str | None = None,
+    root: Annotated[str | None, typer.Option(metavar="FOLDER")] = None,
     columns: Annotated[
         str | None,
         typer.Option(
@@ -132,6 +133,8 @@ def scan(
         unreadable: For images in files that cannot be decoded: raise (default) or skip.
         path_column: For tables: the column of image files. Default: path.
         label_column: For tables: the column of labels. Default: label.
+        root: For tables: the folder that the paths of image files are relative to. Default: the
+            folder of the table.
         readers: Processes that read samples ahead; 0 reads in this one.
         fingerprint: A text that identifies the data, such as their version: a scan with the same
             text is continued without reading finished samples again.
@@ -152,7 +155,9 @@ def scan(
         named: dict[str, Any] = named_models(model)
         if out is None and quiet:
             raise InputError("--out: expected a folder with --quiet, got neither folder nor tables")
-        pictures = image_options(size, unreadable, path_column, label_column, columns, classes)
+        pictures = image_options(
+            size, unreadable, path_column, label_column, columns, classes, root
+        )
         action = None if input is None else known.parse_input(input)
         reader = import_optional(read, "--read")
         tasks: dict[str, Callable[[], Any]] = {

@@ -22,7 +22,7 @@ ARRAYS = (".npz", ".npy")
 SUFFIXES = (*ARRAYS, ".zarr", *tables.SUFFIXES)
 """The suffixes of paths that are recognized as data."""
 
-_OF_TABLES = ("path", "label", "columns")
+_OF_TABLES = ("path", "label", "columns", "root")
 _ZARR = ("zarr.json", ".zarray", ".zgroup")
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from inspect import isroutine
 from pathlib import Path
 from typing import Any
 
+from .._imports import name_of
 from ..errors import InputError
 from .array_files import read_npy
 from .arrays import Arrays, check_labels, whole_array
@@ -51,4 +53,10 @@ def _known(data: Any) -> Source | None:
             f"data: expected samples of known number, got a {type(data).__name__}; pass "
             "orbical.data.Stream(items, length)"
         )
-    return next((found for kind in _RECOGNIZED if (found := kind(data)) is not None), None)
+    known = next((found for kind in _RECOGNIZED if (found := kind(data)) is not None), None)
+    if known is None and isroutine(data):
+        raise InputError(
+            f"data: expected samples, got the function {name_of(data)}; pass what it returns, or, "
+            "if it yields samples, orbical.data.Stream(function, length)"
+        )
+    return known

@@ -95,12 +95,21 @@ def _opened(table: Any) -> tuple[pd.DataFrame, str, Path]:
             import_extra("pyarrow", "parquet", "a Parquet table")
             frame = pd.read_parquet(path)
         else:
-            frame = pd.read_csv(path, sep="\t" if suffix == ".tsv" else ",")
+            frame = pd.read_csv(path, sep=_separator(path))
     except (ValueError, OSError, UnicodeError) as error:
         raise InputError(
             f"data: {str(table)!r} cannot be read as a table ({words_of(error)})"
         ) from error
     return frame, str(table), path.parent
+
+
+def _separator(path: Path) -> str:
+    """Return what separates the columns: spreadsheets write `;` where a comma is for decimals."""
+    if path.suffix.lower() == ".tsv":
+        return "\t"
+    with path.open(encoding="utf-8-sig") as file:
+        header = file.readline()
+    return max(",;\t|", key=header.count)  # the first, a comma, where there is only one column
 
 
 def _files(paths: pd.Series, folder: Path, where: str) -> dict[str, Path]:
@@ -120,7 +129,8 @@ def _files(paths: pd.Series, folder: Path, where: str) -> dict[str, Path]:
         some = ", ".join(map(repr, missing[:3]))
         raise InputError(
             f"data: expected existing files in {where!r}, got {len(missing)} of {len(found)} that "
-            f"do not exist in {str(folder)!r}: {some}; pass root= with the folder of the images"
+            f"do not exist in {str(folder)!r}: {some}; pass root= (--root), the folder of "
+            "the images"
         )
     return found
 

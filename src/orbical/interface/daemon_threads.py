@@ -92,7 +92,7 @@ def result_within(future: Future[Any], patience_s: float) -> Any:
     """
     if not wait([future], patience_s).done:
         future.cancel()
-        raise ModelError(f"no answer within {patience_s:g} s")
+        raise ModelError(f"no answer within {patience_s:.2g} s")
     error = future.exception()
     if error is not None:
         raise ModelError(str(error) or type(error).__name__) from error
