@@ -147,6 +147,8 @@ def test_the_calibration_error_of_pixels_is_that_of_all_pixels_at_once():
         ob.calibration.along_orbit(scan, "ece", bins=10)
     with pytest.raises(InputError, match="for pixels, which are stored by bin"):
         ob.calibration.along_orbit(scan, "ks")
+    with pytest.raises(InputError, match=r"pass ob\.calibration\.regions\(scan\)"):
+        ob.calibration.pair_at(scan, 0)
     with pytest.raises(InputError, match="without an interval"):
         ob.calibration.along_orbit(scan, "ece", interval=True)
 

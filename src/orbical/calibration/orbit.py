@@ -216,9 +216,10 @@ def responses_of(scan: Scan | xr.Dataset) -> tuple[xr.DataArray, xr.DataArray]:
     data: Any = getattr(scan, "data", scan)
     for name in ("confidence", "correct"):
         if name not in getattr(data, "data_vars", ()):
+            remedy = "; pass ob.calibration.regions(scan)" if holds_pixels(scan) else ""
             raise InputError(
                 "scan: expected a labeled scan of classification, or of regression with "
-                f"uncertainty=, got one without {name!r}"
+                f"uncertainty=, got one without {name!r}{remedy}"
             )
     confidence = responses(scan, "confidence")
     return confidence, data["correct"].transpose(*confidence.dims)

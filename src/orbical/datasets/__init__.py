@@ -15,7 +15,6 @@ from collections.abc import Callable
 from torch import Tensor
 
 from .coco_folder import coco
-from .coco_persons import coco_persons
 from .digit_images import digits
 from .folders import data_file, data_folder
 from .furniture_clouds import furniture
@@ -27,6 +26,7 @@ from .molecule_files import molecules
 from .nuclei_images import nuclei
 from .particle_images import piv
 from .particle_seeding import particle_pairs
+from .person_images import coco_persons
 from .point_clouds import PointClouds, in_unit_ball, padded
 
 BUILT_IN: dict[str, Callable[[], tuple[Tensor, Tensor]]] = {"digits": digits, "mnist": mnist}

@@ -40,20 +40,20 @@ def block_means(values: Tensor, valid: Tensor | None, size: int | tuple[int, int
     return F.adaptive_avg_pool2d(values.where(mask, 0), size) / share  # 0 / 0 is NaN
 
 
-def reduced_size(height: int, width: int) -> tuple[int, int]:
+def reduced_size(height: int, width: int, side: int = MAP_SIDE) -> tuple[int, int]:
     """Return rows and columns of a reduced map, in the proportions of the whole one.
 
     >>> reduced_size(180, 240), reduced_size(16, 16)
     ((24, 32), (16, 16))
     """
-    factor = min(1.0, MAP_SIDE / max(height, width))
+    factor = min(1.0, side / max(height, width))
     return max(1, round(height * factor)), max(1, round(width * factor))
 
 
-def middle_pixels(labels: Tensor) -> Tensor:
+def middle_pixels(labels: Tensor, side: int = MAP_SIDE) -> Tensor:
     """Reduce labels `[..., H, W]` to those in the middle of blocks: no class is invented."""
     height, width = labels.shape[-2:]
-    rows, columns = reduced_size(height, width)
+    rows, columns = reduced_size(height, width, side)
     row = ((torch.arange(rows, device=labels.device) + 0.5) * height / rows).long()
     column = ((torch.arange(columns, device=labels.device) + 0.5) * width / columns).long()
     return labels[..., row, :][..., column]

@@ -31,6 +31,8 @@ __all__ = ["DenseRegression"]
 
 ANSWER = ("component", "row", "column")
 MAP = ("map_row", "map_column")
+POINTS_SIDE = 16
+"""Points along a side where errors and variances are stored: neighbors say much the same."""
 _MEANINGS = {
     "trivial": ("mean absolute error", ""),
     "vector": ("mean length of the error", ""),
@@ -51,7 +53,7 @@ class DenseRegression(Task):
     - `value_map`, `truth_map`, `error_map` and `map_vs_consensus`, reduced to at most 32 x 32 cells
       for the view: the first component, the length of vectors, or the angle of normals to the line
       of sight;
-    - with `uncertainty="variance"`: `mean_std`, `std_map`, and, at points of a 32 x 32 grid in the
+    - with `uncertainty="variance"`: `mean_std`, `std_map`, and, at points of a 16 x 16 grid in the
       upright image, `error` and `variance`, which `orbical.calibration.along_orbit` reads.
 
     Args:
@@ -328,4 +330,4 @@ def _points(maps: Tensor, seen: Tensor | None) -> Tensor:
     """Return the values `[K, B, points, C]` of upright maps `[K, B, C, H, W]`, NaN if unseen."""
     if seen is not None:
         maps = maps.masked_fill(~seen[:, None, None], torch.nan)
-    return middle_pixels(maps).flatten(3).transpose(2, 3)
+    return middle_pixels(maps, POINTS_SIDE).flatten(3).transpose(2, 3)
