@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..errors import InputError
+from ._orbit_arrays import stacked_pairs
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -49,16 +50,9 @@ def detections(scan: Scan | xr.Dataset) -> xr.Dataset:
             raise InputError(
                 f"scan: expected a labeled scan of a detection task, got one without {name!r}"
             )
-    stacked = data[["box_score", "box_correct"]].stack(each=("sample", "detection"))
-    stacked = stacked.drop_vars(["each", "sample", "detection"], errors="ignore")
-    stacked = stacked.rename(each="sample", box_score="confidence", box_correct="correct")
-    stacked = stacked.transpose("model", "sample", "element")
-    judged = stacked["correct"].notnull()
-    confidence = stacked["confidence"].where(judged)
-    confidence.attrs["meaning"] = "confidence of a detection"
-    correct = stacked["correct"]
-    correct.attrs["meaning"] = "whether a detection is correct"
-    # Elsewhere this separates finished from unfinished samples; here, whether there is a detection.
-    found = stacked.assign(confidence=confidence, correct=correct, score_vs_consensus=confidence)
-    found.attrs = data.attrs
-    return found
+    names = {"box_score": "confidence", "box_correct": "correct"}
+    meanings = {
+        "confidence": "confidence of a detection",
+        "correct": "whether a detection is correct",
+    }
+    return stacked_pairs(data, names, "detection", meanings)
