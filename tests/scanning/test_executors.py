@@ -240,6 +240,25 @@ def test_a_worker_that_cannot_import_the_model_is_named(digits, tmp_path, monkey
     assert not list(tmp_path.iterdir())
 
 
+def test_a_scheduler_that_is_gone_is_named():
+    client = types.SimpleNamespace(
+        asynchronous=False,
+        scheduler=types.SimpleNamespace(address="tcp://host:8786"),
+        scheduler_info=lambda n_workers: {},  # of a client that gave up
+    )
+    with pytest.raises(ModelError, match=r"tcp://host:8786 is gone; finished units are kept"):
+        executors.Cluster(client).lack()
+
+
+def test_a_pool_started_here_ends_its_idle_processes_without_killing_them():
+    with ProcessPoolExecutor(1, get_context("fork")) as given:
+        pool = executors.Pool(given)
+        assert pool.submit(None, pow, 2, 3).result() == 8
+        (process,) = pool._executor._processes.values()
+        pool.close()
+        assert process.exitcode == 0
+
+
 def test_a_worker_with_another_model_is_refused_by_name(digits, tmp_path):
     class Elsewhere(Dying):
         def submit(self, call, ticket, *rest):

@@ -8,11 +8,15 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Timer
 from typing import Any
+
+import typer
 
 from ..errors import InputError
 
 _CONNECT_S = 20
+_NOTICE_S = 2
 
 
 @contextmanager
@@ -47,6 +51,9 @@ def _client(address: str) -> Any:
 
     distributed = import_extra("distributed", "cluster", "--cluster")
     place = {"scheduler_file": address} if Path(address).is_file() else {"address": address}
+    words = f"waiting for the Dask scheduler {address}, for up to {_CONNECT_S} s"
+    notice = Timer(_NOTICE_S, typer.echo, [words], {"err": True})
+    notice.start()
     try:
         return distributed.Client(**place, timeout=_CONNECT_S)
     except (OSError, ValueError, TypeError) as error:
@@ -54,3 +61,5 @@ def _client(address: str) -> Any:
             "--cluster: expected the address of a Dask scheduler, such as tcp://host:8786, or its "
             f"scheduler file, got {address!r} ({words_of(error)[:200]})"
         ) from error
+    finally:
+        notice.cancel()

@@ -33,6 +33,7 @@ _MOST_SUBMITTED = 256
 _MOST_DEATHS = 3  # in a row, without a result between them
 _POLL_S = 0.05
 _LOOK_S = 2.0
+_GRACE_S = 1.0
 
 
 class Pool:
@@ -66,11 +67,16 @@ class Pool:
             self._executor = _pool_like(self._executor)
 
     def close(self) -> None:
-        """End the processes that were started here, without waiting for their units."""
+        """End the processes that were started here, without waiting for their units.
+
+        Idle ones end by themselves; one that is killed leaves semaphores, of which Python warns.
+        """
         if self._executor is not self._given and isinstance(self._executor, ProcessPoolExecutor):
             processes = [*(self._executor._processes or {}).values()]
             self._executor.shutdown(wait=False, cancel_futures=True)
+            deadline = time.monotonic() + _GRACE_S
             for process in processes:
+                process.join(max(0.0, deadline - time.monotonic()))
                 process.terminate()
 
 
@@ -112,7 +118,13 @@ class Cluster:
 
     def workers(self) -> list[Any]:
         """Return the addresses of the workers."""
-        return list(self._client.scheduler_info(n_workers=-1)["workers"])
+        found = self._client.scheduler_info(n_workers=-1)
+        if "workers" not in found:  # the client has given up and is closed
+            raise ModelError(
+                f"executor: the Dask scheduler {self._client.scheduler.address} is gone; finished "
+                "units are kept: run the same scan again to continue"
+            )
+        return list(found["workers"])
 
     def lack(self) -> str | None:
         """Return what the scan waits for, if it cannot go on."""
