@@ -51,6 +51,7 @@ def test_there_are_examples():
     [
         ("scan", {"aggregate.png", "embedding.png", "worst.png"}),
         ("groups", {"groups.png"}),
+        ("worst-case", {"worst-case.png"}),
         ("data", set()),
         ("cluster", set()),
         ("calibration", set()),
