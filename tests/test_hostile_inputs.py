@@ -421,6 +421,6 @@ def test_labels_without_a_dimension_are_refused():
 def test_a_store_in_a_zip_or_a_file_is_refused(tmp_path):
     file = tmp_path / "run.zarr"
     file.write_bytes(b"PK\x03\x04")
-    with pytest.raises(StoreError, match="not an orbical store"):
+    with pytest.raises(StoreError, match="unpack it first"):
         ob.load(file)
     shutil.rmtree(tmp_path)

@@ -16,9 +16,10 @@ def test_packages_are_found_where_pip_finds_them() -> None:
         "global.find-links='/wheels'\n"
         "global.timeout='9'\n"
     )
-    assert places(listed) == [
-        *("--find-links", "/nearer"),
-        *("--index", "https://one.example/simple"),
-        *("--index", "file:///two"),
+    options = places(listed)
+    assert [option.removeprefix("--") for option in options] == [
+        *("find-links", "/nearer"),
+        *("extra-index-url", "https://one.example/simple"),
+        *("extra-index-url", "file:///two"),
     ]
     assert places("") == []

@@ -14,29 +14,20 @@ PIP = [sys.executable, "-m", "pip"]
 QUIET = ["--quiet", "--quiet", "--disable-pip-version-check"]
 UV = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", sys.executable]
 AS_PIP = ["--index-strategy", "unsafe-best-match"]  # the best version of all indexes
-OPTIONS = {
-    "find-links": "--find-links",
-    "index-url": "--default-index",
-    "extra-index-url": "--index",
-}
+PLACES = ("find-links", "index-url", "extra-index-url")  # options of both programs
 
 
 def places(listed: str) -> list[str]:
     """Return uv's options for the output of `pip config list`.
 
-    >>> places("global.find-links='/wheels'\\n")
-    ['--find-links', '/wheels']
+    >>> len(places("global.find-links='/wheels'\\n"))
+    2
     """
     settings = {}  # the environment is listed last, and rules
     for line in sorted(listed.splitlines(), key=lambda line: line.startswith(":env:")):
         name, _, value = line.partition("=")
         settings[name.rpartition(".")[2]] = str(ast.literal_eval(value)).split()
-    return [
-        word
-        for name, option in OPTIONS.items()
-        for place in settings.get(name, [])
-        for word in (option, place)
-    ]
+    return [word for name in PLACES for at in settings.get(name, []) for word in (f"--{name}", at)]
 
 
 def main(words: list[str]) -> int:

@@ -36,7 +36,7 @@ class Mondrian(BaseEstimator):  # type: ignore[misc]
         >>> from orbical.conformal import Absolute
         >>> intervals = Mondrian(Absolute(coverage=0.9)).fit(np.zeros(100), error, position)
         >>> [round(intervals.methods_[place].threshold_) for place in (0, 1)]
-        [1, 15]
+        [2, 16]
     """
 
     methods_: dict[Any, Any]
