@@ -2,6 +2,7 @@
 
     python benchmarks/bounds.py                   every row
     python benchmarks/bounds.py matching          some rows
+    python benchmarks/bounds.py neighbors         minutes long, and so only if asked for
     python benchmarks/bounds.py --json out.json   and a file
 
 No other library computes these; the yardsticks are one sort plus one pass, and our own smaller run.
@@ -12,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from timing import Row, at_most, run, seconds
+from timing import Row, at_most, extra_megabytes, processor_seconds, run, seconds
 
-from orbical import groups
-from orbical.bounds import OrbitTable, classification, match_orbits
+from orbical import actions, groups
+from orbical.bounds import OrbitTable, classification, match_orbits, neighbor_ceiling
 
 
 def million_orbits() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -58,7 +59,27 @@ def matching() -> Iterator[Row]:
     yield at_most("matching 1e6 points in space, 8 elements", large, "1e5 points", small, 15)
 
 
+def neighbors(size: int = 10_000) -> Iterator[Row]:
+    """The nearest of all samples to each of them, over all rotations: 5 minutes and 2 GB."""
+    rng = np.random.default_rng(0)
+    x, label = rng.random((size, 1, 28, 28), np.float32), rng.integers(0, 10, size)
+    spent, searched = [], []
+
+    def search() -> None:
+        found = neighbor_ceiling(x, label, "rotations:72", action=actions.Images())
+        searched.append(found.samples)
+
+    megabytes = extra_megabytes(lambda: spent.append(processor_seconds(search)))
+    work = f"neighbors of {searched[0]:,} of {size:,} images x 72 rotations"
+    yield at_most(work, spent[0], "limit", 300, 1)
+    memory = megabytes / 1024
+    yield Row(
+        f"{work}, memory", f"{memory:.3g} GB", "limit", "2 GB", memory / 2, "<= 1", memory < 2
+    )
+
+
 ROWS = [classification_bounds, matching]
+ON_REQUEST = [neighbors]
 
 if __name__ == "__main__":
-    run(ROWS, __doc__)
+    run(ROWS, __doc__, ON_REQUEST)

@@ -131,13 +131,19 @@ def installed(module: str) -> Any | None:
         return None
 
 
-def run(rows: Iterable[Callable[[], Iterator[Row]]], description: str) -> None:
+def run(
+    rows: Iterable[Callable[[], Iterator[Row]]],
+    description: str,
+    on_request: Iterable[Callable[[], Iterator[Row]]] = (),
+) -> None:
     """Run the rows whose names are asked for, print the table, write JSON if asked to."""
     import torch
 
     parser = argparse.ArgumentParser(description=description)
-    known = {row.__name__: row for row in rows}
-    parser.add_argument("rows", nargs="*", help=f"some of: {', '.join(known)} (default: all)")
+    usual = [row.__name__ for row in rows]
+    known = {row.__name__: row for row in (*rows, *on_request)}
+    some = f"some of: {', '.join(known)} (default: {', '.join(usual)})"
+    parser.add_argument("rows", nargs="*", help=some)
     parser.add_argument("--json", type=Path, help="write the table here too")
     options = parser.parse_args()
     for name in options.rows:
@@ -147,7 +153,7 @@ def run(rows: Iterable[Callable[[], Iterator[Row]]], description: str) -> None:
     torch.set_num_threads(1)
     torch.manual_seed(0)
     table = []
-    for name in options.rows or known:
+    for name in options.rows or usual:
         for row in known[name]():
             table.append(row)
             print(line(row), flush=True)

@@ -90,10 +90,22 @@ def test_blocks_and_a_limit_of_time_change_little(monkeypatch: pytest.MonkeyPatc
     whole = neighbor_ceiling(x, label, "cyclic:4")
     monkeypatch.setattr(neighbors, "_BLOCK_VALUES", 1000)
     assert neighbor_ceiling(x, label, "cyclic:4") == whole
-    monkeypatch.setattr(neighbors, "_MOST_PRODUCTS", 400 * 4 * 2 * 150)
+    per_sample = 400 * 4 * (2 + neighbors._PRODUCTS_PER_PAIR)
+    monkeypatch.setattr(neighbors, "_MOST_PRODUCTS", 150 * per_sample)
     some = neighbor_ceiling(x, label, "cyclic:4")
     assert some.samples == 150
     assert some.high - some.low > whole.high - whole.low
+
+
+def test_neighbors_nearer_than_the_rounding_of_squares_are_told_apart() -> None:
+    """Far pairs of points, in single precision: a point's twin is nearer than a third one."""
+    rng = np.random.default_rng(0)
+    place = 1000 * rng.normal(size=(20, 1, 2))
+    offsets = np.array([[0.0, 0.0], [0.25, 0.0], [0.75, 0.0]])
+    x = torch.from_numpy((place + offsets).reshape(-1, 2)).float()
+    label = np.tile([0, 0, 1], 20)
+    found = neighbor_ceiling(x, label, "trivial")
+    assert found.value == pytest.approx(1 / 3)  # only the third of each has a wrong neighbor
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")

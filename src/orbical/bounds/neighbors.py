@@ -7,7 +7,7 @@ becomes exact as samples become dense; it is not a bound.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -26,10 +26,15 @@ if TYPE_CHECKING:
 __all__ = ["Estimate", "neighbor_ceiling", "neighbor_floor"]
 
 Array = np.ndarray
+Loss = Callable[[Tensor, Tensor, Tensor], Tensor]
+"""Of samples, a sample nearest to each of them, and the element that brings them together."""
+
 _BLOCK_VALUES = 1 << 24
-_MOST_PRODUCTS = 1e11
-"""Multiplications spent on a data set (on a CPU, some ten seconds); beyond them only some of the
-samples look for neighbors."""
+_MOST_PRODUCTS = 6.2e12
+"""Multiplications spent on a data set (on two cores, some minutes; 10,000 digits x 72 rotations);
+beyond them only some of the samples look for neighbors."""
+_PRODUCTS_PER_PAIR = 64
+"""What reading and comparing a distance costs, in multiplications."""
 _SHARED = 2
 """Mutual neighbors err together, so the errors are worth only one in so many independent ones."""
 
@@ -101,14 +106,12 @@ def neighbor_ceiling(
     classes = _checks.whole_numbers("label", label, size, below=labels)
     count = max(2, int(classes.max()) + 1) if labels is None else labels
     weight = _checks.sample_mass(mass, size)
-    votes = torch.zeros(size, count, dtype=torch.float64, device=mover.device)
-    votes[torch.arange(size), torch.as_tensor(classes)] = mover.tensor(weight)
-    wrong, chosen = np.zeros(size), _queries(mover)
-    for rows, near, _ in _neighbors(mover, chosen):
-        found = near.double() @ votes
-        right = found[torch.arange(len(rows)), torch.as_tensor(classes[rows])]
-        wrong[rows] = (1 - right / found.sum(1)).cpu().numpy()
-    error, worth = _mean(wrong[chosen], weight[chosen])
+    truth, chosen = torch.as_tensor(classes, device=mover.device), _queries(mover)
+
+    def wrong(query: Tensor, near: Tensor, _: Tensor) -> Tensor:
+        return (truth[near] != truth[query]).double()
+
+    error, worth = _mean(_over_neighbors(mover, chosen, weight, wrong), weight[chosen])
     risk = (1 - _checks.level(level)) / 2
     least = float(beta.ppf(risk, error * worth, worth - error * worth + 1)) if error > 0 else 0.0
     most = float(beta.ppf(1 - risk, error * worth + 1, worth - error * worth)) if error < 1 else 1.0
@@ -158,23 +161,20 @@ def neighbor_floor(
     values, weight = _checks.columns("value", value), _checks.sample_mass(mass, len(mover))
     if len(values) != len(mover):
         raise InputError(f"value: expected one for each of {len(mover)} samples, got {len(values)}")
-    truth, masses, chosen = mover.tensor(values), mover.tensor(weight), _queries(mover)
+    truth, chosen = mover.tensor(values), _queries(mover)
     turns = None
     if not isinstance(representation, str):
         turns = mover.tensor(_checks.representation(representation, values.shape[1]))
-    spread = np.zeros(len(mover))
-    for rows, near, element in _neighbors(mover, chosen):
-        query, sample = near.nonzero(as_tuple=True)
-        here = truth[torch.as_tensor(rows, device=mover.device)][query]
+
+    def half_difference(query: Tensor, near: Tensor, element: Tensor) -> Tensor:
+        here = truth[query]
         if turns is not None:
-            here = (turns[element[query, sample]] @ here[..., None])[..., 0]
-        half = (here - truth[sample]).square().sum(1) / 2
-        sums = torch.zeros(2, len(rows), dtype=torch.float64, device=mover.device)
-        sums[0].index_add_(0, query, half * masses[sample])
-        sums[1].index_add_(0, query, masses[sample])
-        spread[rows] = (sums[0] / sums[1]).cpu().numpy()
-    floor, worth = _mean(spread[chosen], weight[chosen])
-    deviation = np.sqrt(_mean(np.square(spread[chosen] - floor), weight[chosen])[0] / worth)
+            here = (turns[element] @ here[..., None])[..., 0]
+        return (here - truth[near]).square().sum(1) / 2
+
+    spread = _over_neighbors(mover, chosen, weight, half_difference)
+    floor, worth = _mean(spread, weight[chosen])
+    deviation = np.sqrt(_mean(np.square(spread - floor), weight[chosen])[0] / worth)
     reach = float(norm.ppf((1 + _checks.level(level)) / 2) * deviation)
     return Estimate(floor, max(0.0, floor - reach), floor + reach, len(chosen))
 
@@ -191,31 +191,72 @@ def _queries(mover: Mover) -> Array:
     if size < 2:
         raise InputError(f"x: expected two or more samples, got {size}")
     affordable = _MOST_PRODUCTS * (1 if mover.device.type == "cpu" else 100)
-    most = int(affordable / (size * len(mover.group) * mover.flat.shape[1]))
+    width = mover.flat.shape[1] + _PRODUCTS_PER_PAIR
+    most = int(affordable / (size * len(mover.group) * width))
     if size <= most:
         return np.arange(size)
     return np.sort(np.random.default_rng(0).permutation(size)[: max(most, 100)])
 
 
-def _neighbors(mover: Mover, chosen: Array) -> Iterator[tuple[Array, Tensor, Tensor]]:
-    """Iterate over blocks of samples `[b]`: which of all samples `[b, N]` are nearest, by which g.
+def _over_neighbors(mover: Mover, chosen: Array, weight: Array, loss: Loss) -> Array:
+    """Return, for each chosen sample, the mean of a loss over its nearest samples, by weight."""
+    masses, means = mover.tensor(weight), []
+    for rows, query, near, element in _neighbors(mover, chosen):
+        sums = torch.zeros(2, len(rows), dtype=torch.float64, device=mover.device)
+        sums[0].index_add_(0, query, loss(rows[query], near, element) * masses[near])
+        sums[1].index_add_(0, query, masses[near])
+        means.append((sums[0] / sums[1]).cpu().numpy())
+    return np.concatenate(means)
 
-    The sample itself is left out; its images come near it whatever the labels are.
+
+def _neighbors(mover: Mover, chosen: Array) -> Iterator[tuple[Tensor, Tensor, Tensor, Tensor]]:
+    """Iterate over blocks of samples `[b]`: all pairs of one of them and a sample nearest to it.
+
+    A pair is the place in the block, the sample, and the element. The sample itself is left out;
+    its images come near it whatever the labels are.
     """
     flat = mover.flat
     center = flat.mean(0)
     flat = flat - center
     length = flat.square().sum(1)
-    slack = 64 * torch.finfo(flat.dtype).eps * length.max()
+    rounding = 64 * torch.finfo(flat.dtype).eps
+    samples = torch.cat([flat, torch.ones_like(flat[:, :1])], 1).T
     step = max(1, _BLOCK_VALUES // max(len(flat), len(mover.group) * flat.shape[1]))
     for start in range(0, len(chosen), step):
-        rows = chosen[start : start + step]
+        rows = torch.as_tensor(chosen[start : start + step], device=mover.device)
+        images = mover.images(chosen[start : start + step]) - center
         best = torch.full((len(rows), len(flat)), torch.inf, dtype=flat.dtype, device=mover.device)
-        element = torch.zeros(best.shape, dtype=torch.int32, device=mover.device)
-        for number, image in enumerate(mover.images(rows) - center):
-            squared = torch.addmm(length[None], image, flat.T, alpha=-2)
-            squared += image.square().sum(1, keepdim=True)
-            element[squared < best] = number
-            best = torch.minimum(best, squared)
-        best[torch.arange(len(rows)), torch.as_tensor(rows)] = torch.inf
-        yield rows, best <= best.amin(1, keepdim=True) + slack, element
+        product = torch.empty_like(best)
+        for image in images:
+            # One product of matrices is |gx|^2 - 2 <gx, y>; |y|^2 is the same for all elements.
+            factors = torch.cat([-2 * image, image.square().sum(1, keepdim=True)], 1)
+            torch.minimum(best, torch.mm(factors, samples, out=product), out=best)
+        best += length
+        best[torch.arange(len(rows)), rows] = torch.inf
+        near = best <= best.amin(1, keepdim=True) + rounding * length.max()
+        query, sample = near.nonzero(as_tuple=True)
+        gap, element = _exact_gaps(images, flat, query, sample)
+        least = torch.full((len(rows),), torch.inf, dtype=gap.dtype, device=mover.device)
+        least.scatter_reduce_(0, query, gap, "amin")
+        kept = gap <= least[query] + rounding * length.max().sqrt()
+        yield rows, query[kept], sample[kept], element[kept]
+
+
+def _exact_gaps(
+    images: Tensor, flat: Tensor, query: Tensor, sample: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Return the distance of each pair under the element that brings it nearest, and the element.
+
+    Expanded squares lose the digits of small distances: these come from differences, in float64.
+    """
+    least = torch.full((len(query),), torch.inf, dtype=torch.float64, device=flat.device)
+    element = torch.zeros_like(query)
+    step = max(1, _BLOCK_VALUES // flat.shape[1])
+    for start in range(0, len(query), step):
+        some = slice(start, start + step)
+        there = flat[sample[some]].double()
+        for number, image in enumerate(images):
+            gap = (image[query[some]] - there).norm(dim=1)
+            element[some][gap < least[some]] = number
+            torch.minimum(least[some], gap, out=least[some])
+    return least, element
