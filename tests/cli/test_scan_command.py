@@ -245,6 +245,7 @@ def test_help_in_80_columns_cuts_nothing_off(orbical, tmp_path, monkeypatch):
     commands = re.findall(r"^  ([a-z]+) {2,}\S", top.partition("Commands:")[2], re.M)
     assert {"scan", "calibration", "bounds"} <= {*commands}
     pages = {name: orbical(tmp_path, name, "--help") for name in commands}
+    assert not [name for name, page in pages.items() if "Any>" in page or "Any]" in page]
     for page in (top, *pages.values()):
         assert "Usage" in page
         assert not re.search(r"…|\w\.\.\.$|\[bold", page, re.M)

@@ -73,7 +73,10 @@ def _documented(command: Callable[..., None]) -> Callable[..., None]:
     """Move the `Args` of a command's docstring to its options, as their help."""
     text, _, args = inspect.cleandoc(command.__doc__ or "").partition("\n\nArgs:\n")
     entries = re.split(r"^ {4}(\w+): ", args, flags=re.MULTILINE)
-    parameters = dict(inspect.signature(command, eval_str=True).parameters)
+    parameters = {
+        name: one.replace(annotation=_shown(one.annotation))
+        for name, one in inspect.signature(command, eval_str=True).parameters.items()
+    }
     for name, words in zip(entries[1::2], entries[2::2], strict=True):
         given = parameters[name].annotation
         kind, about = getattr(given, "__origin__", given), getattr(given, "__metadata__", None)
@@ -83,6 +86,22 @@ def _documented(command: Callable[..., None]) -> Callable[..., None]:
     command.__doc__ = text
     command.__signature__ = inspect.Signature([*parameters.values()])  # type: ignore[attr-defined]
     return command
+
+
+class _PathOrUrl:
+    """What a parser of paths and URLs returns, by the name that the help shows."""
+
+
+_PathOrUrl.__name__ = "path"
+
+
+def _shown(annotation: Any) -> Any:
+    """Return an annotation for the help, which would show `Any` to users."""
+    named = {Any: _PathOrUrl, list[Any] | None: list[_PathOrUrl] | None}
+    about = getattr(annotation, "__metadata__", None)
+    if about is None or annotation.__origin__ not in named:
+        return annotation
+    return Annotated[named[annotation.__origin__], about[0]]
 
 
 def main() -> None:

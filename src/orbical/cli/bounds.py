@@ -62,11 +62,10 @@ def bounds(
             without a scan, or the data of the scan, to find its orbits by matching.
         group: The symmetry group for --data, such as cyclic:4. Repeatable, to compare groups.
         model: A model of the scan. Default: all of them.
-        orbits: An .npy file with an integer for each sample of the scan, equal for samples of the
-            same orbit.
-        tolerance: The distance up to which two samples of --data match. Within more than rounding
-            (the default) nothing is a bound.
-        representation: For values y instead of labels: how the group moves them, invariant or
+        orbits: An .npy file with the orbit id of each sample of the scan, an integer.
+        tolerance: The largest distance at which two samples of --data match. Default: rounding
+            errors only. With a larger one, the results are estimates, not bounds.
+        representation: For values y instead of labels: how the group acts on them, invariant or
             vector.
         bins: Number of bins of the calibration error (fibers).
     """

@@ -49,18 +49,18 @@ def calibration(
     orbical calibration mine.npz theirs.npz
     orbical calibration run.zarr
 
-    Each measure is printed with its interval and the value of a calibrated model.
+    Each measure is printed with its interval and the value expected of a calibrated model.
 
     Args:
         files: Saved outputs, .npz with logits or probs, and labels; or target with mean and
             variance, covariance, or aleatoric and epistemic; or with gamma, nu, alpha and beta.
-            Several files are compared in pairs. Or one stored scan, such as run.zarr.
+            Several files are compared in pairs. Or one saved scan, such as run.zarr.
         group: Files of one method with different seeds, such as esd='esd-*.npz'. Prints mean and
             standard deviation. Repeatable.
         bins: Number of bins of binned measures.
         level: Nominal coverage of the intervals.
-        resamples: Number of draws for each interval.
-        seed: Seed of the draws.
+        resamples: Number of resamples for each interval.
+        seed: Seed of the resampling.
         figure: Write a reliability figure: .png, .pdf or .svg.
         as_json: Print the numbers as JSON.
         as_csv: Print the numbers as CSV.

@@ -62,9 +62,10 @@ def check(
     orbical check run.zarr --max smooth_ece=0.05 --max worst_ks=0.1
     orbical check outputs.npz --max-ece 0.05
 
-    Each value has an interval, corrected for the number of positions at the worst element. A check
-    passes if the whole interval is within the threshold and fails if it is beyond. Otherwise there
-    are too few samples to tell: the check is inconclusive, and the status is 3 if none fails.
+    Each value has a confidence interval, which is corrected for the number of positions if the
+    value is that of the worst element. A check passes if the whole interval is within the threshold
+    and fails if it is beyond. Otherwise there are too few samples to tell: the check is
+    inconclusive, and the status is 3 if none fails.
 
     Thresholds can also be set in the table [tool.orbical.check] of pyproject.toml, for example
     max_gap = 0.02. Options on the command line take precedence.
@@ -74,10 +75,10 @@ def check(
         max_: Largest value of a measure, mean over the orbit, such as smooth_ece=0.05;
             worst_smooth_ece, pooled_smooth_ece or identity_smooth_ece for another place. Measures
             of all outputs, such as nll, need saved outputs. Repeatable.
-        min_: Smallest value, as --max. Repeatable.
+        min_: Smallest value of a measure, written as for --max. Repeatable.
         bins: Number of bins of binned measures.
         level: Nominal coverage of the intervals. Default: 0.95.
-        resamples: Number of draws for each interval. Default: 200.
+        resamples: Number of resamples for each interval. Default: 200.
         strict: Count inconclusive checks as failures.
         model: Check only this model. Repeatable.
         junit: Write JUnit XML to this file.

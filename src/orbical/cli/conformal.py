@@ -37,20 +37,20 @@ def conformal(
     orbical conformal run.zarr --coverage 0.9
     orbical conformal outputs.npz --method aps
 
-    A share of the samples calibrates the sets, the others test them. The coverage is guaranteed
-    where the sets are calibrated, and nowhere else.
+    Some of the samples calibrate the sets; the others test them. Coverage is guaranteed at the
+    positions where the sets are calibrated, and nowhere else.
 
     Args:
         store: A saved scan with probabilities, such as run.zarr (orbical scan --keep
             probabilities), or saved outputs, such as outputs.npz.
-        coverage: The share of sets that shall contain the truth.
+        coverage: The share of sets that should contain the truth.
         method: lac, aps or raps for classes; absolute or normalized for numbers. Default: lac or
             absolute.
-        calibrate: Where a scan calibrates: identity, orbit, position or average. Default: all
-            that apply. Repeatable.
-        share: The share of the samples that calibrate.
+        calibrate: Where the sets of a scan are calibrated: identity, orbit, position or average.
+            Default: all that apply. Repeatable.
+        share: The share of the samples used for calibration.
         level: Nominal coverage of the intervals of the measured values.
-        seed: Seed of the choice of samples.
+        seed: Seed of the split into calibration and test samples.
         figure: Write the coverage along the orbit, with sets calibrated at the identity: .png,
             .pdf or .svg.
         as_json: Print all positions as JSON.

@@ -71,4 +71,4 @@ def _why(error: Exception) -> str:
             ": it contains Python objects; pad samples of unequal sizes, with a mask "
             "(orbical.datasets.padded)"
         )
-    return "" if "pickle" in text else f" ({text})"
+    return ": it is no .npz or .npy file" if "pickle" in text else f" ({text})"
