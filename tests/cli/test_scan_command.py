@@ -231,8 +231,8 @@ def test_a_warning_is_one_clear_line(orbical, folder):
     assert "UserWarning" not in said
 
 
-def test_info_explains_what_is_no_store(program, orbical, tmp_path):
-    told = program(tmp_path, "info", "gone.zarr", expect=2)
+def test_info_explains_what_is_no_store(orbical, tmp_path):
+    told = orbical(tmp_path, "info", "gone.zarr", expect=2)
     assert "got 'gone.zarr', which does not exist" in told
     assert "Traceback" not in told
     assert "is not an orbical store" in orbical(tmp_path, "info", ".", expect=2)
