@@ -210,7 +210,7 @@ def _scanned(runner: Runner) -> Iterator[_Grid]:
         for name, summary in unit.summaries.items():
             reference = sweep.task.reference(summary["consensus"]) if target is None else target
             score = summary["score_vs_consensus" if target is None else "score"]
-            correct = summary["correct"].numpy() if "correct" in summary else None
+            correct = summary["correct"].numpy() if _classifies(summary) else None
             yield _Grid(name, rows.start, batch, target, reference, score.double().numpy(), correct)
 
 
@@ -226,8 +226,13 @@ def _stored(runner: Runner, scan: Scan) -> Iterator[_Grid]:
                 stored = torch.from_numpy(own["consensus"].values)
                 reference = runner.sweep.task.reference(stored)
             score = own["score_vs_consensus" if target is None else "score"].values.astype(float)
-            correct = own["correct"].values.astype(bool) if "correct" in own else None
+            correct = own["correct"].values.astype(bool) if _classifies(own) else None
             yield _Grid(name, rows.start, batch, target, reference, score, correct)
+
+
+def _classifies(results: Any) -> bool:
+    """Check whether there is one predicted class, and one true class, for each sample."""
+    return "correct" in results and "predicted" in results
 
 
 def _refined(

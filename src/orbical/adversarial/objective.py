@@ -89,6 +89,9 @@ class Objective:
             score = self._scored(elements, inputs, reference)
             followed = [leaf for leaf in leaves((inputs, reference)) if leaf.requires_grad]
             slopes = torch.autograd.grad(score.sum(), followed, allow_unused=True)
+        # A moved truth alone would show only part of the derivative.
+        if all(slope is None for slope, _ in zip(slopes, _floating(inputs), strict=False)):
+            raise ModelError("expected outputs that torch can differentiate, got constants")
         slope = np.zeros(coords.shape)
         for axis in range(coords.shape[1]):
             change = NEAR * np.eye(coords.shape[1])[[axis]] * self.chart.step
@@ -105,8 +108,6 @@ class Objective:
                 )
                 if along is not None
             ]
-            if not each:
-                raise ModelError("expected a score that depends on the inputs, got a constant")
             slope[:, axis] = torch.stack(each).sum(0).cpu().numpy() / (2 * NEAR)
         return self._host(score.detach()), self.sign * slope
 
