@@ -17,6 +17,7 @@ from scipy.spatial.transform import Rotation
 
 from ..errors import InputError
 from .group import Elements, Group, homogeneous
+from .motions import affine_maps, camera_views
 from .parts import Array
 from .plane import turned_by
 from .text import parse
@@ -280,6 +281,21 @@ def _se3(group: Group) -> Chart:
         np.concatenate([turns.high, shifts.high]),
         add=add,
     )
+
+
+@register_chart("affine")
+def _affine(group: Group) -> Chart:
+    return Chart.of_grid(group, lambda coords: {"plane": affine_maps(*coords.T)})
+
+
+@register_chart("homographies")
+def _homographies(group: Group) -> Chart:
+    focal = float(group.spec.split(":")[3])
+
+    def parts(coords: Array) -> Parts:
+        return {"plane": camera_views(coords[:, 0], coords[:, 1], focal)}
+
+    return Chart.of_grid(group, parts)
 
 
 @register_chart("scales")

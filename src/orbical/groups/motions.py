@@ -93,17 +93,15 @@ def affine(
     stretch = math.log(scale)
     window = np.array([angle, stretch, stretch, shear, radius, radius], float)
     turn, log_x, log_y, lean, dx, dy = (_points(n, 6) * window).T
-    linear = np.tile(np.eye(2), (n, 1, 1))
-    linear[:, 0, 1] = lean
-    linear = turned_by(turn) @ linear * np.exp(np.stack([log_x, log_y], -1))[:, None]
+    scale_x, scale_y = np.exp(log_x), np.exp(log_y)
     numbers = ":".join(map(as_text, (angle, scale, shear, radius)))
     return make_group(
         f"affine:{n}:{numbers}",
-        {"plane": homogeneous(linear, np.stack([dx, dy], -1))},
+        {"plane": affine_maps(turn, scale_x, scale_y, lean, dx, dy)},
         coords={
             "angle": turn,
-            "scale_x": np.exp(log_x),
-            "scale_y": np.exp(log_y),
+            "scale_x": scale_x,
+            "scale_y": scale_y,
             "shear": lean,
             "dx": dx,
             "dy": dy,
@@ -144,17 +142,32 @@ def homographies(limit: float = 20, n: int = 5, focal: float = 100) -> Group:
         raise InputError(f"focal: expected a number > 0, got {focal!r}")
     line = np.arange(-(n // 2), n // 2 + 1) * (float(limit) / max(n // 2, 1))
     tilt, pan = np.meshgrid(line[::-1], line, indexing="ij")  # the top row of the drawing is up
-    turned = Rotation.from_euler("yx", np.stack([pan.ravel(), -tilt.ravel()], -1), degrees=True)
-    lens = np.diag([float(focal), float(focal), 1.0])
-    maps = lens @ turned.as_matrix() @ np.linalg.inv(lens)
     return make_group(
         f"homographies:{as_text(limit)}:{n}:{as_text(focal)}",
-        {"plane": clean(maps / maps[:, 2:, 2:])},
+        {"plane": camera_views(pan.ravel(), tilt.ravel(), float(focal))},
         coords={"pan": pan.ravel(), "tilt": tilt.ravel()},
         layout=Layout("plane", np.arange(n * n).reshape(n, n), {"tilt": line[::-1], "pan": line}),
         measure="uniform on the sampled window of pan and tilt",
         closed=n == 1,
     )
+
+
+def affine_maps(
+    angle: Array, scale_x: Array, scale_y: Array, shear: Array, dx: Array, dy: Array
+) -> Array:
+    """Return maps `[K, 3, 3]` that stretch, then shear, rotate and shift."""
+    linear = np.tile(np.eye(2), (len(angle), 1, 1))
+    linear[:, 0, 1] = shear
+    linear = turned_by(angle) @ linear * np.stack([scale_x, scale_y], -1)[:, None]
+    return homogeneous(linear, np.stack([dx, dy], -1))
+
+
+def camera_views(pan: Array, tilt: Array, focal: float) -> Array:
+    """Return the homographies `[K, 3, 3]` of a camera turned by angles in degrees."""
+    turned = Rotation.from_euler("yx", np.stack([pan, -tilt], -1), degrees=True)
+    lens = np.diag([focal, focal, 1.0])
+    maps = lens @ turned.as_matrix() @ np.linalg.inv(lens)
+    return clean(maps / maps[:, 2:, 2:])
 
 
 def _count(name: str, n: int, **limits: float) -> int:
