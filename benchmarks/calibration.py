@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
-from timing import Row, at_least, at_most, extra_megabytes, installed, run, seconds
+from timing import Row, at_least, at_most, extra_megabytes, in_turns, installed, run, seconds
 from torch import Tensor
 
 from orbical import calibration
@@ -211,7 +211,38 @@ def interval() -> Iterator[Row]:
     yield at_least("interval of ECE, 1,000 resamples, 1e5", ours, f"loop of {best}", theirs, 20)
 
 
-ROWS = [esd, mmce, ece, ece_spread, metric_update, interval]
+def repeated(function: Callable[[], Any], times: int) -> Callable[[], None]:
+    """A call that is long enough to be timed."""
+
+    def step() -> None:
+        for _ in range(times):
+            function()
+
+    return step
+
+
+def smooth_ece() -> Iterator[Row]:
+    if relplot := installed("relplot"):
+        confidence, correct = pair(1000)
+        arrays = confidence.double().numpy(), correct.double().numpy()
+        ours = repeated(lambda: calibration.smooth_ece(confidence, correct), 20)
+        theirs = repeated(lambda: relplot.smECE(*arrays), 20)
+        spent, other = in_turns(ours, theirs, 12)
+        yield at_most("smooth ECE, 1,000", spent / 20, "relplot", other / 20, 1)
+
+
+def nll() -> Iterator[Row]:
+    for size, classes, times in ((128, 10, 300), (1_000_000, 10, 1), (100_000, 100, 1)):
+        logits, labels = 3 * torch.randn(size, classes), torch.randint(classes, (size,))
+        given = {"logits": logits, "labels": labels}
+        ours = repeated(lambda given=given: calibration.nll(**given), times)
+        theirs = repeated(lambda z=logits, y=labels: torch.nn.functional.cross_entropy(z, y), times)
+        spent, other = in_turns(ours, theirs, 10)
+        name = f"NLL, {size:,} x {classes}"
+        yield at_most(name, spent / times, "torch cross_entropy", other / times, 1)
+
+
+ROWS = [esd, mmce, ece, ece_spread, metric_update, interval, smooth_ece, nll]
 
 if __name__ == "__main__":
     run(ROWS, __doc__)

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from timing import Row, at_least, installed, run, seconds
+from timing import Row, at_least, at_most, in_turns, installed, run, seconds
 from torch import Tensor
 
 from orbical.calibration.regression import ence, uce
-from orbical.recalibrate import Temperature
+from orbical.recalibrate import Isotonic, MatrixScaling, Temperature
 
 
 def outputs(size: int, classes: int) -> tuple[Tensor, Tensor]:
@@ -108,7 +108,53 @@ def regression() -> Iterator[Row]:
             yield at_least(f"{name}, 1e6", spent, "netcal", other, 2)
 
 
-ROWS = [temperature, regression]
+def matrix_scaling() -> Iterator[Row]:
+    """Matrix scaling is a penalized multinomial regression on the logits, solved to rounding."""
+    from sklearn.linear_model import LogisticRegression
+
+    for size in (5_000, 50_000):
+        logits, labels = outputs(size, 10)
+        scores, truth = logits.double().numpy(), labels.numpy()
+        for name, options in (
+            ("sklearn's logistic regression, tol=1e-8", {"tol": 1e-8, "max_iter": 1000}),
+            ("the same, tol=1e-4", {}),
+        ):
+            ours, theirs = in_turns(
+                lambda z=logits, y=labels: MatrixScaling().fit(z, y),
+                lambda z=scores, y=truth, o=options: LogisticRegression(**o).fit(z, y),
+                rounds=4,
+            )
+            yield at_most(f"matrix scaling, {size:,} x 10", ours, name, theirs, 1)
+
+
+def isotonic() -> Iterator[Row]:
+    """From logits to the fitted maps, as sklearn's regression does it after a softmax in torch."""
+    from sklearn.isotonic import IsotonicRegression
+
+    def fit(confidence: Tensor, correct: Tensor) -> None:
+        IsotonicRegression(y_min=0, y_max=1).fit(confidence.numpy(), correct.double().numpy())
+
+    def top(logits: Tensor, labels: Tensor) -> None:
+        confidence, predicted = torch.softmax(logits, 1).max(1)
+        fit(confidence, predicted == labels)
+
+    def classes(logits: Tensor, labels: Tensor) -> None:
+        for k, confidence in enumerate(torch.softmax(logits, 1).T):
+            fit(confidence, labels == k)
+
+    for size in (5_000, 50_000):
+        given = outputs(size, 10)
+        for peer in (top, classes):
+            ours, theirs = in_turns(
+                lambda given=given, peer=peer: Isotonic(reduce=peer.__name__).fit(*given),
+                lambda given=given, peer=peer: peer(*given),
+                rounds=10,
+            )
+            work = f"isotonic regression ({peer.__name__}), {size:,} x 10"
+            yield at_most(work, ours, "sklearn", theirs, 1)
+
+
+ROWS = [temperature, regression, matrix_scaling, isotonic]
 
 if __name__ == "__main__":
     warnings.filterwarnings("ignore")
