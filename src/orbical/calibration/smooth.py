@@ -19,7 +19,7 @@ _STEPS = 14
 """Most steps of the search for the bandwidth: they end within 3e-14 of the fixed point."""
 
 _FOUND = 1e-15
-"""A bandwidth this near to its error is the fixed point up to rounding; most take half the steps."""
+"""A bandwidth this near to its error is the fixed point, up to rounding."""
 
 
 def residual_masses(
