@@ -116,6 +116,14 @@ def one() -> Iterator[Row]:
     yield timing.at_most("scan by a pool of one process", ours, "without a pool", theirs, 1.05)
 
 
+def one_worker() -> Iterator[Row]:
+    """Compare one Dask worker with the plain scan, by the clock; both keep freed memory."""
+    timing.keep_freed_memory()
+    with workers(1) as client:
+        theirs, ours = timing.in_turns(scan, lambda: scan(client), ROUNDS, by_clock)
+    yield timing.at_most("scan by one Dask worker, by the clock", ours, "plain", theirs, 1.05)
+
+
 def two() -> Iterator[Row]:
     """Compare two Dask workers with one, by the processor time of the busiest process.
 
@@ -144,4 +152,4 @@ def clock() -> Iterator[Row]:
 
 
 if __name__ == "__main__":
-    timing.run([one, two, clock], __doc__ or "")
+    timing.run([one, one_worker, two, clock], __doc__ or "")
