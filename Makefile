@@ -81,13 +81,13 @@ clean: ## remove what the other targets made, except .venv
 
 $(DEV_READY): pyproject.toml studies/pyproject.toml constraints.txt
 	$(make-venv)
-	@echo "Installing orbical with the developer's tools into $(VENV) (the first time takes minutes)"
+	@echo "Installing orbical with the developer's tools into $(VENV) (the first time takes about a minute)"
 	@$(INSTALL) -e '.[dev]' -e studies
 	@touch $(DEMO_READY) $(DEV_READY)
 
 $(DEMO_READY): pyproject.toml constraints.txt
 	$(make-venv)
-	@echo "Installing orbical into $(VENV) (the first time takes minutes)"
+	@echo "Installing orbical into $(VENV) (the first time takes about a minute)"
 	@$(INSTALL) -e '.[demo,equivariant,flow,umap]'
 	@touch $(DEMO_READY)
 
