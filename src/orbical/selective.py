@@ -17,7 +17,7 @@ from torch import Tensor
 
 from ._arrays import ArrayLike, as_array
 from .calibration._interval import check_draws
-from .errors import InputError, unknown_name
+from .errors import InputError
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -163,16 +163,11 @@ def rejection(
         >>> list(ob.selective.rejection(scan))
         ['confidence', 'orbit confidence', 'agreement', 'stability']
     """
-    from .calibration.orbit import responses_of
+    from .calibration.orbit import model_index, responses_of
     from .nero import consistency
 
     confidence, correct = responses_of(scan)
-    names = [str(name) for name in confidence["model"].values]
-    if model is None and len(names) > 1:
-        raise InputError(f"model: expected one of {', '.join(names)}, got None")
-    if model is not None and model not in names:
-        raise unknown_name("model", model, names)
-    number = 0 if model is None else names.index(model)
+    number = model_index(confidence, model)
     data: Any = getattr(scan, "data", scan)
     upright = {"model": number, "element": confidence.attrs["identity"]}
     sure, hit = (np.asarray(part.isel(upright).values) for part in (confidence, correct))

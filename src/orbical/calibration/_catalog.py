@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from . import _cells, by_class, gaussian, generalized, kernel, regression, scores
-from ._bound import BoundMeasure, OfCells, OfWhitened
+from ._bindings import binned_square, covered, in_bins, of_samples, on_cells
+from ._bound import BoundMeasure, OfWhitened
 from ._interval import Interval
 from ._table_inputs import Outputs, Predictions, Settings
 from .binned import ece, ece_debiased
@@ -24,53 +25,6 @@ from .outputs import top_label
 from .registry import MEASURES, Measure, register
 from .smooth import smooth_ece
 from .soft import s_avuc, sb_ece
-
-_Function = Callable[..., Tensor]
-_Binding = Callable[..., BoundMeasure]
-"""A measure with its options set, and its forms on cells of confidence."""
-
-
-def _on_cells(
-    value: _Function,
-    cell_distance: OfCells,
-    cell_value: OfCells | None = None,
-    distance: _Function | None = None,
-) -> _Binding:
-    """Bind a distance, or with a distance of its own the estimate of its square."""
-    power = 1 if distance is None else 2
-
-    def bind(name: str, **options: Any) -> BoundMeasure:
-        of_samples, cell_root = partial(value, **options), partial(cell_distance, **options)
-        of_cells = cell_root if cell_value is None else partial(cell_value, **options)
-        root = of_samples if distance is None else partial(distance, **options)
-        return BoundMeasure(name, of_samples, root, power, _cells.fine_index, of_cells, cell_root)
-
-    return bind
-
-
-def _ece(name: str, bins: int = 15, norm: str = "l1", binning: str = "width") -> BoundMeasure:
-    value = partial(ece, bins=bins, norm=norm, binning=binning)
-    error = partial(_cells.binned_error, norm=norm)
-    index = partial(_cells.bins_index, bins=bins, binning=binning)
-    return BoundMeasure(name, value, value, 1, index, error, error)
-
-
-def _of_samples(value: _Function, distance: _Function | None = None, **known: Any) -> _Binding:
-    """Bind a mean, or with a distance the estimate of its square."""
-    power = 1 if distance is None else 2
-
-    def bind(name: str, **options: Any) -> BoundMeasure:
-        root = None if distance is None else partial(distance, **options)
-        return BoundMeasure(name, partial(value, **options), root, power, **known)
-
-    return bind
-
-
-def _binned_square(value: _Function) -> _Binding:
-    def distance(*given: Tensor, **options: Any) -> Tensor:
-        return value(*given, **options).sqrt()
-
-    return _of_samples(value, distance, marginal=True)
 
 
 def _esd_root(confidence: Tensor, correct: Tensor, *, weights: Tensor | None = None) -> Tensor:
@@ -106,27 +60,6 @@ def _esd_of(distance: Tensor, log_determinant: Tensor, width: int) -> Tensor:
 
 def _esd_root_of(distance: Tensor, log_determinant: Tensor, width: int) -> Tensor:
     return cumulative_distance(distance / width - 1, log_determinant)
-
-
-def _covered(function: Callable[..., regression.Coverage], known: bool = False) -> _Binding:
-    """Bind the error of a function that returns a `Coverage`, of Mahalanobis distances if known."""
-
-    def bind(name: str, levels: int = 99) -> BoundMeasure:
-        def error(*given: Tensor, weights: Tensor | None = None) -> Tensor:
-            return function(*given, levels=levels, weights=weights).error
-
-        def of_probabilities(probability: Tensor, _: Tensor, width: int) -> Tensor:
-            return regression.coverage_of(probability, levels).error
-
-        whitened = OfWhitened(
-            regression.ellipsoid_probability,
-            lambda shape, width, generator: generator.random(shape),
-            of_probabilities,
-            of_probabilities,
-        )
-        return BoundMeasure(name, error, error, whitened=whitened if known else None)
-
-    return bind
 
 
 # Scores of a classifier's outputs, with intervals from exact moments.
@@ -289,43 +222,43 @@ _CLASSIFICATION = (
     _brier_part("refinement",
                 "part of the Brier score that would remain after isotonic recalibration",
                 target=None),
-    _pair(ece, "ECE", metric_class="ECE", loss="ece", binding=_ece,
+    _pair(ece, "ECE", metric_class="ECE", loss="ece", binding=in_bins,
           meaning="expected calibration error: mean gap between accuracy and confidence over bins"),
-    _pair(ece, "ECE, l2", "ece_l2", options={"norm": "l2"}, metric_class="ECE", binding=_ece,
+    _pair(ece, "ECE, l2", "ece_l2", options={"norm": "l2"}, metric_class="ECE", binding=in_bins,
           meaning="expected calibration error in the l2 norm: root mean square gap over bins",
           listed=_TABLE),
-    _pair(ece, "ECE, largest", "ece_max", options={"norm": "max"}, metric_class="ECE", binding=_ece,
+    _pair(ece, "ECE, largest", "ece_max", options={"norm": "max"}, metric_class="ECE",
           meaning="maximum calibration error: "
-          "largest gap between accuracy and confidence of any bin", listed=_TABLE),
-    _pair(ece, "ECE, equal mass", "ece_mass", options={"binning": "mass"}, binding=_ece,
+          "largest gap between accuracy and confidence of any bin", binding=in_bins, listed=_TABLE),
+    _pair(ece, "ECE, equal mass", "ece_mass", options={"binning": "mass"}, binding=in_bins,
           meaning="expected calibration error of equal mass: mean gap over bins of equal mass",
           metric_class="EqualMassECE", listed=_TABLE),
     _pair(smooth_ece, "smooth ECE", metric_class="SmoothECE", listed=("table", "view"),
           meaning="smooth calibration error: the gap smoothed by a Gaussian instead of bins",
-          binding=_on_cells(smooth_ece, _cells.smoothed_error)),
+          binding=on_cells(smooth_ece, _cells.smoothed_error)),
     _pair(sb_ece, "SB-ECE", metric_class="SBECE", loss="sb_ece", listed=_TABLE,
           meaning="soft-binned calibration error: root mean square gap over soft bins",
-          binding=_on_cells(sb_ece, _cells.soft_binned_error)),
-    _pair(ks, "KS", metric_class="KS", binding=_on_cells(ks, _cells.largest_deviation),
+          binding=on_cells(sb_ece, _cells.soft_binned_error)),
+    _pair(ks, "KS", metric_class="KS", binding=on_cells(ks, _cells.largest_deviation),
           meaning="Kolmogorov-Smirnov calibration error: "
           "largest gap between cumulative accuracy and confidence"),
     _pair(esd, "ESD", unit=_SQUARED, metric_class="ESD", loss="esd", listed=_VIEW, minimum=3,
           meaning="expected squared difference: mean squared gap between cumulative accuracy and "
           "confidence, unbiased",
-          binding=_on_cells(esd, _cells.cumulative_norm, _cells.unbiased_cumulative, _esd_root)),
+          binding=on_cells(esd, _cells.cumulative_norm, _cells.unbiased_cumulative, _esd_root)),
     _pair(kernel.mmce, "MMCE", metric_class="MMCE", loss="mmce", listed=_VIEW,
           meaning="maximum mean calibration error: norm of the gap under a Laplacian kernel",
-          binding=_on_cells(kernel.mmce, _cells.kernel_norm)),
+          binding=on_cells(kernel.mmce, _cells.kernel_norm)),
     _pair(kernel.mmce_squared, "MMCE, squared", unit=_SQUARED, loss="mmce", listed=(),
           meaning="squared maximum mean calibration error: differentiable at zero error",
-          binding=_on_cells(kernel.mmce_squared, _cells.kernel_norm, _cells.kernel_norm_squared,
+          binding=on_cells(kernel.mmce_squared, _cells.kernel_norm, _cells.kernel_norm_squared,
                             kernel.mmce)),
     _pair(kernel.skce, "SKCE", unit=_SQUARED, metric_class="SKCE", listed=_TABLE, minimum=2,
           meaning="squared kernel calibration error: unbiased estimate of the squared MMCE",
-          binding=_on_cells(kernel.skce, _cells.kernel_norm, _cells.unbiased_kernel, kernel.mmce)),
+          binding=on_cells(kernel.skce, _cells.kernel_norm, _cells.unbiased_kernel, kernel.mmce)),
     _pair(ece_debiased, "ECE, debiased", unit=_SQUARED, listed=_TABLE, minimum=2,
           meaning="debiased calibration error: squared gap over bins less its noise, unbiased",
-          binding=_of_samples(ece_debiased, partial(ece, norm="l2"))),
+          binding=of_samples(ece_debiased, partial(ece, norm="l2"))),
     _outputs(s_avuc, "S-AvUC", metric_class="SAvUC", loss="s_avuc", interval="none", listed=(),
              meaning="soft accuracy versus uncertainty: log ratio of samples whose certainty "
              "contradicts their correctness"),
@@ -352,7 +285,7 @@ _REGRESSION = (
     _vector(gaussian.gaussian_nll, "NLL", unit="nats", **_mean,
             meaning="negative log-likelihood: mean over the targets under the predicted Gaussians",
             metric_class="GaussianNLL", loss="gaussian_nll", terms=gaussian.nll_terms,
-            binding=_of_samples(gaussian.gaussian_nll, whitened=_of_distances(_nll_of, _nll_of))),
+            binding=of_samples(gaussian.gaussian_nll, whitened=_of_distances(_nll_of, _nll_of))),
     _scalar(regression.ence, "ENCE", unit="1", metric_class="ENCE",
             meaning="expected normalized calibration error: relative gap between root mean squared "
             "error and predicted deviation over bins"),
@@ -361,36 +294,36 @@ _REGRESSION = (
             "variance over bins"),
     _scalar(regression.quantile_calibration, "quantile calibration", unit="probability",
             meaning="quantile calibration error: mean gap between a quantile's level and the share "
-            "of targets below it", binding=_covered(regression.quantile_calibration)),
+            "of targets below it", binding=covered(regression.quantile_calibration)),
     _scalar(gaussian.gaussian_crps, "CRPS", unit="target", metric_class="GaussianCRPS", **_mean,
             meaning="continuous ranked probability score: mean over the predicted Gaussians",
             listed=_ORBIT, terms=gaussian.crps_terms),
     _scalar(regression.regression_esd, "regression ESD", unit="target to the fourth",
             meaning="expected squared difference of squared error and variance: "
             "unbiased, without bins", metric_class="RegressionESD", listed=_ORBIT, minimum=3,
-            binding=_of_samples(regression.regression_esd, _esd_distance)),
+            binding=of_samples(regression.regression_esd, _esd_distance)),
     _vector(regression.mahalanobis_calibration, "Mahalanobis calibration", unit="probability",
             meaning="Mahalanobis calibration error: mean gap between an ellipsoid's probability "
             "and the share of targets inside it",
-            binding=_covered(regression.mahalanobis_calibration, known=True)),
+            binding=covered(regression.mahalanobis_calibration, known=True)),
     _vector(generalized.gence, "GENCE", unit="1", target=generalized.gence_floor,
             meaning="generalized expected normalized calibration error: for vectors",
             metric_class="GENCE", interval="bootstrap", terms=generalized.gence_terms,
-            binding=_of_samples(generalized.gence, marginal=True)),
+            binding=of_samples(generalized.gence, marginal=True)),
     _vector(generalized.gence_sq, "GENCE, squared", unit="1", target=generalized.gence_sq_floor,
             meaning="generalized expected normalized calibration error of squares: for vectors",
             metric_class="GENCESquared", interval="bootstrap", listed=_COMPARED,
             terms=generalized.gence_sq_terms,
-            binding=_of_samples(generalized.gence_sq, marginal=True)),
+            binding=of_samples(generalized.gence_sq, marginal=True)),
     _vector(generalized.gence_fiber, "GENCE, by fiber", unit="1", listed=_COMPARED,
             meaning="generalized normalized calibration error, by fiber: averaged over bins",
-            binding=_binned_square(generalized.gence_fiber)),
+            binding=binned_square(generalized.gence_fiber)),
     _vector(generalized.gence_sq_fiber, "GENCE, squared, by fiber", unit="1", listed=_TABLE,
             meaning="generalized normalized calibration error of squares, by fiber: averaged over "
-            "bins", binding=_binned_square(generalized.gence_sq_fiber)),
+            "bins", binding=binned_square(generalized.gence_sq_fiber)),
     _vector(regression.regression_esd_normalized, "regression ESD, normalized", unit="1",
             meaning="expected squared difference of normalized error and 1: unbiased, without bins",
-            listed=_ORBIT, minimum=3, binding=_of_samples(
+            listed=_ORBIT, minimum=3, binding=of_samples(
                 regression.regression_esd_normalized, _normalized_esd_distance,
                 whitened=_of_distances(_esd_of, _esd_root_of))),
     _vector(aleatoric_bleed, "aleatoric bleed", kind="aleatoric", unit="target to the fourth",

@@ -161,11 +161,6 @@ def pair_at(
         (torch.Size([20]), torch.bool)
     """
     confidence, correct = responses_of(scan)
-    names = [str(name) for name in confidence["model"].values]
-    if model is None and len(names) > 1:
-        raise InputError(f"model: expected one of {', '.join(names)}, got None")
-    if model is not None and model not in names:
-        raise unknown_name("model", model, names)
     size = confidence.sizes["element"]
     try:
         place = operator.index(element)
@@ -173,10 +168,20 @@ def pair_at(
         raise InputError(f"element: expected a whole number, got {element!r}") from None
     if not 0 <= place < size:
         raise InputError(f"element: expected 0 to {size - 1}, got {place}")
-    chosen = {"model": 0 if model is None else names.index(model), "element": place}
+    chosen = {"model": model_index(confidence, model), "element": place}
     z, y = (np.asarray(part.isel(chosen).values) for part in (confidence, correct))
     finished = ~np.isnan(z)
     return torch.from_numpy(z[finished]), torch.from_numpy(y[finished] > 0)
+
+
+def model_index(confidence: xr.DataArray, model: str | None) -> int:
+    """Return the place of a model by its name, which a scan of one model does not need."""
+    names = [str(name) for name in confidence["model"].values]
+    if model is None and len(names) > 1:
+        raise InputError(f"model: expected one of {', '.join(names)}, got None")
+    if model is not None and model not in names:
+        raise unknown_name("model", model, names)
+    return 0 if model is None else names.index(model)
 
 
 def pairs_along(scan: Scan | xr.Dataset) -> Iterator[tuple[str, Tensor, Tensor]]:

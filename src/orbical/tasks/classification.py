@@ -78,18 +78,7 @@ class Classification(Task):
             raise unreadable(given, "[sample, class], or [sample] of class 1 of two")
         if given.ndim == 1 and not given.is_floating_point():
             raise unreadable(given, "the scores of classes, [sample, class]")  # not predictions
-        of_logits = (outputs or self.outputs) == "logits"
-        given = both_classes(single_or_double(given), logits=of_logits)
-        if of_logits:
-            return given.softmax(-1)
-        total = given.sum(-1)
-        if bool((given < -1e-6).any()) or bool(((total - 1).abs() > 1e-3).any()):
-            raise ModelError(
-                "model output: expected probabilities, got rows that are negative or sum to "
-                f"{float(total.min()):.4g} .. {float(total.max()):.4g}; for logits pass "
-                "outputs='logits'"
-            )
-        return given
+        return class_probabilities(given, outputs or self.outputs)
 
     def check_target(self, target: Any, count: int) -> Tensor:
         """Check class indices `[N]` or `[N, 1]`."""
@@ -162,3 +151,19 @@ class Classification(Task):
     def settings(self) -> dict[str, Any]:
         """Return the arguments of the constructor other than `input` and `read`."""
         return {"outputs": self.outputs, "classes": self.classes}
+
+
+def class_probabilities(given: Tensor, outputs: str) -> Tensor:
+    """Return the probabilities `[N, C, ...]` of what a model gives, or refuse what is none."""
+    of_logits = outputs == "logits"
+    given = both_classes(single_or_double(given), logits=of_logits, axis=1)
+    if of_logits:
+        return given.softmax(1)
+    total = given.sum(1)
+    if bool((given < -1e-6).any()) or bool(((total - 1).abs() > 1e-3).any()):
+        raise ModelError(
+            "model output: expected probabilities, got classes that are negative or sum to "
+            f"{float(total.min()):.4g} .. {float(total.max()):.4g}; for logits pass "
+            "outputs='logits'"
+        )
+    return given

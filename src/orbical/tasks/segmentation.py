@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from .._arrays import both_classes
 from .._trees import Tree
 from ..actions import ClassMaps, Images, Window
 from ..actions.crops import central
@@ -35,10 +34,9 @@ from .base import (
     is_real,
     per_element,
     per_sample,
-    single_or_double,
     unreadable,
 )
-from .classification import OUTPUTS
+from .classification import OUTPUTS, class_probabilities
 
 __all__ = ["Segmentation"]
 
@@ -136,21 +134,11 @@ class Segmentation(Task):
         given = self.picked(raw)
         if not is_real(given) or given.ndim != 4 or 0 in given.shape[1:]:
             raise unreadable(given, "class scores [sample, class, row, column]")
-        of_logits = (outputs or self.outputs) == "logits"
-        given = both_classes(single_or_double(given), logits=of_logits, axis=1)
+        given = class_probabilities(given, outputs or self.outputs)
         if self.classes is not None and given.shape[1] != len(self.classes):
             raise ModelError(
                 f"model output: expected {len(self.classes)} classes, as classes= names, got "
                 f"{given.shape[1]}"
-            )
-        if of_logits:
-            return given.softmax(1)
-        total = given.sum(1)
-        if bool((given < -1e-6).any()) or bool(((total - 1).abs() > 1e-3).any()):
-            raise ModelError(
-                "model output: expected probabilities, got pixels that are negative or sum to "
-                f"{float(total.min()):.4g} .. {float(total.max()):.4g}; for logits pass "
-                "outputs='logits'"
             )
         return given
 

@@ -4,6 +4,7 @@ import { fill, h, write } from "../core/dom.js";
 import { fit, onAppearance, resolve } from "../draw/canvas.js";
 import { colorOf, modelInk } from "../draw/colors.js";
 import { fixed } from "../draw/format.js";
+import { tileButton } from "./tile.js";
 
 /** @import { ViewContent } from "./index.js" */
 
@@ -193,26 +194,13 @@ export function createView(el) {
     const line = h("span", {}, caption, value);
     Object.assign(line.style, LINE);
     caption.style.fontWeight = "650";
-    const whole = h(
-      "button",
-      {
-        type: "button",
-        title: alone === null ? `Show only ${panel.name}` : "Show all",
-        "aria-pressed": String(alone === k),
-        onclick: () => ((alone = alone === null ? k : null), draw()),
-      },
-      line,
-      canvas,
-    );
-    Object.assign(whole.style, {
-      width: `${side}px`,
-      padding: "0",
-      border: "0",
-      background: "none",
-      textAlign: "left",
-      cursor: alone === null ? "zoom-in" : "zoom-out",
-      color: "inherit",
-    });
+    const shows = {
+      only: `Show only ${panel.name}`,
+      pressed: alone === k,
+      alone: alone !== null,
+      toggle: () => ((alone = alone === null ? k : null), draw()),
+    };
+    const whole = tileButton(side, shows, line, canvas);
     return {
       el: whole,
       set(now, scale) {

@@ -4,6 +4,7 @@ import { fill, h, write } from "../core/dom.js";
 import { onAppearance } from "../draw/canvas.js";
 import { classColor, colorOf, colorize, modelInk } from "../draw/colors.js";
 import { fixed } from "../draw/format.js";
+import { tileButton } from "./tile.js";
 
 /** @import { Field, ViewContent } from "./index.js" */
 
@@ -229,26 +230,13 @@ export function createView(el, state) {
       whiteSpace: "nowrap",
     });
     if (panel.color) Object.assign(caption.style, { color: modelInk(panel.color), fontWeight: "650" });
-    const whole = h(
-      "button",
-      {
-        type: "button",
-        title: alone === null ? `${panel.about ?? panel.title}: show it alone` : "Show all",
-        "aria-pressed": String(alone === k),
-        onclick: () => ((alone = alone === null ? k : null), draw()),
-      },
-      caption,
-      canvas,
-    );
-    Object.assign(whole.style, {
-      width: `${side}px`,
-      padding: "0",
-      border: "0",
-      background: "none",
-      textAlign: "left",
-      cursor: alone === null ? "zoom-in" : "zoom-out",
-      color: "inherit",
-    });
+    const shows = {
+      only: `${panel.about ?? panel.title}: show it alone`,
+      pressed: alone === k,
+      alone: alone !== null,
+      toggle: () => ((alone = alone === null ? k : null), draw()),
+    };
+    const whole = tileButton(side, shows, caption, canvas);
     Object.assign(canvas.style, { width: `${side}px`, height: "auto", maxHeight: `${side}px`, objectFit: "contain" });
     return {
       el: whole,
