@@ -7,6 +7,8 @@ to its right. Nuclei have no direction, so both are as good at every angle on av
 distance from their consensus shows that the second one's answer does not turn with the image.
 """
 
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from scipy.ndimage import distance_transform_edt
@@ -47,8 +49,8 @@ class Linear:
         return mean, self.variance[(mean > 0.5).long()]
 
 
-def main() -> None:
-    """Fit both models, scan them over rotations, and print and draw the result."""
+def scanned() -> tuple[dict[str, Any], ob.Scan]:
+    """Fit both models, and scan them over rotations."""
     images, maps = ob.datasets.nuclei(count=30)
     images, maps = F.avg_pool2d(images, 4), maps[:, 2::4, 2::4]  # 64 x 64 pixels
     depth = torch.stack([torch.from_numpy(distance_transform_edt(one)) for one in maps])
@@ -65,6 +67,12 @@ def main() -> None:
         keep="inputs",
         progress=False,
     )
+    return models, scan
+
+
+def main() -> None:
+    """Print and draw the result."""
+    _, scan = scanned()
     likely = ob.calibration.along_orbit(scan, "gaussian_nll")
     for model in scan.models:
         data = scan.data.sel(model=model)
@@ -75,7 +83,7 @@ def main() -> None:
             f"{float(likely.sel(model=model).mean()):.2f}"
         )
     ob.figures.save(ob.figures.aggregate(ob.nero.aggregate(scan)), "dense-regression.png")
-    # ob.view(scan, models)
+    # ob.view(scan)
 
 
 if __name__ == "__main__":

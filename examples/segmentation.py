@@ -6,6 +6,8 @@ Both networks see the same features. The coarse one decides for blocks of 4 x 4 
 answer changes with every shift that is not a multiple of 4, while its accuracy hardly does.
 """
 
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -41,8 +43,8 @@ def fitted(model: nn.Module, images: Tensor, maps: Tensor) -> nn.Module:
     return model.eval()
 
 
-def main() -> None:
-    """Fit both networks, scan them over shifts, and print and draw the result."""
+def scanned() -> tuple[dict[str, Any], ob.Scan]:
+    """Fit both networks, and scan them over shifts."""
     torch.manual_seed(0)
     images, maps = ob.datasets.nuclei(count=30)
     images, maps = F.avg_pool2d(images, 4), maps[:, 2::4, 2::4]  # 64 x 64 pixels
@@ -58,6 +60,12 @@ def main() -> None:
         keep="inputs",
         progress=False,
     )
+    return models, scan
+
+
+def main() -> None:
+    """Print and draw the result."""
+    _, scan = scanned()
     error = ob.calibration.along_orbit(scan, "ece")
     for model in scan.models:
         data = scan.data.sel(model=model)
@@ -71,7 +79,7 @@ def main() -> None:
     ob.figures.save(
         ob.figures.aggregate(ob.nero.aggregate(scan, metric="mean_iou")), "segmentation.png"
     )
-    # ob.view(scan, models)
+    # ob.view(scan)
 
 
 if __name__ == "__main__":

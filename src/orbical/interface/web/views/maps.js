@@ -83,7 +83,8 @@ export function classPanels(/** @type {ViewContent} */ { fields, truths = {}, co
 export function valuePanels(/** @type {ViewContent} */ { fields, models, colors, byConsensus }) {
   const values = models.map((_, m) => mapOf(fields.value_map, m));
   const truth = fields.truth_map ? [mapOf(fields.truth_map, 0)] : [];
-  const apart = (!byConsensus && fields.error_map) || (fields.map_vs_consensus ?? fields.error_map);
+  // Live answers have no distance from the consensus, and an error against the truth is not it.
+  const apart = byConsensus ? fields.map_vs_consensus : (fields.error_map ?? fields.map_vs_consensus);
   const rows = models.map((name, m) => {
     /** @type {any[]} */
     const panels = [{ title: name, color: colors[m], map: values[m], kind: "sequential", scale: "value" }];

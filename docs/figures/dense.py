@@ -1,0 +1,53 @@
+"""Make the pictures of the guide to dense predictions.
+
+    python docs/figures/dense.py
+
+scans nuclei with the models of two examples, serves them, and writes what a Chromium shows to
+docs/guide/img.
+"""
+
+from __future__ import annotations
+
+import io
+import runpy
+import shutil
+from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import sync_playwright
+
+from orbical.interface.server import Server
+from orbical.interface.session import Session
+
+ROOT = Path(__file__).resolve().parents[2]
+PICTURES = {
+    "segmentation-view": ("segmentation", "sample=3&element=10"),
+    "depth-view": ("dense_regression", "sample=9&element=2&reference=consensus"),
+}
+
+
+def main() -> None:
+    """Take each picture."""
+    program = shutil.which("chromium") or shutil.which("chromium-browser")
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(
+            executable_path=program, args=["--no-sandbox", "--disable-gpu"]
+        )
+        for name, (example, place) in PICTURES.items():
+            _, scan = runpy.run_path(str(ROOT / "examples" / f"{example}.py"))["scanned"]()
+            server = Server(Session({"nuclei": scan}), port=0)
+            server.start()
+            page = browser.new_page(viewport={"width": 1440, "height": 900}, color_scheme="light")
+            page.goto(f"{server.url}#{place}")
+            for section in ("aggregate", "embedding", "individual", "input", "detail"):
+                page.wait_for_selector(f".section.{section}[data-state=ready]")
+            page.wait_for_timeout(2000)
+            path = ROOT / "docs" / "guide" / "img" / f"{name}.png"
+            Image.open(io.BytesIO(page.screenshot())).convert("RGB").save(path, optimize=True)
+            print(path.relative_to(ROOT))
+            server.stop()
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()
