@@ -85,7 +85,7 @@ test("maps of values share a range with the truth, and errors begin at 0", () =>
   assert.deepEqual(steadyRanges({ value: [-1, 3] }, first), { value: [-1, 3] });
   const compared = valuePanels({ ...content, byConsensus: true });
   assert.equal(compared.rows[0][1].about, "distance from the consensus");
-  const { map_vs_consensus: _, ...live } = content.fields;
+  const live = { ...content.fields, map_vs_consensus: undefined };
   const answers = valuePanels({ ...content, fields: live, byConsensus: true });
   assert.deepEqual(
     answers.rows.flat().map(({ title }) => title),
