@@ -1,4 +1,4 @@
-"""For the DDP test: one rank of two, with its share of one batch, by `main` or as a script.
+"""For the DDP test: one rank of two, with its share of one batch.
 
     python losses_by_rank.py FOLDER PORT RANK
 
@@ -7,6 +7,7 @@ reads `shared.safetensors`, the model and the batch of both, and writes what the
 
 from __future__ import annotations
 
+import os
 import sys
 from datetime import timedelta
 from pathlib import Path
@@ -41,9 +42,10 @@ def main(folder: Path, port: int, rank: int) -> None:
             values[f"{name}/{sizes}/loss"] = loss.detach().reshape(1)
             values[f"{name}/{sizes}/gradient"] = plain.weight.grad.clone()
     save_file(values, folder / f"{rank}.safetensors")
-    distributed.destroy_process_group()
+    distributed.barrier()
 
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
     main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))
+    os._exit(0)  # taking the group apart can wait for ever: gloo joins a thread that needs Python
