@@ -13,12 +13,14 @@ import pytest
 import torch
 from reader import SECTIONS, loneliest, values
 
+import orbical as ob
+
 pytestmark = pytest.mark.browser
 
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def test_everything_fits_one_screen_and_says_what_it_is(view):
+def test_everything_fits_one_screen_and_says_what_it_is(view, digit_scan):
     page = view()
     size = page.tab.evaluate(
         "[document.documentElement.scrollWidth, document.documentElement.scrollHeight]"
@@ -29,6 +31,11 @@ def test_everything_fits_one_screen_and_says_what_it_is(view):
     assert titles == ["Aggregate", "Embedding", "Calibration", "Individual", "Input", "Prediction"]
     assert page.text(".overview h2") == "All 120 images"
     assert page.text(".badge") == "live"
+    found = ob.nero.consistency(digit_scan)
+    shown = page.tab.locator(".changes tbody b").all_inner_texts()
+    for name, texts in (("changed", shown[::2]), ("pairs", shown[1::2])):
+        shares = [float(text.removesuffix(" %")) / 100 for text in texts]
+        assert shares == pytest.approx(found[name].values.tolist(), abs=0.006)
 
 
 def test_a_fresh_page_starts_with_the_most_variable_sample(view, digit_scan):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from orbical.calibration.means import interval_of_sums
+from orbical.calibration.means import interval_of_sums, share_interval_of_sums
 
 
 @pytest.mark.parametrize("level", [0.8, 0.95])
@@ -24,3 +24,25 @@ def test_one_sample_has_a_mean_and_no_interval_and_none_has_neither() -> None:
     mean, low, high = interval_of_sums(np.array([1, 0]), np.array([2.0, 0]), np.array([4.0, 0]))
     assert mean[0] == 2.0
     assert np.isnan([mean[1], *low, *high]).all()
+
+
+def test_shares_stay_in_bounds_and_near_the_normal_interval_of_many() -> None:
+    rng = np.random.default_rng(1)
+    sure, usual = np.append(np.ones(19), 0.9), rng.beta(4, 2, 5000)
+    for values in (sure, usual):
+        sums = len(values), values.sum(), np.square(values).sum()
+        plain, ends = (
+            np.array(of(*map(np.array, sums))) for of in (interval_of_sums, share_interval_of_sums)
+        )
+        assert ends[0] == plain[0] == pytest.approx(values.mean())
+        assert 0 <= ends[1] < ends[0] < ends[2] <= 1
+    assert ends == pytest.approx(plain, abs=1e-4)
+
+
+def test_shares_that_are_all_equal_leave_doubt() -> None:
+    count, total = np.array([20, 1]), np.array([20.0, 1.0])
+    mean, low, high = share_interval_of_sums(count, total, total)
+    assert mean.tolist() == [1, 1]
+    assert low[0] == pytest.approx(0.839, abs=1e-3)
+    assert high[0] == 1
+    assert np.isnan([low[1], high[1]]).all()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ import torch
 from talking import ask, decode
 
 import orbical as ob
+from orbical.calibration.means import share_interval_of_sums
 from orbical.errors import InputError
 from orbical.interface import open_session
 from orbical.interface.session import KINDS, Session
@@ -62,9 +65,34 @@ def test_aggregates_follow_the_classes(
     chosen = np.isin(digits.data["label"], labels)
     expected = digits.data["score"].values[:, chosen]
     np.testing.assert_allclose(arrays["values"], expected.mean(1), rtol=1e-5)
-    spread = 1.96 * expected.std(1, ddof=1) / np.sqrt(chosen.sum())
-    np.testing.assert_allclose(arrays["high"] - arrays["values"], spread, rtol=1e-3)
+    sums = np.full((2, 24), chosen.sum()), expected.sum(1), np.square(expected).sum(1)
+    _, low, high = share_interval_of_sums(*sums)  # which stays in [0, 1]
+    np.testing.assert_allclose(arrays["low"], low, atol=1e-4)
+    np.testing.assert_allclose(arrays["high"], high, atol=1e-4)
     assert header["count"] == chosen.sum()
+
+
+def test_intervals_of_shares_in_tables_stay_in_bounds(session: Session) -> None:
+    text = ask(session, "export", {"what": "csv"}, metric="confidence")[1]["file"].tobytes()
+    rows = [*csv.DictReader(io.StringIO(text.decode()))]
+    ends = [float(row[name]) for row in rows for name in row if "_low_" in name or "_high_" in name]
+    assert len(ends) == 4 * 24
+    assert 0 <= min(ends) < max(ends) <= 1
+
+
+def test_changes_are_those_of_nero_and_follow_the_subset(session: Session, digits: ob.Scan) -> None:
+    header, arrays = ask(session, "consistency", models=["second"])
+    found = ob.nero.consistency(digits).sel(model="second")
+    assert (header["count"], header["models"]) == (120, ["second"])
+    for name in ("changed", "pairs"):
+        ends = [float(found[f"{name}{end}"]) for end in ("", "_low", "_high")]
+        assert arrays[name][0].tolist() == pytest.approx(ends)
+    some = digits.data["label"].values == 3
+    header, arrays = ask(session, "consistency", labels=[3])
+    each = ob.nero.consistency(digits)["changed_per_sample"].values[:, some]
+    assert header["count"] == some.sum()
+    np.testing.assert_allclose(arrays["changed"][:, 0], each.mean(1))
+    assert session.state()[0]["consistency"] == "samples"
 
 
 @pytest.mark.parametrize("metric", ["ece", "ks", "esd", "smooth_ece", "mmce"])

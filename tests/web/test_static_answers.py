@@ -100,7 +100,10 @@ SELECTIONS = [
 ]
 
 
-@pytest.mark.parametrize("kind", ["aggregate", "subset", "list", "sample", "embedding", "color"])
+KINDS = ["aggregate", "consistency", "subset", "list", "sample", "embedding", "color"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_answers_are_those_of_the_session(report_answers, session, whole, kind):
     extra = {"color": [{"color": name} for name in ("variance", "correct", "class", "gap")]}
     extra["list"] = [{"order": "best"}, {"order": "variable", "of": "net1"}]

@@ -4,6 +4,7 @@ import test from "node:test";
 import { elementNames, positionName } from "../../src/orbical/interface/web/core/element_names.js";
 import { coordinates, nearestElement } from "../../src/orbical/interface/web/core/positions.js";
 import { counted, singular } from "../../src/orbical/interface/web/core/text.js";
+import { withInterval } from "../../src/orbical/interface/web/sections/changes.js";
 import { circleAround, scaledAbout } from "../../src/orbical/interface/web/sections/keyboard_lasso.js";
 import { means, verdict } from "../../src/orbical/interface/web/sections/verdict.js";
 import { sentenceOf, shownClasses, winners } from "../../src/orbical/interface/web/views/bars.js";
@@ -109,4 +110,11 @@ test("the range of an image, and its pixels gray or in color", () => {
   const red = new Uint8ClampedArray(4);
   pixels({ data: new Float32Array([1, 0, 0.5]), shape: [3, 1, 1] }, [0, 1], red);
   assert.deepEqual([...red], [255, 0, 128, 255]);
+});
+
+test("a share is written in percent with its interval", () => {
+  assert.deepEqual(withInterval([0.932, 0.87, 0.97]), ["93 %", " (87–97)"]);
+  assert.deepEqual(withInterval([0, 0, 0.031]), ["0 %", " (0–3.1)"]);
+  assert.deepEqual(withInterval([1, NaN, NaN]), ["100 %", ""]);
+  assert.deepEqual(withInterval([NaN, NaN, NaN]), ["–", ""]);
 });

@@ -205,3 +205,38 @@ def interval_of_sums(
         freedom = np.where(count > 1, count - 1, np.nan)
         around = reach * np.sqrt((squares / count - mean**2).clip(0) / freedom)
     return mean, mean - around, mean + around
+
+
+def share_interval_of_sums(
+    count: np.ndarray, total: np.ndarray, squares: np.ndarray, level: float = 0.95
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return mean, low and high end of a mean of values in [0, 1], from sums made block by block.
+
+    Wilson's interval, which stays in [0, 1] and is not empty even if all values are equal, with
+    as many samples as right and wrong answers would need for the variance that is seen:
+
+        mean = total / n,   size = n max(1, mean (1 - mean) / variance)
+
+    Args:
+        count: `[...]`, the number of samples n.
+        total: `[...]`, the sum of their values.
+        squares: `[...]`, the sum of the squares of their values.
+        level: Nominal coverage.
+
+    Returns:
+        Three arrays `[...]`, NaN where there are too few samples.
+
+    Example:
+        >>> sums = map(np.array, (4, 3.0, 3.0))
+        >>> [round(float(end), 3) for end in share_interval_of_sums(*sums)]
+        [0.75, 0.301, 0.954]
+    """
+    checked_level(level)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = total / count
+        freedom = np.where(count > 1, count - 1, np.nan)
+        variance = (squares - count * mean**2) / freedom
+        size = count * np.where(variance > 1e-12, mean * (1 - mean) / variance, 1.0).clip(1.0)
+    known = torch.from_numpy(np.where(count > 1, size, np.nan))
+    low, high = wilson_ends(torch.from_numpy(np.asarray(mean)), known, level)
+    return mean, low.numpy(), high.numpy()

@@ -11,7 +11,7 @@ import xarray as xr
 from torch import Tensor
 
 from ..actions import Boxes
-from ..calibration.means import wilson_ends
+from ..calibration.means import share_interval_of_sums
 from ..errors import InputError
 from ..groups import Group
 from ..store.blocks import sample_blocks
@@ -180,16 +180,7 @@ def _of_boxes(
 
 
 def _ends(values: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the mean over samples `[model]` and the ends of its interval, within [0, 1].
-
-    Wilson's interval, which for shares of a sample counts as many samples as have their variance.
-    """
-    known = ~np.isnan(values)
-    size = torch.from_numpy(known.sum(1).astype(float))
-    filled = torch.from_numpy(np.where(known, values, 0.0))
-    mean = filled.sum(1) / size
-    variance = filled.square().sum(1) / size - mean.square()
-    most = mean * (1 - mean)
-    worth = torch.where(variance > 1e-12, most / variance.clamp(min=1e-12), 1.0).clamp(min=1.0)
-    low, high = wilson_ends(mean, size * worth, level)
-    return mean.numpy(), low.numpy(), high.numpy()
+    """Return the mean over samples `[model]` and the ends of its interval, within [0, 1]."""
+    filled = np.nan_to_num(values)
+    count = (~np.isnan(values)).sum(1)
+    return share_interval_of_sums(count, filled.sum(1), np.square(filled).sum(1), level)

@@ -2,7 +2,8 @@
 
 `state` describes the scan; `values/NAME` holds responses `[M, n, K]` of the samples in the report;
 `rows/NUMBER` inputs and outputs of a block of samples; `maps` their positions; `tallies` and
-`measures` the statistics of all samples and of each class; `bounds` those of the models.
+`measures` the statistics of all samples and of each class, `consistency` those of answers that
+change; `bounds` those of the models.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from ..selection import Selection
 from ..session.aggregates import ENDS, LEAST, WITH_INTERVAL, measured_together
 from ..session.calibration_plots import diagrams_of_all, pooled
 from ..session.confidence_columns import columns_of
+from ..session.consistency import changes, sums
 from ..session.input_pictures import thumbnails
 from ..session.moments import moments_of
 from ..session.sample_maps import sample_map
@@ -89,6 +91,8 @@ def parts_of(
     yield "maps", _maps(view, chosen.samples, methods)
     advance("means")
     yield "tallies", _tallies(view)
+    if state["consistency"]:
+        yield "consistency", _consistency(view, chosen.samples)
     if {"confidence", "correct"} <= view.metrics.keys():
         yield "measures", _measures(view, chosen.complete, advance)
         if not chosen.complete:  # otherwise the page draws all samples itself
@@ -200,6 +204,18 @@ def _tallies(view: ScanView) -> bytes:
         arrays |= {f"{name}/count": sums.count.astype(np.int32)}
         arrays |= {f"{name}/mean": mean, f"{name}/variance": variance}
     return encode_part({"members": _members(view)}, arrays)
+
+
+def _consistency(view: ScanView, samples: Array) -> bytes:
+    """Encode shares of the samples in the report, and sums of all samples and of each class."""
+    arrays: dict[str, Any] = {}
+    groups = [np.ones(view.samples, bool)]
+    if view.label is not None:
+        groups += [view.label == one for one in range(len(view.classes))]
+    for name, each in changes(view).items():
+        arrays[name] = each[:, samples]
+        arrays[f"{name}/sums"] = np.stack([sums(each, rows) for rows in groups], 1)
+    return encode_part({"members": [int(rows.sum()) for rows in groups]}, arrays)
 
 
 def _members(view: ScanView) -> list[int]:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ...calibration import MEASURES, along_orbit, interval
-from ...calibration.means import interval_of_sums
+from ...calibration.means import interval_of_sums, share_interval_of_sums
 from ..selection import Selection
 from .confidence_columns import alike, columns_of
 from .metrics import Metric
@@ -73,7 +73,8 @@ def _means(
     else:
         key = ("sums", variable, *subset_key(view, selection))
         parts = view.cache.get_or_compute(key, lambda: sums_over(view, variable, mask))
-    mean, low, high = interval_of_sums(*parts)
+    of_sums = share_interval_of_sums if metric.unit == "share" else interval_of_sums
+    mean, low, high = of_sums(*parts)
     return {"values": mean, "low": low, "high": high}
 
 

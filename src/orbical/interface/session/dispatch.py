@@ -16,6 +16,7 @@ from ..wire import encode
 from . import (
     aggregates,
     calibration_plots,
+    consistency,
     map_colors,
     sample_maps,
     sample_views,
@@ -38,6 +39,7 @@ def _embedding(view: ScanView, selection: Selection, message: dict[str, Any]) ->
 
 HANDLERS: dict[str, Handler] = {
     "aggregate": aggregates.aggregate,
+    "consistency": consistency.consistency,
     "embedding": _embedding,
     "color": map_colors.color,
     "subset": subsets.subset,

@@ -10,6 +10,7 @@ from ... import __version__
 from ...groups import Group
 from ...tasks.structures import display_name
 from ..orbit_positions import OrbitLocator
+from . import consistency
 from .map_colors import available_colors
 from .sample_maps import available_methods
 from .scan_view import ScanView
@@ -61,6 +62,7 @@ def state(view: ScanView, titles: list[dict[str, str]]) -> Answer:
         ],
         "bounds": view.orbits is not None or "orbit" in view.scan.data,
         "calibration": {"confidence", "correct"} <= view.metrics.keys(),
+        "consistency": consistency.counted(view),
         "complete": view.complete,
         "exports": available(),
         "version": __version__,

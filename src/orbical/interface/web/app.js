@@ -16,7 +16,18 @@ import { createSections } from "./sections/index.js";
 import { shortcuts } from "./sections/shortcuts.js";
 import { createShell } from "./sections/shell.js";
 
-const KINDS = ["subset", "aggregate", "sample", "place", "list", "embedding", "color", "calibration", "bounds"];
+const KINDS = [
+  "subset",
+  "aggregate",
+  "consistency",
+  "sample",
+  "place",
+  "list",
+  "embedding",
+  "color",
+  "calibration",
+  "bounds",
+];
 
 /** Show the page in `el`, with the data behind `model`. Returns the function that ends it. */
 function render({ model, el }) {

@@ -6,6 +6,7 @@ const METRIC = ["metric", "reference"];
 
 export const DEPENDS = {
   aggregate: ["models", ...METRIC, ...SUBSET],
+  consistency: ["models", ...SUBSET],
   embedding: MAP,
   color: ["color", "of", ...METRIC],
   subset: SUBSET,

@@ -1,10 +1,9 @@
 // The metric over the orbit: its mean over the subset, or a measure of the subset. Values of all
 // samples and of each class come from the whole scan and were computed in Python; those of a lasso
 // are computed here, from the samples in the report.
+import { meanInterval, shareInterval } from "./static_intervals.js";
 import { rowStart } from "./static_context.js";
 import { MEASURES } from "./static_measures.js";
-
-const DEVIATIONS = 1.96; // standard errors to either side of a mean that hold 95 %
 
 // Count, sum and sum of squares at one element, from the classes of the whole scan.
 function sumsOfClasses(tally, classes, model, k, elements) {
@@ -33,14 +32,6 @@ function sumsOfRows({ data, shape }, rows, model, k) {
   return sums;
 }
 
-function withErrors({ count, total, squares }) {
-  const mean = total / count;
-  const freedom = count > 1 ? count - 1 : NaN; // one sample has no interval
-  const variance = (Math.max(0, squares / count - mean * mean) * count) / freedom;
-  const reach = DEVIATIONS * Math.sqrt(variance / count);
-  return [mean, mean - reach, mean + reach];
-}
-
 async function means(context) {
   const { metric, models, elements, selection } = context;
   let sumsAt;
@@ -63,9 +54,10 @@ async function means(context) {
   for (const name of ["values", "low", "high"]) {
     arrays[name] = { data: new Float32Array(models.length * elements), shape: [models.length, elements] };
   }
+  const interval = metric.unit === "share" ? shareInterval : meanInterval;
   models.forEach((model, row) => {
     for (let k = 0; k < elements; k++) {
-      const [value, low, high] = withErrors(sumsAt(model, k));
+      const [value, low, high] = interval(sumsAt(model, k));
       arrays.values.data[row * elements + k] = value;
       arrays.low.data[row * elements + k] = low;
       arrays.high.data[row * elements + k] = high;

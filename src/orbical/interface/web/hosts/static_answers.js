@@ -3,6 +3,7 @@ import { DEFAULTS } from "../core/selection.js";
 import { aggregate } from "./static_aggregate.js";
 import { calibration } from "./static_calibration.js";
 import { color } from "./static_colors.js";
+import { consistency } from "./static_consistency.js";
 import { createContexts } from "./static_context.js";
 import { exported } from "./static_export.js";
 import { place } from "./static_place.js";
@@ -18,6 +19,7 @@ const bounds = async ({ pack }) => pack.take("bounds");
 
 const ANSWERS = {
   aggregate,
+  consistency,
   embedding,
   color,
   subset,

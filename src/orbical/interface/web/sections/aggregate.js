@@ -4,6 +4,7 @@ import { h } from "../core/dom.js";
 import { counted } from "../core/text.js";
 import { precise } from "../draw/format.js";
 import { createOrbitPlot } from "../plots/orbit.js";
+import { createChanges } from "./changes.js";
 import { createFrame } from "./frame.js";
 import { createLegend } from "./legend.js";
 import { hintFor, hints } from "./help_text.js";
@@ -14,7 +15,8 @@ export function createSection(el, app) {
   el.append(frame.el);
   const plotEl = frame.body.appendChild(h("div", { class: "plot-holder" }));
   const legend = createLegend();
-  frame.body.append(legend.el);
+  const changes = createChanges(app);
+  frame.body.append(legend.el, changes.el);
   const plot = createOrbitPlot(plotEl, app.group);
   let answer = null;
   let hovered = null;
@@ -66,5 +68,8 @@ export function createSection(el, app) {
     app.store.subscribe(["element", "position"], mark),
     app.theme.on(draw),
   ];
-  return { focus: () => plot.focus(), destroy: () => (stops.forEach((stop) => stop()), plot.destroy()) };
+  return {
+    focus: () => plot.focus(),
+    destroy: () => (stops.forEach((stop) => stop()), changes.destroy(), plot.destroy()),
+  };
 }

@@ -93,6 +93,10 @@ export const glossary = [
     "consensus",
     "a model's average prediction over the orbit. It needs no labels: compare with it to see where a model contradicts itself",
   ],
+  [
+    "prediction changes",
+    "the share of samples whose prediction is not the same at all positions, and of pairs of positions that disagree",
+  ],
   ["invariance gap", "how much a model's prediction varies over the orbit; 0 for an invariant model"],
   ["action defect", "the error caused by transforming the data itself (such as resampling pixels), not by the model"],
   ["ECE", "expected calibration error: the mean absolute difference between confidence and accuracy"],

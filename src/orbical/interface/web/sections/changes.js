@@ -1,0 +1,64 @@
+// How often the predictions of the subset change along the orbit, which a mean curve hides.
+
+import { fill, h, modelLabel, show } from "../core/dom.js";
+import { fixed } from "../draw/format.js";
+
+const percent = (share) => fixed(100 * share, share > 0 && share < 0.095 ? 1 : 0);
+
+/** A share with its interval, in percent. */
+export function withInterval([share, low, high]) {
+  if (!Number.isFinite(share)) return ["–", ""];
+  const ends = Number.isFinite(low) ? ` (${percent(low)}–${percent(high)})` : "";
+  return [`${percent(share)} %`, ends];
+}
+
+/** A table below the aggregate plot; nothing for tasks that do not say which answers are the same. */
+export function createChanges(app) {
+  const { consistency } = app.state;
+  const what = consistency === "pixels" ? "pixels" : app.noun;
+  const columns = [
+    [
+      "changed",
+      consistency === "pixels" ? "pixel changes" : "prediction changes",
+      `The share of ${what} whose prediction is not the same at all positions`,
+    ],
+    ["pairs", "pairs disagree", "The share of pairs of positions whose predictions disagree"],
+  ];
+  const head = h(
+    "tr",
+    {},
+    h("th", { scope: "col" }, "on the orbit"),
+    columns.map(([, text, title]) => h("th", { scope: "col", title: `${title}, with its 95 % interval` }, text)),
+  );
+  const rows = h("tbody", {});
+  const table = h("table", {}, h("thead", {}, head), rows);
+  const el = h(
+    "div",
+    { class: "changes", role: "group", "aria-label": "Predictions that change", hidden: true },
+    table,
+  );
+
+  function cell({ data }, m) {
+    const [share, ends] = withInterval(data.subarray(3 * m, 3 * m + 3));
+    return h("td", {}, h("b", {}, share), ends);
+  }
+
+  function draw(answer) {
+    const known = !answer.error && answer.count > 0;
+    show(el, known);
+    if (!known) return;
+    const made = app.shown(answer.models).map((model, m) => {
+      const title = h("th", { scope: "row" }, ...modelLabel(model, 16));
+      return h(
+        "tr",
+        {},
+        title,
+        columns.map(([name]) => cell(answer.arrays[name], m)),
+      );
+    });
+    fill(rows, made);
+  }
+
+  const stops = consistency ? [app.on("consistency", draw)] : [];
+  return { el, destroy: () => stops.forEach((stop) => stop()) };
+}
