@@ -94,8 +94,12 @@ class Sweep:
                 torch.cuda.empty_cache()
 
     def answers(self, batch: Tree, name: str) -> Tree:
-        """Return one model's outputs along the orbits of a batch, `[K, B, ...]`."""
-        outputs, _, _, _ = self._outputs(batch, [name], lambda inputs: None)
+        """Return one model's outputs along the orbits of a batch, `[K, B, ...]`, or raise."""
+        outputs, _, _, failures = self._outputs(batch, [name], lambda inputs: None)
+        for (element, sample), why in failures[name].items():
+            raise ModelError(
+                f"model {name!r} failed on sample {sample} at {self.group.name(element)}: {why}"
+            )
         return outputs[name]
 
     def _summary(

@@ -108,6 +108,12 @@ def complete_batch(inputs: Any) -> dict[str, Any]:
     _refuse(mask & ~pos.isfinite().all(-1), "finite positions", "NaN or infinity")
     cell = torch.as_tensor(inputs.get("cell", torch.zeros(len(pos), 3, 3, dtype=pos.dtype)))
     pbc = torch.as_tensor(inputs.get("pbc", torch.zeros(len(pos), 3))).bool()
+    for name, field, shape in (("cell", cell, (len(pos), 3, 3)), ("pbc", pbc, (len(pos), 3))):
+        if field.shape != shape:
+            raise InputError(f"data: expected {name} of shape {shape}, got {tuple(field.shape)}")
+    for place, (lattice, periodic) in enumerate(zip(cell.double(), pbc, strict=True)):
+        for expected, got in _wrong_cell(lattice.numpy(force=True), periodic.numpy(force=True)):
+            raise InputError(f"data: expected {expected}, got {got} for molecule {place}")
     return {"pos": pos, "numbers": numbers * mask, "mask": mask, "cell": cell, "pbc": pbc}
 
 
@@ -153,26 +159,28 @@ def _check(place: int, one: Any) -> None:
     """Raise `InputError` for a structure that cannot be used."""
     if not is_structure(one):
         raise InputError(f"molecules: expected ase.Atoms, got {type(one).__name__} at {place}")
-    cell = np.array(one.cell)
-    along = cell[np.array(one.pbc)]
-    finite = bool(np.isfinite(cell).all())
-    for wrong, expected, got in (
-        (len(one) == 0, "at least one atom", "none"),
-        (
-            any(not 1 <= z <= MOST_ELEMENTS for z in one.numbers),
-            f"atomic numbers from 1 to {MOST_ELEMENTS}",
-            "an unknown element",
-        ),
-        (not np.isfinite(one.positions).all(), "finite positions", "NaN or infinity"),
-        (not finite, "a finite cell", "NaN or infinity"),
-        (
-            finite and len(along) and np.linalg.matrix_rank(along) < len(along),
-            f"a cell that spans the {len(along)} periodic directions",
-            "fewer",
-        ),
-    ):
-        if wrong:
-            raise InputError(f"molecules: expected {expected}, got {got} in molecule {place}")
+    known = all(1 <= z <= MOST_ELEMENTS for z in one.numbers)
+    wrong = [
+        *([] if len(one) else [("at least one atom", "none")]),
+        *([] if known else [(f"atomic numbers from 1 to {MOST_ELEMENTS}", "an unknown element")]),
+        *([] if np.isfinite(one.positions).all() else [("finite positions", "NaN or infinity")]),
+        *_wrong_cell(np.array(one.cell), np.array(one.pbc)),
+    ]
+    for expected, got in wrong:
+        raise InputError(f"molecules: expected {expected}, got {got} in molecule {place}")
+
+
+def _wrong_cell(cell: np.ndarray, pbc: np.ndarray) -> list[tuple[str, str]]:
+    """Return what was expected of a cell `[3, 3]` and what it is, if it cannot be used.
+
+    A left-handed cell can: mirrors make one of every cell.
+    """
+    if not np.isfinite(cell).all():
+        return [("a finite cell", "NaN or infinity")]
+    along = cell[pbc]
+    if not len(along) or np.linalg.matrix_rank(along) == len(along):
+        return []
+    return [(f"a cell that spans the {len(along)} periodic directions", "fewer")]
 
 
 def _refuse(wrong: Tensor, expected: str, got: str) -> None:

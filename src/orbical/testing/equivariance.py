@@ -1,4 +1,4 @@
-"""Unit tests for networks: whether they are equivariant, and where they are not."""
+"""Whether a model is equivariant, and where it is not."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ._trees import Tree, leaves
-from .actions import check_group
-from .data.samples import Samples
-from .errors import InputError, ModelError
-from .groups import Group, as_group
-from .groups.group import real_number, whole_number
-from .predictors import as_predictor
-from .scanning.recipe import as_task
-from .scanning.sweep import Sweep, refuse_faults
-from .tasks import Task
+from .._trees import Tree, leaves
+from ..actions import check_group
+from ..data.samples import Samples
+from ..errors import InputError, ModelError
+from ..groups import Group, as_group
+from ..groups.group import real_number, whole_number
+from ..predictors import as_predictor
+from ..scanning.recipe import as_task
+from ..scanning.sweep import Sweep, refuse_faults
+from ..tasks import Task
 
 __all__ = ["TOLERANCE", "EquivarianceError", "assert_equivariant", "equivariance_error"]
 
@@ -106,7 +106,7 @@ def equivariance_error(
     group = as_group(group)
     task = as_task(task)
     batch_size = whole_number("batch_size", batch_size, 1)
-    x = _tensors(task, x)
+    x = tensors_of(task, x)
     check_group(task.input, group, x)
     task.check_group(group)
     task.input.check_values(x)
@@ -135,7 +135,8 @@ def equivariance_error(
     return EquivarianceError(parts, group, _precision(x, predictions))
 
 
-def _tensors(task: Task, x: Any) -> Tree:
+def tensors_of(task: Task, x: Any) -> Tree:
+    """Return the inputs of a test as tensors, in their own precision."""
     try:
         return Samples((task.take((x, None))[0], None)).whole()
     except InputError as error:

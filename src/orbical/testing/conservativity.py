@@ -1,0 +1,262 @@
+"""Whether forces and stress are derivatives of the energy, by finite differences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .._trees import concatenate
+from ..errors import InputError
+from ..groups import trivial
+from ..groups.group import real_number, whole_number
+from ..predictors import as_predictor
+from ..scanning.recipe import as_task
+from ..scanning.sweep import Sweep, refuse_faults
+from ..tasks import Task
+from ..tasks.atoms import Atoms
+from ..tasks.quantities import UNITS, Quantities
+from .equivariance import tensors_of
+
+__all__ = ["ConservativityError", "assert_conservative", "conservativity_error"]
+
+_STEPS = {torch.float64: 1e-3, torch.float32: 1e-2}
+"""The displacement in Å by the precision of energies: rounding grows as it shrinks."""
+
+
+@dataclass(frozen=True)
+class ConservativityError:
+    """How far forces and stress are from the derivatives of the energy, for each sample.
+
+    Attributes:
+        parts: by quantity (`forces`, and `stress` of crystals) the root mean square difference of
+            a component from the derivative, `[N]`, in eV/Å and eV/Å³; NaN where there is none.
+        limits: the precision of the finite differences, in the same shapes and units. Smaller
+            differences cannot be told from rounding and curvature.
+        step: the displacement of each coordinate in Å, and the strain.
+    """
+
+    parts: Mapping[str, np.ndarray]
+    limits: Mapping[str, np.ndarray]
+    step: float
+
+    def worst(self, quantity: str) -> int:
+        """Return the sample with the largest difference.
+
+        Args:
+            quantity: `forces` or `stress`.
+
+        Returns:
+            Its index.
+        """
+        return int(np.nanargmax(self.parts[quantity]))
+
+    def largest(self, quantity: str) -> float:
+        """Return the largest difference over samples.
+
+        Args:
+            quantity: `forces` or `stress`.
+
+        Returns:
+            The difference in eV/Å or eV/Å³.
+        """
+        return float(np.nanmax(self.parts[quantity]))
+
+
+def conservativity_error(
+    model: Any,
+    x: Any,
+    *,
+    task: Task | str = "atoms",
+    directions: int = 8,
+    step: float | None = None,
+    batch_size: int = 256,
+    seed: int = 0,
+) -> ConservativityError:
+    """Measure how far forces are from minus the gradient of the energy.
+
+    All atoms move together along random directions `d` of +1 and -1 in each coordinate, and the
+    central difference is compared with the forces:
+
+        | (E(x + h d) - E(x - h d)) / (2 h) + F · d | / sqrt(3 n)
+
+    Its root mean square over directions estimates that of a component of `F + grad E`, without
+    a derivative of the model. If the task has `stress`, crystals that are periodic in all three
+    directions are also strained at random, and `dE / d strain / volume` is compared with it.
+
+    The precision limit is the difference between steps of h and 2 h, and the rounding of the
+    energy. A network in single precision whose energies are large may be too imprecise: pass
+    `model.double()`.
+
+    Args:
+        model: any model of the task `atoms`: an ASE calculator, a torch module, a function.
+        x: molecules or crystals, as in a scan.
+        task: the task, with energy and forces.
+        directions: the number of random directions.
+        step: h, in Å; by default 1e-3 for energies in double precision, 1e-2 in single.
+        batch_size: structures in one forward pass.
+        seed: the seed of the directions.
+
+    Returns:
+        The difference of each sample, and its precision limit.
+
+    Raises:
+        InputError: If an argument cannot be used.
+        ModelError: If the model's outputs cannot be read.
+
+    Example:
+        >>> from ase.build import bulk
+        >>> from ase.calculators.emt import EMT
+        >>> copper = bulk("Cu", cubic=True)
+        >>> copper.rattle(0.05, seed=0)
+        >>> error = conservativity_error(EMT(), [copper])
+        >>> error.largest("forces") < 1e-4  # eV/Å
+        True
+    """
+    task = as_task(task)
+    if not isinstance(task, Atoms) or not {"energy", "forces"} <= {*task.quantities}:
+        raise InputError(f"task: expected orbical.tasks.Atoms with energy and forces, got {task!r}")
+    directions = whole_number("directions", directions, 1)
+    if step is not None and not real_number("step", step) > 0:
+        raise InputError(f"step: expected a length in Å above 0, got {step!r}")
+    x = tensors_of(task, x)
+    predictor, device = as_predictor(model), x["pos"].device
+    with predictor.ready(device):
+        sweep = Sweep({"model": predictor}, trivial(), task, device, batch_size)
+        still = _answers(sweep, x)
+        precision = _precision(still["energy"])
+        step = _STEPS[precision] if step is None else float(step)
+        generator = np.random.default_rng(seed)
+        parts: dict[str, list[Tensor]] = {}
+        limits: dict[str, list[Tensor]] = {}
+        for _ in range(directions):
+            for probe in _probes(x, still, generator):
+                near, far = _slopes(sweep, probe, step)
+                rounding = torch.finfo(precision).eps * still["energy"].abs() / step
+                parts.setdefault(probe.quantity, []).append((near - probe.slope) / probe.size)
+                limit = ((near - far).abs() + rounding) / probe.size
+                limits.setdefault(probe.quantity, []).append(limit)
+    return ConservativityError(_root_mean_squares(parts), _root_mean_squares(limits), step)
+
+
+def assert_conservative(
+    model: Any, x: Any, *, task: Task | str = "atoms", tolerance: float = 1e-3
+) -> None:
+    """Raise an AssertionError unless forces, and stress, are derivatives of the energy.
+
+    It is also raised where finite differences are not precise enough to decide.
+
+    Args:
+        model: any model of the task `atoms`: an ASE calculator, a torch module, a function.
+        x: molecules or crystals, as in a scan.
+        task: the task, with energy and forces; with `stress`, that of crystals is checked too.
+        tolerance: the largest root mean square difference of a component, in eV/Å, for stress in
+            eV/Å³.
+
+    Raises:
+        AssertionError: If a difference exceeds the tolerance, or might.
+
+    Example:
+        >>> from ase.build import molecule
+        >>> from ase.calculators.emt import EMT
+        >>> assert_conservative(EMT(), [molecule("H2O")])
+    """
+    if not real_number("tolerance", tolerance) > 0:
+        raise InputError(f"tolerance: expected a number above 0, got {tolerance!r}")
+    error = conservativity_error(model, x, task=task)
+    for name, apart in error.parts.items():
+        limit, unit = error.limits[name], UNITS[name]
+        worst = int(np.nanargmax(apart - limit))
+        if not apart[worst] - limit[worst] <= tolerance:
+            beyond = int((apart - limit > tolerance).sum())
+            raise AssertionError(
+                f"not conservative: {name} differ from the derivative of the energy by "
+                f"{apart[worst]:.3g} {unit} at sample {worst} (root mean square of a component; "
+                f"precision {limit[worst]:.1g} {unit}), {beyond} of {len(apart)} samples beyond "
+                f"the tolerance {tolerance:.3g}"
+            )
+        blurred = int(np.nanargmax(apart + limit))
+        if not apart[blurred] + limit[blurred] <= tolerance:
+            raise AssertionError(
+                f"not decided: finite differences of the energy are precise to "
+                f"{limit[blurred]:.3g} {unit} at sample {blurred}, and {name} may differ by more "
+                f"than the tolerance {tolerance:.3g}; pass a model in double precision, or a "
+                "larger tolerance"
+            )
+
+
+@dataclass(frozen=True)
+class _Probe:
+    """A random displacement of every sample, and what the energy should do along it.
+
+    `direction` is the change of positions and cells for a step of 1, `slope [N]` the derivative of
+    the energy according to the model's forces or stress. A difference of slopes over `size [N]` is
+    that of one component, in root mean square over directions.
+    """
+
+    quantity: str
+    x: dict[str, Tensor]
+    direction: dict[str, Tensor]
+    slope: Tensor
+    size: Tensor
+
+    def at(self, step: float) -> dict[str, Tensor]:
+        """Return the displaced samples."""
+        return self.x | {name: self.x[name] + step * way for name, way in self.direction.items()}
+
+
+def _probes(
+    x: dict[str, Tensor], still: dict[str, Tensor], generator: np.random.Generator
+) -> Iterator[_Probe]:
+    """Yield a displacement of atoms and, if there is a stress to compare with, a strain."""
+    pos, cell, mask = x["pos"], x["cell"], x["mask"]
+    way = _signs(generator, pos) * mask[..., None]
+    slope = -(still["forces"].nan_to_num(0.0) * way).sum((1, 2))
+    yield _Probe("forces", x, {"pos": way}, slope, (3.0 * mask.sum(1)).sqrt().double())
+    periodic = x["pbc"].all(1)
+    if "stress" not in still or not bool(periodic.any()):
+        return
+    signs = _signs(generator, cell)
+    # Entries off the diagonal occur twice; so weighted, squares average to those of nine entries.
+    strain = torch.diag_embed(signs.diagonal(dim1=1, dim2=2)) + (
+        signs.triu(1) + signs.triu(1).mT
+    ) / math.sqrt(2)
+    volume = torch.linalg.det(cell.double()).abs().where(periodic, torch.nan)
+    slope = volume * (still["stress"] * strain).sum((1, 2))
+    strains = {"pos": pos @ strain.to(pos), "cell": cell @ strain.to(cell)}
+    yield _Probe("stress", x, strains, slope, 3 * volume)
+
+
+def _signs(generator: np.random.Generator, like: Tensor) -> Tensor:
+    return torch.as_tensor(generator.choice([-1.0, 1.0], like.shape)).to(like)
+
+
+def _slopes(sweep: Sweep, probe: _Probe, step: float) -> Tensor:
+    """Return the central differences `[2, N]` of the energy for one step and for two."""
+    places = concatenate([probe.at(sign * step) for sign in (1, -1, 2, -2)])
+    up, down, far_up, far_down = _answers(sweep, places)["energy"].chunk(4)
+    return torch.stack([up - down, (far_up - far_down) / 2]) / (2 * step)
+
+
+def _answers(sweep: Sweep, x: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Return energy, forces and stress of the samples, in double precision on the host."""
+    outputs = sweep.answers(x, "model")
+    refuse_faults("model", sweep.task.faults(outputs), sweep.group, x)
+    action = sweep.task.output
+    assert isinstance(action, Quantities)
+    return action.split(sweep.task.primary(outputs)[0].double().cpu())
+
+
+def _precision(energy: Tensor) -> torch.dtype:
+    """Return the precision of energies; a calculator may return single precision as double."""
+    single = torch.equal(energy, energy.float().double())
+    return torch.float32 if single and bool(energy.any()) else torch.float64
+
+
+def _root_mean_squares(found: dict[str, list[Tensor]]) -> dict[str, np.ndarray]:
+    return {name: torch.stack(each).square().mean(0).sqrt().numpy() for name, each in found.items()}

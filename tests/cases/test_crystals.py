@@ -1,0 +1,109 @@
+"""Crystals: cells turn with the atoms, mirrors included, and stress turns as a tensor."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import orbical as ob
+
+pytest.importorskip("ase", reason="ase is not installed")
+from ase.build import bulk
+from ase.calculators.emt import EMT
+
+TASK = ob.tasks.Atoms(["energy", "forces", "stress"])
+InputError = ob.errors.InputError
+
+
+def strained():
+    crystal = bulk("Cu", cubic=True)
+    crystal.rattle(0.05, seed=1)
+    crystal.set_cell(crystal.cell @ np.array([[1, 0.02, 0], [0, 1, 0], [0, 0, 1.01]]), True)
+    return crystal
+
+
+@pytest.mark.parametrize("group", ["rotations3d:3", "inversion", "reflections3d"])
+def test_energy_forces_and_stress_are_those_of_the_crystal_turned_by_hand(group):
+    scan = ob.scan({"emt": EMT()}, [strained()], group=group, task=TASK, progress=False)
+    still = strained()
+    still.calc = EMT()
+    for place, matrix in enumerate(scan.group.parts["space"]):
+        turn, shift = matrix[:3, :3], matrix[:3, 3]
+        turned = strained()
+        turned.set_cell(turned.cell[:] @ turn.T)
+        turned.positions = strained().positions @ turn.T + shift
+        turned.calc = EMT()
+        found = {name: scan.data[name][0, 0, place].values for name in TASK.quantities}
+        assert found["energy"] == pytest.approx(turned.get_potential_energy(), abs=1e-9)
+        np.testing.assert_allclose(found["forces"], turned.get_forces(), atol=1e-6)
+        np.testing.assert_allclose(found["stress"], turned.get_stress(voigt=False), atol=1e-8)
+        stress = turn @ still.get_stress(voigt=False) @ turn.T
+        np.testing.assert_allclose(found["stress"], stress, atol=1e-8)
+    assert float(scan.data["stress_vs_consensus"].max()) < 1e-12
+    assert float(scan.data["energy_vs_consensus"].max()) < 1e-10
+
+
+def chiral(batch):
+    """An energy that knows left from right: the signed volume of the cell."""
+    energy = torch.linalg.det(batch["cell"])
+    return {
+        "energy": energy,
+        "forces": torch.zeros_like(batch["pos"]),
+        "stress": torch.zeros_like(batch["cell"]),
+    }
+
+
+def test_a_model_that_knows_left_from_right_is_seen_by_mirrors_only():
+    crystal = [strained()]
+    ob.testing.assert_equivariant(chiral, crystal, group="rotations3d:8", task=TASK)
+    for group in ("inversion", "reflections3d"):
+        with pytest.raises(AssertionError, match="not equivariant"):
+            ob.testing.assert_equivariant(chiral, crystal, group=group, task=TASK)
+
+
+def test_stress_in_the_order_of_voigt_is_the_same_tensor():
+    def voigt(batch):
+        return {**chiral(batch), "stress": torch.arange(6.0).expand(len(batch["pos"]), 6)}
+
+    data = [strained()]
+    scan = ob.scan(voigt, data, group="inversion", task=TASK, progress=False)
+    whole = [[0, 5, 4], [5, 1, 3], [4, 3, 2]]
+    np.testing.assert_array_equal(scan.data["stress"][0, 0, 1], whole)
+
+
+def test_a_calculator_that_fails_in_a_test_says_why():
+    with pytest.raises(ob.errors.ModelError, match=r"failed on sample 0 at .*NotImplementedError"):
+        ob.testing.assert_equivariant(EMT(), [bulk("Fe")], group="inversion", task=TASK)
+
+
+def fields(**changed):
+    given = strained()
+    batch = {
+        "pos": given.positions[None],
+        "numbers": given.numbers[None],
+        "cell": np.array(given.cell)[None],
+        "pbc": given.pbc[None],
+    }
+    return batch | changed
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"cell": np.ones((1, 3))}, r"cell of shape \(1, 3, 3\), got \(1, 3\)"),
+        ({"cell": np.ones((2, 3, 3))}, r"cell of shape \(1, 3, 3\), got \(2, 3, 3\)"),
+        ({"pbc": np.ones((1, 2), bool)}, r"pbc of shape \(1, 3\), got \(1, 2\)"),
+        ({"cell": np.full((1, 3, 3), np.nan)}, "a finite cell, got NaN or infinity for molecule 0"),
+        ({"cell": np.ones((1, 3, 3))}, "a cell that spans the 3 periodic directions, got fewer"),
+        ({"cell": np.zeros((1, 3, 3))}, "a cell that spans the 3 periodic directions, got fewer"),
+    ],
+)
+def test_cells_that_cannot_be_used_are_refused(changed, message):
+    with pytest.raises(InputError, match=message):
+        ob.scan(EMT(), fields(**changed), group="inversion", task=TASK, progress=False)
+
+
+def test_a_left_handed_cell_is_a_cell():
+    mirrored = fields(cell=-np.array(strained().cell)[None])
+    ob.scan(EMT(), mirrored, group="inversion", task=TASK, progress=False)
