@@ -1,4 +1,4 @@
-"""How a group acts on data: images, pairs, points, vectors, fields, boxes, and trees of these.
+"""How a group acts on data: images, pairs, volumes, points, vectors, fields, boxes, and trees.
 
 Every action moves a batch by all elements at once, element first: `apply(group, x)` turns
 `x[B, ...]` into `[K, B, ...]`, so that one transformation serves the whole batch. Pixels have their
@@ -13,11 +13,13 @@ from .dense_maps import ClassMaps, ValueMaps
 from .images import ImagePair, Images, VectorField, Window
 from .key_points import PixelPoints
 from .points import Irreps, Points, Rows, Vectors
+from .volumes import ClassVolumes, Volumes
 
 __all__ = [
     "Action",
     "Boxes",
     "ClassMaps",
+    "ClassVolumes",
     "ColorImages",
     "FieldWindow",
     "Fields",
@@ -32,6 +34,7 @@ __all__ = [
     "ValueMaps",
     "VectorField",
     "Vectors",
+    "Volumes",
     "Window",
     "as_action",
     "check_group",

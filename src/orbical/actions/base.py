@@ -39,7 +39,7 @@ class Action(ABC):
         return self.move(elements, tree_map(lambda leaf: leaf[None], x))
 
     def valid(self, elements: Elements, x: Tree) -> Tensor | None:
-        """Return a mask `[K, H, W]` of output pixels that come from the input; None if all do."""
+        """Return a mask `[K, (D,) H, W]` of pixels that come from the input; None if all do."""
         return None
 
     def defect(self, elements: Elements, x: Tree, moved: Tree | None = None) -> Tensor:
@@ -333,13 +333,18 @@ def check_group(action: Action, group: Group, x: Tree) -> None:
         kinds = ", ".join(type(leaf).__name__ for leaf in _flat(action))
         known = " and ".join(sorted(action.moved_by(x))) or "nothing"
         users = "; ".join(f"{part} moves {_users(part)}" for part in idle)
-        mirror = (
-            "; space is mirrored by inversion" if idle == ["plane"] and "space" in known else ""
-        )
+        hints = (_HINTS.get((*idle, part), "") for part in sorted(action.moved_by(x)))
         raise InputError(
             f"group: the {' and '.join(idle)} part of {group.spec} moves nothing of this data "
-            f"({kinds}, moved by {known}); {users}{mirror}"
+            f"({kinds}, moved by {known}); {users}{''.join(hints)}"
         )
+
+
+_HINTS: dict[tuple[str, ...], str] = {
+    ("plane", "space"): "; space is mirrored by inversion",
+    ("space", "plane"): "; volumes have the shape [sample, channel, depth, row, column]",
+}
+"""What to say of a part that moves nothing, where the data is moved by another."""
 
 
 def _users(part: str) -> str:

@@ -144,10 +144,10 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _action(x: Any) -> Any:
-    """Return the action: arrays `[N, C, H, W]` are images, others points."""
-    from ..actions import Images
+    """Return the action by shape: images `[N, C, H, W]`, volumes `[N, C, D, H, W]`, or points."""
+    from ..actions import Images, Volumes
 
-    return Images() if x.ndim == 4 else None
+    return {4: Images(), 5: Volumes()}.get(x.ndim)
 
 
 def _of_data(arrays: dict[str, Any], name: str, tolerance: float | None, bins: int) -> Bounds:

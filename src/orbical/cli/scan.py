@@ -107,9 +107,9 @@ def scan(
         out: Save the scan here, as a Zarr store: a folder, or a URL that fsspec knows.
         task: The task: classification, segmentation, detection, flow, regression,
             dense_regression, key_points or atoms.
-        input: How the group acts on the inputs: images, images:bicubic:reflect, points, vectors,
-            rows, trivial or window:128; for several fields, pos=points,numbers=rows. Default:
-            images (pairs of frames for flow).
+        input: How the group acts on the inputs: images, images:bicubic:reflect, volumes, points,
+            vectors, rows, trivial or window:128; for several fields, pos=points,numbers=rows.
+            Default: images, or volumes if x is [N, C, D, H, W] (pairs of frames for flow).
         representation: For regression: how the group acts on the outputs: trivial, vector, or e3nn
             irreps such as '1x1o'; for dense_regression: trivial, vector or normal.
         per_point: For regression: one output per point.

@@ -110,7 +110,7 @@ def _scaled(matrices: Array) -> Array:
 
 PARTS: dict[str, Part] = {
     "plane": Part.maps("images, boxes, and Points and Vectors of 2 coordinates"),
-    "space": Part.maps("Irreps, and Points and Vectors of 3 coordinates"),
+    "space": Part.maps("Volumes, Irreps, and Points and Vectors of 3 coordinates"),
     "time": Part.factors("ImagePair and VectorField"),
     "rows": Part.permutations("Points, Rows, and Vectors and Irreps with per_point=True"),
     "color": Part.maps("ColorImages"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -61,6 +62,15 @@ class OrbitAverage(Predictor):
 
     def __call__(self, batch: Tree) -> Any:
         """Return the averages for a batch, as the task reads them."""
+        return self._suited(batch)._averaged(batch)
+
+    def _suited(self, batch: Tree) -> OrbitAverage:
+        """Return a copy whose task moves inputs of this shape, where it was given no action."""
+        suited = copy.copy(self)
+        suited.task = self.task.for_inputs(batch)
+        return suited
+
+    def _averaged(self, batch: Tree) -> Any:
         outputs = self._answers(batch)
         if isinstance(outputs, Tensor):
             return self._mean(outputs)
@@ -88,6 +98,9 @@ class OrbitAverage(Predictor):
         Returns:
             `sum_g w_g ||g^-1 h(g x) - h_G(x)||^2`, `[N]`: an epistemic uncertainty without labels.
         """
+        return self._suited(batch)._deviation(batch)
+
+    def _deviation(self, batch: Tree) -> Tensor:
         answers = self.task.primary(self._answers(batch))
         home = self._home(answers)
         valid = self.task.output.valid(self.group.inverse(), answers)

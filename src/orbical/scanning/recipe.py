@@ -92,7 +92,7 @@ def plan(
     samples = Samples(task.take(data), task.names(data), fingerprint)
     if known is None or known.stamp is None or known.stamp != samples.stamp:
         samples.source.check()
-    task = _with_classes(task, samples)
+    task = _with_classes(task, samples).for_inputs(samples.first(PROBE_SAMPLES)[0])
     first, first_target, target = checked_data(samples, group, task)
     kept = _checked_keep(keep, task)
     if preprocess is not None and not callable(preprocess):

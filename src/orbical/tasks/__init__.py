@@ -40,6 +40,7 @@ INPUTS: dict[str, Callable[..., Action]] = {
     "rows": actions.Rows,
     "trivial": actions.Trivial,
     "vectors": actions.Vectors,
+    "volumes": actions.Volumes,
     "window": actions.Window,
 }
 

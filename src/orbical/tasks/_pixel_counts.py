@@ -1,7 +1,7 @@
 """What the pixels of class maps amount to: confusion, confidence by bin, regions, votes.
 
-Everything is a sum over the pixels of a view, `[K, B, ...]`, so that what a scan stores does not
-grow with the size of the images.
+Everything is a sum over the pixels of a view, or the voxels of a volume, so that what a scan stores
+does not grow with the size of the images. Maps are `[K, B, ...]`: element, sample, and the sides.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ BINS = 15
 
 
 def confusion(predicted: Tensor, truth: Tensor, judged: Tensor, classes: int) -> Tensor:
-    """Count judged pixels `[..., H, W]` by true and predicted class, `[..., C, C]`.
+    """Count judged pixels `[K, B, ...]` by true and predicted class, `[K, B, C, C]`.
 
-    >>> maps = torch.tensor([[0, 1], [1, 1]])
-    >>> confusion(maps, torch.tensor([[0, 0], [1, 1]]), torch.ones(2, 2, dtype=torch.bool), 2)
-    tensor([[1, 1],
-            [0, 2]])
+    >>> maps = torch.tensor([[[0, 1, 1, 1]]])
+    >>> confusion(maps, torch.tensor([[[0, 0, 1, 1]]]), maps >= 0, 2)
+    tensor([[[[1, 1],
+              [0, 2]]]])
     """
     pair = truth.clamp(0, classes - 1).long() * classes + predicted.long()
     counts = _sums_by_cell(pair, judged, classes * classes, None)
@@ -47,9 +47,9 @@ def confidence_bins(sure: Tensor, right: Tensor, judged: Tensor) -> dict[str, Te
 def binned_error(bins: dict[str, Tensor]) -> Tensor:
     """Return the expected calibration error of the pixels of each view, NaN where there are none.
 
-    >>> sure, right = torch.tensor([[0.9, 0.9]]), torch.tensor([[1.0, 0.0]])
-    >>> binned_error(confidence_bins(sure, right, torch.ones(1, 2, dtype=torch.bool)))
-    tensor(0.4000)
+    >>> sure, right = torch.tensor([[[0.9, 0.9]]]), torch.tensor([[[1.0, 0.0]]])
+    >>> binned_error(confidence_bins(sure, right, sure > 0))
+    tensor([[0.4000]])
     """
     apart = (bins["pixel_correct"] - bins["pixel_confidence"]).abs().sum(-1)
     return apart / bins["pixel_count"].sum(-1)
@@ -63,7 +63,7 @@ def region_confidence(sure: Tensor, predicted: Tensor, judged: Tensor, classes: 
 
 
 def disagreement(winners: Tensor, valid: Tensor | None, classes: int) -> dict[str, Tensor]:
-    """Return how often un-transformed classes `[K, B, H, W]` differ along the orbit, `[B]`.
+    """Return how often un-transformed classes `[K, B, ...]` differ along the orbit, `[B]`.
 
     Of the pixels that at least two elements see: the share whose class is not the same at all of
     them, and the share of pairs of elements that disagree.
@@ -80,18 +80,18 @@ def disagreement(winners: Tensor, valid: Tensor | None, classes: int) -> dict[st
     judged = (count > 1).to(votes)
     changed = (votes.amax(1) < count).to(votes) * judged
     alike = (votes * (votes - 1)).sum(1) / (count * (count - 1)).clamp_min(1)
-    total = judged.sum((-2, -1))  # 0 / 0 is NaN: nothing to compare
+    total = judged.flatten(1).sum(-1)  # 0 / 0 is NaN: nothing to compare
     return {
-        "changed_pixels": changed.sum((-2, -1)) / total,
-        "changed_pairs": ((1 - alike) * judged).sum((-2, -1)) / total,
+        "changed_pixels": changed.flatten(1).sum(-1) / total,
+        "changed_pairs": ((1 - alike) * judged).flatten(1).sum(-1) / total,
     }
 
 
 def _sums_by_cell(cell: Tensor, judged: Tensor, cells: int, values: Tensor | None) -> Tensor:
-    """Sum values (or ones) `[..., H, W]` of judged pixels in the cell of each, `[..., cells]`."""
-    lead = cell.shape[:-2]
-    views = torch.arange(max(1, lead.numel()), device=cell.device).reshape(*lead, 1, 1)
+    """Sum values (or ones) `[K, B, ...]` of judged pixels in the cell of each, `[K, B, cells]`."""
+    lead = cell.shape[:2]
+    views = torch.arange(lead.numel(), device=cell.device).reshape(*lead, *[1] * (cell.ndim - 2))
     place = (views * cells + cell)[judged]
     added = None if values is None else values[judged].double()
-    found = torch.bincount(place, added, minlength=views.numel() * cells)
+    found = torch.bincount(place, added, minlength=lead.numel() * cells)
     return found.double().reshape(*lead, cells)

@@ -15,7 +15,7 @@ from torch import Tensor
 from .._arrays import as_array
 from .._imports import name_of, words_of
 from .._trees import Tree, as_tensors, leaves
-from ..actions import Action, as_action, view_of
+from ..actions import Action, Images, Volumes, as_action, view_of
 from ..errors import InputError, ModelError
 from ..groups import Elements, Group
 
@@ -79,7 +79,8 @@ class Task(ABC):
     becomes what the task expects. The views name what an interactive display shows.
 
     Args:
-        input: the action on the inputs, or a tree of actions.
+        input: the action on the inputs, or a tree of actions; None for `Images()`, or `Volumes()`
+            of inputs with five dimensions.
         output: the action on the outputs.
         read: a function that picks the outputs from a raw model output.
     """
@@ -96,7 +97,8 @@ class Task(ABC):
     """The quantities to request from a model that offers several."""
 
     def __init__(self, input: Any, output: Any, read: Reader | None = None) -> None:
-        self.input: Action = as_action(input)
+        self.input: Action = as_action(Images() if input is None else input)
+        self._input_by_shape = input is None
         self.output: Action = as_action(output)
         self._read = read
 
@@ -147,6 +149,12 @@ class Task(ABC):
 
     def check_group(self, group: Group) -> None:  # noqa: B027 - most follow any group
         """Refuse a group whose effect on the outputs is not known, before any model runs."""
+
+    def for_inputs(self, x: Tree) -> Task:
+        """Return the task with the action that suits the inputs, where none was given."""
+        if self._input_by_shape and isinstance(x, Tensor) and x.ndim == len(Volumes.dims):
+            return self._restored(self.settings(), Volumes(), self._read)
+        return self
 
     def take(self, data: Any) -> Any:
         """Convert data of the task's own kind to arrays, as `x` or `(x, y)`."""

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from .._arrays import both_classes
-from ..actions import Images, Trivial
+from ..actions import Trivial
 from ..errors import InputError, ModelError, check_name
 from ..groups import Elements, Group
 from .base import (
@@ -37,7 +37,8 @@ class Classification(Task):
     The score is the probability of the true class.
 
     Args:
-        input: the action on the inputs, or a tree of actions; `Images()` by default.
+        input: the action on the inputs, or a tree of actions; by default `Images()`, or `Volumes()`
+            of inputs `[N, C, D, H, W]`.
         outputs: what the model returns, `"logits"` or `"probabilities"`; it is never guessed.
             One column, `[N]` or `[N, 1]`, is class 1 of two.
         read: a function that picks the outputs `[N, C]` from a raw model output.
@@ -67,7 +68,7 @@ class Classification(Task):
         classes: Sequence[str] | None = None,
     ) -> None:
         check_name("outputs", outputs, OUTPUTS)
-        super().__init__(Images() if input is None else input, Trivial(), read)
+        super().__init__(input, Trivial(), read)
         self.outputs = outputs
         self.classes = class_names(classes)
 

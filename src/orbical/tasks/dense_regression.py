@@ -12,7 +12,7 @@ from ..actions import Images, ValueMaps, Window
 from ..actions.crops import central
 from ..errors import InputError, ModelError, check_name
 from ..groups import Elements
-from ._maps import block_means, masked_mean, middle_pixels, reduced_size, seen_mean
+from ._maps import masked_mean, middle_pixels, reduced_means, seen_mean
 from .base import (
     Move,
     Reader,
@@ -322,8 +322,7 @@ def _known_mean(error: Tensor, valid: Tensor | None) -> Tensor:
 def _reduced(values: Tensor, valid: Tensor | None) -> Tensor:
     """Reduce `[K, B, H, W]` to means over the valid pixels of blocks that have a value."""
     known = values.isfinite() if valid is None else values.isfinite() & valid[:, None]
-    height, width = values.shape[-2:]
-    return block_means(values, known, reduced_size(height, width))
+    return reduced_means(values, known)
 
 
 def _points(maps: Tensor, seen: Tensor | None) -> Tensor:

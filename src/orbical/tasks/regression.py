@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from .._trees import Tree
-from ..actions import Action, Images, Irreps, Rows, Trivial, Vectors
+from ..actions import Action, Irreps, Rows, Trivial, Vectors
 from ..errors import InputError, ModelError
 from ..groups import Elements
 from .base import Move, Reader, Task, Variable, as_truth, per_element, per_sample
@@ -40,7 +40,8 @@ class Regression(Task):
     moved truth minus the mean, which `orbical.calibration.along_orbit` reads.
 
     Args:
-        input: the action on the inputs, or a tree of actions; `Images()` by default.
+        input: the action on the inputs, or a tree of actions; by default `Images()`, or `Volumes()`
+            of inputs `[N, C, D, H, W]`.
         representation: `"trivial"` (energies, prices: nothing moves), `"vector"` (dipoles, forces,
             in the plane or in space), an e3nn irreps string with parity (`"1x0e + 1x2e"`), or an
             action.
@@ -69,7 +70,7 @@ class Regression(Task):
         uncertainty: str | None = None,
     ) -> None:
         output = _output_action(representation, per_point)
-        super().__init__(Images() if input is None else input, output, read)
+        super().__init__(input, output, read)
         self.representation = representation
         self.per_point = per_point
         self.truth_dims = ("point", "component") if per_point else ("component",)

@@ -1,4 +1,4 @@
-"""Segmentation: a class for each pixel, in maps that move with the image."""
+"""Segmentation: a class for each pixel or voxel, in maps that move with the image or volume."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import torch
 from torch import Tensor
 
 from .._trees import Tree
-from ..actions import ClassMaps, Images, Window
+from ..actions import ClassMaps, ClassVolumes, Window, as_action, view_of
 from ..actions.crops import central
 from ..errors import InputError, ModelError, check_name
 from ..groups import Elements
-from ._maps import block_means, masked_mean, middle_pixels, reduced_size, seen_mean
+from ._maps import UNSEEN, masked_mean, reduced_labels, reduced_means, seen_mean
 from ._pixel_counts import (
     binned_error,
     confidence_bins,
@@ -43,16 +43,18 @@ __all__ = ["Segmentation"]
 MAP = ("map_row", "map_column")
 LARGEST_CLASS = 32_000
 REGION_IOU = 0.5
-_UNSEEN = -1
+_OF_VOLUMES = {"nearest": "nearest", "bilinear": "trilinear"}
+"""The interpolations of volumes, by the name of the same one in the plane."""
 
 
 class Segmentation(Task):
     """Predict a class for each pixel; class maps move with the image.
 
     Inputs are images `[N, C, H, W]`, outputs class scores `[N, classes, H, W]`, targets label maps
-    `[N, H, W]`. Probabilities are interpolated, label maps move by the nearest neighbor, and pixels
-    that come from outside the image are never judged. The score is the pixel accuracy. Also stored
-    are
+    `[N, H, W]`; of volumes `[N, C, D, H, W]`, which a group of space moves, every map has a depth
+    too, and its pixels are voxels. Probabilities are interpolated, label maps move by the nearest
+    neighbor, and pixels that come from outside the image are never judged. The score is the pixel
+    accuracy. Also stored are
 
     - `class_iou`, `class_dice` and their means over the classes that occur, `mean_iou` and `dice`;
       `class_intersection` and `class_union` in pixels, whose sums give the IoU of a whole data set;
@@ -66,17 +68,19 @@ class Segmentation(Task):
     - `consensus`, the class of the largest mean un-transformed probability, and `changed_pixels`
       and `changed_pairs`, how many pixels and how many pairs of elements disagree along the orbit;
     - `class_map`, `truth_map`, `entropy_map` and `map_vs_consensus`, reduced to at most 32 x 32
-      cells for the view.
+      cells for the view; of volumes, the three middle slices.
 
     Args:
-        input: the action on the images; `Images()` by default. With `Window(size)` the model sees
-            `size` pixels of larger images, and the label maps are as large as the images.
+        input: the action on the images; by default `Images()`, or `Volumes()` of inputs with a
+            depth. With `Window(size)` the model sees `size` pixels of larger images, and the label
+            maps are as large as the images.
         outputs: what the model returns, `"logits"` or `"probabilities"`; it is never guessed. One
             channel, `[N, 1, H, W]`, is class 1 of two.
         read: a function that picks the outputs `[N, classes, H, W]` from a raw model output.
         classes: the names of the classes, in the order of their indices, for display.
         ignore_index: the label of pixels that are not judged.
-        interpolation: how probabilities are resampled: `nearest`, `bilinear` or `bicubic`.
+        interpolation: how probabilities are resampled: `nearest`, `bilinear` (of volumes,
+            trilinear) or `bicubic` (of images).
 
     Raises:
         InputError: if an argument is not one of these.
@@ -110,15 +114,14 @@ class Segmentation(Task):
         interpolation: str = "bilinear",
     ) -> None:
         check_name("outputs", outputs, OUTPUTS)
-        given = Images() if input is None else input
-        self.window = given.size if isinstance(given, Window) else None
-        super().__init__(given, ClassMaps(interpolation, self.window), read)
+        self.window = input.size if isinstance(input, Window) else None
+        self._sides, maps = _maps_of(input, interpolation, self.window)
+        super().__init__(input, maps, read)
         self.outputs = outputs
         self.classes = class_names(classes)
         self.ignore_index = _label("ignore_index", ignore_index)
         self.interpolation = interpolation
-        whole = self.window is None
-        self.truth_dims = ("row", "column") if whole else ("image_row", "image_column")
+        self.truth_dims = self._sides if self.window is None else ("image_row", "image_column")
 
     def settings(self) -> dict[str, Any]:
         """Return the arguments of the constructor other than `input` and `read`."""
@@ -130,10 +133,10 @@ class Segmentation(Task):
         }
 
     def read(self, raw: Any, outputs: str | None = None) -> Tensor:
-        """Read class probabilities `[N, C, H, W]`."""
+        """Read class probabilities `[N, C, ...]`, one map for each class."""
         given = self.picked(raw)
-        if not is_real(given) or given.ndim != 4 or 0 in given.shape[1:]:
-            raise unreadable(given, "class scores [sample, class, row, column]")
+        if not is_real(given) or given.ndim != 2 + len(self._sides) or 0 in given.shape[1:]:
+            raise unreadable(given, f"class scores [sample, class, {', '.join(self._sides)}]")
         given = class_probabilities(given, outputs or self.outputs)
         if self.classes is not None and given.shape[1] != len(self.classes):
             raise ModelError(
@@ -144,22 +147,22 @@ class Segmentation(Task):
 
     def joined(self, outputs: Tensor, moved: Tree) -> Tensor:
         """Check that the maps are as large as the images that the model saw."""
-        if isinstance(moved, Tensor) and outputs.shape[-2:] != moved.shape[-2:]:
+        if isinstance(moved, Tensor) and outputs.shape[3:] != moved.shape[3:]:
             raise ModelError(
-                f"model output: expected maps of {tuple(moved.shape[-2:])} pixels, as the images "
-                f"have, got {tuple(outputs.shape[-2:])}; resize them with read="
+                f"model output: expected maps of {tuple(moved.shape[3:])} pixels, as the images "
+                f"have, got {tuple(outputs.shape[3:])}; resize them with read="
             )
         return outputs
 
     def check_target(self, target: Any, count: int) -> Tensor:
-        """Check label maps `[N, H, W]` or `[N, 1, H, W]`."""
-        labels = as_truth(target, count)
-        if labels.ndim == 4 and labels.shape[1] == 1:
+        """Check label maps `[N, ...]` or `[N, 1, ...]`."""
+        labels, dims = as_truth(target, count), 1 + len(self._sides)
+        if labels.ndim == dims + 1 and labels.shape[1] == 1:
             labels = labels[:, 0]
-        if labels.ndim != 3 or labels.is_floating_point() or labels.is_complex():
-            one_hot = "maps.argmax(1)" if labels.ndim == 4 else "maps.astype(int)"
+        if labels.ndim != dims or labels.is_floating_point() or labels.is_complex():
+            one_hot = "maps.argmax(1)" if labels.ndim == dims + 1 else "maps.astype(int)"
             raise InputError(
-                f"labels: expected integer label maps [sample, row, column], got "
+                f"labels: expected integer label maps [sample, {', '.join(self._sides)}], got "
                 f"{described(labels)}; pass class indices, e.g. {one_hot}"
             )
         judged = labels[labels != self.ignore_index]
@@ -189,16 +192,16 @@ class Segmentation(Task):
 
     def variables(self, labeled: bool) -> dict[str, Variable]:
         """Declare the scores, the counts of pixels, and the reduced maps."""
-        about = self.common_variables(labeled, ("row", "column"))
-        about["consensus"] = per_sample("class of the largest mean probability", "row", "column")
-        whole = ("class", "row", "column")
+        about = self.common_variables(labeled, self._sides)
+        about["consensus"] = per_sample("class of the largest mean probability", *self._sides)
+        whole = ("class", *self._sides)
         about |= {
             "consensus_probabilities": per_sample("mean probabilities", *whole, optional=True),
             "changed_pixels": per_sample("share of pixels whose class changes along the orbit"),
             "changed_pairs": per_sample("share of pairs of elements that disagree on a pixel"),
             "mean_confidence": per_element("mean of the largest probability", unit="share"),
             "probabilities": per_element("class probabilities", *whole, optional=True),
-            "segments": per_element("predicted class", "row", "column", optional=True),
+            "segments": per_element("predicted class", *self._sides, optional=True),
             "class_map": per_element("predicted class, middle pixels of blocks", *MAP),
             "entropy_map": per_element("entropy over its largest value, block means", *MAP),
             "map_vs_consensus": per_element("share of pixels that differ, by block", *MAP),
@@ -211,7 +214,7 @@ class Segmentation(Task):
         """Return the share of judged pixels `[K, B]` whose class is that of the reference."""
         judged = self._judged(reference, valid)
         right = outputs.argmax(2) == self._in_view(reference)
-        return (right & judged).sum((-2, -1)) / judged.sum((-2, -1))  # 0 / 0 is NaN
+        return (right & judged).flatten(2).sum(-1) / judged.flatten(2).sum(-1)  # 0 / 0 is NaN
 
     def reference(self, consensus: Tensor) -> Tensor:
         """Return the most probable class of each pixel; classes stay as they are."""
@@ -242,7 +245,7 @@ class Segmentation(Task):
             "invariance_gap": gap.sqrt().float(),
             # A view without any pixel of the upright one has nothing that could differ.
             "score_vs_consensus": self.score(outputs, moved, valid).nan_to_num(1.0),
-            "map_vs_consensus": _reduced(differs, valid),
+            "map_vs_consensus": reduced_means(differs, valid).half(),
             **disagreement(home.argmax(2), seen, outputs.shape[2]),
             **self.extras(outputs, target, elements),
         }
@@ -264,8 +267,8 @@ class Segmentation(Task):
             "mean_confidence": masked_mean(sure, valid),
             "probabilities": outputs,
             "segments": winners,
-            "class_map": middle_pixels(winners),
-            "entropy_map": _reduced(entropy, valid),
+            "class_map": reduced_labels(winners),
+            "entropy_map": reduced_means(entropy, valid).half(),
         }
         if target is not None:
             extras |= self._measured(sure, winners, outputs.shape[2], target, elements)
@@ -281,7 +284,7 @@ class Segmentation(Task):
         bins = confidence_bins(sure, (winners == truth).float(), judged)
         region = region_confidence(sure, winners, judged, classes)
         correct = (iou >= REGION_IOU).float().where(region.isfinite(), torch.nan)
-        hidden = torch.full_like(truth, _UNSEEN)
+        hidden = torch.full_like(truth, UNSEEN)
         return {
             "class_iou": iou,
             "class_dice": dice,
@@ -293,14 +296,14 @@ class Segmentation(Task):
             "pixel_ece": binned_error(bins),
             "region_confidence": region,
             "region_correct": correct,
-            "truth_map": middle_pixels(truth.where(judged, hidden)),
+            "truth_map": reduced_labels(truth.where(judged, hidden)),
         }
 
     def _moved_truth(self, target: Tensor, elements: Elements) -> tuple[Tensor, Tensor | None]:
         return self.output.move(elements, target[None]), self.output.valid(elements, target)
 
     def _judged(self, reference: Tensor, valid: Tensor | None) -> Tensor:
-        """Return a mask `[K, B, H, W]` of the pixels of the view that are judged."""
+        """Return a mask `[K, B, ...]` of the pixels of the view that are judged."""
         labeled = self._in_view(reference) != self.ignore_index
         return labeled if valid is None else labeled & valid[:, None]
 
@@ -308,10 +311,14 @@ class Segmentation(Task):
         return reference if self.window is None else central(reference, self.window)
 
 
-def _reduced(values: Tensor, valid: Tensor | None) -> Tensor:
-    """Reduce `[K, B, H, W]` to block means in half precision, NaN where nothing is valid."""
-    height, width = values.shape[-2:]
-    return block_means(values, valid, reduced_size(height, width)).half()
+def _maps_of(
+    input: Any, interpolation: str, window: int | None
+) -> tuple[tuple[str, ...], ClassMaps | ClassVolumes]:
+    """Return the sides of the maps of some inputs, and the action that moves them."""
+    if input is None or view_of(as_action(input)) != "volume":
+        return ("row", "column"), ClassMaps(interpolation, window)
+    check_name("interpolation", interpolation, _OF_VOLUMES)
+    return ("depth", "row", "column"), ClassVolumes(_OF_VOLUMES[interpolation])
 
 
 def _label(name: str, given: Any) -> int:

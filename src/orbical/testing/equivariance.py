@@ -107,6 +107,7 @@ def equivariance_error(
     task = as_task(task)
     batch_size = whole_number("batch_size", batch_size, 1)
     x = tensors_of(task, x)
+    task = task.for_inputs(x)
     check_group(task.input, group, x)
     task.check_group(group)
     task.input.check_values(x)
