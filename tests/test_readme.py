@@ -58,6 +58,7 @@ def test_there_are_examples():
         ("bounds", {"groups.png"}),
         ("repair", set()),
         ("uncertainty", set()),
+        ("signals", set()),
         ("decisions", set()),
         ("detection", set()),
         ("molecules", set()),

@@ -13,6 +13,8 @@ from orbical.actions import (
     Images,
     PairWindow,
     Points,
+    Signals,
+    SignalWindow,
     Trivial,
     Vectors,
     Window,
@@ -31,7 +33,11 @@ def elements_of(group):
         {
             "exact": group.exact_on_grid,
             **{name: np.ravel(part[k]).tolist() for name, part in group.parts.items()},
-            **({"time": float(group.parts["time"][k])} if "time" in group.parts else {}),
+            **{
+                name: float(group.parts[name][k])
+                for name in ("time", "shift", "gain")
+                if name in group.parts
+            },
         }
         for k in range(len(group))
     ]
@@ -122,6 +128,14 @@ def test_points_in_the_plane_are_shifted(in_node):
     x = torch.randn(4, 2, generator=torch.Generator().manual_seed(5))
     found, expected = both(in_node, Points(), "euclidean:4:1:1", x)
     assert np.abs(found - expected).max() < 1e-5
+
+
+@pytest.mark.parametrize("action", [Signals(), SignalWindow(5)])
+@pytest.mark.parametrize("group", ["shifts:2:0.5", "shifts:2*gains:0.5:2:3", "time_reversal*sign"])
+def test_signals_are_moved_alike(in_node, action, group):
+    x = torch.randn(2, 10, generator=torch.Generator().manual_seed(7))
+    found, expected = both(in_node, action, group, x)
+    assert np.abs(found - expected).max() < 1e-6
 
 
 def test_an_action_that_is_not_known_is_not_claimed(in_node):

@@ -1,4 +1,4 @@
-"""How a group acts on data: images, pairs, volumes, points, vectors, fields, boxes, and trees.
+"""How a group acts on data: images, volumes, points, vectors, fields, boxes, signals, and trees.
 
 Every action moves a batch by all elements at once, element first: `apply(group, x)` turns
 `x[B, ...]` into `[K, B, ...]`, so that one transformation serves the whole batch. Pixels have their
@@ -13,6 +13,7 @@ from .dense_maps import ClassMaps, ValueMaps
 from .images import ImagePair, Images, VectorField, Window
 from .key_points import PixelPoints
 from .points import Irreps, Points, Rows, Vectors
+from .signals import Positions, Signals, SignalWindow
 from .volumes import ClassVolumes, Volumes
 
 __all__ = [
@@ -29,7 +30,10 @@ __all__ = [
     "PairWindow",
     "PixelPoints",
     "Points",
+    "Positions",
     "Rows",
+    "SignalWindow",
+    "Signals",
     "Trivial",
     "ValueMaps",
     "VectorField",

@@ -28,6 +28,7 @@ from .particle_images import piv
 from .particle_seeding import particle_pairs
 from .person_images import coco_persons
 from .point_clouds import PointClouds, in_unit_ball, padded
+from .recorded_notes import notes
 
 BUILT_IN: dict[str, Callable[[], tuple[Tensor, Tensor]]] = {"digits": digits, "mnist": mnist}
 
@@ -48,6 +49,7 @@ __all__ = [
     "in_unit_ball",
     "mnist",
     "molecules",
+    "notes",
     "nuclei",
     "padded",
     "particle_pairs",

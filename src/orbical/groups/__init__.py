@@ -12,7 +12,7 @@ from .catalog import register
 from .charts import Chart, chart_of, register_chart
 from .colors import brightness, hue
 from .combining import product
-from .discrete import permutations, shifts, time_reversal, trivial
+from .discrete import permutations, time_reversal, trivial
 from .given import from_matrices, from_parts
 from .group import Elements, Group, Layout
 from .motions import affine, homographies, se2, se3
@@ -20,6 +20,7 @@ from .parts import Part, register_part
 from .plane import cyclic, dihedral, euclidean, flips, rotations, scales, shear, translations
 from .point_groups import icosahedral, octahedral, pointgroup, tetrahedral
 from .quadrature import exact_degree, so3_quadrature, sphere
+from .signals import gains, shifts, sign
 from .space import (
     inversion,
     o3,
@@ -47,6 +48,7 @@ __all__ = [
     "flips",
     "from_matrices",
     "from_parts",
+    "gains",
     "homographies",
     "hue",
     "icosahedral",
@@ -68,6 +70,7 @@ __all__ = [
     "se3",
     "shear",
     "shifts",
+    "sign",
     "slices3d",
     "so3_quadrature",
     "sphere",

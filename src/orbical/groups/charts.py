@@ -130,11 +130,11 @@ def register_chart(name: str) -> Callable[[Maker], Maker]:
 
     Example:
         >>> from orbical.groups import Part, from_parts, register_part
-        >>> register_part("gain", Part.factors("signals"))
-        >>> @register_chart("gains")
-        ... def gains(group):
-        ...     return Chart.of_grid(group, lambda coords: {"gain": coords[:, 0]})
-        >>> group = from_parts("gains:3", {"gain": [0.5, 1, 2]}, coords={"gain": [0.5, 1, 2]})
+        >>> register_part("unit", Part.factors("lengths"))
+        >>> @register_chart("units")
+        ... def units(group):
+        ...     return Chart.of_grid(group, lambda coords: {"unit": coords[:, 0]})
+        >>> group = from_parts("units:3", {"unit": [0.5, 1, 2]}, coords={"unit": [0.5, 1, 2]})
         >>> chart_of(group).low.tolist()
         [0.5]
     """
@@ -312,6 +312,16 @@ def _brightness(group: Group) -> Chart:
         return {"color": homogeneous(coords[:, :, None] * np.eye(3))}
 
     return _of_factors(group, parts)
+
+
+@register_chart("gains")
+def _gains(group: Group) -> Chart:
+    return _of_factors(group, lambda coords: {"gain": coords[:, 0]})
+
+
+@register_chart("shifts")
+def _shifts(group: Group) -> Chart:
+    return Chart.of_grid(group, lambda coords: {"shift": coords[:, 0]})
 
 
 @register_chart("hue")

@@ -1,4 +1,4 @@
-"""Groups that move neither plane nor space: none, permutations, time reversal, shifts in time."""
+"""Groups that move neither plane nor space: none, permutations, time reversal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import InputError
 from .catalog import register
-from .group import Group, Layout, as_text, few_enough, grid_line, make_group, tiles, whole_number
+from .group import Group, few_enough, make_group, tiles, whole_number
 from .parts import Array
 
 _MOST_ROWS = 2**24  # in all permutations of a sample
@@ -70,24 +70,6 @@ def _distinct_permutations(n: int, samples: int, generator: np.random.Generator)
 
 @register()
 def time_reversal() -> Group:
-    """Return the group of forward and reversed time, for pairs of frames."""
+    """Return the group of forward and reversed time, for pairs of frames and signals."""
     time = {"time": np.array([1.0, -1.0])}
     return make_group("time_reversal", time, coords=time, layout=tiles(np.arange(2)[:, None]))
-
-
-@register("shifts:8:1")
-def shifts(radius: float, step: float = 1) -> Group:
-    """Return shifts of a signal along its axis, in samples, within `radius`, drawn as a line.
-
-    >>> shifts(2).coords["shift"].tolist()
-    [-2.0, -1.0, 0.0, 1.0, 2.0]
-    """
-    line = grid_line("shifts", radius, step, 1)
-    return make_group(
-        f"shifts:{as_text(radius)}:{as_text(step)}",
-        {"shift": line},
-        coords={"shift": line},
-        layout=Layout("line", np.arange(len(line)), {"shift": line}),
-        measure="uniform on the sampled window",
-        closed=len(line) == 1,
-    )

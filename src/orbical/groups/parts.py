@@ -111,10 +111,11 @@ def _scaled(matrices: Array) -> Array:
 PARTS: dict[str, Part] = {
     "plane": Part.maps("images, boxes, and Points and Vectors of 2 coordinates"),
     "space": Part.maps("Volumes, Irreps, and Points and Vectors of 3 coordinates"),
-    "time": Part.factors("ImagePair and VectorField"),
+    "time": Part.factors("ImagePair, VectorField and Signals"),
     "rows": Part.permutations("Points, Rows, and Vectors and Irreps with per_point=True"),
     "color": Part.maps("ColorImages"),
-    "shift": Part.shifts("signals"),
+    "shift": Part.shifts("Signals and Positions"),
+    "gain": Part.factors("Signals"),
 }
 _BUILT_IN = frozenset(PARTS)
 _RESERVED = ("weights", "index")  # arrays that a store keeps beside the parts

@@ -45,6 +45,8 @@ _COORDINATES = {
     "shift": ("samples", "shift along the signal"),
     "hue": ("degrees", "rotation of the hue"),
     "brightness": ("1", "factor of brightness"),
+    "sign": ("1", "sign of the signal"),
+    "gain": ("1", "factor of the amplitude"),
     "operation": ("", "symmetry operation"),
     "inversion": ("1", "sign of space"),
     "flip": ("", "reflection"),

@@ -38,6 +38,8 @@ INPUTS: dict[str, Callable[..., Action]] = {
     "pair-window": actions.PairWindow,
     "points": actions.Points,
     "rows": actions.Rows,
+    "signal-window": actions.SignalWindow,
+    "signals": actions.Signals,
     "trivial": actions.Trivial,
     "vectors": actions.Vectors,
     "volumes": actions.Volumes,

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ..._trees import Tree
-from ...actions import Window
+from ...actions import Signals, Window
 from ...figures.clouds import cloud_picture
 from .scan_view import ScanView
 
@@ -74,7 +74,7 @@ def _bytes(values: Tensor, span: list[float]) -> Tensor:
 
 
 def thumbnails(view: ScanView, samples: list[int]) -> Array | None:
-    """Return thumbnails `[S, h, w, c]` of images, of the first of a pair, or of point clouds.
+    """Return thumbnails `[S, h, w, c]` of images, of the first of a pair, of clouds, of signals.
 
     None for other inputs.
     """
@@ -93,6 +93,9 @@ _NOTHING = np.zeros(0, np.uint8)
 
 def _picture(view: ScanView, sample: int) -> Array:
     given, action = view.live.input(sample), view.live.action
+    if isinstance(action, Signals) and isinstance(given, Tensor):
+        seen = action.apply(view.group[[view.group.identity]], given)[0, 0, 0]
+        return on_black(signal_picture(seen.detach().cpu().double().numpy(), THUMBNAIL))
     if isinstance(action, Window):  # the model sees a part of it
         given = action.apply(view.group[[view.group.identity]], given)[0]
     if not isinstance(given, Tensor) or given.ndim not in (4, 5):
@@ -123,6 +126,21 @@ def cloud_of(given: Tree) -> Array | None:
     if isinstance(fields.get("mask"), Tensor) and fields["mask"].shape == points.shape[:2]:
         kept = kept[fields["mask"][0].cpu().numpy() > 0]
     return np.pad(kept, ((0, 0), (0, 3 - kept.shape[1])))
+
+
+def signal_picture(values: Array, size: int) -> Array:
+    """Draw a signal as a picture `[size, size]`, 0 between its ends in each column, else 1.
+
+    >>> signal_picture(np.array([0.0, 1.0, 2.0]), 3).tolist()
+    [[1.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 1.0]]
+    """
+    edges = np.linspace(0, len(values), size + 1).astype(int)
+    starts = np.minimum(edges[:-1], len(values) - 1)
+    low, high = np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)
+    span = max(float(high.max() - low.min()), 1e-12)
+    first, last = (np.rint((size - 1) * (high.max() - end) / span) for end in (high, low))
+    rows = np.arange(size)[:, None]
+    return np.where((rows >= first) & (rows <= last), 0.0, 1.0)
 
 
 def on_black(picture: Array) -> Array:

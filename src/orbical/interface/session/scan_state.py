@@ -16,10 +16,16 @@ from .sample_maps import available_methods
 from .scan_view import ScanView
 from .subsets import Answer
 
-PARTS = ("plane", "space", "time", "color")
+PARTS = ("plane", "space", "time", "color", "shift", "gain")
 MOST_NAMED = 20_000
 """The most samples whose names are part of the state; more are shown by index."""
-NOUNS = {"image": "images", "window": "images", "pair": "image pairs", "points": "point clouds"}
+NOUNS = {
+    "image": "images",
+    "window": "images",
+    "pair": "image pairs",
+    "points": "point clouds",
+    "signal": "signals",
+}
 """The word for samples on the page, by the view of their inputs."""
 
 

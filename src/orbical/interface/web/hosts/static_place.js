@@ -31,7 +31,9 @@ function elementOf({ state }, k) {
     const part = state.arrays[name]?.data;
     if (part) element[name] = part.subarray(k * size, (k + 1) * size);
   }
-  if (state.arrays.time) element.time = state.arrays.time.data[k];
+  for (const name of ["time", "shift", "gain"]) {
+    if (state.arrays[name]) element[name] = state.arrays[name].data[k];
+  }
   if (state.arrays.rows) {
     const size = state.arrays.rows.shape[1];
     element.rows = state.arrays.rows.data.subarray(k * size, (k + 1) * size);

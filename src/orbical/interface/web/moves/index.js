@@ -2,6 +2,7 @@
 import { moveColors, moveImages, moveWindow, movePair } from "./images.js";
 import { movePairWindow } from "./pair.js";
 import { moveRows, movePoints, moveVectors, stay } from "./points.js";
+import { moveSignals, moveSignalWindow } from "./signals.js";
 
 const MOVES = {
   Images: moveImages,
@@ -12,6 +13,8 @@ const MOVES = {
   Points: movePoints,
   Vectors: moveVectors,
   Rows: moveRows,
+  Signals: moveSignals,
+  SignalWindow: moveSignalWindow,
   Trivial: stay,
 };
 
@@ -22,7 +25,7 @@ export function canMove(action) {
 }
 
 // Move the fields {name: {data, shape}} of one input by one element of the group:
-// element = {plane: 9 numbers, space: 16 numbers, color: 16 numbers, time, rows}, each where the group has it, and
+// element = {plane: 9 numbers, space: 16 numbers, color: 16 numbers, time, shift, gain, rows}, each where the group has it, and
 // exact, which says that the whole group maps a square grid of pixels onto itself.
 export function moveInput(action, element, fields) {
   const moved = {};

@@ -11,6 +11,7 @@ import * as maps from "./maps.js";
 import * as pair from "./pair.js";
 import * as png from "./png.js";
 import * as points from "./points.js";
+import * as signal from "./signal.js";
 import * as values from "./values.js";
 
 export const views = {
@@ -24,6 +25,7 @@ export const views = {
   png,
   points,
   quiver: flow,
+  signal,
   values,
   window: fieldOfView,
 };

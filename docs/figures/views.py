@@ -1,8 +1,8 @@
-"""Make the pictures of the guide to dense predictions.
+"""Make the pictures of the interactive view in the guides to tasks.
 
-    python docs/figures/dense.py
+    python docs/figures/views.py [NAME ...]
 
-scans nuclei with the models of two examples, serves them, and writes what a Chromium shows to
+runs the scans of examples on real data, serves them, and writes what a Chromium shows to
 docs/guide/img.
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 import io
 import runpy
 import shutil
+import sys
 from pathlib import Path
 
 from PIL import Image
@@ -23,19 +24,21 @@ ROOT = Path(__file__).resolve().parents[2]
 PICTURES = {
     "segmentation-view": ("segmentation", "sample=3&element=10"),
     "depth-view": ("dense_regression", "sample=9&element=2&reference=consensus"),
+    "signals-view": ("signals", "sample=3&element=9"),
 }
 
 
 def main() -> None:
-    """Take each picture."""
+    """Take each picture, or those that are named."""
+    chosen = {name: PICTURES[name] for name in sys.argv[1:]} or PICTURES
     program = shutil.which("chromium") or shutil.which("chromium-browser")
     with sync_playwright() as driver:
         browser = driver.chromium.launch(
             executable_path=program, args=["--no-sandbox", "--disable-gpu"]
         )
-        for name, (example, place) in PICTURES.items():
+        for name, (example, place) in chosen.items():
             _, scan = runpy.run_path(str(ROOT / "examples" / f"{example}.py"))["scanned"]()
-            server = Server(Session({"nuclei": scan}), port=0)
+            server = Server(Session({example: scan}), port=0)
             server.start()
             page = browser.new_page(viewport={"width": 1440, "height": 900}, color_scheme="light")
             page.goto(f"{server.url}#{place}")

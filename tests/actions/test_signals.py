@@ -1,0 +1,103 @@
+"""Signals: shifts, reversal, sign and gain against plain references, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import orbical as ob
+from orbical.actions import Positions, Signals, SignalWindow
+from orbical.errors import InputError
+from orbical.groups import parse
+
+X = torch.randn(3, 2, 10, generator=torch.Generator().manual_seed(0))
+
+
+def test_whole_shifts_are_those_of_numpy():
+    group = parse("shifts:12:3")
+    for shift, moved in zip(group.coords["shift"], Signals().apply(group, X), strict=True):
+        np.testing.assert_array_equal(moved, np.roll(X, int(shift), axis=-1))
+
+
+def test_a_shift_between_samples_interpolates():
+    group = parse("shifts:1:0.25")
+    moved = Signals().apply(group, X)[group.coords["shift"].tolist().index(0.75)]
+    np.testing.assert_allclose(moved, 0.25 * X + 0.75 * X.roll(1, -1), atol=1e-6)
+    lost = Signals().defect(group, X)
+    assert float(lost[group.identity].max()) == 0.0
+    assert float(lost[group.coords["shift"].tolist().index(0.5)].min()) > 0.01
+
+
+@pytest.mark.parametrize(
+    "group", ["shifts:4", "sign", "gains:0.5:2:5", "time_reversal*sign", "shifts:2*gains:0.5:2:3"]
+)
+def test_the_inverse_restores_a_signal(group):
+    group = parse(group)
+    back = Signals().move(group.inverse(), Signals().apply(group, X))
+    np.testing.assert_allclose(back, X[None].expand_as(back), atol=1e-6)
+    assert float(Signals().defect(group, X).max()) == 0.0
+    assert float((Signals().apply(group, X) - X[None]).abs().max()) > 0.1
+
+
+def test_a_window_shows_what_lies_in_the_longer_signal():
+    group = parse("shifts:3")
+    for shift, seen in zip(group.coords["shift"], SignalWindow(4).apply(group, X), strict=True):
+        start = 3 - int(shift)
+        np.testing.assert_array_equal(seen, X[..., start : start + 4])
+    assert ob.actions.Action.from_record(SignalWindow(4).describe()).size == 4
+
+
+def test_a_model_whose_answer_follows_the_signal_has_no_gap():
+    """The place of the peak moves with the signal, and the mean of the values does not."""
+    signals = torch.zeros(4, 1, 40)
+    places = torch.tensor([15.0, 18.0, 20.0, 24.0])
+    signals[torch.arange(4), 0, places.long()] = 1.0
+    models = {
+        "peak": lambda x: x[:, 0].argmax(-1).float() + 5.0,
+        "mean": lambda x: x.mean((1, 2)) + 20.0,
+    }
+    task = ob.tasks.Regression(SignalWindow(30), Positions())
+    scan = ob.scan(models, (signals, places), group="shifts:5", task=task, progress=False)
+    assert float(scan.data["invariance_gap"][0].max()) == 0.0
+    assert float(scan.data["score"][0].max()) == 0.0
+    assert float(scan.data["invariance_gap"][1].min()) > 1.0
+    assert ob.tasks.Task.from_record(task.describe()).output.step == 1.0
+
+
+def test_the_worst_shift_is_found_between_the_sampled_ones():
+    bump = torch.exp(-((torch.arange(32) - 16.0) ** 2) / 20)[None, None].repeat(2, 1, 1)
+
+    def near(x):
+        score = 4 * (x[:, 0, 18] - 0.5)
+        return torch.stack([score, -score], -1)
+
+    found = ob.worst_case(
+        near,
+        (bump, torch.ones(2, dtype=torch.int64)),
+        group="shifts:6:3",
+        task=ob.tasks.Classification(Signals()),
+    )
+    np.testing.assert_allclose(found["shift"], 2.0, atol=0.1)
+
+
+def refused(words, group="shifts:2", x=X, action=None):
+    task = ob.tasks.Classification(action or Signals())
+    with pytest.raises(InputError, match=words):
+        ob.scan(lambda x: x.mean(-1), x, group=group, task=task, progress=False)
+
+
+def test_what_cannot_be_moved_is_refused_before_any_work():
+    refused("do not commute", "shifts:2*time_reversal")
+    refused(r"samples of shape \[channel, time\]", x=X[:, 0])
+    refused("the plane part of rotations:4 moves nothing of this data", "rotations:4")
+    lacking = X.clone()
+    lacking[0, 1, 3] = torch.nan
+    refused("NaN or infinity at channel 1, time 3 of sample 0", x=lacking)
+    refused(r"at least 8 \+ 2 x 2 samples", action=SignalWindow(8))
+    with pytest.raises(InputError, match="size: expected an integer >= 1"):
+        SignalWindow(0)
+    with pytest.raises(InputError, match="step: expected a number"):
+        Positions("near")
+    with pytest.raises(InputError, match="LOW, HIGH: expected 0 < low"):
+        parse("gains:2:4:3")
