@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 from typing import ClassVar
 
-import matplotlib.pyplot as plt
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -18,6 +17,7 @@ from torch import Tensor, nn
 
 import orbical as ob
 from orbical.actions import Action
+from orbical.figures import style
 
 WAVES = ((1, 1), (1, 2), (2, 1), (2, 2))
 """Half waves across and along the image; all are 0 at its border."""
@@ -103,13 +103,14 @@ if __name__ == "__main__":
     sample = int(found["missed"][0].argmax("sample"))
     worst = {"deformation": np.array([[float(found[name][0, sample]) for name in NAMES]])}
     moved = task.input.apply(ob.groups.Elements(worst, 1), test_set[0][sample : sample + 1])[0]
-    figure, axes = plt.subplots(1, 2, figsize=(5, 2.8), layout="constrained")
-    for axis, image in zip(axes, (test_set[0][sample : sample + 1], moved), strict=True):
-        probability = net(image).softmax(-1)[0]
-        axis.imshow(image[0, 0], cmap="gray_r")
-        axis.set_title(
-            f"p(true {int(test_set[1][sample])}) = {probability[test_set[1][sample]]:.2f}\n"
-            f"predicted {int(probability.argmax())}"
-        )
-        axis.set_axis_off()
-    figure.savefig("deformations.png", dpi=150)
+    true = int(test_set[1][sample])
+    with style.styled():
+        figure = style.figure(style.COLUMN, 2.1)
+        pictures = {"upright": test_set[0][sample : sample + 1], "worst deformation": moved}
+        for axis, (name, image) in zip(figure.subplots(1, 2), pictures.items(), strict=True):
+            probability = net(image).softmax(-1)[0]
+            axis.imshow(image[0, 0], cmap="gray_r")
+            said = f"predicted {int(probability.argmax())}, p({true}) = {probability[true]:.2f}"
+            axis.set(title=name, xlabel=said, xticks=[], yticks=[])
+            axis.spines[:].set_visible(False)
+    style.save(figure, "deformations.png")

@@ -73,6 +73,8 @@ def test_the_coordinates_are_those_of_the_worst_element(net, data):
     found = ob.worst_case(net, data, group="rotations:12", task="classification")
     assert found["missed"].max() > 0.001
     assert ((found["angle"] >= 0) & (found["angle"] < 360)).all()
+    nearest = (found["angle"] / 30).round().values % 12
+    np.testing.assert_array_equal(found["nearest"], nearest)
     for sample in range(5):
         angle = float(found["angle"][0, sample])
         both = ob.groups.plane.turned_by(np.array([0.0, angle]))
@@ -188,6 +190,7 @@ def test_means_have_intervals_and_correctness_falls(net, data):
     assert found["mean"].dims == ("model", "position")
     np.testing.assert_allclose(found["mean"], found["score"].mean("sample"))
     assert (found["mean_low"] < found["mean"]).all()
+    assert (found["mean_high"] <= 1).all()
     assert (found["mean_missed"] < found["mean_missed_high"]).all()
     share = found["correct"].mean("sample")
     assert (share.sel(position="upright") > 0.8).all()
@@ -233,6 +236,59 @@ def test_detections_are_searched_by_golden_section():
     assert found["method"].item() == "golden section"
     assert "correct" not in found
     assert (found["missed"] >= 0).all()
+
+
+def test_directions_are_searched_over_the_sphere():
+    # The model sees where z is carried; the worst direction is between those of the sample.
+    points = torch.tensor([[[0.0, 0.0, 1.0]]])
+
+    def upward(pos):
+        return torch.stack([3 * pos[:, 0, 2], torch.sin(2 * pos[:, 0, 0])], 1)
+
+    task = ob.tasks.Classification(input=ob.actions.Points())
+    options = {"group": "sphere:4", "task": task}
+    found = ob.worst_case(upward, (points, torch.zeros(1, dtype=torch.long)), **options)
+    fine = ob.scan(upward, (points, torch.zeros(1, dtype=torch.long)), progress=False,
+                   **options | {"group": "sphere:60"})  # fmt: skip
+    assert at(found, "refined").item() < float(fine.data["score"].min()) + 1e-3
+    assert 0 <= found["angle"].item() <= 180
+    assert found["missed"].item() > 0.01
+
+
+def test_molecules_are_turned_to_where_forces_are_worst():
+    # The energy knows where x is: its error is largest where the axis of the molecule lies along x.
+    pos = torch.tensor([[[0.0, 0.2, 0.6], [0.0, -0.2, -0.6]]])
+    data = {"pos": pos, "numbers": torch.tensor([[7, 7]])}
+    truth = {"energy": torch.zeros(1)}
+
+    def along_x(batch):
+        return {"energy": (batch["pos"][:, 0, 0] - batch["pos"][:, 1, 0]) ** 2}
+
+    task = ob.tasks.Atoms("energy")
+    scan = ob.scan(
+        {"net": along_x}, (data, truth), group="rotations3d:12", task=task, keep="inputs",
+        progress=False,
+    )  # fmt: skip
+    for given in ((data, truth), scan):
+        options = {} if given is scan else {"group": "rotations3d:12", "task": task}
+        found = ob.worst_case({"net": along_x}, given, **options)
+        assert at(found, "refined").item() == pytest.approx(4 * float(pos[0, 0].square().sum()))
+        assert found["missed"].item() > 0.005
+
+
+def test_progress_is_shown_and_ctrl_c_says_what_is_lost(net, data, capsys):
+    ob.worst_case(net, data, group="rotations:8", task="classification", progress=False)
+    assert capsys.readouterr().err == ""
+    ob.worst_case(net, data, group="rotations:8", task="classification")
+    assert "worst case" in capsys.readouterr().err
+
+    def stopped(images):
+        if len(images) < 16:  # the last chunk of 40 samples
+            raise KeyboardInterrupt
+        return net(images)
+
+    with pytest.raises(KeyboardInterrupt, match="the result was in memory and is lost"):
+        ob.worst_case(stopped, data, group="rotations:2", task="classification", progress=False)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from orbical.groups.charts import CHARTS
 CONTINUOUS = [
     *("rotations:8", "translations:4:2", "scales:0.5:2:5", "shear:0.5:5", "euclidean:4:1:1"),
     *("se2:16:4", "se3:8:2", "rotations3d:32", "so3_quadrature:3", "slices3d:8:5", "o3:8"),
-    *("translations3d:1:1", "hue:6", "brightness:0.5:2:5", "shifts:4:2"),
+    *("translations3d:1:1", "hue:6", "brightness:0.5:2:5", "shifts:4:2", "sphere:4"),
     *("gains:0.5:2:5", "gains:0.5:2:5*sign"),
     *("affine:16:30:1.25:0.2:1", "homographies:20:3:100"),
     *("rotations:8*flips", "rotations:6*translations:2:1", "rotations:4*time_reversal"),

@@ -11,26 +11,30 @@ import torch
 import xarray as xr
 from torch import Tensor
 
+from .._interrupts import stoppable
 from .._trees import Tree, to_device
-from ..calibration import compare_means
+from ..calibration.means import interval_of_sums, share_interval_of_sums
 from ..data.reading import read_rows
 from ..errors import InputError, ModelError
 from ..groups import Chart, Group, as_group, chart_of
 from ..groups.group import whole_number
 from ..groups.parts import Array
+from ..scanning.progress import progress_bar
 from ..scanning.recipe import as_task, plan
 from ..scanning.units import Runner, ready
 from ..store.scan_result import Scan
 from ..tasks import Task
 from .objective import Objective
-from .search import descend, golden_section, valleys
+from .search import descend, golden_section, nearest_elements, valleys
 
 POSITIONS = ("upright", "grid", "refined")
+_FEWEST, _STEPS = 16, 20  # samples that are searched together, and steps of the progress bar
 _MEANINGS = {
     "score": "score of each sample at the identity, at the worst sampled element, at the worst",
     "correct": "whether the predicted class is the true one there",
     "missed": "how much worse the worst element is than the worst sampled one",
     "element": "index of the worst sampled element",
+    "nearest": "index of the sampled element nearest to the worst one",
     "method": "how the search went on between the sampled elements",
     "mean": "mean score over samples",
     "mean_missed": "mean over samples of what the sampled elements missed",
@@ -49,6 +53,7 @@ def worst_case(
     device: str = "auto",
     preprocess: Callable[[Tree], Tree] | None = None,
     level: float = 0.95,
+    progress: bool = True,
 ) -> xr.Dataset:
     """Search the element of a continuous group that hurts a model most, for each sample.
 
@@ -72,16 +77,18 @@ def worst_case(
         device: a torch device, or `"auto"`.
         preprocess: a function applied to each transformed batch before the models.
         level: nominal coverage of the intervals.
+        progress: whether to show a progress bar.
 
     Returns:
-        A dataset with, `[model, sample]`: the coordinates of the worst element, such as `angle`;
-        `missed`, how much worse the score is there than at the worst sampled element; and
-        `element`, the index of that one. `score` `[model, sample, position]`, and `correct` for
-        labeled classification, are at the positions `upright`, `grid` (the worst sampled element)
-        and `refined`. `mean` `[model, position]` and `mean_missed` `[model]` are means over
-        samples, with intervals to `mean_low`, `mean_high` and so on. `method` `[model]` is
-        `"gradient"`, `"golden section"`, or `"grid"` for a group without continuous coordinates,
-        of which only the elements are tried.
+        A dataset with, `[model, sample]`: the coordinates of the worst element, such as `angle`,
+        and `nearest`, the index of the sampled element beside it; `missed`, how much worse the
+        score is there than at the worst sampled element; and `element`, the index of that one.
+        `score` `[model, sample, position]`, and `correct` for labeled classification, are at the
+        positions `upright`, `grid` (the worst sampled element) and `refined`. `mean`
+        `[model, position]` and `mean_missed` `[model]` are means over samples, with intervals to
+        `mean_low`, `mean_high` and so on. `method` `[model]` is `"gradient"`, `"golden section"`,
+        or `"grid"` for a group without continuous coordinates, of which only the elements are
+        tried. `orbical.view(scan, worst=...)` marks it on the orbits of a scan.
 
     Raises:
         InputError: an argument cannot be used.
@@ -121,11 +128,16 @@ def worst_case(
         preprocess=preprocess,
     )
     chart = chart_of(recipe.group)
-    with ready(recipe) as runner:
-        grids = _scanned(runner) if scan is None else _stored(runner, scan)
-        found: dict[str, list[dict[str, Array]]] = {name: [] for name in recipe.models}
-        for grid in grids:
+    found: dict[str, list[dict[str, Array]]] = {name: [] for name in recipe.models}
+    searches = len(found) * len(recipe.samples)
+    with (
+        stoppable(kept=False),
+        ready(recipe) as runner,
+        progress_bar(searches, 0, len(found), progress, "worst case", "searches") as advance,
+    ):
+        for grid in _scanned(runner) if scan is None else _stored(runner, scan):
             found[grid.model].append(_refined(runner, grid, chart, starts, rounds))
+            advance(len(grid.score))
     joined = {
         name: {key: np.concatenate([one[key] for one in parts]) for key in parts[0]}
         for name, parts in found.items()
@@ -191,10 +203,11 @@ def _of_scan(
 
 
 def _chunks(runner: Runner) -> Iterator[tuple[slice, Tree, Tensor | None]]:
-    """Yield samples with their targets, as many as fill a batch with one element each."""
+    """Yield samples with their targets: at most a batch, and few enough that progress is seen."""
     recipe = runner.recipe
-    for start in range(0, len(recipe.samples), runner.sweep.batch_size):
-        rows = slice(start, min(start + runner.sweep.batch_size, len(recipe.samples)))
+    size = min(runner.sweep.batch_size, max(_FEWEST, len(recipe.samples) // _STEPS))
+    for start in range(0, len(recipe.samples), size):
+        rows = slice(start, min(start + size, len(recipe.samples)))
         read = read_rows(recipe.samples, rows)
         target = recipe.target_of(rows, read.targets)
         runner.check_range(target)
@@ -258,6 +271,7 @@ def _refined(
     score = sign * np.stack([lost[:, identity], lowest, found.value], 1)
     result = {
         "element": element,
+        "nearest": element if chart is None else nearest_elements(chart, found.coords, found.base),
         "score": np.where(np.isfinite(score), score, np.nan),
         "missed": np.subtract(
             lowest, found.value, out=np.zeros(len(lost)), where=np.isfinite(lowest)
@@ -325,13 +339,13 @@ def _table(found: dict[str, dict[str, Array]], runner: Runner, level: float) -> 
     stacked["method"] = stacked["method"][:, 0]
     dims = ("model", "sample", "position")
     variables = {key: (dims[: values.ndim], values) for key, values in stacked.items()}
+    of_sums = share_interval_of_sums if task.score_unit == "share" else interval_of_sums
     for name, of in (("mean", "score"), ("mean_missed", "missed")):
-        terms = np.moveaxis(stacked[of], 1, -1)
-        ends = np.array([_mean(one, level) for one in terms.reshape(-1, terms.shape[-1])])
-        shaped = ends.reshape(*terms.shape[:-1], 3)
-        where = ("model", "position")[: shaped.ndim - 1]
-        for place, ending in enumerate(("", "_low", "_high")):
-            variables[name + ending] = (where, shaped[..., place])
+        seen = np.isfinite(stacked[of])
+        terms = np.where(seen, stacked[of], 0.0)
+        ends = of_sums(seen.sum(1), terms.sum(1), np.square(terms).sum(1), level)
+        for ending, values in zip(("", "_low", "_high"), ends, strict=True):
+            variables[name + ending] = (("model", "position")[: values.ndim], values)
     coords: dict[str, Any] = {"model": list(found), "position": list(POSITIONS)}
     coords["sample"] = np.arange(stacked["missed"].shape[1])
     if recipe.samples.names is not None:
@@ -354,12 +368,3 @@ def _table(found: dict[str, dict[str, Array]], runner: Runner, level: float) -> 
         if chart_of(recipe.group) is not None
         else f"only the elements of {recipe.group.spec}, which has no continuous coordinates",
     )
-
-
-def _mean(terms: Array, level: float) -> tuple[float, float, float]:
-    """Return the mean of the finite terms and its interval; of a single one nothing is known."""
-    known = terms[np.isfinite(terms)]
-    if len(known) < 2:
-        return (float(known.mean()) if len(known) else np.nan, np.nan, np.nan)
-    found = compare_means(known, np.zeros_like(known), level=level)
-    return float(found.difference), float(found.low), float(found.high)

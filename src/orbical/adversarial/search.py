@@ -51,6 +51,13 @@ def _near(chart: Chart, chosen: Array) -> Array:
     return np.asarray(cdist(maps[chosen], maps) <= reach[:, None])
 
 
+def nearest_elements(chart: Chart, coords: Array, base: Array) -> Array:
+    """Return the sampled elements `[N]` nearest to those at coordinates `[N, d]`."""
+    every = np.arange(len(chart.start))
+    apart = cdist(_flat(chart, coords, base), _flat(chart, chart.start, every))
+    return np.asarray(apart.argmin(1))
+
+
 def _flat(chart: Chart, coords: Array, base: Array) -> Array:
     parts = chart.parts(coords, base)
     return np.concatenate(

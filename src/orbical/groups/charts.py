@@ -354,6 +354,18 @@ def _rotations3d(group: Group) -> Chart:
     )
 
 
+@register_chart("sphere")
+def _sphere(group: Group) -> Chart:
+    """Return rotations about axes in the xy plane, which carry z to all directions."""
+
+    def parts(coords: Array) -> Parts:
+        axes = turned_by(coords[:, 0])[:, :, 0]  # the x axis, turned by the azimuth
+        turns = _turned(np.pad(axes * coords[:, 1:], ((0, 0), (0, 1))))
+        return {"space": homogeneous(turns.as_matrix())}
+
+    return Chart.of_grid(group, parts, circular=["azimuth"])
+
+
 def _of_factors(group: Group, parts: Callable[[Array], Parts]) -> Chart:
     """Return the chart of factors, which change by factors."""
     grid = Chart.of_grid(group, parts)

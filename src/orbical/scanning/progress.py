@@ -8,7 +8,12 @@ from contextlib import contextmanager
 
 @contextmanager
 def progress_bar(
-    total: int, done: int, per_sample: int, shown: bool
+    total: int,
+    done: int,
+    per_sample: int,
+    shown: bool,
+    title: str = "scan",
+    each: str = "elements",
 ) -> Iterator[Callable[[int], None]]:
     """Show samples, evaluations per second and the time left, on the error stream."""
     if not shown:
@@ -19,10 +24,10 @@ def progress_bar(
     from .._console import Console
 
     columns = (
-        TextColumn("scan"),
+        TextColumn(title),
         BarColumn(),
         TextColumn("{task.fields[samples]}/{task.fields[all]} samples"),
-        TextColumn("{task.fields[rate]} elements/s"),
+        TextColumn(f"{{task.fields[rate]}} {each}/s"),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True)) as bar:
