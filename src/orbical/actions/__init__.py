@@ -1,4 +1,4 @@
-"""How a group acts on data: images, volumes, points, vectors, fields, boxes, signals, and trees.
+"""How a group acts on data: images, volumes, points, fields, boxes, graphs, signals, and trees.
 
 Every action moves a batch by all elements at once, element first: `apply(group, x)` turns
 `x[B, ...]` into `[K, B, ...]`, so that one transformation serves the whole batch. Pixels have their
@@ -10,6 +10,7 @@ from .boxes import Boxes
 from .colors import ColorImages
 from .crops import FieldWindow, PairWindow
 from .dense_maps import ClassMaps, ValueMaps
+from .graphs import Adjacency, Edges
 from .images import ImagePair, Images, VectorField, Window
 from .key_points import PixelPoints
 from .points import Irreps, Points, Rows, Vectors
@@ -18,10 +19,12 @@ from .volumes import ClassVolumes, Volumes
 
 __all__ = [
     "Action",
+    "Adjacency",
     "Boxes",
     "ClassMaps",
     "ClassVolumes",
     "ColorImages",
+    "Edges",
     "FieldWindow",
     "Fields",
     "ImagePair",

@@ -29,7 +29,7 @@ class Rows(Exact):
     def check(self, group: Group, x: Tensor) -> None:
         """Check that there are as many rows as the permutations reorder."""
         super().check(group, x)
-        _check_rows(group, x)
+        check_rows(group, x)
 
 
 class Points(OfFinite, Exact):
@@ -61,7 +61,7 @@ class Points(OfFinite, Exact):
         """Check that the points have the dimension that the group acts on."""
         super().check(group, x)
         _check_dimension(group, x, "points")
-        _check_rows(group, x)
+        check_rows(group, x)
         self.check_values(x)
         if group.has_homographies and bool(torch.isnan(self.apply(group, x)).any()):
             raise InputError(
@@ -105,7 +105,7 @@ class Vectors(Exact):
         _check_dimension(group, x, "vectors")
         check_affine(group, "Vectors")
         if self.per_point:
-            _check_rows(group, x)
+            check_rows(group, x)
 
 
 class Irreps(Exact):
@@ -149,7 +149,7 @@ class Irreps(Exact):
                 f"data: expected the {size} features of irreps {self.irreps!r}, got {x.shape[-1]}"
             )
         if self.per_point:
-            _check_rows(group, x)
+            check_rows(group, x)
 
 
 def _load_irreps(text: str) -> Any:
@@ -237,9 +237,12 @@ def _check_dimension(group: Group, x: Tensor, kind: str) -> None:
         )
 
 
-def _check_rows(group: Group, x: Tensor) -> None:
-    if "rows" in group.parts and (x.ndim < 2 or x.shape[1] != group.parts["rows"].shape[1]):
-        raise InputError(
-            f"data: expected {group.parts['rows'].shape[1]} rows in the second dimension, which "
-            f"{group.spec} reorders, got shape {tuple(x.shape)}"
-        )
+def check_rows(group: Group, x: Tensor) -> None:
+    """Refuse data of which a permutation cannot reorder the second dimension."""
+    if "rows" not in group.parts or (x.ndim > 1 and x.shape[1] == group.parts["rows"].shape[1]):
+        return
+    remedy = f"; pass permutations:{x.shape[1]}:32 for 32 orders" if x.ndim > 1 else ""
+    raise InputError(
+        f"data: expected {group.parts['rows'].shape[1]} rows in the second dimension, which "
+        f"{group.spec} reorders, got shape {tuple(x.shape)}{remedy}"
+    )

@@ -1,4 +1,4 @@
-"""Graphs of PyTorch Geometric as padded batches."""
+"""Graphs of different sizes, ragged or of PyTorch Geometric, as padded batches."""
 
 from __future__ import annotations
 
@@ -9,30 +9,24 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from .._ragged import NO_EDGE, from_ragged, is_graph, is_ragged, mask_of
 from ..errors import InputError
 from .arrays import Arrays
-from .padding import mask_of
 from .source import Source
-
-_NO_EDGE = -1
 
 
 def from_graphs(data: Any) -> Source | None:
-    """Return the source of a list or data set of PyG graphs; None for anything else."""
+    """Return the source of a ragged batch, or of PyG graphs; None for anything else."""
+    if is_ragged(data):
+        return Arrays(from_ragged(data))
     module = type(data).__module__.partition(".")[0]
     listed = isinstance(data, list) and len(data) > 0
     if not listed and module != "torch_geometric":
         return None
+    if hasattr(data, "to_data_list"):  # a batch
+        data = data.to_data_list()
     graphs = list(getattr(data, "dataset", data))  # of a loader its data set
-    return Graphs(graphs) if graphs and all(map(_is_graph, graphs)) else None
-
-
-def _is_graph(thing: Any) -> bool:
-    """Check for a graph of PyG, without importing it."""
-    return any(
-        kind.__name__ == "BaseData" and kind.__module__.startswith("torch_geometric.")
-        for kind in type(thing).__mro__
-    )
+    return Graphs(graphs) if graphs and all(map(is_graph, graphs)) else None
 
 
 class Graphs(Arrays):
@@ -49,7 +43,7 @@ class Graphs(Arrays):
         tensors = {name: values for name, values in fields.items() if _all_tensors(values)}
         nodes = [int(graph.num_nodes) for graph in graphs]
         inputs = {name: _padded(name, values, graphs) for name, values in tensors.items()} | {
-            "mask": mask_of(nodes)
+            "mask": mask_of(torch.tensor(nodes))
         }
         y = None if targets is None else torch.stack([_target(value) for value in targets])
         super().__init__(inputs, y)
@@ -62,7 +56,7 @@ def _all_tensors(values: Sequence[Any]) -> bool:
 def _padded(name: str, values: Sequence[Tensor], graphs: Sequence[Any]) -> Tensor:
     """Return a field as one tensor; a field of graphs is stacked."""
     if name == "edge_index":
-        return pad_sequence([one.T for one in values], batch_first=True, padding_value=_NO_EDGE)
+        return pad_sequence([one.T for one in values], batch_first=True, padding_value=NO_EDGE)
     by_row = all(graph.is_node_attr(name) or graph.is_edge_attr(name) for graph in graphs)
     if by_row:
         return pad_sequence(list(values), batch_first=True)

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from .._ragged import mask_of
 from ..errors import InputError
 
 
@@ -46,16 +47,7 @@ def padded(clouds: Sequence[Any], argument: str = "clouds") -> dict[str, Tensor]
                 f"{argument}: expected finite numbers, got NaN or infinity in cloud {place}"
             )
     pos = pad_sequence(each, batch_first=True)
-    return {"pos": pos, "mask": mask_of([len(cloud) for cloud in each])}
-
-
-def mask_of(sizes: Sequence[int]) -> Tensor:
-    """Return which places of a padded batch are real.
-
-    >>> mask_of([1, 2]).tolist()
-    [[True, False], [True, True]]
-    """
-    return torch.arange(max(sizes)) < torch.tensor(sizes)[:, None]
+    return {"pos": pos, "mask": mask_of(torch.tensor([len(cloud) for cloud in each]))}
 
 
 def differ_in_length(samples: Sequence[Any]) -> bool:

@@ -112,7 +112,9 @@ PARTS: dict[str, Part] = {
     "plane": Part.maps("images, boxes, and Points and Vectors of 2 coordinates"),
     "space": Part.maps("Volumes, Irreps, and Points and Vectors of 3 coordinates"),
     "time": Part.factors("ImagePair, VectorField and Signals"),
-    "rows": Part.permutations("Points, Rows, and Vectors and Irreps with per_point=True"),
+    "rows": Part.permutations(
+        "Points, Rows, Edges, Adjacency, and Vectors and Irreps with per_point=True"
+    ),
     "color": Part.maps("ColorImages"),
     "shift": Part.shifts("Signals and Positions"),
     "gain": Part.factors("Signals"),

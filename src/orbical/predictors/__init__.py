@@ -3,7 +3,8 @@
 `as_predictor` adapts torch modules (Hugging Face, compiled, scripted and `DataParallel` ones
 included), exported programs (`.pt2`), ONNX files, scikit-learn estimators, ASE calculators and
 functions on torch, NumPy or JAX arrays. Loading an import path or an exported program runs code.
-`OrbitAverage` averages any of them over a group.
+`OrbitAverage` averages any of them over a group; `RaggedPredictor` passes graphs of different sizes
+without padding.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from .calculators import CalculatorPredictor, is_calculator
 from .files import ExportedPredictor, OnnxPredictor
 from .objects import FunctionPredictor, SklearnPredictor, TorchPredictor, numpy_function
 from .orbit_average import OrbitAverage
+from .ragged import RaggedPredictor, to_pyg, to_ragged
 
 __all__ = [
     "CalculatorPredictor",
@@ -29,10 +31,13 @@ __all__ = [
     "OrbitAverage",
     "PartialOutputs",
     "Predictor",
+    "RaggedPredictor",
     "SklearnPredictor",
     "TorchPredictor",
     "as_predictor",
     "numpy_function",
+    "to_pyg",
+    "to_ragged",
 ]
 
 _FILES = {".onnx": OnnxPredictor, ".pt2": ExportedPredictor}

@@ -49,7 +49,7 @@ class TorchPredictor(Predictor):
 
     def __call__(self, batch: Tree) -> Any:
         """Return the module's raw output for a batch."""
-        batch = tree_map(self._cast, batch)
+        batch = tree_map(self.cast, batch)
         if not self._differentiates:
             try:
                 return self._run(batch)
@@ -70,7 +70,15 @@ class TorchPredictor(Predictor):
             batch = tree_map(lambda leaf: leaf.clone(), batch)  # not made in inference mode
             return _detached(self._run(batch))
 
-    def _cast(self, leaf: Any) -> Any:
+    def cast(self, leaf: Any) -> Any:
+        """Return a floating-point tensor in the precision of the weights, and anything else as is.
+
+        Args:
+            leaf: one field of a batch.
+
+        Returns:
+            The field.
+        """
         if not isinstance(leaf, torch.Tensor) or not leaf.is_floating_point():
             return leaf
         # A module with weights in several precisions chooses for itself, but for double.

@@ -32,7 +32,9 @@ TASKS: dict[str, type[Task]] = {
     )
 }
 INPUTS: dict[str, Callable[..., Action]] = {
+    "adjacency": actions.Adjacency,
     "color-images": actions.ColorImages,
+    "edges": actions.Edges,
     "images": actions.Images,
     "pair": actions.ImagePair,
     "pair-window": actions.PairWindow,

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from .._ragged import is_graph, to_padded
 from .._trees import Tree
 from ..actions import Points, Rows, Trivial, Vectors
 from ..errors import InputError, ModelError, unknown_name
@@ -25,7 +26,7 @@ from .quantities import (
     to_shape,
     unknown,
 )
-from .structures import batch_of, complete_batch, is_structure, structure_names
+from .structures import batch_of, complete_batch, from_graphs, is_structure, structure_names
 
 __all__ = ["Atoms"]
 
@@ -36,12 +37,15 @@ _INPUT = {"pos": Points(), "numbers": Rows(), "mask": Rows(), "cell": Vectors(),
 class Atoms(Task):
     """Predict energies and forces: an energy is invariant, forces rotate with the molecule.
 
-    Data are a list of `ase.Atoms`, the result of `orbical.datasets.molecules`, or a dictionary with
-    `pos [N, n, 3]` and `numbers [N, n]` (0 for padding), and optionally `mask`, `cell` and `pbc`.
-    Models are ASE calculators (see `orbical.predictors`), or anything that returns for such a batch
-    a dictionary of the requested quantities: `energy [N]` in eV, `forces [N, n, 3]` in eV/Å,
+    Data are a list of `ase.Atoms`, the result of `orbical.datasets.molecules`, a dictionary with
+    `pos [N, n, 3]` and `numbers [N, n]` (0 for padding), and optionally `mask`, `cell` and `pbc`,
+    or a batch without padding: `pos [total, 3]`, `numbers [total]` and `ptr` or `batch`, or a batch
+    or list of graphs of PyTorch Geometric.
+    Models are ASE calculators (see `orbical.predictors`), or anything that returns for a padded
+    batch a dictionary of the requested quantities: `energy [N]` in eV, `forces [N, n, 3]` in eV/Å,
     `dipole [N, 3]` in e·Å, `stress [N, 3, 3]` or `[N, 6]` (Voigt) in eV/Å³; or a tuple in this
-    order, or a bare tensor of a single quantity.
+    order, or a bare tensor of a single quantity. `orbical.predictors.RaggedPredictor` takes models
+    that want no padding.
 
     Every quantity is compared with the consensus along the orbit, the mean of the un-transformed
     outputs, and with the truth where it is known: `energy_vs_consensus`, `forces_vs_truth` and so
@@ -95,8 +99,9 @@ class Atoms(Task):
     def take(self, data: Any) -> Any:
         """Convert molecules, and the truth of the requested quantities, to arrays."""
         inputs, truth = _apart(data)
-        if _are_structures(inputs):
-            inputs, known = batch_of(inputs)
+        collected = batch_of(inputs) if _are_structures(inputs) else from_graphs(inputs)
+        if collected is not None:
+            inputs, known = collected
             truth = known if truth is None else truth
         inputs = complete_batch(inputs)
         if not isinstance(truth, Mapping):
@@ -111,18 +116,21 @@ class Atoms(Task):
                 stacklevel=4,
             )
             return inputs, None
-        return inputs, self._row(wanted, *inputs["numbers"].shape) if wanted else None
+        return inputs, self._row(wanted, inputs["mask"]) if wanted else None
 
     def names(self, data: Any) -> list[str] | None:
         """Return the names of the molecules, `atoms.info["name"]`."""
         inputs, _ = _apart(data)
         return structure_names(inputs) if _are_structures(inputs) else None
 
-    def _row(self, truth: Mapping[str, Any], count: int, atoms: int) -> Tensor:
+    def _row(self, truth: Mapping[str, Any], mask: Tensor) -> Tensor:
         """Return the truth as one row for each molecule, NaN for what is not known."""
+        count, atoms = mask.shape
         blocks = {name: unknown(name, count, atoms) for name in self.quantities}
         for name, values in truth.items():
             given = as_truth(values, name="truth")
+            if name == "forces" and given.ndim == 2 and len(given) == int(mask.sum()):
+                given = to_padded(given.double(), mask, torch.nan)  # of a ragged batch
             fitted = to_shape(name, given.double(), count)
             expected = tuple(blocks[name].shape)
             if fitted is None or fitted.shape != expected:
@@ -315,7 +323,8 @@ class Atoms(Task):
 
 def _apart(data: Any) -> tuple[Any, Any]:
     """Separate molecules from a truth that is passed with them."""
-    pair = isinstance(data, tuple | list) and len(data) == 2 and not is_structure(data[1])
+    pair = isinstance(data, tuple | list) and len(data) == 2
+    pair = pair and not is_structure(data[1]) and not is_graph(data[1])
     inputs, truth = data if pair else (data, None)
     return ([inputs] if is_structure(inputs) else inputs), truth
 

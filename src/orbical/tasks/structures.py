@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -11,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from .._ragged import from_ragged, graph_fields
 from ..errors import InputError, unknown_name
 from .quantities import UNITS, to_shape, unknown
 
@@ -26,6 +28,7 @@ SYMBOLS = ["", *_SYMBOLS.split()]
 """The symbols of the elements, by atomic number."""
 
 MOST_ELEMENTS = len(SYMBOLS) - 1
+_OTHER_NAMES = {"z": "numbers", "atomic_numbers": "numbers", "force": "forces"}
 
 
 def is_structure(thing: Any) -> bool:
@@ -66,6 +69,46 @@ def batch_of(structures: Sequence[Any]) -> tuple[dict[str, Tensor], dict[str, Te
     inputs = {"pos": pos, "numbers": numbers, "cell": batched("cell", float)}
     inputs |= {"pbc": batched("pbc", bool), "mask": numbers > 0}
     return inputs, _truth(structures, numbers.shape[1])
+
+
+def from_graphs(data: Any) -> tuple[dict[str, Tensor], dict[str, Tensor] | None] | None:
+    """Collect structures that are given as one batch without padding, or as graphs of PyG.
+
+    Args:
+        data: a dictionary of `pos [total, 3]`, `numbers [total]`, and `ptr [N + 1]` or
+            `batch [total]`, with `cell`, `pbc` and true quantities if there are any; or a batch or
+            a list of graphs of PyTorch Geometric with these fields (`z` for the numbers).
+
+    Returns:
+        The padded inputs and the truth, as of `batch_of`; None for other data.
+
+    Raises:
+        InputError: if the graphs are not one after the other, or a field has another length.
+
+    Example:
+        >>> ragged = {"pos": np.zeros((3, 3)), "numbers": [8, 1, 2], "batch": [0, 0, 1]}
+        >>> inputs, truth = from_graphs(ragged)
+        >>> inputs["numbers"].tolist(), truth
+        ([[8, 1], [2, 0]], None)
+    """
+    fields = graph_fields(data)
+    if fields is None:
+        return None
+    for name, usual in _OTHER_NAMES.items():
+        if name in fields:
+            fields.setdefault(usual, fields.pop(name))
+    if not isinstance(data, Mapping):  # graphs of PyG have fields of their own
+        fields = {name: fields[name] for name in ("ptr", *FIELDS, *UNITS) if name in fields}
+    for name, shape in (("cell", (3, 3)), ("pbc", (3,))):
+        if name in fields:  # PyG joins the cells of graphs row by row
+            field = torch.as_tensor(fields[name])
+            fits = field.numel() % math.prod(shape) == 0
+            fields[name] = field.reshape(-1, *shape) if fits else field
+    padded = from_ragged(fields)
+    truth = {name: padded.pop(name) for name in UNITS if name in padded}
+    if "forces" in truth:
+        truth["forces"] = truth["forces"].masked_fill(~padded["mask"][..., None], torch.nan)
+    return padded, truth or None
 
 
 def complete_batch(inputs: Any) -> dict[str, Any]:
