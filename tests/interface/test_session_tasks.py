@@ -345,3 +345,30 @@ def test_a_small_picture_of_a_cloud_shows_what_counts_and_what_is_near() -> None
     assert picture[40:].max() > picture[:16].max() > 0  # the near one below, the far one above
     assert cloud_of(torch.zeros(1, 3, 8, 8)) is None
     assert cloud_of({"values": torch.zeros(1, 4)}) is None
+
+
+def test_volumes_are_shown_as_slices(tmp_path: Path) -> None:
+    volumes = torch.rand(5, 1, 4, 5, 6, generator=torch.Generator().manual_seed(4))
+
+    def bright(batch: torch.Tensor) -> torch.Tensor:
+        scores = 8 * (batch - 0.5)
+        return torch.cat([-scores, scores + batch[:, :, :1]], 1)
+
+    scan = ob.scan(bright, (volumes, (volumes[:, 0] > 0.5).long()), group="reflections3d",
+                   task="segmentation", keep="inputs", progress=False)  # fmt: skip
+    session = open_session(scan, {"model": bright})
+    ask_everything(session, sample=2, element=4)
+    assert session.state()[0]["noun"] == "volumes"
+    header, arrays = ask(session, "place", sample=2, element=4)  # mirrored along x, the columns
+    assert (header["input"]["view"], header["detail"]["view"]) == ("volume", "maps")
+    slices = arrays["input/volume"]
+    assert slices.shape == (1, 5 + 1 + 4, 6 + 1 + 4)
+    np.testing.assert_allclose(slices[0, :5, :6], volumes[2, 0, 2].flip(-1))
+    assert np.isnan(slices[0, 6:, 7:]).all()
+    for name in ("detail/class_map", "detail/truth_map", "truth/moved", "consensus/moved"):
+        assert arrays[name].shape[-2:] == slices.shape[-2:], name
+    np.testing.assert_array_equal(arrays["detail/class_map"], scan.data["class_map"][:, 2, 4])
+    _, hovered = decode(session.answer({"kind": "hover", "samples": [2], "selection": {}}))
+    expected = (255 * volumes[2, 0, 2].numpy()).round()
+    np.testing.assert_array_equal(hovered["thumbnail"][0, :, :, 0], expected)
+    assert report(scan, tmp_path / "volumes.html").stat().st_size > 10_000

@@ -63,9 +63,22 @@ def unlabeled():
     return ob.scan(net, images, group="translations:2", task=task, keep=("inputs",), progress=False)
 
 
+def segmented_volumes():
+    """Classes of voxels under turns of the cube: slices of inputs, truth and answers."""
+    volumes = torch.rand(5, 2, 4, 4, 4, generator=torch.Generator().manual_seed(3))
+    models = {"same": lambda batch: 4 * batch, "shifted": lambda batch: 4 * batch.roll(1, -1)}
+    data = (volumes, volumes.argmax(1))
+    return ob.scan(models, data, group="pointgroup:222", task="segmentation",
+                   keep=("inputs", "segments"), progress=False)  # fmt: skip
+
+
 @pytest.fixture(scope="module", params=[dipoles, flows, unlabeled])
 def made(request):
-    session = Session({"scan": request.param()})
+    return reported(request.param())
+
+
+def reported(scan):
+    session = Session({"scan": scan})
     view = session.scan_view()
     chosen = chosen_samples(view, None)
     parts = parts_of(view, chosen, ("pca",), {}, lambda work: None)
@@ -107,9 +120,17 @@ def test_the_list_is_that_of_the_session(report_answers, made):
 
 def test_a_place_is_that_of_the_session(report_answers, made):
     last = len(made[0].scan_view().group) - 1
+    compare_places(report_answers, made, [(0, 0), (3, 5), (5, last)])
+
+
+def test_slices_of_volumes_are_those_of_the_session(report_answers):
+    compare_places(report_answers, reported(segmented_volumes()), [(0, 0), (3, 3)])
+
+
+def compare_places(report_answers, made, places):
     requests = [
         {"kind": "place", "selection": {"sample": sample, "element": element}}
-        for sample, element in [(0, 0), (3, 5), (5, last)]
+        for sample, element in places
     ]
     for found, (header, arrays) in both(report_answers, made, requests):
         assert "error" not in found, found

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
-from ..session.input_pictures import THUMBNAIL, fields_of, thinned
+from ..session.input_pictures import THUMBNAIL, as_drawn, fields_of, thinned
 from ..session.sample_views import STILL, reference_action, references_of
 from ..session.scan_view import ScanView
 from .encoding import Array, Quantized, quantize
@@ -65,7 +65,7 @@ class Blocks:
             arrays[f"input/{name}"] = values if span is None else quantize(values, 8, *span)
         steps: dict[str, int] = {}
         for name in self.details:
-            values, step = _thinned(_rows(self.view, name, samples), 3)
+            values, step = _thinned(self._shown(name, samples), 3)
             if step > 1:
                 steps[name] = step
             share = name == "probabilities"
@@ -74,12 +74,16 @@ class Blocks:
                 quantize(kept, 8, 0.0, 1.0) if share else self._drawn(name, kept)
             )
         for kind, name in self.references.items():
-            still = _rows(self.view, name, samples)
             if kind in self.moved:
-                arrays[f"{kind}/moved"] = self._drawn(name, _moved(self.view, still))
+                moved = _moved(self.view, name, samples)
+                arrays[f"{kind}/moved"] = self._drawn(name, moved)
             else:
-                arrays[f"{kind}/{STILL[kind]}"] = self._drawn(name, _thinned(still, 2)[0])
+                still = _thinned(self._shown(name, samples), 2)[0]
+                arrays[f"{kind}/{STILL[kind]}"] = self._drawn(name, still)
         return Block(arrays, steps)
+
+    def _shown(self, name: str, samples: Array) -> Array:
+        return as_drawn(_rows(self.view, name, samples), self.view.reader.dims[name])
 
     def _drawn(self, name: str, values: Array) -> Array | Quantized:
         """Quantize maps and fields to 65,536 steps, finer than drawn; keep the rest exact."""
@@ -132,16 +136,18 @@ def _bytes_moved(view: ScanView, kind: str, name: str, samples: Array) -> int:
     row = int(np.prod(shape[2:] if view.reader.by_model(name) else shape[1:])) * 4
     if row * len(view.group) > MOST_MOVED_BYTES:  # before anything is transformed
         return 0
-    return int(_moved(view, _rows(view, name, samples[:1])).nbytes)
+    return int(_moved(view, name, samples[:1]).nbytes)
 
 
-def _moved(view: ScanView, still: Array) -> Array:
-    """Transform references `[M, n, ...]` by every element, `[M, n, K, ...]`."""
+def _moved(view: ScanView, name: str, samples: Array) -> Array:
+    """Return references transformed by every element, `[M, n, K, ...]`, as they are drawn."""
     assert view.live.task is not None
-    action = view.live.task.output
+    action, dims = view.live.task.output, view.reader.dims[name]
+    still = _rows(view, name, samples)
     flat = torch.from_numpy(np.ascontiguousarray(still.reshape(-1, *still.shape[2:])))
     each = [
-        _thinned(action.apply(view.group, one[None])[:, 0].numpy()[None], 2)[0][0] for one in flat
+        _thinned(as_drawn(action.apply(view.group, one[None])[:, 0].numpy(), dims)[None], 2)[0][0]
+        for one in flat
     ]
     return np.stack(each).reshape(*still.shape[:2], *np.shape(each[0]))
 
@@ -171,7 +177,7 @@ def _inputs(view: ScanView, samples: Array) -> dict[str, Array]:
     """Return inputs by name, `[n, ...]`; empty if they are not available."""
     if not view.live.has_inputs or not len(samples):
         return {}
-    rows = [fields_of(view.live.input(int(one)), 1) for one in samples]
+    rows = [fields_of(view.live.input(int(one)), 1, view.input_view) for one in samples]
     return {name: np.stack([row[name].numpy() for row in rows]) for name in rows[0]}
 
 

@@ -12,6 +12,7 @@ from torch import Tensor
 from ..._trees import Tree
 from ...actions import Signals, Window
 from ...figures.clouds import cloud_picture
+from ...tasks._maps import UNSEEN, middle_slices, slice_picture
 from .scan_view import ScanView
 
 Array = np.ndarray
@@ -22,27 +23,32 @@ MOST_FIELD = 16
 """Rows and columns of a vector field that are sent: as many as arrows are drawn."""
 
 
-def input_arrays(moved: Tree | None) -> tuple[dict[str, Array], dict[str, list[float]]]:
+def input_arrays(
+    moved: Tree | None, view: str = "image"
+) -> tuple[dict[str, Array], dict[str, list[float]]]:
     """Return the arrays of one transformed input `[1, 1, ...]`, and their ranges.
 
-    An image of more than 16,384 numbers is sent as bytes over its range.
+    An image of more than 16,384 numbers is sent as bytes over its range. Volumes are sent as their
+    middle slices.
     """
     if moved is None:
         return {}, {}
     arrays, spans = {}, {}
-    for name, values in fields_of(moved, 2).items():
+    for name, values in fields_of(moved, 2, view).items():
         span = _span(values)
+        if view == "volume" and values.ndim == 4:
+            values = slice_picture(values.float(), np.nan, max(values.shape))
         spans[name] = span
         large = values.is_floating_point() and values.numel() > MOST_FLOATS and values.ndim >= 3
         arrays[name] = _bytes(values, span).numpy() if large else values.numpy()
     return arrays, spans
 
 
-def fields_of(given: Tree, lead: int) -> dict[str, Tensor]:
+def fields_of(given: Tree, lead: int, view: str) -> dict[str, Tensor]:
     """Return the first input of a batch by field, without its `lead` leading dimensions."""
     if isinstance(given, Tensor):
         first = given[(0,) * lead].detach().cpu()
-        return {_name_of(first): first}
+        return {view if view == "volume" else _name_of(first): first}
     parts = (
         given if isinstance(given, dict) else {str(place): one for place, one in enumerate(given)}
     )
@@ -69,12 +75,13 @@ def _span(values: Tensor) -> list[float]:
 
 
 def _bytes(values: Tensor, span: list[float]) -> Tensor:
+    """Return numbers as bytes over a range; what shows nothing is gray."""
     scaled = (values.float() - span[0]) / (span[1] - span[0])
-    return (scaled.clamp(0, 1) * 255).round().to(torch.uint8)
+    return (scaled.clamp(0, 1).nan_to_num(0.5) * 255).round().to(torch.uint8)
 
 
 def thumbnails(view: ScanView, samples: list[int]) -> Array | None:
-    """Return thumbnails `[S, h, w, c]` of images, of the first of a pair, of clouds, of signals.
+    """Return thumbnails `[S, h, w, c]` of images, the first of a pair, slices, clouds, signals.
 
     None for other inputs.
     """
@@ -102,6 +109,8 @@ def _picture(view: ScanView, sample: int) -> Array:
         cloud = cloud_of(given)
         return _NOTHING if cloud is None else on_black(cloud_picture(cloud, size=THUMBNAIL))
     image = given[0] if given.ndim == 4 else given[0, 0]  # the first frame of a pair
+    if view.input_view == "volume":
+        image = middle_slices(given[0])[0]
     image = image[:3] if image.shape[0] >= 3 else image[:1]
     span = _span(image)
     image = image.float()[None]
@@ -158,3 +167,11 @@ def thinned(values: Array) -> tuple[Array, int]:
         return values, 1
     step = -(-max(values.shape[-2:]) // MOST_FIELD)
     return values[..., step // 2 :: step, step // 2 :: step], step
+
+
+def as_drawn(values: Array, dims: tuple[str, ...]) -> Array:
+    """Return arrays as they are drawn: maps of volumes by their middle slices."""
+    if dims[-3:] != ("depth", "row", "column"):
+        return values
+    empty = np.nan if values.dtype.kind == "f" else UNSEEN
+    return slice_picture(torch.from_numpy(np.ascontiguousarray(values)), empty).numpy()

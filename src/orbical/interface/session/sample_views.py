@@ -14,7 +14,7 @@ from ..live_models import LiveAnswer
 from ..selection import Selection, sample_numbers
 from ..wire import PNG
 from .aggregates import axis_of
-from .input_pictures import input_arrays, thinned, thumbnails
+from .input_pictures import as_drawn, input_arrays, thinned, thumbnails
 from .scan_state import group_json
 from .scan_view import AGREES, ScanView
 from .subsets import Answer
@@ -145,7 +145,7 @@ def place(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answ
         "consensus": [_consensus_class(view, number, model) for model in models],
     }
     arrays: dict[str, Any] = {}
-    pictures, spans = input_arrays(moved)
+    pictures, spans = input_arrays(moved, view.input_view)
     still = live.input(number)
     wanted = message.get("scene", True) is not False  # a page requests a scene once
     if wanted and view.input_view == "window" and isinstance(still, Tensor):
@@ -185,7 +185,9 @@ def _details(
     view: ScanView, number: int, models: list[int], element: int, answers: dict[str, LiveAnswer]
 ) -> dict[str, Array]:
     """Collect each variable at the position, `[M, ...]`: live, else stored, else missing."""
-    reader = view.reader
+    reader, task = view.reader, view.live.task
+    declared = {} if task is None else task.variables(True)
+    dims = {name: one.dims for name, one in declared.items()} | reader.dims
     rows: list[dict[str, Array]] = []
     for model in models:
         answer = answers.get(view.models[model])
@@ -195,15 +197,16 @@ def _details(
             rows.append(
                 {
                     name: reader.row(name, number, model)[element]
-                    for name, dims in reader.dims.items()
-                    if dims[:3] == ("model", "sample", "element") and name != "outputs"
+                    for name, axes in reader.dims.items()
+                    if axes[:3] == ("model", "sample", "element") and name != "outputs"
                 }
             )
     found: dict[str, Array] = {}
     for name in dict.fromkeys(name for row in rows for name in row):
         shape = next(row[name].shape for row in rows if name in row)
-        parts = [np.asarray(row.get(name, np.full(shape, np.nan)), np.float32) for row in rows]
-        found[name] = np.stack(parts)
+        parts = [row.get(name, np.full(shape, np.nan)) for row in rows]
+        drawn = [as_drawn(part, dims.get(name, ())) for part in parts]
+        found[name] = np.stack([np.asarray(part, np.float32) for part in drawn])
     return found
 
 
@@ -231,6 +234,7 @@ def _references(
         action = reference_action(view, kind)
         if action is not None:
             values = action.apply(elements, torch.from_numpy(values))[0].numpy()
+        values = as_drawn(values, view.reader.dims[name])
         arrays[f"{kind}/{STILL[kind] if action is None else 'moved'}"], _ = thinned(values)
 
 

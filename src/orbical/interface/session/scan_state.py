@@ -25,6 +25,7 @@ NOUNS = {
     "pair": "image pairs",
     "points": "point clouds",
     "signal": "signals",
+    "volume": "volumes",
 }
 """The word for samples on the page, by the view of their inputs."""
 

@@ -3,6 +3,7 @@ import { moveColors, moveImages, moveWindow, movePair } from "./images.js";
 import { movePairWindow } from "./pair.js";
 import { moveRows, movePoints, moveVectors, stay } from "./points.js";
 import { moveSignals, moveSignalWindow } from "./signals.js";
+import { moveVolumes } from "./volumes.js";
 
 const MOVES = {
   Images: moveImages,
@@ -12,6 +13,7 @@ const MOVES = {
   PairWindow: movePairWindow,
   Points: movePoints,
   Vectors: moveVectors,
+  Volumes: moveVolumes,
   Rows: moveRows,
   Signals: moveSignals,
   SignalWindow: moveSignalWindow,

@@ -62,3 +62,18 @@ export function samplerOf(interpolation, padding) {
       .filter(([i, j, weight]) => weight && i >= 0 && j >= 0 && i < columns && j < rows)
       .map(([i, j, weight]) => [j * columns + i, weight]);
 }
+
+// The same along one axis: pairs [index, weight] for a place on a line of some size.
+export function axisSamplerOf(interpolation, padding) {
+  const outside = OUTSIDE[padding];
+  return (place, size) => {
+    const inside = outside(onPixel(place), size);
+    const first = interpolation === "nearest" ? Math.round(inside) : Math.floor(inside);
+    const after = interpolation === "nearest" ? 0 : inside - first;
+    const pairs = [
+      [first, 1 - after],
+      [first + 1, after],
+    ];
+    return pairs.filter(([index, weight]) => weight && index >= 0 && index < size);
+  };
+}

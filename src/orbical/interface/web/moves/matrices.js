@@ -7,6 +7,18 @@ export function inverse3([a, b, c, d, e, f, g, h, i]) {
   return [...cofactors, ...last].map((entry) => entry / last[2]);
 }
 
+// The inverse of an affine map of space, 4 x 4.
+export function inverseAffine3d([a, b, c, x, d, e, f, y, g, h, i, z]) {
+  const rows = [
+    [e * i - f * h, c * h - b * i, b * f - c * e],
+    [f * g - d * i, a * i - c * g, c * d - a * f],
+    [d * h - e * g, b * g - a * h, a * e - b * d],
+  ];
+  const size = a * rows[0][0] + b * rows[1][0] + c * rows[2][0];
+  const inverse = rows.map(([p, q, r]) => [p, q, r, -(p * x + q * y + r * z)].map((entry) => entry / size));
+  return [...inverse.flat(), 0, 0, 0, 1];
+}
+
 // Apply a homogeneous matrix of d + 1 rows to rows of d numbers; shift = 0 leaves shift and depth out.
 export function transformRows(matrix, rows, d, shift) {
   const wide = d + 1;

@@ -27,6 +27,7 @@ export const views = {
   quiver: flow,
   signal,
   values,
+  volume: image, // its middle slices, in one picture
   window: fieldOfView,
 };
 
