@@ -90,8 +90,9 @@ def disagreement(winners: Tensor, valid: Tensor | None, classes: int) -> dict[st
 def _sums_by_cell(cell: Tensor, judged: Tensor, cells: int, values: Tensor | None) -> Tensor:
     """Sum values (or ones) `[K, B, ...]` of judged pixels in the cell of each, `[K, B, cells]`."""
     lead = cell.shape[:2]
+    total = lead.numel() * cells
     views = torch.arange(lead.numel(), device=cell.device).reshape(*lead, *[1] * (cell.ndim - 2))
-    place = (views * cells + cell)[judged]
-    added = None if values is None else values[judged].double()
-    found = torch.bincount(place, added, minlength=lead.numel() * cells)
+    place = (views * cells + cell).where(judged, total)  # one more cell, for what is not judged
+    added = None if values is None else values.double().expand_as(place).flatten()
+    found = torch.bincount(place.flatten(), added, minlength=total + 1)[:total]
     return found.double().reshape(*lead, cells)

@@ -213,12 +213,13 @@ class Segmentation(Task):
     def score(self, outputs: Tensor, reference: Tensor, valid: Tensor | None) -> Tensor:
         """Return the share of judged pixels `[K, B]` whose class is that of the reference."""
         judged = self._judged(reference, valid)
-        right = outputs.argmax(2) == self._in_view(reference)
+        right = _winners(outputs, 2) == self._in_view(reference)
         return (right & judged).flatten(2).sum(-1) / judged.flatten(2).sum(-1)  # 0 / 0 is NaN
 
     def reference(self, consensus: Tensor) -> Tensor:
         """Return the most probable class of each pixel; classes stay as they are."""
-        return consensus.argmax(1).to(torch.int16) if consensus.is_floating_point() else consensus
+        whole = consensus.is_floating_point()
+        return _winners(consensus, 1).to(torch.int16) if whole else consensus
 
     def average(self, outputs: Tensor, weights: Tensor, valid: Tensor | None) -> Tensor:
         """Average over the elements that see a pixel."""
@@ -238,7 +239,7 @@ class Segmentation(Task):
         gap = torch.einsum("k,kb->b", weights.double(), self.deviation(home, mean, seen))
         agreed = self.reference(mean)
         moved, valid = self.output.move(elements, agreed[None]), self.output.valid(elements, agreed)
-        differs = (outputs.argmax(2) != moved).float()
+        differs = (_winners(outputs, 2) != moved).float()
         summary = {
             "consensus": agreed,
             "consensus_probabilities": mean,
@@ -246,7 +247,7 @@ class Segmentation(Task):
             # A view without any pixel of the upright one has nothing that could differ.
             "score_vs_consensus": self.score(outputs, moved, valid).nan_to_num(1.0),
             "map_vs_consensus": reduced_means(differs, valid).half(),
-            **disagreement(home.argmax(2), seen, outputs.shape[2]),
+            **disagreement(_winners(home, 2), seen, outputs.shape[2]),
             **self.extras(outputs, target, elements),
         }
         if target is not None:
@@ -309,6 +310,11 @@ class Segmentation(Task):
 
     def _in_view(self, reference: Tensor) -> Tensor:
         return reference if self.window is None else central(reference, self.window)
+
+
+def _winners(outputs: Tensor, dim: int) -> Tensor:
+    """Return the most probable class; far from the last dimension `argmax` is ten times slower."""
+    return outputs.max(dim).indices
 
 
 def _maps_of(
