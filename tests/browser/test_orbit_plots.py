@@ -292,3 +292,24 @@ def test_a_glyph_is_painted_for_every_layout(make, text):
       return share;
     """
     assert make(script, group_of(text)) > 0.05
+
+
+@pytest.mark.parametrize(
+    ("text", "coords", "marks"),
+    [
+        ("rotations:12", {"angle": 97}, 1),
+        ("translations:4:2", {"dx": 1.5, "dy": -0.5}, 1),
+        ("scales:0.5:2:9", {"scale": 1.3}, 1),
+        ("rotations3d:16", {"rx": 20, "ry": -30, "rz": 5}, 3),  # one in each view
+        ("dihedral:4", {}, 1),
+    ],
+)
+def test_the_worst_case_is_marked_in_every_layout(tab, make, text, coords, marks):
+    orbit(make, text)
+    mark = {"m": 1, "element": 2, "coords": coords, "value": 0.4, "title": "worst case"}
+    make("plot.set({ ...all, marks: [given] })", mark)
+    found = tab.locator(".worst-mark")
+    assert found.count() == marks
+    assert found.first.text_content() == "worst case"
+    make("plot.set(all)")
+    assert found.count() == 0

@@ -6,6 +6,7 @@ import { coordinates, nearestElement } from "../../src/orbical/interface/web/cor
 import { counted, singular } from "../../src/orbical/interface/web/core/text.js";
 import { withInterval } from "../../src/orbical/interface/web/sections/changes.js";
 import { circleAround, scaledAbout } from "../../src/orbical/interface/web/sections/keyboard_lasso.js";
+import { marksOf } from "../../src/orbical/interface/web/sections/worst_case.js";
 import { means, verdict } from "../../src/orbical/interface/web/sections/verdict.js";
 import { sentenceOf, shownClasses, winners } from "../../src/orbical/interface/web/views/bars.js";
 import { pixels, valueRange } from "../../src/orbical/interface/web/views/image.js";
@@ -117,4 +118,21 @@ test("a share is written in percent with its interval", () => {
   assert.deepEqual(withInterval([0, 0, 0.031]), ["0 %", " (0–3.1)"]);
   assert.deepEqual(withInterval([1, NaN, NaN]), ["100 %", ""]);
   assert.deepEqual(withInterval([NaN, NaN, NaN]), ["–", ""]);
+});
+
+test("worst cases are marks of the models shown and of the samples chosen, with their coordinates", () => {
+  const answer = {
+    models: ["a", "b"],
+    coords: ["angle"],
+    arrays: {
+      samples: { data: [4, 7] },
+      nearest: { data: [1, 2, 3, -1] },
+      score: { data: [0.1, 0.2, 0.3, NaN] },
+      missed: { data: [0.01, 0.02, 0.03, NaN] },
+      coords: { data: [31, 62, 93, NaN] },
+    },
+  };
+  const marks = marksOf(answer, [{ name: "b" }, { name: "other" }, { name: "a" }], (sample) => sample === 7);
+  assert.deepEqual(marks, [{ m: 2, element: 2, coords: { angle: 62 }, value: 0.2, missed: 0.02 }]);
+  assert.equal(marksOf(answer, [{ name: "b" }], () => true).length, 1);
 });

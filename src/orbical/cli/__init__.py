@@ -65,8 +65,10 @@ def _register() -> None:
         "bounds",
         "check",
         "groups",
+        "worst_case",
     ):
-        app.command(name)(_documented(getattr(import_module(f".{name}", __name__), name)))
+        command = _documented(getattr(import_module(f".{name}", __name__), name))
+        app.command(name.replace("_", "-"))(command)
 
 
 def _documented(command: Callable[..., None]) -> Callable[..., None]:

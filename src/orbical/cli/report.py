@@ -17,6 +17,7 @@ def report(
     samples: str = "2000",
     method: Annotated[list[str] | None, typer.Option("--method", metavar="METHOD")] = None,
     title: str | None = None,
+    worst: Annotated[Path | None, typer.Option(metavar="FILE")] = None,
     imports: Import = None,
 ) -> None:
     """Write a scan as a single interactive HTML file.
@@ -34,6 +35,7 @@ def report(
         method: An embedding of the samples to include: pca, ica, isomap, tsne or umap. Repeatable.
             Default: pca.
         title: The title of the page.
+        worst: A file of orbical worst-case, to mark on the orbit plots.
     """
     from .._console import Console
     from ..interface.reports import report as write
@@ -41,7 +43,13 @@ def report(
     console, methods = Console(soft_wrap=True), tuple(method or ("pca",))
     with console.status("opening") as status:
         page = write(
-            store, out, samples=_count(samples), methods=methods, title=title, advance=status.update
+            store,
+            out,
+            samples=_count(samples),
+            methods=methods,
+            worst=worst,
+            title=title,
+            advance=status.update,
         )
     size = sum(file.stat().st_size for file in _files(page)) / 1e6
     console.print(f"report  {page}   ({size:.1f} MB)")

@@ -148,7 +148,7 @@ def scan(
         overwrite: Delete the contents of the store first.
         quiet: Show no progress bar and no tables.
     """
-    with _message_when_stopped(out is not None):
+    with message_when_stopped(out is not None):
         from .. import tasks as known
         from ..scanning.engine import scan as run
 
@@ -223,7 +223,7 @@ def scan(
 
 
 @contextmanager
-def _message_when_stopped(kept: bool) -> Iterator[None]:
+def message_when_stopped(kept: bool) -> Iterator[None]:
     """Print how to continue after Ctrl-C, however often it is pressed."""
     with stoppable(kept):
         try:

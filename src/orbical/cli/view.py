@@ -31,6 +31,7 @@ def view(
     data: Annotated[str | None, typer.Option("--data", "-d")] = None,
     size: str | None = None,
     orbits: Path | None = None,
+    worst: Annotated[Path | None, typer.Option(metavar="FILE")] = None,
     preprocess: Preprocess = None,
     read: Read = None,
     port: int | None = None,
@@ -60,6 +61,7 @@ def view(
             an .npz file, package.module:attribute, or a built-in name.
         size: For images in files, as for the scan: PIXELS or HEIGHTxWIDTH.
         orbits: An .npy file with the orbit of each sample, as an integer, for bounds.
+        worst: A file of orbical worst-case, to mark on the orbit plots.
         port: The port. Default: the first free one from 8420.
         host: The address to listen on.
         allow_origin: Accept pages from this origin, such as https://hub.example.org for a
@@ -76,6 +78,7 @@ def view(
         preprocess=import_optional(preprocess, "--preprocess"),
         read=import_optional(read, "--read"),
         orbits=None if orbits is None else read_npy(orbits, "--orbits"),
+        worst=worst,
     )
     server = Server(session, host, port, expose, allow_origin or ())
     if expose:

@@ -27,6 +27,7 @@ def view(
     read: Any = None,
     orbits: Any = None,
     classes: list[str] | None = None,
+    worst: Any = None,
     port: int | None = None,
     host: str = "127.0.0.1",
     exposed: bool = False,
@@ -49,6 +50,8 @@ def view(
         read: How outputs are read, as passed to the task.
         orbits: The orbit id of each sample, for bounds.
         classes: Names of the classes.
+        worst: The result of `orbical.worst_case` for the scan, or a netCDF file of it, to mark on
+            the orbit plots.
         port: The port; None takes the next free one from 8420.
         host: The address to listen on.
         exposed: Whether to allow an address that others on the network can reach.
@@ -70,7 +73,7 @@ def view(
         orbical.errors.InputError: scan: expected a saved scan, or a folder of them, got ...
     """
     about = {"preprocess": preprocess, "read": read, "orbits": orbits, "classes": classes}
-    session = open_session(scan, models, data, task=task, **about)
+    session = open_session(scan, models, data, task=task, worst=worst, **about)
     if in_notebook():
         from .widget import widget
 

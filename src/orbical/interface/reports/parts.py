@@ -3,7 +3,7 @@
 `state` describes the scan; `values/NAME` holds responses `[M, n, K]` of the samples in the report;
 `rows/NUMBER` inputs and outputs of a block of samples; `maps` their positions; `tallies` and
 `measures` the statistics of all samples and of each class, `consistency` those of answers that
-change; `bounds` those of the models.
+change; `bounds` those of the models; `worst` the worst cases of the samples in the report.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from ..session.scan_state import state as state_of
 from ..session.scan_state import title_of
 from ..session.scan_view import ScanView
 from ..session.symmetry_bounds import bounds
+from ..session.worst_cases import rows_of
 from ..wire import PNG
 from .encoding import Array, Quantized, encode_part, quantize, quantize_log_odds
 from .sample_blocks import blocks_of
@@ -97,6 +98,8 @@ def parts_of(
         yield "measures", _measures(view, chosen.complete, advance)
         if not chosen.complete:  # otherwise the page draws all samples itself
             yield "diagrams", _diagrams(view)
+    if state["worst"]:
+        yield "worst", encode_part(*rows_of(view, chosen.samples))
     if state["bounds"]:
         yield "bounds", encode_part(bounds(view, Selection(), {})[0], {})
 

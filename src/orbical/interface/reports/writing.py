@@ -34,6 +34,7 @@ def report(
     task: Any = None,
     orbits: Any = None,
     classes: list[str] | None = None,
+    worst: Any = None,
     title: str | None = None,
     advance: Callable[[str], None] = lambda work: None,
 ) -> Path:
@@ -55,6 +56,7 @@ def report(
         task: The task, if it cannot be made from the scan's record.
         orbits: The orbit id of each sample, for bounds.
         classes: Names of the classes.
+        worst: The result of `orbical.worst_case` for the scan, or a netCDF file of it.
         title: The title of the page.
         advance: Called with a short description before each step.
 
@@ -78,7 +80,8 @@ def report(
     from .. import open_session
 
     target = checked_path(path)
-    session = open_session(scan, None, data, task=task, orbits=orbits, classes=classes)
+    about = {"orbits": orbits, "classes": classes, "worst": worst}
+    session = open_session(scan, None, data, task=task, **about)
     view = session.scan_view()
     if not view.complete:
         warnings.warn(view.scan.caveat, stacklevel=2)

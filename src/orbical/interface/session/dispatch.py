@@ -23,6 +23,7 @@ from . import (
     scan_state,
     subsets,
     symmetry_bounds,
+    worst_cases,
 )
 from .scan_reader import ScanReader
 from .scan_view import ScanView
@@ -49,6 +50,7 @@ HANDLERS: dict[str, Handler] = {
     "place": sample_views.place,
     "calibration": calibration_plots.calibration,
     "bounds": symmetry_bounds.bounds,
+    "worst": worst_cases.worst_cases,
 }
 KINDS = ("state", *HANDLERS, "export")
 
@@ -65,6 +67,7 @@ class Session:
         read: How outputs are read, as passed to the task.
         orbits: The orbit id of each sample, for bounds.
         classes: Names of the classes.
+        worst: The result of `orbical.worst_case` for the scan, or a file of it.
 
     Raises:
         InputError: If there is no scan, or if a model is not in any scan.
@@ -91,10 +94,13 @@ class Session:
         read: Any = None,
         orbits: Any = None,
         classes: list[str] | None = None,
+        worst: Any = None,
     ) -> None:
         served = {"scan": scans} if isinstance(scans, Scan) else dict(scans)
         if not served:
             raise InputError("scans: expected at least one, got none")
+        if worst is not None and len(served) > 1:
+            raise InputError(f"worst: expected none with several scans, got {len(served)} scans")
         named = dict(models or {})
         known = {name for scan in served.values() for name in scan.models}
         for name in named:
@@ -106,7 +112,8 @@ class Session:
             reader = ScanReader(scan)
             live = LiveModels(scan, reader.row, own, data if fits else None, task, preprocess, read)
             ids = None if orbits is None else np.asarray(orbits)
-            self.scans[name] = ScanView(name, scan, live, reader, ids, classes)
+            cases = None if worst is None else worst_cases.opened_worst(worst, scan)
+            self.scans[name] = ScanView(name, scan, live, reader, ids, classes, cases)
 
     def scan_view(self, name: str = "") -> ScanView:
         """Return the view of a scan by name; the first for an empty name."""

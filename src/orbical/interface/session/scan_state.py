@@ -69,6 +69,7 @@ def state(view: ScanView, titles: list[dict[str, str]]) -> Answer:
         ],
         "bounds": view.orbits is not None or "orbit" in view.scan.data,
         "calibration": {"confidence", "correct"} <= view.metrics.keys(),
+        "worst": view.worst is not None,
         "consistency": consistency.counted(view),
         "complete": view.complete,
         "exports": available(),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +16,9 @@ from .cache import Cache
 from .metrics import Metric, chosen_metric, find_metrics
 from .pass_scheduler import PassScheduler
 from .scan_reader import ScanReader
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 Array = np.ndarray
 
@@ -33,6 +37,7 @@ class ScanView:
         reader: ScanReader,
         orbits: Array | None = None,
         classes: list[str] | None = None,
+        worst: xr.Dataset | None = None,
     ) -> None:
         self.name = name
         self.scan = scan
@@ -47,6 +52,7 @@ class ScanView:
         self.cache = Cache(entries=4096, size=128 << 20)
         self.thumbnails = Cache(entries=4096, size=16 << 20)
         self.orbits = orbits
+        self.worst = worst
         self._class_names = classes or scan.record.task.settings.get("classes")
 
     @property

@@ -27,6 +27,7 @@ const KINDS = [
   "color",
   "calibration",
   "bounds",
+  "worst",
 ];
 
 /** Show the page in `el`, with the data behind `model`. Returns the function that ends it. */

@@ -15,6 +15,7 @@ export const DEPENDS = {
   place: ["sample", "element", "position", "models", "reference"],
   calibration: ["scope", "element", "models", "reference", ...SUBSET],
   bounds: ["models"],
+  worst: [],
 };
 
 const REST_MS = 120;

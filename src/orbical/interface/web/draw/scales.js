@@ -90,3 +90,11 @@ export function nearestPlace(places, value) {
   }
   return best;
 }
+
+/** A range with room for the values of marks. */
+export function holding(range, marks) {
+  if (!marks.length) return range;
+  const values = marks.map(({ value }) => value);
+  const [low, high] = range;
+  return [Math.min(low, ...values), Math.max(high, ...values)];
+}

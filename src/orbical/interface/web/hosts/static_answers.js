@@ -16,6 +16,7 @@ async function embedding(context) {
 }
 
 const bounds = async ({ pack }) => pack.take("bounds");
+const worst = async ({ pack }) => pack.take("worst");
 
 const ANSWERS = {
   aggregate,
@@ -29,6 +30,7 @@ const ANSWERS = {
   place,
   calibration,
   bounds,
+  worst,
   export: exported,
 };
 

@@ -24,7 +24,8 @@ export function ball(orbit) {
         Math.abs(points[k][out]) / 180,
   );
   const order = VIEWS.map((_, p) => [...points.keys()].sort((a, b) => off[p](b) - off[p](a)));
-  const place = (p, k) => [0.5 + points[k][VIEWS[p].across] / 360, 0.5 - points[k][VIEWS[p].up] / 360];
+  const placed = (p, vector) => [0.5 + vector[VIEWS[p].across] / 360, 0.5 - vector[VIEWS[p].up] / 360];
+  const place = (p, k) => placed(p, points[k]);
 
   function paint(context, panel, values, range, dark) {
     const radius = Math.max(Math.min(panel.width / Math.sqrt(orbit.size) / 2.4, 8), 2);
@@ -73,7 +74,8 @@ export function ball(orbit) {
     above: 18,
     paint,
     decorate,
-    places: (element) => VIEWS.map((_, p) => [p, ...place(p, element)]),
+    places: (element, position) => VIEWS.map((_, p) => [p, ...placed(p, position.length ? position : points[element])]),
+    position: (coords) => (NAMES.every((name) => name in coords) ? NAMES.map((name) => coords[name]) : []),
     mark: (_panel, x, y, look) => ring(x, y, 6, look),
     locate(part, u, v) {
       // Of points that lie on top of each other the one drawn on top is meant.

@@ -6,6 +6,7 @@ import { clamp, isGeometric, linear, logarithmic, nearestPlace } from "../draw/s
 import { stepAlong } from "../draw/key_steps.js";
 import { INK, PANEL, SOFT, assign, node, polyline, round, stroke } from "../draw/svg.js";
 import { axes, axesBox, ticksFor } from "./axes.js";
+import { worstOnCurve } from "./worst_marks.js";
 
 /** The drawing of a line for `createOrbitPlot`. */
 export function line(orbit) {
@@ -29,7 +30,8 @@ export function line(orbit) {
     const start = x(places[orbit.cells[orbit.identity]?.[0] ?? 0]);
     const identity = stroke(start, box.top, start, box.top + box.height, { stroke: SOFT, "stroke-width": 1.2 });
     identity.append(node("title", {}, "identity: the original input"));
-    frame.back.replaceChildren(frameOf, identity, ...data.models.flatMap((model, m) => curve(data, model, m)));
+    const curves = data.models.flatMap((model, m) => curve(data, model, m));
+    frame.back.replaceChildren(frameOf, identity, ...curves, ...data.marks.map((mark) => worst(data, mark)));
     frame.front.replaceChildren(...makeHandle(data));
   }
 
@@ -64,6 +66,11 @@ export function line(orbit) {
       ...drawn,
       ...dots.map(([px, py]) => node("circle", { cx: round(px), cy: round(py), r: 2.4, fill: model.color })),
     ];
+  }
+
+  function worst(data, mark) {
+    const place = mark.coords[name] ?? places[cellOf(mark.element)];
+    return worstOnCurve(x(place), high(mark.value), data.models[mark.m].color, mark);
   }
 
   function makeHandle(data) {

@@ -26,6 +26,8 @@ export function createOrbitPlot(el, group) {
     values: new Float32Array(0),
     range: [0, 1],
     title: "",
+    /** @type {any[]} */
+    marks: [],
     /** @type {(value: number) => string} */
     write: String,
     /** @type {(value: number) => string} */
@@ -115,9 +117,9 @@ export function createOrbitPlot(el, group) {
   say();
 
   return {
-    /** Give the numbers: `values` of all models and elements, flat. */
+    /** Give the numbers: `values` of all models and elements, flat; `marks` of the worst cases. */
     set(given) {
-      Object.assign(data, { low: null, high: null, title: "" }, given);
+      Object.assign(data, { low: null, high: null, title: "", marks: [] }, given);
       data.range = given.range?.every?.(Number.isFinite) ? given.range : rangeOf(data.values);
       if (!(data.range[1] > data.range[0])) data.range = [data.range[0], data.range[0] + 1];
       data.write = formatter(given.format, data.range); // in cells, side by side

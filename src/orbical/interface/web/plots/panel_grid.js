@@ -5,14 +5,15 @@ import { arrange, panelAt } from "../draw/panel_layout.js";
 import { fitted, fittedMiddle, label, node } from "../draw/svg.js";
 import { modelInk } from "../draw/colors.js";
 import { barWidth, barWords, colorBar } from "./colorbar.js";
+import { worstOnCells } from "./worst_marks.js";
 
 /**
  * Make a layout from its cells: `{ parts, aspect, margin, paint, decorate, locate, places, mark, step }`,
- * where `u, v` run over a panel from 0 to 1, left to right and top to bottom.
+ * and optionally `position`, from coordinates to a position; `u, v` run over a panel from 0 to 1, left to right and top to bottom.
  */
 export function panelGrid(orbit, cells) {
   /** @type {any[]} */
-  let [panels, drawn, held, marks, pointer] = [[], "", null, null, null];
+  let [panels, drawn, held, marks, pointer, worst] = [[], "", null, null, null, null];
 
   /** Axes, words and the key: all that stays while only the numbers change. */
   function furnish(frame, data) {
@@ -31,7 +32,8 @@ export function panelGrid(orbit, cells) {
     frame.back.replaceChildren(...parts, ...colorBar(plan.bar, data.range, frame.dark, words));
     marks = node("g", { class: "orbit-handle" });
     pointer = node("g", { "data-transient": "" });
-    frame.front.replaceChildren(marks, pointer);
+    worst = node("g");
+    frame.front.replaceChildren(worst, marks, pointer);
   }
 
   function titles(panel, model, named, { wide, gap, titled }) {
@@ -62,6 +64,21 @@ export function panelGrid(orbit, cells) {
       const values = data.values.subarray(panel.m * orbit.size, (panel.m + 1) * orbit.size);
       cells.paint(context, panel, values, data.range, dark);
     }
+    worst.replaceChildren(...worstCases(data));
+  }
+
+  /** The worst cases, each in the panels of its model. */
+  function worstCases(data) {
+    return panels.flatMap((panel) =>
+      data.marks
+        .filter(({ m }) => m === panel.m)
+        .flatMap((mark) =>
+          cells
+            .places(mark.element, cells.position?.(mark.coords) ?? [])
+            .filter(([part]) => part === panel.p)
+            .map(([, u, v]) => worstOnCells(panel.x + u * panel.width, panel.y + v * panel.height, mark)),
+        ),
+    );
   }
 
   function locate(x, y, phase) {

@@ -89,6 +89,7 @@ export function plane(orbit) {
       const [x, y] = position.length === 2 ? position : [columns[cell % width], rows[Math.floor(cell / width)]];
       return [[0, u(x), v(y)]];
     },
+    position: (coords) => (across in coords && vertical in coords ? [coords[across], coords[vertical]] : []),
     mark(panel, x, y, look) {
       return look === "hover" ? ring(x, y, 5, look) : [...crosshair(panel, x, y), ...ring(x, y, 7, look)];
     },

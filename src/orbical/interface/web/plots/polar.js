@@ -19,12 +19,14 @@ import {
   round,
   stroke,
 } from "../draw/svg.js";
+import { worstOnCurve } from "./worst_marks.js";
 
 const [LABELS, CAPTION, HANDLE] = [26, 18, 8];
 
 /** The drawing of a circle for `createOrbitPlot`. */
 export function polar(orbit) {
   const even = () => orbit.index.map((_, i) => (360 * i) / orbit.index.length);
+  const name = orbit.axes.angle || orbit.coords.angle ? "angle" : Object.keys(orbit.coords)[0];
   const angles = Array.from(orbit.axes.angle ?? orbit.coords.angle ?? even(), Number);
   const center = [0, 0];
   let [radius, scale] = [0, linear([0, 1], [0, 1])];
@@ -41,7 +43,7 @@ export function polar(orbit) {
     scale = linear([data.range[0], data.range[1] + 0.03 * (data.range[1] - data.range[0])], [0, radius]);
     parts.push(...web(data));
     data.models.forEach((model, m) => parts.push(...curve(data, model, m)));
-    parts.push(...radialLabels(data), identityMark());
+    parts.push(...radialLabels(data), identityMark(), ...data.marks.map((mark) => worst(data, mark)));
     if (data.title) {
       const better = data.better ? ` (${data.better})` : "";
       const wordings = [`radius: ${data.title}${better}`, `${data.title}${better}`, data.title];
@@ -103,6 +105,12 @@ export function polar(orbit) {
     };
     drawn.push(node("path", { d: polyline(trace(ringOf(data.values, m)), true), ...look }));
     return drawn;
+  }
+
+  function worst(data, mark) {
+    const angle = mark.coords[name] ?? angleOf(mark.element);
+    const place = placeAt(angle, clamp(scale(mark.value), 0, radius), ...center);
+    return worstOnCurve(...place, data.models[mark.m].color, mark);
   }
 
   function identityMark() {

@@ -3,11 +3,13 @@
 import { h } from "../core/dom.js";
 import { counted } from "../core/text.js";
 import { precise } from "../draw/format.js";
+import { holding } from "../draw/scales.js";
 import { createOrbitPlot } from "../plots/orbit.js";
 import { createChanges } from "./changes.js";
 import { createFrame } from "./frame.js";
 import { createLegend } from "./legend.js";
 import { hintFor, hints } from "./help_text.js";
+import { createWorstCase } from "./worst_case.js";
 
 /** The overview: where along the orbit do the models fail? */
 export function createSection(el, app) {
@@ -16,10 +18,12 @@ export function createSection(el, app) {
   const plotEl = frame.body.appendChild(h("div", { class: "plot-holder" }));
   const legend = createLegend();
   const changes = createChanges(app);
-  frame.body.append(legend.el, changes.el);
+  const worst = createWorstCase(app, draw);
+  frame.body.append(legend.el, worst.el, changes.el);
   const plot = createOrbitPlot(plotEl, app.group);
   let answer = null;
   let hovered = null;
+  let mask = null;
 
   function readout() {
     if (!answer) return;
@@ -39,12 +43,15 @@ export function createSection(el, app) {
     const metric = app.metric();
     frame.state("ready");
     frame.note(`${metric.per_sample ? "mean" : metric.title} of ${counted(answer.count, app.state.samples, app.noun)}`);
+    const models = app.shown(answer.models);
+    const marks = worst.of(models, metric, (sample) => !mask || mask[sample] > 0);
     plot.set({
-      models: app.shown(answer.models),
+      models,
+      marks,
       values: answer.arrays.values.data,
       low: answer.arrays.low?.data,
       high: answer.arrays.high?.data,
-      range: answer.range,
+      range: holding(answer.range, marks),
       higherIsBetter: metric.higher_is_better,
       title: metric.title,
       format: metric.unit,
@@ -65,11 +72,15 @@ export function createSection(el, app) {
   });
   const stops = [
     app.on("aggregate", (given) => ((answer = given), draw())),
+    app.on("subset", (given) => {
+      mask = given.arrays?.mask?.data ?? null;
+      if (app.state.worst) draw();
+    }),
     app.store.subscribe(["element", "position"], mark),
     app.theme.on(draw),
   ];
   return {
     focus: () => plot.focus(),
-    destroy: () => (stops.forEach((stop) => stop()), changes.destroy(), plot.destroy()),
+    destroy: () => (stops.forEach((stop) => stop()), changes.destroy(), worst.destroy(), plot.destroy()),
   };
 }

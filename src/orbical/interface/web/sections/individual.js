@@ -2,10 +2,12 @@
 
 import { h } from "../core/dom.js";
 import { className } from "../core/text.js";
+import { holding } from "../draw/scales.js";
 import { createOrbitPlot } from "../plots/orbit.js";
 import { confusion } from "./confusion.js";
 import { createFrame } from "./frame.js";
 import { hintFor, hints } from "./help_text.js";
+import { createWorstCase } from "./worst_case.js";
 
 /** The orbit of one sample, for every model. */
 export function createSection(el, app) {
@@ -22,6 +24,8 @@ export function createSection(el, app) {
     );
   }
   const plotEl = frame.body.appendChild(h("div", { class: "plot-holder" }));
+  const worst = createWorstCase(app, draw);
+  frame.body.append(worst.el);
   let plot = createOrbitPlot(plotEl, app.group);
   let spec = "";
   let answer = null;
@@ -50,10 +54,13 @@ export function createSection(el, app) {
     const said = confusion(answer, app.byConsensus(), (c) => className(app.state, c));
     const steps = answer.group ? ", finer steps" : dense.checked ? "; too many positions for finer steps" : "";
     frame.note(said || `along the orbit${steps}`);
+    const models = app.shown(answer.models);
+    const marks = worst.of(models, metric, (sample) => sample === answer.sample);
     plot.set({
-      models: app.shown(answer.models),
+      models,
+      marks,
       values: answer.arrays.values.data,
-      range: answer.range ?? [metric.low, metric.high],
+      range: holding(answer.range ?? [metric.low, metric.high], marks),
       higherIsBetter: metric.higher_is_better,
       title: metric.title,
       format: metric.unit,
@@ -74,5 +81,8 @@ export function createSection(el, app) {
     app.theme.on(draw),
   ];
   dense.checked = app.store.get().dense;
-  return { focus: () => plot.focus(), destroy: () => (stops.forEach((stop) => stop()), plot.destroy()) };
+  return {
+    focus: () => plot.focus(),
+    destroy: () => (stops.forEach((stop) => stop()), worst.destroy(), plot.destroy()),
+  };
 }

@@ -1,0 +1,134 @@
+"""`orbical worst-case`: search between the elements of a scan for those that hurt most."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..errors import InputError
+from .arguments import (
+    Import,
+    Preprocess,
+    Read,
+    Store,
+    image_options,
+    import_optional,
+    load_data,
+    named_models,
+)
+from .scan import message_when_stopped
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+_WHERE = ("upright", "at the worst scanned element", "at the worst element found")
+
+
+def worst_case(
+    store: Store,
+    model: Annotated[list[str], typer.Option("--model", "-m", metavar="NAME=SOURCE")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE")],
+    data: Annotated[str | None, typer.Option("--data", "-d")] = None,
+    size: str | None = None,
+    starts: Annotated[int, typer.Option(min=1)] = 3,
+    rounds: Annotated[int, typer.Option(min=1)] = 16,
+    preprocess: Preprocess = None,
+    read: Read = None,
+    device: str = "auto",
+    batch_size: str = "auto",
+    imports: Import = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q")] = False,
+) -> None:
+    """Search between the elements of a scan for the worst ones.
+
+    \b
+    orbical worst-case run.zarr -m net=mine.nets:net -o worst.nc
+    orbical view run.zarr --worst worst.nc
+
+    For each sample, the search begins at the worst elements of the scan and goes on between them,
+    if the group is continuous, for the element that hurts the model most. The table shows
+    the mean score upright, at the worst scanned element of each sample, and at its worst element.
+    What is found is at least this bad; worse elements may exist.
+
+    Args:
+        store: The saved scan; its group and task are used, and its inputs if it was made with
+            --keep inputs.
+        model: A model of the scan, by its name there; repeat for more. SOURCE is
+            package.module:attribute (a trailing () calls it), a file.onnx or a file.pt2. Import
+            paths and .pt2 files run their author's code: use only what you trust.
+        out: The netCDF file to write, which xarray opens and orbical view --worst shows.
+        data: The data set of the scan, if its inputs are not in the scan.
+        size: For images in files, as for the scan: PIXELS or HEIGHTxWIDTH.
+        starts: Elements to start from, for each sample.
+        rounds: Steps of each search.
+        device: The device: auto, cpu, cuda, cuda:1 ...
+        batch_size: Inputs per forward pass: a number or auto.
+        overwrite: Replace the file.
+        quiet: Show no progress bar and no table.
+    """
+    with message_when_stopped(kept=False):
+        from ..adversarial import worst_case as search
+        from ..store.scan_result import load
+        from ..tasks import Task
+
+        if out.suffix.lower() != ".nc":
+            raise InputError(f"--out: expected a name that ends in .nc, got {str(out)!r}")
+        if out.exists() and not overwrite:
+            raise InputError(f"--out: expected a free name, got {str(out)!r}; pass --overwrite")
+        scan = load(store)
+        reader = import_optional(read, "--read")
+        found = search(
+            named_models(model),
+            scan if data is None else load_data(data, **image_options(size)),
+            group=scan.group,
+            task=Task.from_record(asdict(scan.record.task), reader),
+            starts=starts,
+            rounds=rounds,
+            device=device,
+            batch_size=int(batch_size) if batch_size.isdigit() else batch_size,
+            preprocess=import_optional(preprocess, "--preprocess"),
+            progress=not quiet,
+        )
+        _write(found, out)
+        if not quiet:
+            _print(found)
+            typer.echo(f"worst   {out}   (orbical view {store} --worst {out})")
+
+
+def _write(found: xr.Dataset, out: Path) -> None:
+    """Write the file at once, so that no half of it is left."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    part = out.with_name(f".{out.name}.part")
+    try:
+        found.to_netcdf(part)
+        part.replace(out)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _print(found: xr.Dataset) -> None:
+    """Print a column a model: the mean score at the three positions, with intervals."""
+    from rich.table import Table
+
+    from .._console import Console
+
+    table = Table(title=f"{found.sizes['sample']:,} samples, searched {found.attrs['searched']}")
+    table.add_column(f"mean {found.attrs['metric']}")
+    models = found["model"].values
+    for model in models:
+        table.add_column(str(model), justify="right")
+    for position, words in zip(found["position"].values, _WHERE, strict=True):
+        here = found.sel(position=position)
+        table.add_row(words, *(_with_ends(here.sel(model=model), "mean") for model in models))
+    missed = (_with_ends(found.sel(model=model), "mean_missed") for model in models)
+    table.add_row("missed by the scan", *missed)
+    Console().print(table)
+
+
+def _with_ends(own: xr.Dataset, name: str) -> str:
+    value, low, high = (float(own[f"{name}{end}"]) for end in ("", "_low", "_high"))
+    return f"{value:.3g} ({low:.3g} to {high:.3g})"

@@ -1,0 +1,103 @@
+"""The worst case between the sampled elements, as `orbical.worst_case` found it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...errors import InputError, StoreError
+from ...groups import chart_of
+from ...store.scan_result import Scan
+from ..selection import Selection
+from .scan_view import ScanView
+from .subsets import Answer
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+Array = np.ndarray
+
+_NEEDED = ("score", "missed", "element", "nearest")
+_TOLERANCE = 0.02
+
+
+def opened_worst(worst: Any, scan: Scan) -> xr.Dataset:
+    """Open the result of `orbical.worst_case`, or a file of it, and check that it is of a scan."""
+    import xarray as xr
+
+    if isinstance(worst, str | Path):
+        try:
+            worst = xr.load_dataset(worst)
+        except (OSError, ValueError) as error:
+            raise StoreError(
+                f"worst: expected a file of orbical.worst_case(...).to_netcdf, got {str(worst)!r}, "
+                f"which cannot be read ({error})"
+            ) from error
+    if not isinstance(worst, xr.Dataset) or not {*_NEEDED} <= {*map(str, worst.data_vars)}:
+        raise InputError(
+            f"worst: expected the result of orbical.worst_case, got {type(worst).__name__}"
+        )
+    if worst.attrs.get("group") != scan.group.spec:
+        raise InputError(
+            f"worst: expected a search along {scan.group.spec}, got one along "
+            f"{worst.attrs.get('group')}"
+        )
+    known = [name for name in worst["model"].values if name in scan.models]
+    count = scan.record.data.samples
+    if not known or int(worst["sample"].max()) >= count:
+        raise InputError(
+            f"worst: expected a search of the models {', '.join(scan.models)} on at most {count} "
+            f"samples, got {', '.join(map(str, worst['model'].values))} on {worst.sizes['sample']}"
+        )
+    _check_scores(worst, scan, str(known[0]))
+    return worst
+
+
+def _check_scores(worst: xr.Dataset, scan: Scan, model: str) -> None:
+    """Refuse a search of other data: its scores at sampled elements are not those of the scan."""
+    own = worst.sel(model=model).isel(sample=slice(0, 8))
+    name = "score" if worst.attrs["reference"] == "truth" else "score_vs_consensus"
+    stored = scan.data[name].sel(model=model).isel(sample=own["sample"].values)
+    expected = np.take_along_axis(stored.values, own["element"].values[:, None], 1)[:, 0]
+    given = own["score"].sel(position="grid").values
+    apart = np.nan_to_num(np.abs(given - expected) / np.maximum(1.0, np.abs(expected)))
+    if apart.max() > _TOLERANCE:
+        sample = int(own["sample"][int(apart.argmax())])
+        raise InputError(
+            f"worst: expected a search of the data of the scan, got other scores for {model!r}, "
+            f"such as of sample {sample}; pass the scan, or its data in the same order, to "
+            "orbical.worst_case"
+        )
+
+
+def worst_cases(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
+    """Answer where each sample is worst: score, what the scan missed, nearest element, place."""
+    return rows_of(view, np.arange(view.samples))
+
+
+def rows_of(view: ScanView, samples: Array) -> Answer:
+    """Return the worst cases of some samples, `[M, n]`, numbered by their place among these."""
+    if view.worst is None:
+        raise InputError("worst: expected a search that was passed to the view, got none")
+    at = {int(sample): place for place, sample in enumerate(samples)}
+    kept = [place for place, one in enumerate(view.worst["sample"].values) if int(one) in at]
+    found = view.worst.isel(sample=kept).reindex(model=view.models)
+    chart = chart_of(view.group)
+    names = [] if chart is None else list(chart.names)
+    arrays: dict[str, Any] = {
+        "samples": np.array([at[int(one)] for one in found["sample"].values], np.int32),
+        "nearest": np.nan_to_num(found["nearest"].values, nan=-1).astype(np.int32),
+        "score": found["score"].sel(position="refined").values,
+        "missed": found["missed"].values,
+    }
+    if names:
+        arrays["coords"] = np.stack([found[name].values for name in names], -1)
+    about = {
+        "models": view.models,
+        "coords": names,
+        "reference": found.attrs["reference"],
+        "searched": found.attrs["searched"],
+    }
+    return about, arrays
