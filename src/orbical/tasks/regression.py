@@ -13,6 +13,7 @@ from .._trees import Tree
 from ..actions import Action, Irreps, Rows, Trivial, Vectors
 from ..errors import InputError, ModelError
 from ..groups import Elements
+from ._points import blanked, padded_samples, real_points, repeated
 from .base import Move, Reader, Task, Variable, as_truth, per_element, per_sample
 from .uncertainty import (
     check_form,
@@ -46,7 +47,9 @@ class Regression(Task):
             in the plane or in space), an e3nn irreps string with parity (`"1x0e + 1x2e"`), or an
             action.
         per_point: whether outputs are `[N, n, d]`, reordered by permutations, instead of `[N, d]`
-            or `[N]`.
+            or `[N]`. Where the data have `mask [N, n]`, padding does not count; samples may be
+            clouds of different sizes, a ragged batch or graphs of PyG, with a target for each
+            point, NaN where there is none.
         read: a function that picks the outputs from a raw model output.
         uncertainty: the form of the outputs, as above; None for a mean alone.
 
@@ -87,9 +90,26 @@ class Regression(Task):
             raise ModelError(f"model output: expected vectors of 2 or 3 components, got {width}")
         return fit_to_mean({**parts, "mean": mean}, self.output)
 
+    def take(self, data: Any) -> Any:
+        """Pad samples of different sizes, and their targets by point."""
+        return padded_samples(data, self.input, torch.nan) if self.per_point else data
+
+    def joined(self, outputs: Tree, moved: Tree) -> Tree:
+        """Blank the outputs on padding, where the data have a mask of points."""
+        mask = real_points(moved, outputs["mean"].shape[2]) if self.per_point else None
+        if mask is None:
+            return outputs
+        return {**{name: blanked(part, mask) for name, part in outputs.items()}, "mask": mask}
+
     def faults(self, outputs: Tree) -> dict[str, Tensor]:
-        """Mark outputs that are not finite, and those that are not a distribution."""
-        return super().faults(outputs) | invalid_distributions(outputs)
+        """Mark outputs that are not finite, padding aside, and those that are no distribution."""
+        mask = outputs.get("mask")
+        given = {
+            name: part if mask is None else repeated(part, mask)
+            for name, part in outputs.items()
+            if name != "mask"
+        }
+        return super().faults(given) | invalid_distributions(given)
 
     def _as_rows(self, values: Tensor, argument: str, error: type[Exception]) -> Tensor:
         """Return values `[N]` as `[N, 1]`, and check the number of dimensions."""
@@ -168,6 +188,14 @@ class Regression(Task):
         if self.per_point:
             squares = squares.nanmean(-1)
         return squares.sqrt().float()
+
+    def deviation(self, outputs: Tensor, center: Tensor, valid: Tensor | None) -> Tensor:
+        """Return the squared distance of un-transformed outputs from their mean, `[K, B]`."""
+        return super().deviation(outputs.nan_to_num(0.0), center.nan_to_num(0.0), valid)
+
+    def scale(self, answers: Tensor) -> Tensor:
+        """Return the largest entry, padding aside."""
+        return answers.nan_to_num(0.0).abs().max()
 
     def extras(self, outputs: Tree, target: Tensor | None, elements: Elements) -> dict[str, Tensor]:
         """Return the mean, the variances and the signed error."""

@@ -155,7 +155,7 @@ def variances(outputs: dict[str, Tensor]) -> dict[str, Tensor]:
         >>> {name: float(part) for name, part in found.items()}
         {'variance': 3.0, 'aleatoric': 2.0, 'epistemic': 1.0}
     """
-    if {*outputs} == {"mean"}:
+    if {*outputs} <= {"mean", "mask"}:
         return {}
     if "covariance" in outputs:
         whole = outputs["covariance"]

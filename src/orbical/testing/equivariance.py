@@ -132,7 +132,8 @@ def equivariance_error(
     parts = {"prediction": _relative(difference, task.scale(upright))}
     for name, (values, move) in task.companions(outputs).items():
         still = values[group.identity]
-        parts[name] = _relative((values - move(group, still[None])).abs(), still.abs().max())
+        apart = (values - move(group, still[None])).abs().nan_to_num(0.0)
+        parts[name] = _relative(apart, still.abs().nan_to_num(0.0).max())
     return EquivarianceError(parts, group, _precision(x, predictions))
 
 

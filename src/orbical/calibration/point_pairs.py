@@ -1,4 +1,4 @@
-"""Calibration of key points: the confidence of a point against whether it is close to the truth."""
+"""Calibration by point: the confidence of a key point, a residue or a node against its truth."""
 
 from __future__ import annotations
 
@@ -13,19 +13,21 @@ if TYPE_CHECKING:
     from ..store.scan_result import Scan
 
 
-def key_points(scan: Scan | xr.Dataset) -> xr.Dataset:
-    """Return each key point of a scan as a sample of its own, for the measures of calibration.
+def points(scan: Scan | xr.Dataset) -> xr.Dataset:
+    """Return each point of a scan as a sample of its own, for the measures of calibration.
 
-    A point is correct if it is within the task's `radius` times the size of its sample from the
-    truth. Points of one sample are not independent, which intervals ignore.
+    A classified point is correct if its class is. A key point is correct if it is within the task's
+    `radius` times the size of its sample from the truth. Points of one sample are not independent,
+    which intervals ignore.
 
     Args:
-        scan: a labeled key-point scan of models with confidences, or its `data`.
+        scan: a labeled scan of `point_classification`, or of `key_points` by models with
+            confidences, or its `data`.
 
     Returns:
         A dataset of `confidence` and `correct` `[model, sample, element]`, in which `sample` runs
-        over samples and their points, NaN where a point is unlabeled or out of view. `along_orbit`,
-        `pair_at` and `reliability_at` take it.
+        over samples and their points, NaN where a point is padding, unlabeled or out of view.
+        `along_orbit`, `pair_at` and `reliability_at` take it.
 
     Raises:
         InputError: if the scan is of another task, or has no confidences.
@@ -37,7 +39,7 @@ def key_points(scan: Scan | xr.Dataset) -> xr.Dataset:
         ...     return torch.tensor([[[1.0, 4.0, 0.9], [6.0, 4.0, 0.8]]]).repeat(len(images), 1, 1)
         >>> scan = ob.scan(sure, (torch.zeros(1, 1, 8, 8), truth), group="cyclic:4",
         ...                task=ob.tasks.KeyPoints((8, 8)), progress=False)
-        >>> dict(key_points(scan)["confidence"].sizes)
+        >>> dict(points(scan)["confidence"].sizes)
         {'model': 1, 'sample': 2, 'element': 4}
     """
     data: xr.Dataset = getattr(scan, "data", scan)  # type: ignore[arg-type]
@@ -45,11 +47,11 @@ def key_points(scan: Scan | xr.Dataset) -> xr.Dataset:
     for name in names:
         if name not in getattr(data, "data_vars", ()):
             raise InputError(
-                "scan: expected a labeled scan of key points with confidences, got one without "
+                "scan: expected a labeled scan of points with confidences, got one without "
                 f"{name!r}"
             )
     meanings = {
-        "confidence": "confidence of a key point",
-        "correct": "whether a key point is close to the true one",
+        "confidence": "confidence of a point",
+        "correct": "whether a point is correct",
     }
     return stacked_pairs(data, names, "point", meanings)

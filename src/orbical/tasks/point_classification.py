@@ -1,0 +1,269 @@
+"""A class for each point of a sample: residues of proteins, parts of point clouds, nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from .._trees import Tree
+from ..actions import Points, Rows
+from ..errors import InputError, ModelError, check_name
+from ..groups import Elements, Group
+from ._pixel_counts import binned_error, confidence_bins, confusion, disagreement, overlap
+from ._points import blanked, padded_samples, real_points
+from .base import (
+    SHARE,
+    Reader,
+    Task,
+    Variable,
+    as_truth,
+    class_names,
+    described,
+    is_real,
+    per_element,
+    per_sample,
+    unreadable,
+)
+from .classification import OUTPUTS, class_probabilities
+
+__all__ = ["PointClassification"]
+
+UNLABELED = -1
+CLOUDS = {"pos": Points(), "mask": Rows()}
+
+
+class PointClassification(Task):
+    """Predict a class for each point; classes follow their points and do not change with them.
+
+    Inputs are points `[N, n, 3]`, a list of clouds of different sizes, a ragged batch, graphs of
+    PyTorch Geometric, or a dictionary of fields, with `mask [N, n]` if they are padded. Outputs are
+    class scores `[N, n, classes]`, targets class indices `[N, n]` (or a list of them), of which -1
+    marks points that are not judged. Padding never counts. The score is the share of correct
+    points. Also stored are
+
+    - `point_class`, `point_confidence` and `point_correct`, for `orbical.calibration.points`;
+      `mean_confidence`; `class_iou`, and `mean_iou` over the classes that occur;
+    - `pixel_count`, `pixel_confidence` and `pixel_correct`, the sums over the points in bins of
+      confidence, named and read as those of a segmentation: `orbical.calibration.along_orbit(scan,
+      "ece")` is the calibration error of points; `pixel_ece`, that of one sample;
+    - `consensus`, the class of the largest mean un-transformed probability, and `changed_pixels`
+      and `changed_pairs`, how many points and pairs of elements disagree along the orbit.
+
+    Args:
+        input: the action on each field; by default `{"pos": Points(), "mask": Rows()}`, the
+            dictionary that the model then receives. `Points()` for a model of arrays `[N, n, 3]`.
+        outputs: what the model returns, `"logits"` or `"probabilities"`; it is never guessed. One
+            column, `[N, n, 1]`, is class 1 of two.
+        read: a function that picks the outputs `[N, n, classes]` from a raw model output.
+        classes: the names of the classes, in the order of their indices, for display.
+
+    Raises:
+        InputError: if an argument is not one of these.
+
+    Example:
+        >>> import orbical as ob
+        >>> clouds = [torch.randn(4, 3), torch.randn(6, 3)]
+        >>> labels = [(cloud[:, 2] > 0).long() for cloud in clouds]
+        >>> def above(batch):
+        ...     return torch.stack([-batch["pos"][..., 2], batch["pos"][..., 2]], -1)
+        >>> scan = ob.scan(above, (clouds, labels), group="rotations3d:8", progress=False,
+        ...                task=ob.tasks.PointClassification(classes=["below", "above"]))
+        >>> float(scan.data["score"][0, :, 0].min()), float(scan.data["score"].min()) < 1
+        (1.0, True)
+    """
+
+    name: ClassVar[str] = "point_classification"
+    score_meaning = "share of correct points"
+    higher_is_better: ClassVar[bool] = True
+    score_unit = "share"
+    truth_name: ClassVar[str] = "point_label"
+    truth_dims = ("point",)
+
+    def __init__(
+        self,
+        input: Any = None,
+        outputs: str = "logits",
+        read: Reader | None = None,
+        classes: Sequence[str] | None = None,
+    ) -> None:
+        check_name("outputs", outputs, OUTPUTS)
+        super().__init__(CLOUDS if input is None else input, Rows(), read)
+        self.outputs = outputs
+        self.classes = class_names(classes)
+
+    def settings(self) -> dict[str, Any]:
+        """Return the arguments of the constructor other than `input` and `read`."""
+        return {"outputs": self.outputs, "classes": self.classes}
+
+    # Data and truth.
+
+    def take(self, data: Any) -> Any:
+        """Pad samples of different sizes, and their labels."""
+        return padded_samples(data, self.input, UNLABELED)
+
+    def check_target(self, target: Any, count: int) -> Tensor:
+        """Check class indices `[N, n]`; -1 marks points that are not judged."""
+        labels = as_truth(target, count)
+        if labels.ndim != 2 or labels.is_floating_point() or labels.is_complex():
+            raise InputError(
+                f"labels: expected integers [sample, point], got {described(labels)}; pass class "
+                "indices of points, -1 for those that are not judged"
+            )
+        if labels.numel() and int(labels.min()) < UNLABELED:
+            raise InputError(
+                f"labels: expected class indices from 0, or -1, got {int(labels.min())}"
+            )
+        return labels.to(torch.int16)
+
+    def check_range(self, target: Tensor, outputs: Tree) -> None:
+        """Check the number of points and the classes of the labels against the outputs."""
+        points, classes = outputs["probabilities"].shape[-2:]
+        if target.shape[1] != points:
+            raise InputError(
+                f"labels: expected {points} points, as the model predicts, got {target.shape[1]}"
+            )
+        if target.numel() and int(target.max()) >= classes:
+            raise InputError(
+                f"labels: expected class indices below {classes}, as the model has, got "
+                f"{int(target.max())}"
+            )
+
+    # What models return.
+
+    def read(self, raw: Any, outputs: str | None = None) -> dict[str, Tensor]:
+        """Read class probabilities `[N, n, C]`."""
+        given = self.picked(raw)
+        if not is_real(given) or given.ndim != 3 or 0 in given.shape[1:]:
+            raise unreadable(given, "class scores [sample, point, class]")
+        found = class_probabilities(given.movedim(-1, 1), outputs or self.outputs).movedim(1, -1)
+        if self.classes is not None and found.shape[-1] != len(self.classes):
+            raise ModelError(
+                f"model output: expected {len(self.classes)} classes, as classes= names, got "
+                f"{found.shape[-1]}"
+            )
+        return {"probabilities": found}
+
+    def joined(self, outputs: Tree, moved: Tree) -> Tree:
+        """Add the mask of real points, and blank the rest."""
+        found = outputs["probabilities"]
+        mask = real_points(moved, found.shape[2])
+        if mask is None:
+            mask = torch.ones(found.shape[:3], dtype=torch.bool, device=found.device)
+        return {"probabilities": blanked(found, mask), "mask": mask}
+
+    def primary(self, outputs: Tree) -> Tensor:
+        """Return the probabilities, NaN on padding."""
+        found: Tensor = outputs["probabilities"]
+        return found
+
+    def faults(self, outputs: Tree) -> dict[str, Tensor]:
+        """Mark samples with NaN or infinite outputs, padding aside."""
+        wrong = ~outputs["probabilities"].isfinite().all(-1) & outputs["mask"]
+        return {"NaN or infinite output": wrong.any(-1)}
+
+    # How good it is.
+
+    def score(self, outputs: Tensor, reference: Tensor, valid: Tensor | None) -> Tensor:
+        """Return the share of judged points `[K, B]` whose class is that of the reference."""
+        judged = reference >= 0
+        right = (outputs.argmax(-1) == reference) & judged
+        return right.sum(-1) / judged.sum(-1)  # 0 / 0 is NaN
+
+    def reference(self, consensus: Tensor) -> Tensor:
+        """Return the most probable class of each point, -1 for padding."""
+        known = consensus.isfinite().all(-1)
+        return consensus.argmax(-1).where(known, UNLABELED).to(torch.int16)
+
+    def deviation(self, outputs: Tensor, center: Tensor, valid: Tensor | None) -> Tensor:
+        """Return the squared distance of the probabilities, mean over points."""
+        return (outputs - center[None]).double().square().sum(-1).nanmean(-1)
+
+    def scale(self, answers: Tensor) -> Tensor:
+        """Return the largest probability."""
+        return answers.nan_to_num(0.0).max()
+
+    def isometric(self, group: Group) -> bool:
+        """Return True: a class never moves."""
+        return True
+
+    def variables(self, labeled: bool) -> dict[str, Variable]:
+        """Declare the classes and confidences of points, and their sums."""
+        about = self.common_variables(labeled, ("point",)) | _UNLABELED
+        about["consensus"] = per_sample("class of the largest mean probability", "point")
+        return about | _LABELED if labeled else about
+
+    def summarize(
+        self, outputs: Tree, target: Tensor | None, elements: Elements, weights: Tensor
+    ) -> dict[str, Tensor]:
+        """Return the variables of a scan from the probabilities along the orbits of a batch."""
+        answers, backward = self.primary(outputs), elements.inverse()
+        home = self.output.move(backward, answers)
+        mean = self.average(home, weights, None)
+        gap = torch.einsum("k,kb->b", weights.double(), self.deviation(home, mean, None))
+        agreed = self.reference(mean)
+        there = self.output.move(backward, outputs["mask"])
+        summary = {
+            "consensus": agreed,
+            "consensus_probabilities": mean,
+            "invariance_gap": gap.sqrt().float(),
+            "score_vs_consensus": self.score(
+                answers, self.output.move(elements, agreed[None]), None
+            ),
+            **disagreement(home.argmax(-1), there, answers.shape[-1]),
+            **self.extras(outputs, target, elements),
+        }
+        if target is not None:
+            summary["score"] = self.score(answers, self.output.move(elements, target[None]), None)
+            summary["consensus_vs_truth"] = self.score(mean[None], target[None], None)[0]
+        return self._sample_first(summary, target is not None)
+
+    def extras(self, outputs: Tree, target: Tensor | None, elements: Elements) -> dict[str, Tensor]:
+        """Return classes and confidences and, with a truth, which are correct, and all sums."""
+        answers, mask = self.primary(outputs), outputs["mask"]
+        sure, winners = answers.max(-1)
+        found = {
+            "point_class": winners.where(mask, UNLABELED).to(torch.int16),
+            "point_confidence": sure,
+            "mean_confidence": sure.nanmean(-1),
+            "probabilities": answers,
+        }
+        if target is None:
+            return found
+        truth = self.output.move(elements, target[None]).long()
+        judged = mask & (truth >= 0)
+        right = (winners == truth).to(sure)
+        both, either = overlap(confusion(winners, truth, judged, answers.shape[-1]))
+        bins = confidence_bins(sure, right, judged)
+        return found | {
+            "point_correct": right.where(judged, torch.nan),
+            "class_iou": both / either,  # 0 / 0 is NaN: it does not occur
+            "mean_iou": (both / either).nanmean(-1),
+            **bins,
+            "pixel_ece": binned_error(bins),
+        }
+
+
+_SUM = "of the points in bins of confidence"
+_UNLABELED = {
+    "consensus_probabilities": per_sample("mean probabilities", "point", "class", optional=True),
+    "changed_pixels": per_sample("share of points whose class changes along the orbit"),
+    "changed_pairs": per_sample("share of pairs of elements that disagree on a point"),
+    "mean_confidence": per_element("mean of the largest probability", unit="share"),
+    "point_class": per_element("predicted class of a point, -1 for padding", "point"),
+    "point_confidence": per_element("largest probability of a point", "point", unit="share"),
+    "probabilities": per_element("class probabilities", "point", "class", optional=True),
+}
+_LABELED = {
+    "point_correct": per_element("1 if correct, 0 if not, NaN if not judged", "point"),
+    "class_iou": per_element("intersection over union of each class", "class", **SHARE),
+    "mean_iou": per_element("mean intersection over union of the classes that occur", **SHARE),
+    "pixel_count": per_element(f"number {_SUM}", "bin"),
+    "pixel_confidence": per_element(f"summed confidence {_SUM}", "bin"),
+    "pixel_correct": per_element(f"number of correct ones {_SUM}", "bin"),
+    "pixel_ece": per_element(
+        "expected calibration error over points", unit="share", higher_is_better=False
+    ),
+}
