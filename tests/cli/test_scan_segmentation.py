@@ -15,6 +15,10 @@ def test_the_command_scans_class_maps(orbical, tmp_path):
     said = orbical(tmp_path, *words)
     assert "share of correct pixels" in said
     assert float(ob.load(tmp_path / "run.zarr").data["score"].min()) == 1.0
+    said = orbical(tmp_path, "calibration", "run.zarr", "--figure", "ece.png")
+    assert "mine, pixels, along the orbit" in said
+    assert "mine, regions, at the identity" in said
+    assert (tmp_path / "ece.png").is_file()
 
 
 def test_the_command_scans_maps_of_values(orbical, tmp_path):

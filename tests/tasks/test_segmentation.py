@@ -149,8 +149,8 @@ def test_the_calibration_error_of_pixels_is_that_of_all_pixels_at_once():
         ob.calibration.along_orbit(scan, "ks")
     with pytest.raises(InputError, match=r"pass ob\.calibration\.regions\(scan\)"):
         ob.calibration.pair_at(scan, 0)
-    with pytest.raises(InputError, match="without an interval"):
-        ob.calibration.along_orbit(scan, "ece", interval=True)
+    with pytest.raises(InputError, match="'ece', because an interval is asked for, for pixels"):
+        ob.calibration.along_orbit(scan, "ece", norm="max", interval=True)
 
 
 def test_a_region_is_all_pixels_of_a_predicted_class():

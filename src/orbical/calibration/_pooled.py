@@ -83,16 +83,24 @@ def pooled_reliability(
         confidence += weight * np.bincount(at, exact, minlength=bins)
         correct += weight * np.bincount(at, right.astype(np.float64), minlength=bins)
     total = max(mass.sum(), 1e-300)
-    contrast = (1 - 2 * correct.sum() / total) * mass / total
+    contrast = missing_sample(correct.sum() / total, mass / total)
     edges = torch.arange(bins + 1, dtype=torch.float64) / bins
     sums = (torch.from_numpy(part) for part in (count, mass, confidence, correct))
-    return diagram_of(edges, *sums), _interval(residual, known, contrast, level, seed)
+    return diagram_of(edges, *sums), clustered_interval(residual, known, contrast, level, seed)
 
 
-def _interval(
+def missing_sample(accuracy: float, shares: np.ndarray) -> np.ndarray:
+    """Return the residuals `[B]` of a sample of the kind that few samples may lack.
+
+    `shares [B]` are those of the bins.
+    """
+    return np.asarray((1 - 2 * accuracy) * shares)
+
+
+def clustered_interval(
     residual: np.ndarray, known: np.ndarray, contrast: np.ndarray, level: float, seed: int
 ) -> Interval:
-    """Return the ECE of residuals `[N, B]`.
+    """Return the ECE of samples that hold several outputs each, from their residuals `[N, B]`.
 
     `known [N]` are the weights of a sample's outputs, `contrast [B]` is the sample that may be
     missing.

@@ -56,7 +56,7 @@ def along_orbit(
     element, and "aleatoric_bleed", whose option `truth` is the true variance (0 by default; of full
     covariances it is the squared Frobenius norm); those whose value for a calibrated
     model is not 0 have it as the attribute `floor`. A segmentation scan has the calibration errors
-    over bins of equal width, of all its pixels.
+    over bins of equal width, of all its pixels; the interval of "ece" draws whole images.
 
     Args:
         scan: a labeled scan of classification or segmentation, or of regression with uncertainty;
@@ -90,7 +90,7 @@ def along_orbit(
         return regression_along(scan, measure, by, draws if interval else None, options)
     if holds_pixels(scan):
         name, binned = bound(measure, "pair", options).name, equal_width_options(measure, options)
-        return pixels_along(scan, name, by, None if interval else binned)
+        return pixels_along(scan, name, by, binned, draws if interval else None)
     confidence, correct = responses_of(scan)
     chosen = bound(measure, "pair", options)
     binned = equal_width_options(measure, options)

@@ -23,6 +23,7 @@ from ._orbit_arrays import ENDS
 from ._pooled import pooled_ks, pooled_reliability
 from ._targets import on_vectors
 from .orbit import MEASURED_VALUES, along_orbit, equal_width_options, pair_blocks, responses_of
+from .pixel_bins import holds_pixels, pixels_pooled
 from .registry import MEASURES, Measure, MeasureLike, bound, measures
 from .regression_orbit import holds_regression, predictions_along
 
@@ -128,7 +129,8 @@ def pooled_over_orbit(
     must take `weights`, as `ece` does.
 
     Args:
-        scan: A labeled scan of classification, or of regression with uncertainty; or its `data`.
+        scan: A labeled scan of classification or segmentation (its pixels), or of regression with
+            uncertainty; or its `data`.
         measure: The name of a measure, an entry of `MEASURES`, or a function; see `along_orbit`.
         interval: Whether to attach the coordinates `low`, `high` and `calibrated`; for "ece" over
             bins of equal width. Samples are drawn with their whole orbits.
@@ -157,8 +159,15 @@ def pooled_over_orbit(
         if interval:
             raise InputError("interval: expected False for pooled regression, got True")
         return _pooled_regression(scan, measure, options)
-    confidence, correct = responses_of(scan)
     binned = equal_width_options(measure, options)
+    if holds_pixels(scan):
+        name = bound(measure, "pair", options).name
+        found = pixels_pooled(scan, name, binned, {"level": level, "seed": seed})
+        data: Any = getattr(scan, "data", scan)
+        return _by_model(
+            name, data["mean_confidence"], found if interval else [one.value for one in found]
+        )
+    confidence, correct = responses_of(scan)
     if interval and (binned is None or binned["norm"] != "l1"):
         raise InputError(f"interval: expected False unless the measure is 'ece', got {measure!r}")
     chosen = bound(measure, "pair", options)

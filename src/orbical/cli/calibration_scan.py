@@ -26,9 +26,17 @@ def show_scan(path: Path, settings: dict[str, Any], figure: Path | None, format_
     if not scan.complete:
         warnings.warn(scan.caveat, stacklevel=2)
     regression = holds_regression(scan)
-    tables = dict(_regressors(scan, settings) if regression else _classifiers(scan, settings))
-    plain = {model: numbers(table) for model, table in tables.items()}
-    rows = [_as_in(plain, row) for row in _along(scan, settings)]
+    plain: dict[str, dict[str, dict[str, float]]] = {}
+    rows: list[dict[str, Any]] = []
+    for kind, outputs in _kinds(scan):
+        tables = (
+            _regressors(scan, settings) if regression else _classifiers(outputs, scan, settings)
+        )
+        plain |= {f"{model}{kind}": numbers(table) for model, table in tables}
+        found = (
+            row | {"model": f"{row['model']}{kind}"} for row in _along(outputs, scan, settings)
+        )
+        rows += [_as_in(plain, row) for row in found]
     if figure is not None:
         from ..calibration import MEASURES
         from ..figures import save
@@ -49,12 +57,31 @@ def show_scan(path: Path, settings: dict[str, Any], figure: Path | None, format_
         show_orbit(rows, settings["level"], latex=False)
 
 
-def _classifiers(scan: Scan, settings: dict[str, Any]) -> Iterator[tuple[str, dict[str, Interval]]]:
+def _kinds(scan: Scan) -> list[tuple[str, Any]]:
+    """Return what is measured, after what is added to a model's name: a segmentation has two."""
+    from ..calibration import regions
+    from ..calibration.pixel_bins import holds_pixels
+
+    return (
+        [(", pixels", scan), (", regions", regions(scan))] if holds_pixels(scan) else [("", scan)]
+    )
+
+
+def _classifiers(
+    outputs: Any, scan: Scan, settings: dict[str, Any]
+) -> Iterator[tuple[str, dict[str, Interval]]]:
     from ..calibration.orbit import pair_at
+    from ..calibration.pixel_bins import holds_pixels, pixels_at
     from ..calibration.table import pair_table
 
+    identity = scan.group.identity
+    if holds_pixels(outputs):
+        chosen = {name: settings[name] for name in ("bins", "level", "seed")}
+        for model, error in zip(scan.models, pixels_at(outputs, identity, **chosen), strict=True):
+            yield model, {"ece": error}
+        return
     for model in scan.models:
-        yield model, pair_table(*pair_at(scan, scan.group.identity, model), **settings)
+        yield model, pair_table(*pair_at(outputs, identity, model), **settings)
 
 
 def _regressors(scan: Scan, settings: dict[str, Any]) -> Iterator[tuple[str, dict[str, Interval]]]:
@@ -68,7 +95,7 @@ def _regressors(scan: Scan, settings: dict[str, Any]) -> Iterator[tuple[str, dic
             yield model, regression_table(*given, aleatoric=aleatoric, **settings)
 
 
-def _curve(scan: Scan, measure: Measure, settings: dict[str, Any], by: str | None = None) -> Any:
+def _curve(scan: Any, measure: Measure, settings: dict[str, Any], by: str | None = None) -> Any:
     """Return a measure with its interval at each element, from a fifth of the draws each."""
     from ..calibration.orbit import along_orbit
 
@@ -78,13 +105,15 @@ def _curve(scan: Scan, measure: Measure, settings: dict[str, Any], by: str | Non
     return along_orbit(scan, measure, interval=True, **draws, **options)
 
 
-def _along(scan: Scan, settings: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _along(outputs: Any, scan: Scan, settings: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Summarize each measure of each model: at the identity, over the orbit, at its worst."""
     from ..calibration import MEASURES, scan_measures
+    from ..calibration.pixel_bins import holds_pixels
 
-    for measure in scan_measures(scan, listed="orbit"):
-        curve = _curve(scan, measure, settings)
-        pooled = _pooled(scan, measure, settings)
+    binned = [MEASURES["ece"]] if holds_pixels(outputs) else scan_measures(outputs, listed="orbit")
+    for measure in binned:
+        curve = _curve(outputs, measure, settings)
+        pooled = _pooled(outputs, scan, measure, settings)
         for model in scan.models:
             row = _summary(curve.sel(model=model), scan) | pooled[model]
             yield {"model": model, "measure": measure.name, **row}
@@ -116,7 +145,9 @@ def _summary(curve: Any, scan: Scan) -> dict[str, Any]:
     return {**found, "worst_element": scan.group.name(worst)}
 
 
-def _pooled(scan: Scan, measure: Measure, settings: dict[str, Any]) -> dict[str, dict[str, float]]:
+def _pooled(
+    outputs: Any, scan: Scan, measure: Measure, settings: dict[str, Any]
+) -> dict[str, dict[str, float]]:
     """Return the measure of all elements pooled by model, NaN if the group's weights forbid it."""
     from ..calibration import pooled_over_orbit
     from ..errors import InputError
@@ -125,7 +156,7 @@ def _pooled(scan: Scan, measure: Measure, settings: dict[str, Any]) -> dict[str,
     if measure.name == "ece":
         options |= {"interval": True, "level": settings["level"], "seed": settings["seed"]}
     try:
-        found = pooled_over_orbit(scan, measure, **options)
+        found = pooled_over_orbit(outputs, measure, **options)
     except InputError:
         return {model: {"pooled": float("nan")} for model in scan.models}
     ends = [end for end in _ENDS if end in found.coords]
