@@ -30,6 +30,8 @@ _FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+_PROGRAMS = ("chromium-headless-shell", "chromium", "chromium-browser")
+"""The shell first: the same engine without the windows, in four fifths of the time."""
 _AXE = "4.10.2"
 DIGITS = 120
 WEB = Path(orbical.__file__).parent / "interface" / "web"
@@ -43,7 +45,7 @@ SECTIONS = ("aggregate", "embedding", "individual", "input", "detail")
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
     """Start Chromium once for all tests of a process."""
-    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+    program = next(filter(None, map(shutil.which, _PROGRAMS)), None)
     if program is None:
         pytest.skip("no chromium is installed")
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
