@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import os
 from pathlib import Path
@@ -9,6 +10,17 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+
+
+def pytest_configure() -> None:
+    """Collect tests without collecting garbage: almost everything that is imported stays."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Leave the modules out of the garbage collections of the tests."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session")
