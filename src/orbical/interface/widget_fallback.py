@@ -41,7 +41,7 @@ class WidgetFallback:
             return
         if getattr(get_ipython(), "kernel", None) is None:
             return
-        self._handle = display(self.bundle(), raw=True, display_id=True)  # type: ignore[no-untyped-call]
+        self._handle = display(self.bundle(), raw=True, display_id=True)
 
     def fold(self) -> None:
         """Collapse the separate output to one line, once a page is connected."""
