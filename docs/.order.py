@@ -25,6 +25,7 @@ GUIDES = (
     "integrations",
     "dense",
     "signals",
+    "labels",
     "detection",
     "molecules",
     "points",

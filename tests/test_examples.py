@@ -19,7 +19,12 @@ NEEDS = {
     "particle_flow": "cv2",
 }
 ON_REAL_DATA = ("dense_regression", "key_points", "particle_flow", "points", "segmentation")
-WITH_REAL_DATA = ("crystals", "signals")  # without them, on data of their own
+WITH_REAL_DATA = (
+    "crystals",
+    "galaxies",
+    "signals",
+    "text_lines",
+)  # without them, on data of their own
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in EXAMPLES.glob("*.py")))

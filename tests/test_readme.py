@@ -59,6 +59,7 @@ def test_there_are_examples():
         ("repair", set()),
         ("uncertainty", set()),
         ("signals", set()),
+        ("labels", set()),
         ("decisions", set()),
         ("detection", set()),
         ("molecules", set()),

@@ -25,6 +25,8 @@ PICTURES = {
     "segmentation-view": ("segmentation", "sample=3&element=10"),
     "depth-view": ("dense_regression", "sample=9&element=2&reference=consensus"),
     "signals-view": ("signals", "sample=3&element=9"),
+    "labels-view": ("galaxies", "sample=72&element=2"),
+    "text-view": ("text_lines", "sample=8&element=7"),
 }
 
 

@@ -56,7 +56,8 @@ def as_tensors(raw: Any) -> Any:
             return raw
         return type(raw)._make(parts) if hasattr(raw, "_make") else tuple(parts)
     if hasattr(raw, "__array__") or isinstance(raw, int | float):
-        return torch.as_tensor(np.array(raw))
+        values = np.array(raw)
+        return raw if values.dtype.kind in "UT" else torch.as_tensor(values)  # texts stay
     return raw
 
 

@@ -72,7 +72,35 @@ def segmented_volumes():
                    keep=("inputs", "segments"), progress=False)  # fmt: skip
 
 
-@pytest.fixture(scope="module", params=[dipoles, flows, unlabeled])
+def labels():
+    """Several labels of signals, along shifts and gains."""
+    signals = torch.randn(6, 1, 12, generator=torch.Generator().manual_seed(3))
+    truth = torch.tensor([[1.0, 0.0, torch.nan]]).repeat(6, 1)
+    task = ob.tasks.MultiLabel(ob.actions.SignalWindow(8))
+    return ob.scan(
+        lambda batch: batch[:, 0, :3],
+        (signals, truth),
+        group="shifts:2*gains:0.5:2:3",
+        task=task,
+        keep="inputs",
+        progress=False,
+    )
+
+
+def texts():
+    """Texts that depend on the place of a bright pixel."""
+    images = torch.rand(6, 1, 4, 4, generator=torch.Generator().manual_seed(4))
+    return ob.scan(
+        lambda batch: [str(int(image.argmax())) for image in batch],
+        (images, [str(int(image.argmax())) for image in images]),
+        group="dihedral:4",
+        task=ob.tasks.Text(length=3),
+        keep="inputs",
+        progress=False,
+    )
+
+
+@pytest.fixture(scope="module", params=[dipoles, flows, unlabeled, labels, texts])
 def made(request):
     return reported(request.param())
 

@@ -8,7 +8,7 @@ import { withInterval } from "../../src/orbical/interface/web/sections/changes.j
 import { circleAround, scaledAbout } from "../../src/orbical/interface/web/sections/keyboard_lasso.js";
 import { marksOf } from "../../src/orbical/interface/web/sections/worst_case.js";
 import { means, verdict } from "../../src/orbical/interface/web/sections/verdict.js";
-import { sentenceOf, shownClasses, winners } from "../../src/orbical/interface/web/views/bars.js";
+import { labelsOf, sentenceOf, shownClasses, trueClasses, winners } from "../../src/orbical/interface/web/views/bars.js";
 import { pixels, valueRange } from "../../src/orbical/interface/web/views/image.js";
 
 const circle = {
@@ -83,13 +83,22 @@ test("the verdict goes by the sign of the gap, and only beyond chance", () => {
 });
 
 test("few classes are all shown, of many the likeliest and the true one", () => {
-  assert.deepEqual(shownClasses(new Float32Array(6), 2, 3, 0), [0, 1, 2]);
+  assert.deepEqual(shownClasses(new Float32Array(6), 2, 3, [0]), [0, 1, 2]);
   const data = new Float32Array(100);
   for (let c = 0; c < 20; c += 1) data[3 * c] = 1 - c / 100;
-  const shown = shownClasses(data, 1, 100, 99);
+  const shown = shownClasses(data, 1, 100, [99]);
   assert.equal(shown.length, 12);
   assert.ok(shown.includes(99) && shown.includes(0) && shown.includes(30));
   assert.ok(!shown.includes(57));
+});
+
+test("several labels may apply, and the sentence lists those that a model finds", () => {
+  const truth = { moved: { data: Float32Array.from([1, NaN, 1]), shape: [1, 3] } };
+  assert.deepEqual(trueClasses(null, truth, 3), [0, 2]);
+  assert.deepEqual(trueClasses(1, {}, 3), [1]);
+  assert.equal(trueClasses(null, {}, 3), null);
+  const words = labelsOf(["a", "b"], [0.9, 0.2, 0.6, 0.1, 0.2, 0.3], 3, 0.5, (c) => "xyz"[c], [0, 2]);
+  assert.equal(words, "a: x, z; b: none; true labels: x, z");
 });
 
 test("winners and the sentence that says them", () => {

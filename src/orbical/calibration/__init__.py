@@ -15,7 +15,7 @@ them are entries of one registry, `MEASURES`, which tables, commands and the int
 | compare two models | `compare`, `compare_means`, `regression_compare` |
 | draw | `reliability`, `reliability_curve`, `cumulative_curve`; `orbical.figures.calibration` |
 | measure along an orbit | `along_orbit`, `mean_over_orbit`, `pooled_over_orbit` |
-| measure what there are several of | `detections`, `pixel_reliability`, `points`, `regions` |
+| measure several of a sample | `detections`, `labels`, `points`, `regions`, `thresholds` |
 | hold it against a limit | `verdict`, `judge` |
 | add a measure | `register`, `Measure` |
 
@@ -54,6 +54,7 @@ from .gaussian import gaussian_crps, gaussian_nll
 from .generalized import gence, gence_fiber, gence_floor, gence_sq, gence_sq_fiber, gence_sq_floor
 from .intervals import interval, oracle_bound, regression_interval
 from .kernel import mmce, mmce_squared, mmce_weighted, skce
+from .label_pairs import labels, thresholds
 from .means import compare_means, mean_interval, share_interval
 from .orbit import along_orbit, pair_at, pairs_along, reliability_at
 from .orbit_summary import PLACES, mean_over_orbit, pooled_over_orbit, scan_measures
@@ -126,6 +127,7 @@ __all__ = [
     "interval",
     "judge",
     "ks",
+    "labels",
     "mahalanobis_calibration",
     "mean_interval",
     "mean_over_orbit",
@@ -165,6 +167,7 @@ __all__ = [
     "share_interval",
     "skce",
     "smooth_ece",
+    "thresholds",
     "top_label",
     "uce",
     "verdict",

@@ -143,7 +143,7 @@ def _of_changes(
 
     if not has_answers(scan):
         raise InputError(
-            f"{rule.name}: expected answers that are classes or boxes, got a scan of"
+            f"{rule.name}: expected answers that are classes, texts or boxes, got a scan of"
             f" {scan.record.task.name}; use max_gap, or orbical.nero.consistency with a tolerance"
         )
     found = consistency(scan, level=level)

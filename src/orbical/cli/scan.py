@@ -105,11 +105,12 @@ def scan(
             cyclic:4*time_reversal, rotations3d:256, octahedral:full, pointgroup:mmm,
             scales:0.5:2:17 or permutations:5; orbical groups lists them all.
         out: Save the scan here, as a Zarr store: a folder, or a URL that fsspec knows.
-        task: The task: classification, segmentation, detection, flow, regression,
-            dense_regression, key_points, point_classification or atoms.
+        task: The task: classification, multilabel, ordinal, segmentation, detection, flow,
+            regression, dense_regression, key_points, point_classification, text or atoms.
         input: How the group acts on the inputs: images, images:bicubic:reflect, volumes, points,
-            vectors, rows, trivial or window:128; for several fields, pos=points,numbers=rows.
-            Default: images, or volumes if x is [N, C, D, H, W] (pairs of frames for flow).
+            vectors, signals, rows, trivial or window:128; for several fields,
+            pos=points,numbers=rows. Default: images, or volumes if x is [N, C, D, H, W] (pairs of
+            frames for flow).
         representation: For regression: how the group acts on the outputs: trivial, vector, or e3nn
             irreps such as '1x1o'; for dense_regression: trivial, vector or normal.
         per_point: For regression: one output per point.
@@ -164,6 +165,9 @@ def scan(
         tasks: dict[str, Callable[[], Any]] = {
             "classification": lambda: known.Classification(action, outputs, reader),
             "detection": lambda: known.Detection(action, score, threshold, read=reader),
+            "multilabel": lambda: known.MultiLabel(action, outputs, reader),
+            "ordinal": lambda: known.Ordinal(action, outputs, reader),
+            "text": lambda: known.Text(action, reader),
             "regression": lambda: known.Regression(
                 action, representation, per_point, reader, uncertainty
             ),

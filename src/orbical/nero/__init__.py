@@ -14,6 +14,7 @@ Paper: Zhao et al., Evaluating Machine Learning Models with NERO, sections 2.2 t
 
 from __future__ import annotations
 
+from .agreement import quadratic_kappa
 from .along_orbits import aggregate, individual, responses
 from .averages import averaging
 from .changes import consistency
@@ -27,6 +28,7 @@ __all__ = [
     "consistency",
     "individual",
     "invariance_gap",
+    "quadratic_kappa",
     "responses",
     "summary",
 ]

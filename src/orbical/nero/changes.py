@@ -33,7 +33,8 @@ def consistency(
 
     A mean curve hides it: a classifier can keep its accuracy at every position while the answers
     to many samples change. Labels are not needed. What the same answer is depends on the task:
-    the same predicted class (and any task that stores `predicted`); for segmentation the same
+    the same predicted class (and any task that stores `predicted`), the same set of labels or the
+    same text (any task that stores `answer`, a number for each); for segmentation the same
     class of a pixel, as shares of pixels; for detection a top box of the same class whose
     un-transformed boxes overlap by an IoU of 0.5, or no box; for all others a `tolerance` states
     it, and two answers agree if both are within the tolerance of the consensus.
@@ -97,8 +98,9 @@ def _kind(one: xr.Dataset, scan: Any) -> str:
     """Return the stored variable that holds the answers of one model."""
     if "changed_pixels" in one:
         return "changed_pixels"
-    if "predicted" in one and one["predicted"].ndim == 2:
-        return "predicted"
+    for name in ("predicted", "answer"):
+        if name in one and one[name].ndim == 2:
+            return name
     if {"box", "box_label"} <= {*one.data_vars} and isinstance(scan, Scan):
         return "box"
     return FINISHED

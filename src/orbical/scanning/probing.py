@@ -74,7 +74,7 @@ def _warn_of_probabilities(sweep: Sweep, name: str, raw: Any) -> None:
         warnings.warn(
             f"model {name!r}: outputs are read as logits but every row is >= 0 and sums to 1; "
             "if they are probabilities, pass "
-            "task=ob.tasks.Classification(outputs='probabilities'), or the option "
+            f"task=ob.tasks.{type(sweep.task).__name__}(outputs='probabilities'), or the option "
             "--outputs probabilities",
             stacklevel=5,
         )

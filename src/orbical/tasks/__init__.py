@@ -15,9 +15,12 @@ from .detection import Detection
 from .detection_matching import average_precision
 from .flow import Flow
 from .key_points import COCO_EDGES, COCO_SIGMAS, COCO_SWAPS, KeyPoints
+from .multilabel import MultiLabel
+from .ordinal import Ordinal
 from .point_classification import PointClassification
 from .regression import Regression
 from .segmentation import Segmentation
+from .text import Text
 
 TASKS: dict[str, type[Task]] = {
     task.name: task
@@ -28,9 +31,12 @@ TASKS: dict[str, type[Task]] = {
         Detection,
         Flow,
         KeyPoints,
+        MultiLabel,
+        Ordinal,
         PointClassification,
         Regression,
         Segmentation,
+        Text,
     )
 }
 INPUTS: dict[str, Callable[..., Action]] = {
@@ -99,10 +105,13 @@ __all__ = [
     "Detection",
     "Flow",
     "KeyPoints",
+    "MultiLabel",
+    "Ordinal",
     "PointClassification",
     "Regression",
     "Segmentation",
     "Task",
+    "Text",
     "Variable",
     "average_precision",
     "parse_input",

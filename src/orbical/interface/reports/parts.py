@@ -129,7 +129,8 @@ def _state(
         arrays["rows"] = np.asarray(view.group.parts["rows"], np.int32)
     if "invariance_gap" in view.reader:
         arrays["invariance_gap"] = view.reader.whole("invariance_gap")[:, chosen.samples]
-    if view.reader.dims.get("consensus", ())[-1:] == ("class",):
+    by_class = view.reader.dims.get("consensus", ())[-1:] == ("class",)
+    if by_class and "predicted" in view.reader:
         mean = view.reader.whole("consensus")[:, chosen.samples]
         known = np.isfinite(mean).all(-1)
         arrays["consensus_class"] = np.where(known, mean.argmax(-1), -1).astype(np.int32)

@@ -240,7 +240,9 @@ def _references(
 
 def _consensus_class(view: ScanView, number: int, model: int) -> int | None:
     reader = view.reader
-    if "consensus" not in reader or reader.dims["consensus"][-1] != "class":
+    if not {"consensus", "predicted"} <= reader.dims.keys():
+        return None
+    if reader.dims["consensus"][-1] != "class":
         return None
     mean = reader.row("consensus", number, model)
     return int(mean.argmax()) if np.isfinite(mean).all() else None

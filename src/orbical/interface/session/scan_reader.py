@@ -31,7 +31,9 @@ class ScanReader:
         self.samples = scan.record.data.samples
         self.chunk = scan.record.run.chunk
         arrays: Any = scan.arrays  # zarr types both versions of its format
-        self._arrays: dict[str, Any] = arrays
+        self._arrays: dict[str, Any] = {
+            name: array for name, array in arrays.items() if name != "answer"
+        }  # a code that only counts of equal answers can use
         self.dims: dict[str, tuple[str, ...]] = {
             name: tuple(array.metadata.dimension_names) for name, array in self._arrays.items()
         }

@@ -48,6 +48,7 @@ def state(view: ScanView, titles: list[dict[str, str]]) -> Answer:
             "truth_name": view.truth or "label",
             "classes": record.task.settings.get("classes") or [],
             "edges": record.task.settings.get("edges") or [],
+            "threshold": record.task.settings.get("threshold"),
         },
         "views": {"input": view.input_view, "detail": record.views.detail},
         "models": [{"name": name, "live": name in live.answering} for name in view.models],

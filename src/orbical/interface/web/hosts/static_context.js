@@ -32,6 +32,8 @@ export function createContexts(pack, state) {
   const elements = state.group.names.length;
   const weights = state.arrays.weights.data;
   const moments = new Map();
+  // Only one class has a consensus that it agrees with; of anything else `correct` stays what it is.
+  const agreed = state.arrays.consensus_class ? "agrees" : "correct";
 
   return (selection) => {
     const reference = state.task.labeled ? selection.reference : "consensus";
@@ -40,7 +42,7 @@ export function createContexts(pack, state) {
 
     // The variable behind a metric; against the consensus it is another one.
     const variableOf = (name) =>
-      (reference === "consensus" && { score: "score_vs_consensus", correct: "agrees" }[name]) || name;
+      (reference === "consensus" && { score: "score_vs_consensus", correct: agreed }[name]) || name;
 
     const values = async (name) => (await pack.take(`values/${variableOf(name)}`)).arrays.values;
 

@@ -1,4 +1,4 @@
-// Class probabilities of all models side by side; truth and consensus marked.
+// Probabilities of classes, or of several labels, of all models side by side; truth and consensus marked.
 
 import { fill, h, show, write } from "../core/dom.js";
 import { fixed } from "../draw/format.js";
@@ -10,12 +10,12 @@ const MANY = 3; // models whose bars stand close together
 const FAINT = 0.02; // a consensus below this would only blur the axis
 
 /** The classes to show: all where few, else the likeliest of any model, with the truth. */
-export function shownClasses(data, models, classes, truth) {
+export function shownClasses(data, models, classes, truths) {
   if (classes <= MOST) return Array.from({ length: classes }, (_, c) => c);
   const best = Array.from({ length: classes }, (_, c) => {
     let largest = 0;
     for (let m = 0; m < models; m += 1) largest = Math.max(largest, data[m * classes + c]);
-    return [largest + (c === truth ? 2 : 0), c];
+    return [largest + (truths.includes(c) ? 2 : 0), c];
   });
   best.sort((a, b) => b[0] - a[0]);
   return best
@@ -28,6 +28,23 @@ export function shownClasses(data, models, classes, truth) {
 export function sentenceOf(models, predicted, confidence, name, truth) {
   const parts = models.map((model, m) => `${model}: ${name(predicted[m])} at ${fixed(confidence[m], 2)}`);
   return parts.join("; ") + (truth === null ? "" : `; true class ${name(truth)}`);
+}
+
+/** The labels that each of the models finds, in one sentence. */
+export function labelsOf(models, data, labels, threshold, name, truths) {
+  const listed = (found) => found.map(name).join(", ") || "none";
+  const parts = models.map((model, m) => {
+    const found = Array.from({ length: labels }, (_, c) => c).filter((c) => data[m * labels + c] >= threshold);
+    return `${model}: ${listed(found)}`;
+  });
+  return [...parts, ...(truths ? [`true labels: ${listed(truths)}`] : [])].join("; ");
+}
+
+/** The true classes: one, or the labels that apply; null where they are not known. */
+export function trueClasses(truth, truths, classes) {
+  if (truth !== null) return [truth];
+  const given = Object.values(truths).find(({ data }) => data.length === classes);
+  return given ? Array.from({ length: classes }, (_, c) => c).filter((c) => given.data[c] > 0.5) : null;
 }
 
 /** The winning class of each model and its probability. */
@@ -45,7 +62,8 @@ export function winners(data, models, classes) {
 
 /** The view. Without probabilities: the predicted class and its confidence, and a note. */
 export function createView(el, state) {
-  const name = (c) => String(state.classes[c] ?? c);
+  const name = (c) => String(state.classes[c] ?? state.task?.classes?.[c] ?? c);
+  const several = state.task?.name === "multilabel";
   const chart = h("div", { class: "bars", role: "img" });
   const axis = h(
     "div",
@@ -80,7 +98,7 @@ export function createView(el, state) {
     return { c, bars, row, mark };
   }
 
-  function set(/** @type {ViewContent} */ { fields, consensus = {}, models, colors, truth = null }) {
+  function set(/** @type {ViewContent} */ { fields, consensus = {}, truths = {}, models, colors, truth = null }) {
     const given = fields.probabilities;
     const classes = given ? given.shape[1] : state.classes.length;
     const found = given
@@ -89,7 +107,8 @@ export function createView(el, state) {
     const data = given ? given.data : alone(found, models.length, classes);
     const average = Object.values(consensus).find((one) => one.shape.length === 2 && one.shape[1] === classes);
     show(meaning, Boolean(average));
-    const shown = shownClasses(data, models.length, classes, truth);
+    const applies = trueClasses(truth, truths, classes);
+    const shown = shownClasses(data, models.length, classes, applies ?? []);
     const wanted = `${shown.join()}|${colors.join()}`;
     if (wanted !== key) {
       key = wanted;
@@ -104,8 +123,9 @@ export function createView(el, state) {
       chart.style.gridTemplateRows = `repeat(${rows.length}, minmax(${least}px, 1fr)) auto`;
     }
     for (const { c, bars, row, mark } of rows) {
-      row.classList.toggle("is-true", c === truth);
-      show(mark, c === truth);
+      const right = applies?.includes(c) ?? false;
+      row.classList.toggle("is-true", right);
+      show(mark, right);
       const texts = bars.map(({ bar, tick }, m) => {
         const value = data[m * classes + c];
         bar.style.transform = `scaleX(${Number.isFinite(value) ? value : 0})`;
@@ -116,7 +136,10 @@ export function createView(el, state) {
       });
       row.title = `${name(c)}: ${texts.join(", ")}`;
     }
-    chart.setAttribute("aria-label", sentenceOf(models, found.predicted, found.confidence, name, truth));
+    const spoken = several
+      ? labelsOf(models, data, classes, state.task.threshold, name, applies)
+      : sentenceOf(models, found.predicted, found.confidence, name, truth);
+    chart.setAttribute("aria-label", spoken);
     write(
       note,
       given

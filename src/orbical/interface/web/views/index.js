@@ -12,6 +12,7 @@ import * as pair from "./pair.js";
 import * as png from "./png.js";
 import * as points from "./points.js";
 import * as signal from "./signal.js";
+import * as text from "./text.js";
 import * as values from "./values.js";
 
 export const views = {
@@ -26,6 +27,7 @@ export const views = {
   points,
   quiver: flow,
   signal,
+  text,
   values,
   volume: image, // its middle slices, in one picture
   window: fieldOfView,

@@ -1,0 +1,208 @@
+"""Multi-label classification: any number of K labels for each input."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from ..actions import Images, Trivial
+from ..errors import InputError, ModelError, check_name
+from ..groups import Elements, Group
+from ..groups.group import real_number
+from ._answer_codes import ANSWER, answer_codes
+from .base import (
+    SHARE,
+    Reader,
+    Task,
+    Variable,
+    as_truth,
+    class_names,
+    described,
+    is_real,
+    per_element,
+    single_or_double,
+    unreadable,
+)
+from .classification import OUTPUTS
+
+__all__ = ["MultiLabel"]
+
+SCORES = {
+    "f1": "F1 of the predicted labels",
+    "jaccard": "overlap of predicted and true labels",
+    "label_accuracy": "share of labels that are correct",
+    "correct": "whether all labels are correct",
+}
+
+
+class MultiLabel(Task):
+    """Predict which of K labels an input has; they do not change when the input moves.
+
+    A model returns a logit or a probability for each label, `[N, K]`. The truth is `[N, K]`, 1
+    where a label applies, 0 where it does not, and NaN where that is unknown; unknown labels are
+    not judged. Stored for each sample and element, from labels with a probability of at least
+    `threshold`:
+
+    - `f1`, `2 |A and B| / (|A| + |B|)` of predicted labels A and true ones B, and `jaccard`,
+      `|A and B| / |A or B|`; both are 1 if neither has any;
+    - `label_accuracy`, the share of labels that are correct, and `correct`, whether all are (subset
+      accuracy), with `confidence`, the probability of that if labels were independent;
+    - `probabilities` of all labels, for `orbical.calibration.labels`.
+
+    Args:
+        input: the action on the inputs, or a tree of actions; `Images()` by default.
+        outputs: what the model returns, `"logits"` or `"probabilities"`; it is never guessed.
+        read: a function that picks the outputs `[N, K]` from a raw model output.
+        classes: the names of the labels, in their order.
+        score: `"f1"`, `"jaccard"`, `"label_accuracy"` or `"correct"`.
+        threshold: the smallest probability of a predicted label.
+
+    Raises:
+        InputError: if an argument is not one of these.
+
+    Example:
+        >>> import orbical as ob
+        >>> def bright(images):
+        ...     return torch.stack([images.mean((1, 2, 3)), images[:, 0, 0, 0]], 1)
+        >>> images = torch.ones(2, 1, 4, 4)
+        >>> scan = ob.scan(bright, (images, [[1, 1], [1, 0]]), group="cyclic:4",
+        ...                task="multilabel", progress=False)
+        >>> scan.data["label_accuracy"].mean("element").values.tolist()
+        [[1.0, 0.5]]
+    """
+
+    name: ClassVar[str] = "multilabel"
+    higher_is_better: ClassVar[bool] = True
+    score_unit = "share"
+    truth_name: ClassVar[str] = "true_labels"
+    truth_dims = ("class",)
+    detail_view: ClassVar[str] = "bars"
+
+    def __init__(
+        self,
+        input: Any = None,
+        outputs: str = "logits",
+        read: Reader | None = None,
+        classes: Sequence[str] | None = None,
+        score: str = "f1",
+        threshold: float = 0.5,
+    ) -> None:
+        check_name("outputs", outputs, OUTPUTS)
+        check_name("score", score, SCORES)
+        if not 0 < real_number("threshold", threshold) < 1:
+            raise InputError(f"threshold: expected a number between 0 and 1, got {threshold!r}")
+        super().__init__(Images() if input is None else input, Trivial(), read)
+        self.outputs, self.classes = outputs, class_names(classes)
+        self.chosen, self.score_meaning = score, SCORES[score]
+        self.threshold = float(threshold)
+
+    def settings(self) -> dict[str, Any]:
+        """Return the arguments of the constructor other than `input` and `read`."""
+        return {
+            "outputs": self.outputs,
+            "classes": self.classes,
+            "score": self.chosen,
+            "threshold": self.threshold,
+        }
+
+    def read(self, raw: Any, outputs: str | None = None) -> Tensor:
+        """Read the probabilities of labels, `[N, K]`."""
+        given = self.picked(raw)
+        if not is_real(given) or given.ndim != 2 or given.shape[1] == 0:
+            raise unreadable(given, "a number for each label, [sample, label]")
+        given = single_or_double(given)
+        if (outputs or self.outputs) == "logits":
+            return given.sigmoid()
+        if bool(((given < -1e-6) | (given > 1 + 1e-6)).any()):
+            raise ModelError(
+                f"model output: expected probabilities, got {float(given.min()):.4g} .. "
+                f"{float(given.max()):.4g}; for logits pass outputs='logits'"
+            )
+        return given.clamp(0, 1)
+
+    def check_target(self, target: Any, count: int) -> Tensor:
+        """Check labels `[N, K]` of 0, 1 and, where unknown, NaN."""
+        labels = as_truth(target, count)
+        if labels.ndim != 2 or labels.is_complex() or labels.shape[1] == 0:
+            raise InputError(
+                f"labels: expected 0 or 1 for each label, [sample, label], got {described(labels)}"
+                "; for one class of each sample use task='classification'"
+            )
+        labels = labels.float()
+        known = labels[labels.isfinite()]
+        if bool(labels.isinf().any()) or not bool(((known == 0) | (known == 1)).all()):
+            raise InputError(
+                "labels: expected 0, 1, or NaN where a label is unknown, got "
+                f"{float(labels.nan_to_num().min()):g} .. {float(labels.nan_to_num().max()):g}"
+            )
+        return labels
+
+    def check_range(self, target: Tensor, outputs: Tensor) -> None:
+        """Check that truth, outputs and names have as many labels."""
+        count = outputs.shape[-1]
+        if target.shape[-1] != count:
+            raise InputError(
+                f"labels: expected {count} labels, as the model predicts, got {target.shape[-1]}"
+            )
+        if self.classes is not None and len(self.classes) != count:
+            raise InputError(
+                f"classes: expected the names of the model's {count} labels, got "
+                f"{len(self.classes)}"
+            )
+
+    def variables(self, labeled: bool) -> dict[str, Variable]:
+        """Declare probabilities, and how well the predicted labels match."""
+        about = self.common_variables(labeled, ("class",)) | {
+            "probabilities": per_element("probability of each label", "class"),
+            "confidence": per_element(
+                "probability that all labels are correct, if they were independent", unit="share"
+            ),
+            "answer": ANSWER,
+        }
+        if labeled:
+            about |= {name: per_element(meaning, **SHARE) for name, meaning in SCORES.items()}
+        return about
+
+    def score(self, outputs: Tensor, reference: Tensor, valid: Tensor | None) -> Tensor:
+        """Score probabilities `[K, B, C]` against labels."""
+        return self._compared(outputs, reference)[self.chosen].float()
+
+    def reference(self, consensus: Tensor) -> Tensor:
+        """Return the labels of the mean probabilities."""
+        return (consensus >= self.threshold).float()
+
+    def isometric(self, group: Group) -> bool:
+        """Return True: a label never moves."""
+        return True
+
+    def extras(
+        self, outputs: Tensor, target: Tensor | None, elements: Elements
+    ) -> dict[str, Tensor]:
+        """Return the probabilities, their joint confidence, and all scores."""
+        said = outputs >= self.threshold
+        chance = outputs.where(said, 1 - outputs)
+        if target is not None:
+            chance = chance.where(target[None].isfinite(), 1.0)
+        extras = {
+            "probabilities": outputs,
+            "confidence": chance.double().log().sum(-1).exp().float(),
+            "answer": answer_codes(said),
+        }
+        return extras if target is None else extras | self._compared(outputs, target[None])
+
+    def _compared(self, outputs: Tensor, labels: Tensor) -> dict[str, Tensor]:
+        """Return every score `[K, B]`; labels that are unknown do not count."""
+        known = labels.isfinite().expand(outputs.shape)
+        said, true = (outputs >= self.threshold) & known, (labels > 0.5) & known
+        both, either = (said & true).sum(-1), (said | true).sum(-1)
+        right = ((said == true) & known).sum(-1)
+        none = either == 0
+        return {
+            "f1": torch.where(none, 1.0, 2 * both / (both + either).clamp_min(1)),
+            "jaccard": torch.where(none, 1.0, both / either.clamp_min(1)),
+            "label_accuracy": right / known.sum(-1).clamp_min(1),
+            "correct": right == known.sum(-1),
+        }
