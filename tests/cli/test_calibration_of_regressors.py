@@ -7,10 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 import typer
 from calibration_command import FEW, outputs, refused, run
 from typer.testing import CliRunner
 
+import orbical as ob
 from orbical.cli import calibration as command
 
 
@@ -110,3 +112,19 @@ def test_evidence_that_is_none_is_named_with_its_file(
     message = refused(tmp_path / "net.npz", *FEW)
     assert "net" in message.split(":")[0]
     assert words in message
+
+
+def test_of_maps_of_values_some_points_are_measured_and_the_table_says_so():
+    from orbical.cli.calibration_scan import _kinds
+
+    def net(images):
+        return images, torch.full_like(images, 0.01)
+
+    maps = torch.rand(9, 1, 16, 16, generator=torch.Generator().manual_seed(0))
+    task = ob.tasks.DenseRegression(uncertainty="variance")
+    scan = ob.scan(net, (maps, maps), group="flips", task=task, progress=False)
+    ((name, outputs),) = _kinds(scan)
+    assert name == ", 85 of 256 points"  # 9 x 85 of 9 x 256
+    assert outputs.sizes["point"] == 85
+    few = ob.scan(net, (maps[:2], maps[:2]), group="flips", task=task, progress=False)
+    assert _kinds(few) == [("", few)]

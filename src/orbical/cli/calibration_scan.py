@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _PLACES = ("identity", "mean", "pooled", "worst")
 _ENDS = ("low", "high", "calibrated")
+_MOST_POINTS = 2048
 
 
 def show_scan(path: Path, settings: dict[str, Any], figure: Path | None, format_: str) -> None:
@@ -29,9 +30,7 @@ def show_scan(path: Path, settings: dict[str, Any], figure: Path | None, format_
     plain: dict[str, dict[str, dict[str, float]]] = {}
     rows: list[dict[str, Any]] = []
     for kind, outputs in _kinds(scan):
-        tables = (
-            _regressors(scan, settings) if regression else _classifiers(outputs, scan, settings)
-        )
+        tables = (_regressors if regression else _classifiers)(outputs, scan, settings)
         plain |= {f"{model}{kind}": numbers(table) for model, table in tables}
         found = (
             row | {"model": f"{row['model']}{kind}"} for row in _along(outputs, scan, settings)
@@ -43,7 +42,7 @@ def show_scan(path: Path, settings: dict[str, Any], figure: Path | None, format_
         from ..figures.calibration import error_along_orbit
 
         shown = MEASURES["gence" if regression else "ece"]
-        save(error_along_orbit(_curve(scan, shown, settings)), figure)
+        save(error_along_orbit(_curve(_kinds(scan)[0][1], shown, settings)), figure)
     if format_ == "json":
         print_json({"level": settings["level"], "identity": plain, "orbit": rows})
     elif format_ == "csv":
@@ -58,13 +57,22 @@ def show_scan(path: Path, settings: dict[str, Any], figure: Path | None, format_
 
 
 def _kinds(scan: Scan) -> list[tuple[str, Any]]:
-    """Return what is measured, after what is added to a model's name: a segmentation has two."""
+    """Return what is measured, after what is added to a model's name.
+
+    A segmentation has pixels and regions. Of maps of values some points are taken, far enough apart
+    that they say more than neighbors do: intervals draw them one by one, many times.
+    """
     from ..calibration import regions
     from ..calibration.pixel_bins import holds_pixels
 
-    return (
-        [(", pixels", scan), (", regions", regions(scan))] if holds_pixels(scan) else [("", scan)]
-    )
+    if holds_pixels(scan):
+        return [(", pixels", scan), (", regions", regions(scan))]
+    points = scan.data.sizes.get("point", 1)
+    every = -(-scan.data.sizes["sample"] * points // _MOST_POINTS) | 1  # odd: rows have even sides
+    if scan.record.task.name != "dense_regression" or every == 1:
+        return [("", scan)]
+    kept = list(range(min(every, points) // 2, points, every))
+    return [(f", {len(kept)} of {points} points", scan.data.isel(point=kept))]
 
 
 def _classifiers(
@@ -84,14 +92,16 @@ def _classifiers(
         yield model, pair_table(*pair_at(outputs, identity, model), **settings)
 
 
-def _regressors(scan: Scan, settings: dict[str, Any]) -> Iterator[tuple[str, dict[str, Interval]]]:
+def _regressors(
+    outputs: Any, scan: Scan, settings: dict[str, Any]
+) -> Iterator[tuple[str, dict[str, Interval]]]:
     from ..calibration.regression_orbit import predictions_along, predictions_at
     from ..calibration.table import regression_table
 
     for place, model in enumerate(scan.models):
-        aleatoric = predictions_along(scan, place).aleatoric[scan.group.identity]
+        aleatoric = predictions_along(outputs, place).aleatoric[scan.group.identity]
         if len(aleatoric):  # a model without a variance cannot be measured
-            given = predictions_at(scan, scan.group.identity, place)
+            given = predictions_at(outputs, scan.group.identity, place)
             yield model, regression_table(*given, aleatoric=aleatoric, **settings)
 
 
@@ -119,7 +129,7 @@ def _along(outputs: Any, scan: Scan, settings: dict[str, Any]) -> Iterator[dict[
             yield {"model": model, "measure": measure.name, **row}
     if "variance" in scan.data and scan.data["variance"].shape[-1] > 1:
         bleed = MEASURES["aleatoric_bleed"]
-        apart = _curve(scan, bleed, settings, by="component")
+        apart = _curve(outputs, bleed, settings, by="component")
         for model in scan.models:
             for component in range(scan.data.sizes["component"]):
                 row = _summary(apart.sel(model=model).isel(component=component), scan)
