@@ -24,6 +24,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PICTURES = {
     "segmentation-view": ("segmentation", "sample=3&element=10"),
     "depth-view": ("dense_regression", "sample=9&element=2&reference=consensus"),
+    "crystals-view": ("crystals", "sample=1&element=3&reference=consensus"),
+    "points-view": ("points", "sample=1&element=6"),
     "signals-view": ("signals", "sample=3&element=9"),
     "labels-view": ("galaxies", "sample=72&element=2"),
     "text-view": ("text_lines", "sample=8&element=7"),

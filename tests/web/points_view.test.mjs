@@ -3,7 +3,9 @@ import { test } from "node:test";
 
 import { bondsOf, composition, atomOf } from "../../src/orbical/interface/web/draw/atoms.js";
 import {
+  aboutCenter,
   atomsOf,
+  cellEdges,
   counted,
   dragged,
   lookFrom,
@@ -125,4 +127,19 @@ test("a projected point knows which one it is", () => {
     places.map((place) => place[3]),
     [1, 0],
   );
+});
+
+test("a periodic cell has twelve edges, a molecule none, and a crystal is seen about its center", () => {
+  const cell = { data: Float64Array.from([2, 0, 0, 0, 2, 0, 0, 1, 2]), shape: [3, 3] };
+  assert.deepEqual(cellEdges(cell, { data: [0, 0, 0], shape: [3] }), []);
+  assert.deepEqual(cellEdges({ data: new Float64Array(9), shape: [3, 3] }, { data: [1, 1, 1], shape: [3] }), []);
+  const edges = cellEdges(cell, { data: [1, 1, 0], shape: [3] });
+  assert.equal(edges.length, 12);
+  const lengths = edges.map(([a, b]) => Math.hypot(...a.map((value, i) => value - b[i])));
+  assert.deepEqual(
+    lengths.toSorted((a, b) => a - b).map((length) => Number(length.toFixed(3))),
+    [...Array.from({ length: 8 }, () => 2), ...Array.from({ length: 4 }, () => 2.236)],
+  );
+  const { points } = aboutCenter([[1, 1.5, 1]], edges);
+  assert.deepEqual(points, [[0, 0, 0]]);
 });

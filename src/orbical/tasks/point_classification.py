@@ -81,6 +81,7 @@ class PointClassification(Task):
     score_unit = "share"
     truth_name: ClassVar[str] = "point_label"
     truth_dims = ("point",)
+    detail_view: ClassVar[str] = "point_classes"
 
     def __init__(
         self,

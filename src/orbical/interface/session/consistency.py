@@ -20,10 +20,12 @@ SHARES = ("changed", "pairs")
 
 
 def counted(view: ScanView) -> str | bool:
-    """Return what is counted, `"samples"` or `"pixels"`; False if the task does not define it."""
+    """Return what is counted: samples, pixels or points; False if the task does not define it."""
     if not has_answers(view.scan):
         return False
-    return "pixels" if "changed_pixels" in view.reader else "samples"
+    if "changed_pixels" not in view.reader:
+        return "samples"
+    return "points" if "point_class" in view.reader else "pixels"
 
 
 def consistency(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:

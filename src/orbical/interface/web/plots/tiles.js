@@ -91,18 +91,18 @@ export function tiles(orbit) {
     const texts = lines.map((_, k) => label(x + wide / 2, top + 13 * k, "", {}));
     texts.forEach((text, k) => text.append(lines[k]));
     drawn.append(...texts);
-    written.push({ element, m, title, value, texts, picture });
+    written.push({ element, m, title, value, texts, picture, wide });
     write(written.at(-1), data, dark);
     return drawn;
   }
 
-  /** Write a tile's value, in ink that is read on its color. */
-  function write({ element, m, title, value, texts, picture }, data, dark) {
+  /** Write a tile's value, in ink that is read on its color; one that is too wide stands in the title alone. */
+  function write({ element, m, title, value, texts, picture, wide }, data, dark) {
     const number = data.values[m * orbit.size + element];
     const ink = readableOn(colorOf(number, data.range, dark));
     const words = data.write(number);
     title.textContent = `${orbit.names?.[element] ?? ""}: ${words}`;
-    value.textContent = words;
+    value.textContent = textWidth(words) <= wide - 2 ? words : "";
     for (const text of texts) text.setAttribute("fill", ink);
     picture?.setAttribute("stroke", ink);
   }

@@ -3,6 +3,9 @@
 import { fill, h, modelLabel, show } from "../core/dom.js";
 import { fixed } from "../draw/format.js";
 
+/** What is counted where an answer has many parts. */
+const PARTS = { pixels: "pixel changes", points: "point changes" };
+
 const percent = (share) => fixed(100 * share, share > 0 && share < 0.095 ? 1 : 0);
 
 /** A share with its interval, in percent. */
@@ -15,11 +18,11 @@ export function withInterval([share, low, high]) {
 /** A table below the aggregate plot; nothing for tasks that do not say which answers are the same. */
 export function createChanges(app) {
   const { consistency } = app.state;
-  const what = consistency === "pixels" ? "pixels" : app.noun;
+  const what = PARTS[consistency] ? consistency : app.noun;
   const columns = [
     [
       "changed",
-      consistency === "pixels" ? "pixel changes" : "prediction changes",
+      PARTS[consistency] ?? "prediction changes",
       `The share of ${what} whose prediction is not the same at all positions`,
     ],
     ["pairs", "pairs disagree", "The share of pairs of positions whose predictions disagree"],

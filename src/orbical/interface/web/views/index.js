@@ -10,6 +10,7 @@ import * as keyPoints from "./key_points.js";
 import * as maps from "./maps.js";
 import * as pair from "./pair.js";
 import * as png from "./png.js";
+import * as pointClasses from "./point_classes.js";
 import * as points from "./points.js";
 import * as signal from "./signal.js";
 import * as text from "./text.js";
@@ -24,6 +25,7 @@ export const views = {
   maps,
   pair,
   png,
+  point_classes: pointClasses,
   points,
   quiver: flow,
   signal,

@@ -1,5 +1,5 @@
 // A cloud of points [points, 3] that one can walk around: near points large and dark, far ones faint.
-// Points with atomic numbers are a molecule: atoms in the colors of their elements, with bonds.
+// Points with atomic numbers are a molecule: atoms in the colors of their elements, with bonds; a crystal has its cell.
 
 import { button, h, write } from "../core/dom.js";
 import { fit, onAppearance, resolve } from "../draw/canvas.js";
@@ -7,7 +7,7 @@ import { bondsOf, composition, atomOf } from "../draw/atoms.js";
 
 /** @import { ViewContent } from "./index.js" */
 
-const HOME = { yaw: 30, pitch: 20 }; // from the front, a little from the right and from above
+export const HOME = { yaw: 30, pitch: 20 }; // from the front, a little from the right and from above
 const STEP = 10; // degrees for an arrow key
 const PER_PIXEL = 0.5; // degrees for a pixel of dragging
 const AXES = ["x", "y", "z"];
@@ -61,6 +61,20 @@ export function projected(points, look, size, radius) {
     return [size / 2 + across * scale, size / 2 - up * scale, out / radius, i];
   });
   return places.sort((a, b) => a[2] - b[2]);
+}
+
+/** The twelve edges of a cell [3, 3] of which some directions repeat; none of a molecule. */
+export function cellEdges(cell, pbc) {
+  if (!cell || !pbc || !Array.from(pbc.data).some(Boolean)) return [];
+  const vectors = [0, 1, 2].map((row) => Array.from(cell.data.slice(3 * row, 3 * row + 3), Number));
+  if (!vectors.every((vector) => vector.some((value) => value !== 0))) return [];
+  const corner = (bits) =>
+    [0, 1, 2].map((axis) => vectors.reduce((sum, vector, row) => sum + ((bits >> row) & 1) * vector[axis], 0));
+  const pairs = [];
+  for (let bits = 0; bits < 8; bits += 1) {
+    for (const step of [1, 2, 4]) if (!(bits & step)) pairs.push([corner(bits), corner(bits | step)]);
+  }
+  return pairs;
 }
 
 /** The field that holds positions: the one called pos, else the first [points, 2 or 3]. */
@@ -134,6 +148,27 @@ function drawMolecule(context, places, numbers, bonds, unit, colors) {
   }
 }
 
+/** A crystal about the center of its cell: where it lies in space means nothing. */
+export function aboutCenter(points, edges) {
+  const corners = edges.flat();
+  const center = [0, 1, 2].map((axis) => corners.reduce((sum, one) => sum + one[axis], 0) / corners.length);
+  const moved = (point) => point.map((value, axis) => value - center[axis]);
+  return { points: points.map(moved), edges: edges.map((ends) => ends.map(moved)) };
+}
+
+/** The edges of a cell as thin lines. */
+function drawCell(context, edges, look, size, radius, color) {
+  context.strokeStyle = color;
+  context.lineWidth = 1;
+  for (const ends of edges) {
+    const [from, to] = ends.map((point) => projected([point], look, size, radius)[0]);
+    context.beginPath();
+    context.moveTo(from[0], from[1]);
+    context.lineTo(to[0], to[1]);
+    context.stroke();
+  }
+}
+
 /** The view: dragging or arrow keys walk around the cloud, which the group turns on its own. */
 export function createView(el) {
   const canvas = h("canvas", { class: "cloud", role: "img", tabindex: "0", "aria-label": "point cloud" });
@@ -155,6 +190,7 @@ export function createView(el) {
   let points = [];
   let numbers = [];
   let bonds = [];
+  let edges = [];
   let radius = 1;
   let held = null;
 
@@ -163,6 +199,7 @@ export function createView(el) {
     const context = fit(canvas, size, size);
     const look = lookFrom(camera);
     const places = projected(points, look, size, radius);
+    drawCell(context, edges, look, size, radius, resolve(canvas, "var(--soft)"));
     if (numbers.length === points.length && points.length) {
       const colors = { bond: resolve(canvas, "var(--soft)"), edge: resolve(canvas, "var(--ink)") };
       drawMolecule(context, places, numbers, bonds, size / 2 / ROOM / radius, colors);
@@ -213,7 +250,9 @@ export function createView(el) {
     points = counted(found, fields.mask);
     numbers = atomsOf(fields.numbers, fields.mask);
     bonds = bondsOf(numbers.length ? points : [], numbers);
-    radius = radiusOf(points);
+    edges = cellEdges(fields.cell, fields.pbc);
+    if (edges.length) ({ points, edges } = aboutCenter(points, edges));
+    radius = radiusOf([...points, ...edges.flat()]);
     draw();
     const what = numbers.length ? `${points.length} atoms (${composition(numbers)})` : `${points.length} points`;
     const words = `${what} at ${place.name}`;
