@@ -96,6 +96,14 @@ def test_calibration_by_label_is_that_of_each_column():
     assert ob.calibration.along_orbit(scan, "ece").shape == (1, 4)  # of whole answers
 
 
+def test_what_needs_one_class_for_each_sample_refuses_several_labels():
+    scan = scanned()
+    with pytest.raises(InputError, match="expected a labeled classification with probabilities"):
+        ob.nero.averaging(scan)
+    with pytest.raises(InputError, match="scan data with one class for each sample"):
+        ob.conformal.along_orbit(scan)
+
+
 def test_a_scan_is_restored_from_its_record():
     scan = scanned(score="jaccard", threshold=0.3)
     again = ob.tasks.Task.from_record(scan.record.to_json()["task"])

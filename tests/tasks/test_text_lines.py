@@ -135,3 +135,17 @@ def test_settings_are_checked():
         ob.tasks.Text(length=0)
     with pytest.raises(InputError, match="score: "):
         ob.tasks.Text(score="wer")
+
+
+def test_equal_texts_are_equivariant_and_have_no_mean():
+    def level(images):
+        return [f"{value:.1f}" for value in images.mean((1, 2, 3)).tolist()]
+
+    task = ob.tasks.Text(length=12)
+    ob.testing.assert_equivariant(level, IMAGES, group="cyclic:4", task=task)
+    with pytest.raises(AssertionError):
+        ob.testing.assert_equivariant(
+            lambda images: upright_only(images)[0], IMAGES, group="cyclic:4", task=task
+        )
+    with pytest.raises(InputError, match="expected outputs with a mean and variances, got text"):
+        ob.predictors.OrbitAverage(level, "cyclic:4", task=task)

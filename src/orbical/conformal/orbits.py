@@ -141,8 +141,9 @@ def _method_of(data: Any, method: Any) -> Any:
         for name, remedy in (
             ("probabilities", "with keep='probabilities'"),
             ("correct", "labeled data"),
+            ("label", "data with one class for each sample"),
         ):
-            if name not in variables:
+            if name not in variables and name not in getattr(data, "coords", ()):
                 raise InputError(
                     f"scan: expected one of classification with {name}, or a labeled one of"
                     f" regression, got neither; scan {remedy}"

@@ -97,7 +97,7 @@ def averaging(
 
 def _checked(data: xr.Dataset, group: Group, elements: Sequence[int] | None) -> list[int]:
     """Return the numbers of elements, and refuse scans that cannot be averaged."""
-    for name in ("probabilities", "correct"):
+    for name in ("probabilities", "correct", "label"):
         if name not in data:
             raise InputError(
                 f"scan: expected a labeled classification with probabilities, got none of {name};"

@@ -147,7 +147,7 @@ class OrbitAverage(Predictor):
 
 def _checked(task: Task | None) -> Task:
     """Return the task if its outputs have a mean."""
-    from ..tasks import Classification, Regression, Task
+    from ..tasks import Classification, Regression, Task, Text
     from ..tasks.atoms import Atoms
     from ..tasks.detection import Detection
 
@@ -156,7 +156,7 @@ def _checked(task: Task | None) -> Task:
         raise InputError(f"task: expected a task such as ob.tasks.Classification(), got {chosen!r}")
     form = getattr(chosen, "uncertainty", None)
     whole = isinstance(chosen, Regression) and form in ("covariance", "evidential")
-    if whole or isinstance(chosen, Detection | Atoms):
+    if whole or isinstance(chosen, Detection | Atoms | Text):
         what = f"{chosen.name} with {form}" if whole else chosen.name
         raise InputError(
             f"task: expected outputs with a mean and variances, got {what}; average regression"

@@ -146,6 +146,8 @@ def tensors_of(task: Task, x: Any) -> Tree:
 
 
 def _relative(difference: Tensor, scale: Tensor) -> np.ndarray:
+    if not difference.is_floating_point():  # code points of texts, which are equal or not
+        difference = difference.double()
     share = difference / scale.clamp_min(torch.finfo(difference.dtype).tiny)
     return share.flatten(1).amax(1).double().cpu().numpy()
 
