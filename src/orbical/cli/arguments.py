@@ -57,6 +57,14 @@ Import = Annotated[
         "It runs its code. Repeatable.",
     ),
 ]
+OwnTask = Annotated[
+    str | None,
+    typer.Option(
+        "--task",
+        metavar="SOURCE",
+        help="package.module:attribute of the task, if it is one of your own.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON.")]
 
 
@@ -82,6 +90,21 @@ def import_optional(text: str | None, argument: str) -> Any:
     from .._imports import import_attribute
 
     return None if text is None else import_attribute(text, argument)
+
+
+def own_task(text: str | None) -> Any:
+    """Import a task of one's own, a class or an object; return None if nothing is given."""
+    from .._imports import import_attribute
+    from ..tasks import Task
+
+    if text is None:
+        return None
+    found = import_attribute(text, "--task")
+    if isinstance(found, type) and not text.endswith("()"):
+        found = import_attribute(f"{text}()", "--task")
+    if not isinstance(found, Task):
+        raise InputError(f"--task: expected a task, got {text!r}, a {type(found).__name__}")
+    return found
 
 
 def load_data(text: str, **images: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ..errors import InputError
-from .arguments import Import, Store
+from .arguments import Import, OwnTask, Store, own_task
 
 
 def report(
@@ -18,6 +18,7 @@ def report(
     method: Annotated[list[str] | None, typer.Option("--method", metavar="METHOD")] = None,
     title: str | None = None,
     worst: Annotated[Path | None, typer.Option(metavar="FILE")] = None,
+    task: OwnTask = None,
     imports: Import = None,
 ) -> None:
     """Write a scan as a single interactive HTML file.
@@ -47,6 +48,7 @@ def report(
             out,
             samples=_count(samples),
             methods=methods,
+            task=own_task(task),
             worst=worst,
             title=title,
             advance=status.update,

@@ -20,6 +20,7 @@ from .arguments import (
     key_point_settings,
     load_data_and_classes,
     named_models,
+    own_task,
     path_or_url,
 )
 from .executors import executor_of, threads_of
@@ -106,7 +107,8 @@ def scan(
             scales:0.5:2:17 or permutations:5; orbical groups lists them all.
         out: Save the scan here, as a Zarr store: a folder, or a URL that fsspec knows.
         task: The task: classification, multilabel, ordinal, segmentation, detection, flow,
-            regression, dense_regression, key_points, point_classification, text or atoms.
+            regression, dense_regression, key_points, point_classification, text or atoms; or
+            package.module:attribute of a task of your own, a class or an object.
         input: How the group acts on the inputs: images, images:bicubic:reflect, volumes, points,
             vectors, signals, rows, trivial or window:128; for several fields,
             pos=points,numbers=rows. Default: images, or volumes if x is [N, C, D, H, W] (pairs of
@@ -185,6 +187,8 @@ def scan(
             named, chosen = atoms.prepare(named, quantities, workers, action, reader)
         elif task in tasks:
             chosen = tasks[task]()
+        elif ":" in task:
+            chosen = own_task(task)
         else:
             raise unknown_name("--task", task, known.TASKS)
         content = atoms.load(data) if task == "atoms" else None

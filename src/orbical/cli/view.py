@@ -10,12 +10,14 @@ import typer
 from ..data.array_files import read_npy
 from .arguments import (
     Import,
+    OwnTask,
     Preprocess,
     Read,
     image_options,
     import_optional,
     load_data,
     named_models,
+    own_task,
     path_or_url,
 )
 
@@ -41,6 +43,7 @@ def view(
         list[str] | None, typer.Option("--allow-origin", metavar="ORIGIN")
     ] = None,
     browser: bool = True,
+    task: OwnTask = None,
     imports: Import = None,
 ) -> None:
     """Open the interactive view of a scan in the browser.
@@ -75,6 +78,7 @@ def view(
         store,
         named_models(model or []),
         None if data is None else load_data(data, **image_options(size)),
+        task=own_task(task),
         preprocess=import_optional(preprocess, "--preprocess"),
         read=import_optional(read, "--read"),
         orbits=None if orbits is None else read_npy(orbits, "--orbits"),

@@ -11,6 +11,7 @@ import typer
 from ..errors import InputError
 from .arguments import (
     Import,
+    OwnTask,
     Preprocess,
     Read,
     Store,
@@ -18,6 +19,7 @@ from .arguments import (
     import_optional,
     load_data,
     named_models,
+    own_task,
 )
 from .scan import message_when_stopped
 
@@ -39,6 +41,7 @@ def worst_case(
     read: Read = None,
     device: str = "auto",
     batch_size: str = "auto",
+    task: OwnTask = None,
     imports: Import = None,
     overwrite: Annotated[bool, typer.Option("--overwrite")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q")] = False,
@@ -85,7 +88,7 @@ def worst_case(
             named_models(model),
             scan if data is None else load_data(data, **image_options(size)),
             group=scan.group,
-            task=Task.from_record(asdict(scan.record.task), reader),
+            task=own_task(task) or Task.from_record(asdict(scan.record.task), reader),
             starts=starts,
             rounds=rounds,
             device=device,

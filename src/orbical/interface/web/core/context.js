@@ -102,6 +102,7 @@ export function createContext({ state, store, request, on, theme, history, root,
     const arrays = scenes.complete(answer);
     const under = (prefix) => named(arrays, prefix);
     return {
+      part,
       fields: under(`${part}/`),
       inputs: under("input/"),
       consensus: under("consensus/"),

@@ -50,6 +50,7 @@ export const views = {
  *   truth?: number | null,
  *   label?: number | null,
  *   classes?: string[],
+ *   part?: string,
  *   place: { sample: number, element: number, position: number[], name: string, live: boolean },
  * }} ViewContent
  */

@@ -31,7 +31,8 @@ export function createView(el) {
   const table = h("table", { class: "values" });
   el.append(h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "values" }, table));
 
-  function set(/** @type {ViewContent} */ { fields, models, colors = [] }) {
+  function set(/** @type {ViewContent} */ { fields, models: asked, colors = [], part }) {
+    const models = part === "input" ? [] : asked; // one input for all models
     const width = Math.max(1, models.length);
     const rows = Object.entries(fields).flatMap(([name, { data, shape }]) => {
       const split = models.length > 0 && shape[0] === models.length;
