@@ -29,13 +29,17 @@ from .particle_seeding import particle_pairs
 from .person_images import coco_persons
 from .point_clouds import PointClouds, in_unit_ball, padded
 from .recorded_notes import notes
+from .volume_files import SHAPES, TISSUES, brain_template, voxel_shapes
 
 BUILT_IN: dict[str, Callable[[], tuple[Tensor, Tensor]]] = {"digits": digits, "mnist": mnist}
 
 __all__ = [
     "BUILT_IN",
+    "SHAPES",
+    "TISSUES",
     "AnnotatedImage",
     "PointClouds",
+    "brain_template",
     "checked_boxes",
     "coco",
     "coco_persons",
@@ -57,4 +61,5 @@ __all__ = [
     "scenes",
     "surroundings",
     "views_of",
+    "voxel_shapes",
 ]
