@@ -24,6 +24,7 @@ GUIDES = (
     "interface",
     "integrations",
     "dense",
+    "volumes",
     "signals",
     "labels",
     "detection",

@@ -24,7 +24,8 @@ WITH_REAL_DATA = (
     "galaxies",
     "signals",
     "text_lines",
-, "volumes")  # without them, on data of their own
+    "volumes",
+)  # without them, on data of their own
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in EXAMPLES.glob("*.py")))

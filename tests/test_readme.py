@@ -60,6 +60,7 @@ def test_there_are_examples():
         ("uncertainty", set()),
         ("signals", set()),
         ("labels", set()),
+        ("volumes", set()),
         ("decisions", set()),
         ("detection", set()),
         ("molecules", set()),

@@ -29,6 +29,7 @@ PICTURES = {
     "signals-view": ("signals", "sample=3&element=9"),
     "labels-view": ("galaxies", "sample=72&element=2"),
     "text-view": ("text_lines", "sample=8&element=7"),
+    "volumes-view": ("volumes", "sample=1&element=18"),
 }
 
 

@@ -192,6 +192,8 @@ def test_answers_and_settings_of_the_wrong_kind_are_refused():
         scanned(lambda v: v[..., :2], x)
     with pytest.raises(InputError, match=r"interpolation: .*bicubic"):
         ob.tasks.Segmentation(ob.actions.Volumes(), interpolation="bicubic")
+    with pytest.raises(InputError, match="expected images for dense_regression, got volumes"):
+        ob.tasks.DenseRegression(ob.actions.Volumes())
     x[1, 0, 0, 1, 2] = torch.inf
     with pytest.raises(InputError, match="row 1, column 2 of sample 1"):
         scanned(of_depth, x)

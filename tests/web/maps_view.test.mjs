@@ -61,6 +61,13 @@ test("a stored consensus moved along is compared with, in place of the stored di
   assert.deepEqual(Array.from(rows[0][1].map.data), [1, 0]);
 });
 
+test("what comes from outside the image does not differ from the consensus", () => {
+  const fields = { class_map: field([0, 1], [1, 1, 2]), entropy_map: field([0.5, NaN], [1, 1, 2]) };
+  const consensus = { moved: field([1, 0], [1, 1, 2]) };
+  const { rows } = classPanels({ fields, consensus, models: ["a"], colors: [""] });
+  assert.deepEqual(Array.from(rows[0][1].map.data), [1, NaN]);
+});
+
 test("squares fill the room and never vanish; a range ignores what is missing", () => {
   assert.equal(sideOf(2, 1, 205, 400), 100);
   assert.ok(sideOf(9, 9, 10, 10) >= 40);

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from .._trees import Tree
-from ..actions import Images, ValueMaps, Window
+from ..actions import Images, ValueMaps, Window, as_action, view_of
 from ..actions.crops import central
 from ..errors import InputError, ModelError, check_name
 from ..groups import Elements
@@ -93,6 +93,11 @@ class DenseRegression(Task):
         interpolation: str = "bilinear",
     ) -> None:
         given = Images() if input is None else input
+        if view_of(as_action(given)) == "volume":
+            raise InputError(
+                "input: expected images for dense_regression, got volumes; classification, "
+                "regression and segmentation take them"
+            )
         self.window = given.size if isinstance(given, Window) else None
         super().__init__(given, ValueMaps(representation, interpolation, self.window), read)
         if uncertainty is not None:

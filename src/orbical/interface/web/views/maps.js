@@ -26,17 +26,22 @@ export function classes(map) {
   return { ...map, data: Float32Array.from(map.data, (value) => (Math.round(value) < 0 ? NaN : Math.round(value))) };
 }
 
-/** Where the classes of two maps differ, of which the second may be finer: 1, 0, or NaN where unknown. */
-export function difference(answer, other) {
-  const { data, rows, columns } = answer;
-  const found = new Float32Array(data.length);
+/** A map on the grid of another, by the middle of its cells. */
+function onGridOf({ rows, columns }, other) {
+  const data = new Float32Array(rows * columns);
   for (let i = 0; i < data.length; i += 1) {
     const row = Math.floor(((Math.floor(i / columns) + 0.5) * other.rows) / rows);
     const column = Math.floor((((i % columns) + 0.5) * other.columns) / columns);
-    const there = other.data[row * other.columns + column];
-    found[i] = Number.isFinite(data[i]) && Number.isFinite(there) ? Number(data[i] !== there) : NaN;
+    data[i] = other.data[row * other.columns + column];
   }
-  return { data: found, rows, columns };
+  return data;
+}
+
+/** Where the classes of two maps differ: 1, 0, or NaN where one is unknown or a third map, if given, is. */
+export function difference(answer, other, seen = answer) {
+  const [there, known] = [onGridOf(answer, other), onGridOf(answer, seen)];
+  const apart = (value, i) => ([value, there[i], known[i]].every(Number.isFinite) ? Number(value !== there[i]) : NaN);
+  return { ...answer, data: answer.data.map(apart) };
 }
 
 /** Lowest and highest finite value of some maps. */
@@ -61,7 +66,8 @@ export function classPanels(/** @type {ViewContent} */ { fields, truths = {}, co
     const panels = [{ title: name, color: colors[m], map: answer, kind: "classes", range: SHARE }];
     const stored = fields.map_vs_consensus && mapOf(fields.map_vs_consensus, m);
     const agreed = consensus.moved?.shape.length === 3 ? classes(mapOf(consensus.moved, m)) : null;
-    const differs = agreed ? difference(answer, agreed) : stored;
+    const entropy = fields.entropy_map && mapOf(fields.entropy_map, m); // unknown outside the image
+    const differs = agreed ? difference(answer, agreed, entropy) : stored;
     if (differs)
       panels.push({
         title: "differs",
@@ -70,9 +76,7 @@ export function classPanels(/** @type {ViewContent} */ { fields, truths = {}, co
         kind: "sequential",
         range: SHARE,
       });
-    if (fields.entropy_map) {
-      panels.push({ title: "entropy", map: mapOf(fields.entropy_map, m), kind: "sequential", range: SHARE });
-    }
+    if (entropy) panels.push({ title: "entropy", map: entropy, kind: "sequential", range: SHARE });
     return panels;
   });
   const first = truth ? [{ title: "truth", map: classes(mapOf(truth, 0)), kind: "classes", range: SHARE }] : [];
