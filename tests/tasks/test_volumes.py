@@ -48,6 +48,8 @@ def test_five_dimensions_are_volumes_unless_an_action_is_given():
         found = scan.data["score"].isel(model=0, element=place).values
         np.testing.assert_allclose(found, expected, atol=1e-6)
     assert float(ob.nero.invariance_gap(scan)["total"][0]) > 1e-3
+    for task in (ob.tasks.MultiLabel(), ob.tasks.Ordinal(), ob.tasks.Segmentation()):
+        assert isinstance(task.for_inputs(x).input, ob.actions.Volumes)
     named = ob.tasks.Classification(ob.actions.Volumes("nearest"))
     assert named.for_inputs(x) is named
     with pytest.raises(InputError, match="expected samples of shape"):

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from ..actions import Images, Trivial
+from ..actions import Trivial
 from ..errors import InputError, ModelError, check_name
 from ..groups import Elements, Group
 from ..groups.group import real_number
@@ -53,7 +53,8 @@ class MultiLabel(Task):
     - `probabilities` of all labels, for `orbical.calibration.labels`.
 
     Args:
-        input: the action on the inputs, or a tree of actions; `Images()` by default.
+        input: the action on the inputs, or a tree of actions; by default `Images()`, or `Volumes()`
+            of inputs `[N, C, D, H, W]`.
         outputs: what the model returns, `"logits"` or `"probabilities"`; it is never guessed.
         read: a function that picks the outputs `[N, K]` from a raw model output.
         classes: the names of the labels, in their order.
@@ -94,7 +95,7 @@ class MultiLabel(Task):
         check_name("score", score, SCORES)
         if not 0 < real_number("threshold", threshold) < 1:
             raise InputError(f"threshold: expected a number between 0 and 1, got {threshold!r}")
-        super().__init__(Images() if input is None else input, Trivial(), read)
+        super().__init__(input, Trivial(), read)
         self.outputs, self.classes = outputs, class_names(classes)
         self.chosen, self.score_meaning = score, SCORES[score]
         self.threshold = float(threshold)

@@ -35,7 +35,8 @@ class Ordinal(Classification):
     every `P(class <= k)` a pair for the measures of calibration.
 
     Args:
-        input: the action on the inputs, or a tree of actions; `Images()` by default.
+        input: the action on the inputs, or a tree of actions; by default `Images()`, or `Volumes()`
+            of inputs `[N, C, D, H, W]`.
         outputs: what the model returns, `"logits"` or `"probabilities"`; it is never guessed.
         read: a function that picks the outputs `[N, C]` from a raw model output.
         classes: the names of the classes, from the lowest to the highest.
