@@ -1,4 +1,4 @@
-"""`orbical scan --task` segmentation, dense_regression and key_points on arrays in a file."""
+"""`orbical scan --task` with an answer for each pixel or point, on arrays in a file."""
 
 from __future__ import annotations
 
@@ -27,6 +27,25 @@ def test_the_command_scans_maps_of_values(orbical, tmp_path):
     words = ["scan", "-m", "mine=torch.nn:Identity()", "-d", "depth.npz", "-t", "dense_regression"]
     words += ["-g", "flips", "--representation", "normal", "-o", "run.zarr"]
     assert "angle to the true normal" in orbical(tmp_path, *words)
+
+
+HEIGHTS = """
+import torch
+def heights(pos, mask):
+    return torch.stack([-pos[..., 2], pos[..., 2]], -1)
+"""
+
+
+def test_the_command_scans_classes_of_points(orbical, tmp_path):
+    (tmp_path / "clouds.py").write_text(HEIGHTS)
+    pos = np.random.default_rng(0).normal(size=(3, 6, 3)).astype(np.float32)
+    np.savez(tmp_path / "clouds.npz", x_pos=pos, x_mask=np.ones((3, 6), bool), y=pos[..., 2] > 0)
+    words = ["scan", "-m", "mine=clouds:heights", "-d", "clouds.npz", "-t", "point_classification"]
+    said = orbical(tmp_path, *words, "-g", "rotations3d:3", "-o", "run.zarr")
+    assert "share of correct points" in said
+    said = orbical(tmp_path, "calibration", "run.zarr")
+    assert "mine, points, at the identity" in said
+    assert "regions" not in said
 
 
 CENTER = """

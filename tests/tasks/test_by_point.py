@@ -95,6 +95,14 @@ def test_calibration_is_by_point():
     assert float(whole[0, 5]) == pytest.approx(float(alone), abs=1e-6)
 
 
+def test_measures_that_bins_do_not_have_are_those_of_points():
+    scan = scanned(by_height, group="rotations3d:2")
+    with pytest.raises(InputError, match=r"ob.calibration.points\(scan\)"):
+        ob.calibration.along_orbit(scan, "smooth_ece")
+    with pytest.raises(InputError, match=r"ob.calibration.points\(scan\)"):
+        ob.calibration.pair_at(scan, 0)
+
+
 def test_clouds_of_one_size_ragged_batches_and_graphs_are_the_same_data():
     plain = scanned(by_height)
     rows = torch.cat(clouds())

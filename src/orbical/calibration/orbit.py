@@ -22,7 +22,7 @@ from .binned import Reliability, bin_index, diagram_of, ece, error_of, named_nor
 from .binned import reliability as reliability_of
 from .inputs import whole_number
 from .intervals import interval as interval_of
-from .pixel_bins import holds_pixels, pixels_along
+from .pixel_bins import holds_pixels, one_by_one, pixels_along
 from .registry import MEASURES, Measure, MeasureLike, bound
 from .regression_orbit import holds_regression, regression_along
 
@@ -221,7 +221,7 @@ def responses_of(scan: Scan | xr.Dataset) -> tuple[xr.DataArray, xr.DataArray]:
     data: Any = getattr(scan, "data", scan)
     for name in ("confidence", "correct"):
         if name not in getattr(data, "data_vars", ()):
-            remedy = "; pass ob.calibration.regions(scan)" if holds_pixels(scan) else ""
+            remedy = f"; pass {one_by_one(scan)}" if holds_pixels(scan) else ""
             raise InputError(
                 "scan: expected a labeled scan of classification, or of regression with "
                 f"uncertainty=, got one without {name!r}{remedy}"

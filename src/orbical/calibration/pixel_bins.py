@@ -36,6 +36,16 @@ def holds_pixels(scan: Scan | xr.Dataset) -> bool:
     return {*SUMS} <= {*variables}
 
 
+def one_by_one(scan: Scan | xr.Dataset) -> str:
+    """Return the call that makes samples of what a scan holds in bins, for messages."""
+    return f"ob.calibration.{'points' if by_point(scan) else 'regions'}(scan)"
+
+
+def by_point(scan: Scan | xr.Dataset) -> bool:
+    """Check whether what a scan holds in bins are the points of clouds, not pixels."""
+    return "point_class" in getattr(getattr(scan, "data", scan), "data_vars", ())
+
+
 def pixels_along(
     scan: Scan | xr.Dataset,
     name: str,
@@ -50,7 +60,7 @@ def pixels_along(
     from ..nero import responses
 
     data: Any = getattr(scan, "data", scan)
-    options = _checked(name, options, draws is not None)
+    options = _checked(data, name, options, draws is not None)
     like = responses(scan, "mean_confidence")  # with the attributes that figures need
     groups, members = groups_of(like, by)
     if draws is not None:
@@ -70,7 +80,7 @@ def pixels_pooled(
     Images are drawn with their whole orbits.
     """
     data: Any = getattr(scan, "data", scan)
-    bins = _checked(name, options, interval=True)["bins"]
+    bins = _checked(data, name, options, interval=True)["bins"]
     weights = data["weight"].values.astype(np.float64)
     found = []
     for model in range(data.sizes["model"]):
@@ -93,13 +103,15 @@ def pixels_at(scan: Scan, element: int, *, bins: int, level: float, seed: int) -
     ]
 
 
-def _checked(name: str, options: dict[str, Any] | None, interval: bool) -> dict[str, Any]:
+def _checked(
+    data: Any, name: str, options: dict[str, Any] | None, interval: bool
+) -> dict[str, Any]:
     if options is None or (interval and options["norm"] != "l1"):
         any_of = "a calibration error over bins of equal width, such as 'ece',"
         kind = "'ece', because an interval is asked for," if interval else any_of
         raise InputError(
-            f"measure: expected {kind} for pixels, which are stored by bin, got {name!r}; "
-            "ob.calibration.regions(scan) has all measures"
+            f"measure: expected {kind} for {'points' if by_point(data) else 'pixels'}, which are "
+            f"stored by bin, got {name!r}; {one_by_one(data)} has all measures"
         )
     return options
 

@@ -59,13 +59,16 @@ def show_scan(path: Path, settings: dict[str, Any], figure: Path | None, format_
 def _kinds(scan: Scan) -> list[tuple[str, Any]]:
     """Return what is measured, after what is added to a model's name.
 
-    A segmentation has pixels and regions. Of maps of values some points are taken, far enough apart
-    that they say more than neighbors do: intervals draw them one by one, many times.
+    A segmentation has pixels and regions, classified clouds have points. Of maps of values some
+    points are taken, far enough apart that they say more than neighbors do: intervals draw them one
+    by one, many times.
     """
     from ..calibration import regions
-    from ..calibration.pixel_bins import holds_pixels
+    from ..calibration.pixel_bins import by_point, holds_pixels
 
     if holds_pixels(scan):
+        if by_point(scan):
+            return [(", points", scan)]
         return [(", pixels", scan), (", regions", regions(scan))]
     points = scan.data.sizes.get("point", 1)
     every = -(-scan.data.sizes["sample"] * points // _MOST_POINTS) | 1  # odd: rows have even sides
