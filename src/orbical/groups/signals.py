@@ -36,7 +36,7 @@ def sign() -> Group:
     """
     factor = np.array([1.0, -1.0])
     return make_group(
-        "sign", {"gain": factor}, coords={"sign": factor}, layout=tiles(np.arange(2)[None])
+        "sign", {"gain": factor}, coords={"sign": factor}, layout=tiles(np.arange(2)[:, None])
     )
 
 
