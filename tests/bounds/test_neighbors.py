@@ -97,6 +97,19 @@ def test_blocks_and_a_limit_of_time_change_little(monkeypatch: pytest.MonkeyPatc
     assert some.high - some.low > whole.high - whole.low
 
 
+def test_progress_is_shown_where_a_search_is_long(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    x, label = np.random.default_rng(0).normal(size=(40, 2)), np.arange(40) % 2
+    neighbor_ceiling(x, label, "cyclic:2", progress=True)
+    assert capsys.readouterr().err == ""  # over in a moment
+    monkeypatch.setattr(neighbors, "_LONG", 0.0)
+    neighbor_ceiling(x, label, "cyclic:2")
+    assert capsys.readouterr().err == ""
+    neighbor_ceiling(x, label, "cyclic:2", progress=True)
+    assert "40/40 samples" in capsys.readouterr().err
+
+
 def test_neighbors_nearer_than_the_rounding_of_squares_are_told_apart() -> None:
     """Far pairs of points, in single precision: a point's twin is nearer than a third one."""
     rng = np.random.default_rng(0)

@@ -169,6 +169,7 @@ def compare_groups(
     labels: int | None = None,
     confidence: Any | None = None,
     level: float = 0.95,
+    progress: bool = False,
 ) -> Comparison:
     """Compare symmetries on a data set before training: is D4 safe, or only C4?
 
@@ -194,6 +195,7 @@ def compare_groups(
         labels: the number of labels; one more than the largest by default.
         confidence: `[P]`, values p of the curves; 101 values from 0 to 1 by default.
         level: the probability with which intervals hold.
+        progress: whether to show the progress of long searches for neighbors.
 
     Returns:
         The candidates, the trivial group first.
@@ -220,6 +222,7 @@ def compare_groups(
     p = np.linspace(0, 1, 101) if confidence is None else np.asarray(confidence, dtype=np.float64)
     found, used = [], 0.0
     both: dict[str, Any] = {"action": action, "mass": mass}
+    search: dict[str, Any] = {"level": level, "progress": progress}
     candidates = {BASELINE: trivial()} | {name: as_group(each) for name, each in named.items()}
     for name, group in candidates.items():
         orbits = match_orbits(x, group, tolerance=tolerance, action=action)
@@ -228,7 +231,7 @@ def compare_groups(
         table: OrbitTable | ValueTable
         if representation is None:
             table = OrbitTable.from_labels(orbits, truth, labels=labels, mass=mass)
-            own["estimate"] = neighbor_ceiling(x, truth, group, labels=labels, level=level, **both)
+            own["estimate"] = neighbor_ceiling(x, truth, group, labels=labels, **search, **both)
             own |= _of_labels(table, group, p, level)
             turns = None
         else:
@@ -236,7 +239,7 @@ def compare_groups(
             turns = _matrices(representation, group, truth.shape[1])
             table = ValueTable.from_data(x, truth, group, tolerance=tolerance, **both)
             own["estimate"] = neighbor_floor(
-                x, truth, group, representation=turns, level=level, **both
+                x, truth, group, representation=turns, **search, **both
             )
             reached = isinstance(turns, str) or table.element is not None
             own["floor"] = regression(table, turns)["thm3"].value if reached else None

@@ -17,6 +17,7 @@ from scipy.stats import beta, norm
 from torch import Tensor
 
 from ..errors import InputError
+from ..scanning.progress import progress_bar
 from . import _checks
 from .matching import Mover
 
@@ -35,6 +36,8 @@ _MOST_PRODUCTS = 6.2e12
 beyond them only some of the samples look for neighbors."""
 _PRODUCTS_PER_PAIR = 64
 """What reading and comparing a distance costs, in multiplications."""
+_LONG = 2e10
+"""Multiplications, about a second's, from which a progress bar is worth showing."""
 _SHARED = 2
 """Mutual neighbors err together, so the errors are worth only one in so many independent ones."""
 
@@ -66,6 +69,7 @@ def neighbor_ceiling(
     labels: int | None = None,
     mass: Any | None = None,
     level: float = 0.95,
+    progress: bool = False,
 ) -> Estimate:
     """Estimate the accuracy ceiling of a symmetry from neighbors across orbits.
 
@@ -88,6 +92,7 @@ def neighbor_ceiling(
         labels: the number of labels; one more than the largest by default.
         mass: `[N]`, each sample's probability; equal by default.
         level: the probability that the interval covers.
+        progress: whether to show a progress bar, if it takes more than about a second.
 
     Returns:
         The error e as `value`, and the interval of the ceiling.
@@ -111,7 +116,7 @@ def neighbor_ceiling(
     def wrong(query: Tensor, near: Tensor, _: Tensor) -> Tensor:
         return (truth[near] != truth[query]).double()
 
-    error, worth = _mean(_over_neighbors(mover, chosen, weight, wrong), weight[chosen])
+    error, worth = _mean(_over_neighbors(mover, chosen, weight, wrong, progress), weight[chosen])
     risk = (1 - _checks.level(level)) / 2
     least = float(beta.ppf(risk, error * worth, worth - error * worth + 1)) if error > 0 else 0.0
     most = float(beta.ppf(1 - risk, error * worth + 1, worth - error * worth)) if error < 1 else 1.0
@@ -129,6 +134,7 @@ def neighbor_floor(
     action: Any | None = None,
     mass: Any | None = None,
     level: float = 0.95,
+    progress: bool = False,
 ) -> Estimate:
     """Estimate the floor of the squared error of equivariant regressors from neighbors.
 
@@ -144,6 +150,7 @@ def neighbor_floor(
         action: as in `match_orbits`.
         mass: `[N]`, each sample's probability; equal by default.
         level: the probability that the interval covers.
+        progress: whether to show a progress bar, if it takes more than about a second.
 
     Returns:
         The floor, and its interval.
@@ -172,7 +179,7 @@ def neighbor_floor(
             here = (turns[element] @ here[..., None])[..., 0]
         return (here - truth[near]).square().sum(1) / 2
 
-    spread = _over_neighbors(mover, chosen, weight, half_difference)
+    spread = _over_neighbors(mover, chosen, weight, half_difference, progress)
     floor, worth = _mean(spread, weight[chosen])
     deviation = np.sqrt(_mean(np.square(spread - floor), weight[chosen])[0] / worth)
     reach = float(norm.ppf((1 + _checks.level(level)) / 2) * deviation)
@@ -191,21 +198,30 @@ def _queries(mover: Mover) -> Array:
     if size < 2:
         raise InputError(f"x: expected two or more samples, got {size}")
     affordable = _MOST_PRODUCTS * (1 if mover.device.type == "cpu" else 100)
-    width = mover.flat.shape[1] + _PRODUCTS_PER_PAIR
-    most = int(affordable / (size * len(mover.group) * width))
+    most = int(affordable / _products(mover))
     if size <= most:
         return np.arange(size)
     return np.sort(np.random.default_rng(0).permutation(size)[: max(most, 100)])
 
 
-def _over_neighbors(mover: Mover, chosen: Array, weight: Array, loss: Loss) -> Array:
+def _products(mover: Mover) -> float:
+    """Return the multiplications that the neighbors of one sample cost."""
+    return len(mover) * len(mover.group) * float(mover.flat.shape[1] + _PRODUCTS_PER_PAIR)
+
+
+def _over_neighbors(
+    mover: Mover, chosen: Array, weight: Array, loss: Loss, progress: bool
+) -> Array:
     """Return, for each chosen sample, the mean of a loss over its nearest samples, by weight."""
     masses, means = mover.tensor(weight), []
-    for rows, query, near, element in _neighbors(mover, chosen):
-        sums = torch.zeros(2, len(rows), dtype=torch.float64, device=mover.device)
-        sums[0].index_add_(0, query, loss(rows[query], near, element) * masses[near])
-        sums[1].index_add_(0, query, masses[near])
-        means.append((sums[0] / sums[1]).cpu().numpy())
+    shown = progress and _products(mover) * len(chosen) > _LONG
+    with progress_bar(len(chosen), 0, 1, shown, "neighbors", "searches") as advance:
+        for rows, query, near, element in _neighbors(mover, chosen):
+            sums = torch.zeros(2, len(rows), dtype=torch.float64, device=mover.device)
+            sums[0].index_add_(0, query, loss(rows[query], near, element) * masses[near])
+            sums[1].index_add_(0, query, masses[near])
+            means.append((sums[0] / sums[1]).cpu().numpy())
+            advance(len(rows))
     return np.concatenate(means)
 
 

@@ -93,6 +93,7 @@ def bounds(
         tolerance=tolerance,
         action=_action(x),
         representation=representation,
+        progress=True,
     )
     found = {}
     if {"confidence", "predicted"} & arrays.keys():
