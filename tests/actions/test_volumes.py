@@ -165,7 +165,7 @@ def test_other_settings_and_values_are_refused():
         ob.tasks.parse_input("volumes:nearest:wrap")
     bad = noise(2, 1, 3, 3, 3)
     bad[1, 0, 2, 0, 1] = torch.nan
-    with pytest.raises(InputError, match="row 0, column 1 of sample 1"):
+    with pytest.raises(InputError, match="at depth 2, row 0, column 1 of sample 1"):
         Volumes().check_values(bad)
     with pytest.raises(InputError, match=r"integer labels \[sample, depth, row, column\]"):
         ClassVolumes().check(FULL, torch.zeros(1, 4, 4, 4))

@@ -57,7 +57,7 @@ def test_five_dimensions_are_volumes_unless_an_action_is_given():
 
 
 def test_images_under_a_group_of_space_are_told_the_shape_of_volumes():
-    with pytest.raises(InputError, match=r"volumes have the shape \[sample, channel, depth"):
+    with pytest.raises(InputError, match=r"volumes are \[sample, channel, depth.* x\[:, None\]"):
         scanned(of_moments, noise(2, 4, 4, 4), task="classification")
     with pytest.raises(InputError, match=r"is read as volumes .*ImagePair"):
         scanned(of_moments, noise(2, 2, 1, 4, 4), "rotations:4", "classification")
@@ -197,5 +197,5 @@ def test_answers_and_settings_of_the_wrong_kind_are_refused():
     with pytest.raises(InputError, match="expected images for dense_regression, got volumes"):
         ob.tasks.DenseRegression(ob.actions.Volumes())
     x[1, 0, 0, 1, 2] = torch.inf
-    with pytest.raises(InputError, match="row 1, column 2 of sample 1"):
+    with pytest.raises(InputError, match="at depth 0, row 1, column 2 of sample 1"):
         scanned(of_depth, x)

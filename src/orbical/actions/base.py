@@ -230,7 +230,8 @@ class OfFinite(Action):
         sample = first_lacking(x)
         if sample is not None:
             place = (~torch.isfinite(x[sample])).nonzero()[0].tolist()
-            where = ", ".join(map("{} {}".format, self.dims[-2:], place[-2:]))
+            axes = max(2, len(self.dims) - 2)
+            where = ", ".join(map("{} {}".format, self.dims[-axes:], place[-axes:]))
             raise InputError(
                 f"data: expected finite numbers, got NaN or infinity at {where} of sample "
                 f"{first + sample}; orbical.datasets.padded pads samples of different sizes"
@@ -342,7 +343,7 @@ def check_group(action: Action, group: Group, x: Tree) -> None:
 
 _HINTS: dict[tuple[str, ...], str] = {
     ("plane", "space"): "; space is mirrored by inversion",
-    ("space", "plane"): "; volumes have the shape [sample, channel, depth, row, column]",
+    ("space", "plane"): "; volumes are [sample, channel, depth, row, column], gray ones x[:, None]",
 }
 """What to say of a part that moves nothing, where the data is moved by another."""
 
