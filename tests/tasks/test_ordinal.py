@@ -65,6 +65,8 @@ def test_kappa_is_that_of_scikit_learn(scan):
     expected = cohen_kappa_score(LABELS.numpy(), said, weights="quadratic")
     assert float(found[0, 0]) == pytest.approx(expected, abs=1e-6)
     assert found.attrs["higher_is_better"] is True
+    words = [axes.get_ylabel() for axes in ob.figures.aggregate(found).axes]
+    assert not any("mean" in word for word in words)
     with pytest.raises(InputError, match="labeled scan of ordered classes, got one without labels"):
         ob.nero.quadratic_kappa(scan.data.drop_vars("label"))
 

@@ -53,6 +53,7 @@ def quadratic_kappa(scan: Scan | xr.Dataset) -> xr.DataArray:
     kappa.name = "quadratic_kappa"
     kappa.attrs = {
         **predicted.attrs,
+        "statistic": "",  # of all samples, not a mean of them
         "metric": "quadratic_kappa",
         "meaning": "quadratically weighted kappa",
         "higher_is_better": True,
