@@ -9,6 +9,8 @@ import pytest
 import torch
 from reader import WIDE, Page, values
 
+import orbical as ob
+
 pytestmark = pytest.mark.browser
 
 SMALL = ({"width": 1024, "height": 768}, {"width": 720, "height": 450})
@@ -146,3 +148,11 @@ def test_the_token_stays_neither_in_the_address_nor_in_the_cookie(view, live_ser
 def test_a_private_file_leads_the_browser_to_the_page(opened, live_server):
     tab = opened(live_server.launch_file().as_uri(), home="")
     assert tab.url.partition("#")[0] == live_server.url.partition("?")[0]
+
+
+def test_a_scan_without_inputs_says_so_and_draws_no_black_picture(view, serve, networks):
+    images = torch.rand(4, 1, 28, 28)
+    scan = ob.scan(networks, images, group="cyclic:4", task="classification", progress=False)
+    page = view("sample=1", server=serve({"bare": scan}), sections=())
+    page.tab.wait_for_selector(".section.input[data-state=empty]")
+    assert "stores no inputs" in page.text(".section.input .message")

@@ -12,9 +12,11 @@ export function createSection(el, app) {
 
   function draw(answer) {
     if (answer.error) return frame.state("error", answer.error);
-    if (!answer.input) return frame.state("empty", "The scan stores no inputs, and no data was passed.");
+    const content = app.viewContent(answer, "input");
+    if (!Object.keys(content.fields).length)
+      return frame.state("empty", "The scan stores no inputs, and no data was passed.");
     frame.state("ready");
-    holder.set(answer.input.view, app.viewContent(answer, "input"));
+    holder.set(answer.input.view, content);
   }
 
   const stop = app.on("place", draw);
