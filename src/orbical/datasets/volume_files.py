@@ -37,16 +37,13 @@ def voxel_shapes(
             ...
         orbical.errors.InputError: folder: expected a folder with the file 'chair.npz', ...
     """
-    volumes, labels = [], []
-    for label, name in enumerate(SHAPES):
-        with np.load(data_file(f"{name}.npz", folder, "modelnet10vox")) as file:
-            bits = np.unpackbits(file["packed"][1:], axis=1)
-        volumes.append(bits.reshape(-1, 32, 32, 32))
-        labels.append(np.full(len(bits), label))
-    joined, known = np.concatenate(volumes), np.concatenate(labels)
-    order = np.random.default_rng(0).permutation(len(joined))[:count]
-    upright = joined[order].transpose(0, 2, 3, 1)[:, :, ::-1]  # x, y, z with z up in the files
-    return torch.tensor(upright.copy()).float()[:, None], torch.tensor(known[order]).long()
+    files = [data_file(f"{name}.npz", folder, "modelnet10vox") for name in SHAPES]
+    packed = [np.load(file)["packed"][1:] for file in files]
+    labels = np.repeat(np.arange(len(SHAPES)), [len(bits) for bits in packed])
+    order = np.random.default_rng(0).permutation(len(labels))[:count]
+    bits = np.unpackbits(np.concatenate(packed)[order], axis=1).reshape(-1, 32, 32, 32)
+    upright = bits.transpose(0, 2, 3, 1)[:, :, ::-1]  # x, y, z with z up in the files
+    return torch.tensor(upright.copy()).float()[:, None], torch.tensor(labels[order]).long()
 
 
 def brain_template(folder: str | Path | None = None) -> tuple[Tensor, Tensor]:
