@@ -12,6 +12,7 @@ import csv
 import io
 import zipfile
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ STAGES = {"elliptical": -3.5, "lenticular": 0.5, "early": 4.5, "late": 8.5, "irr
 GROUP = "dihedral:4"
 
 
+@cache
 def galaxies(count: int = 600) -> tuple[Tensor, Tensor, Tensor]:
     """Return images [N, 1, S, S], labels [N, 6] of 0, 1 and NaN, and stages [N]."""
     try:
@@ -179,7 +181,6 @@ def main() -> None:
             f"{float(changed[number]):.0%} change; ECE of cumulative probabilities "
             f"{float(error.sel(model=model).mean()):.2f}"
         )
-    ob.figures.save(ob.figures.aggregate(ob.nero.aggregate(several)), "labels.png")
     ob.figures.save(ob.figures.aggregate(kappa), "stages.png")
     # ob.view(several, models)
 

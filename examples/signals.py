@@ -155,7 +155,7 @@ def main() -> None:
                 f"{model:>15}: median error {error[scan.group.identity]:.2f} semitones, "
                 f"{error.max():.2f} {change}"
             )
-        ob.figures.save(ob.figures.aggregate(ob.nero.aggregate(scan)), f"{change}.png")
+    ob.figures.save(ob.figures.aggregate(ob.nero.aggregate(scan)), "louder.png")
     # ob.view(scan, models)
 
 

@@ -38,8 +38,8 @@ def scanned(model=fixed, labels=LABELS, group="cyclic:4", **settings):
 def test_scores_are_those_of_scikit_learn():
     found = summarized()
     said = (CHANCE >= 0.5).numpy()
-    for element in range(4):
-        for sample in range(12):
+    for element in range(2):
+        for sample in range(6):
             pair = LABELS[sample : sample + 1].numpy() > 0, said[element, sample : sample + 1]
             one = {name: float(found[name][sample, element]) for name in found if name != "answer"
                    and found[name].ndim == 2}  # fmt: skip
