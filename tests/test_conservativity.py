@@ -116,6 +116,15 @@ def test_networks_are_checked_in_their_precision():
     ob.testing.assert_conservative(Springs(offset=1e5).double(), molecules)
 
 
+def test_the_difference_of_a_conservative_model_stays_within_the_stated_precision():
+    crystals = [bulk("Cu", cubic=True) for _ in range(40)]
+    for seed, one in enumerate(crystals):
+        one.rattle(0.1, seed=seed)
+    for model in (Waves(), Springs(), Springs(offset=3e3), Springs().double()):
+        error = ob.testing.conservativity_error(model, crystals)
+        assert np.mean(error.parts["forces"] <= error.limits["forces"]) >= 0.95
+
+
 def test_bad_arguments_are_refused():
     check = ob.testing.conservativity_error
     with pytest.raises(InputError, match=r"task: expected orbical.tasks.Atoms with energy"):

@@ -14,7 +14,7 @@ import orbical as ob
 import orbical.calibration
 import orbical.cli.findings
 import orbical.scanning
-import orbical.store
+import orbical.store.scan_result
 import orbical.testing
 
 pytest_plugins = "pytester"
@@ -39,10 +39,17 @@ def test_equivariance_is_asserted_by_a_fixture(pytester: pytest.Pytester) -> Non
         def test_corner(assert_equivariant):
             assert_equivariant(corner, torch.rand(2, 3, 8, 8), group="dihedral:4",
                                task="classification")
+
+        def test_springs(assert_conservative):
+            atoms = {"pos": torch.rand(2, 3, 3).double(), "numbers": torch.ones(2, 3)}
+            def springs(batch):
+                pos = batch["pos"]
+                return {"energy": pos.square().sum((1, 2)), "forces": -2 * pos}
+            assert_conservative(springs, atoms)
         """
     )
     result = pytester.runpytest_inprocess(*PLUGIN)
-    result.assert_outcomes(passed=1, failed=1)
+    result.assert_outcomes(passed=2, failed=1)
     result.stdout.fnmatch_lines(["*not equivariant under dihedral:4*"])
 
 

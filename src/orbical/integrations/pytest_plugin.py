@@ -15,7 +15,15 @@ import pytest
 if TYPE_CHECKING:
     from ..store.scan_result import Scan
 
-__all__ = ["assert_equivariant", "orbical_check"]
+__all__ = ["assert_conservative", "assert_equivariant", "orbical_check"]
+
+
+@pytest.fixture
+def assert_conservative() -> Callable[..., None]:
+    """Return `orbical.testing.assert_conservative`."""
+    from ..testing import assert_conservative
+
+    return assert_conservative
 
 
 @pytest.fixture

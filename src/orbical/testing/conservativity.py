@@ -216,9 +216,9 @@ def _probes(
     """Yield a displacement of atoms and, if there is a stress to compare with, a strain."""
     pos, cell, mask = x["pos"], x["cell"], x["mask"]
     way = _signs(generator, pos) * mask[..., None]
-    slope = -(still["forces"].nan_to_num(0.0) * way).sum((1, 2))
-    yield _Probe("forces", x, {"pos": way}, slope, (3.0 * mask.sum(1)).sqrt().double())
-    periodic = x["pbc"].all(1)
+    slope = -(still["forces"].nan_to_num(0.0) * _on_host(way)).sum((1, 2))
+    yield _Probe("forces", x, {"pos": way}, slope, (3 * _on_host(mask).sum(1)).sqrt())
+    periodic = x["pbc"].all(1).cpu()
     if "stress" not in still or not bool(periodic.any()):
         return
     signs = _signs(generator, cell)
@@ -226,10 +226,14 @@ def _probes(
     strain = torch.diag_embed(signs.diagonal(dim1=1, dim2=2)) + (
         signs.triu(1) + signs.triu(1).mT
     ) / math.sqrt(2)
-    volume = torch.linalg.det(cell.double()).abs().where(periodic, torch.nan)
-    slope = volume * (still["stress"] * strain).sum((1, 2))
-    strains = {"pos": pos @ strain.to(pos), "cell": cell @ strain.to(cell)}
+    volume = torch.linalg.det(_on_host(cell)).abs().where(periodic, torch.nan)
+    slope = volume * (still["stress"] * _on_host(strain)).sum((1, 2))
+    strains = {"pos": pos @ strain.to(pos), "cell": cell @ strain}
     yield _Probe("stress", x, strains, slope, 3 * volume)
+
+
+def _on_host(values: Tensor) -> Tensor:
+    return values.double().cpu()
 
 
 def _signs(generator: np.random.Generator, like: Tensor) -> Tensor:
@@ -249,7 +253,7 @@ def _answers(sweep: Sweep, x: dict[str, Tensor]) -> dict[str, Tensor]:
     refuse_faults("model", sweep.task.faults(outputs), sweep.group, x)
     action = sweep.task.output
     assert isinstance(action, Quantities)
-    return action.split(sweep.task.primary(outputs)[0].double().cpu())
+    return action.split(_on_host(sweep.task.primary(outputs)[0]))
 
 
 def _precision(energy: Tensor) -> torch.dtype:
