@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 
@@ -23,12 +24,13 @@ def shared_data() -> Path:
 
 @pytest.fixture(scope="module", autouse=True)  # ends before a test elsewhere begins
 def sketched_figures() -> Iterator[None]:
-    """Write figures coarsely and without a layout, which takes most of the time of a page."""
-    written = Figure.savefig
+    """Draw figures once, coarsely, without a layout, which takes most of the time of a page."""
 
     def sketch(self: Figure, path: Path, **_: Any) -> None:
         self.set_layout_engine("none")
-        written(self, path, dpi=20)
+        self.set_dpi(20)
+        # `savefig` would draw everything once more to measure what it then cuts off.
+        FigureCanvasAgg(self).print_png(path)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Figure, "savefig", sketch)
