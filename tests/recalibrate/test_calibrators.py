@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -137,14 +135,3 @@ def test_files_that_no_calibrator_wrote_are_refused(tmp_path: Path) -> None:
 
 def test_recalibration_is_reached_from_the_package() -> None:
     assert ob.recalibrate.Temperature is Temperature
-
-
-def test_recalibration_needs_neither_xarray_nor_matplotlib() -> None:
-    code = (
-        "import sys, orbical.recalibrate;"
-        "print(sorted({'xarray', 'zarr', 'matplotlib'} & set(sys.modules)))"
-    )
-    answer = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    assert answer.stdout.strip() == "[]"

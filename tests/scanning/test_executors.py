@@ -46,7 +46,7 @@ class Net(torch.nn.Module):
 @pytest.fixture(scope="module")
 def digits():
     images, labels = ob.datasets.digits()
-    return images[:60], labels[:60]
+    return images[:24], labels[:24]
 
 
 def scan(models, data, out, **settings):
@@ -86,9 +86,17 @@ def test_an_executor_gives_the_bits_of_one_process(digits, tmp_path, kind):
     assert left == {"alone.zarr", "run.zarr", "x.npy"}, "no recipe is left"
 
 
-def test_a_killed_worker_process_is_replaced(digits, tmp_path):
+@pytest.fixture(scope="module")
+def prepared():
+    """Processes that begin as copies of one that has imported torch, which takes seconds."""
+    context = get_context("forkserver")
+    context.set_forkserver_preload(["orbical.scanning.workers", "orbical.tasks.classification"])
+    return context
+
+
+def test_a_killed_worker_process_is_replaced(digits, tmp_path, prepared):
     alone = scan(Net(), digits, tmp_path / "alone.zarr")
-    with ProcessPoolExecutor(1, get_context("fork")) as executor:  # replaced by one that spawns
+    with ProcessPoolExecutor(1, prepared) as executor:
         model = Net(str(tmp_path / "killed"))
         result = scan(model, digits, tmp_path / "run.zarr", executor=executor)
     assert (tmp_path / "killed").exists()
@@ -219,7 +227,8 @@ def test_ctrl_c_does_not_reach_the_workers_of_the_command_while_they_start():
         assert pool.submit(signal.getsignal, signal.SIGINT).result() == signal.SIG_IGN
 
 
-def test_each_device_has_a_process(digits, tmp_path):
+def test_each_device_has_a_process(digits, tmp_path, prepared, monkeypatch):
+    monkeypatch.setattr(executors.multiprocessing, "get_context", lambda method: prepared)
     alone = scan(Net(), digits, tmp_path / "alone.zarr")
     result = scan(Net(), digits, tmp_path / "run.zarr", devices=["cpu"])
     same_bits(alone, result)
@@ -253,6 +262,7 @@ def test_a_scheduler_that_is_gone_is_named():
 def test_a_pool_started_here_ends_its_idle_processes_without_killing_them():
     with ProcessPoolExecutor(1, get_context("fork")) as given:
         pool = executors.Pool(given)
+        assert not executors._forks(pool._executor)
         assert pool.submit(None, pow, 2, 3).result() == 8
         (process,) = pool._executor._processes.values()
         pool.close()
