@@ -33,6 +33,20 @@ def shared_data() -> Path:
     return folder
 
 
+@pytest.fixture
+def sketched_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw figures once, coarsely, without a layout: for tests of the programs that save them."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    def sketch(self: Figure, path: Path, **_: Any) -> None:
+        self.set_layout_engine("none")
+        self.set_dpi(20)
+        FigureCanvasAgg(self).print_png(path)
+
+    monkeypatch.setattr(Figure, "savefig", sketch)
+
+
 @pytest.fixture(scope="session")
 def own_task() -> ModuleType:
     """The example of a task of one's own, as a module."""

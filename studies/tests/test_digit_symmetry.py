@@ -162,8 +162,8 @@ def test_claims_are_decided_by_the_numbers(table: str, change, claim: str, tmp_p
         rows = committed[name]
         changed.write(name, change(rows) if name == table else rows)
     before, after = (
-        next(line for line in render(study, results, paths.template).splitlines() if claim in line)
-        for results in (committed, changed)
+        next(line for line in page.splitlines() if claim in line)
+        for page in (paths.page.read_text("utf-8"), render(study, changed, paths.template))
     )
     assert before.endswith("| confirmed |")
     assert after.endswith("| not confirmed here |")

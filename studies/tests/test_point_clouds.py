@@ -151,8 +151,8 @@ def test_claims_are_decided_by_the_numbers(
     ball = frame["accuracy_ball"].where(frame["network"] != network, value)
     changed.write("summary", frame.assign(accuracy_ball=ball))
     before, after = (
-        next(line for line in render(study, results, paths.template).splitlines() if claim in line)
-        for results in (committed, changed)
+        next(line for line in page.splitlines() if claim in line)
+        for page in (paths.page.read_text("utf-8"), render(study, changed, paths.template))
     )
     assert before.endswith("| confirmed |")
     assert after.endswith("| not confirmed here |")

@@ -306,8 +306,8 @@ def test_claims_are_decided_by_the_numbers(
     values = frame[column].where(frame["network"] != network, frame[column] * factor)
     changed.write("results", frame.assign(**{column: values}))
     lines = [
-        next(line for line in render(study, results, paths.template).splitlines() if claim in line)
-        for results in (committed, changed)
+        next(line for line in page.splitlines() if claim in line)
+        for page in (paths.page.read_text("utf-8"), render(study, changed, paths.template))
     ]
     assert [line.endswith("| confirmed |") for line in lines] == [before, not before]
 

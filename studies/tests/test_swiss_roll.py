@@ -169,8 +169,8 @@ def test_claims_are_decided_by_the_numbers(column: str, change, claim: str, tmp_
     frame = committed["results"]
     changed.write("results", frame.assign(**{column: change(frame)}))
     before, after = (
-        next(line for line in render(study, results, paths.template).splitlines() if claim in line)
-        for results in (committed, changed)
+        next(line for line in page.splitlines() if claim in line)
+        for page in (paths.page.read_text("utf-8"), render(study, changed, paths.template))
     )
     assert before.endswith("| confirmed |")
     assert after.endswith("| not confirmed here |")

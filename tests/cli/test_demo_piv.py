@@ -8,7 +8,8 @@ from orbical import load
 from orbical.cli.demos import Request, find
 
 
-def test_the_demo_scans_generated_pairs_with_shipped_networks(tmp_path):
+def test_the_demo_scans_generated_pairs_with_shipped_networks(tmp_path, monkeypatch):
+    monkeypatch.setattr(find("piv"), "SIZE", 64)
     made = find("piv").run(Request("piv", tmp_path, 3, overwrite=False, train=False))
     scan = load(tmp_path / "piv.zarr")
     assert {"directed", "symmetric"} <= {*scan.models} == {*made.models}
@@ -16,5 +17,5 @@ def test_the_demo_scans_generated_pairs_with_shipped_networks(tmp_path):
     spread = error.std(1) / error.mean(1)
     assert spread[0] > 3 * spread[1]
     assert np.isfinite(scan.data["flow_map"].values).all()
-    assert scan.data["input"].shape == (3, 2, 1, 96, 96)
+    assert scan.data["input"].shape == (3, 2, 1, 64, 64)
     assert {*made.figures} == {"aggregate", "individual"}

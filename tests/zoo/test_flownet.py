@@ -105,7 +105,7 @@ def test_the_shipped_networks_are_what_their_files_say():
     from orbical.zoo.classical_flow import Farneback
 
     kinds = ["uniform", "shear", "cylinder"]
-    made = particle_pairs(3, 128, kinds, seed=flownet_training.HELD_OUT_SEED)
+    made = particle_pairs(3, 96, kinds, seed=flownet_training.HELD_OUT_SEED)
     errors = {
         name: flownet.error_by_element(flownet.load(name), made["pair"], made["flow"])
         for name in flownet.NAMES
