@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import torch
 from orbical.datasets import furniture, padded
 from orbical.errors import InputError
 from orbical.groups import parse
+from orbical.zoo import pointnet_training
 from orbical.zoo.pointnet_training import make
 from orbical_studies.framework import Paths, Results
 from orbical_studies.framework.page import render
@@ -30,6 +32,8 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     clouds = furniture(each=10, points=60)
     cut = padded([cloud[: 40 + row % 20] for row, cloud in enumerate(clouds.points)])
     with pytest.MonkeyPatch.context() as patch:
+        small = partial(pointnet_training.InvariantNet, degree=2)  # built quickly
+        patch.setattr(pointnet_training, "InvariantNet", small)
         patch.setitem(training.SOURCES, "sweethome3d", lambda: clouds)
         patch.setitem(training.SOURCES, "modelnet10", lambda: clouds._replace(points=cut))
         results = Results(tmp_path_factory.mktemp("study"))
