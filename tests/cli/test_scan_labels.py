@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
+
+import orbical as ob
+from orbical.cli.arguments import task_options
+from orbical.errors import InputError
 
 MODELS = """
 import torch
@@ -33,8 +38,32 @@ def test_the_command_scans_labels_grades_and_texts(orbical, tmp_path):
 
     said = scanned("labels", "levels", "-t", "multilabel", "-g", "cyclic:4")
     assert "F1 of the predicted labels" in said
+    options = ("--score", "jaccard", "--threshold", "0.3", "--overwrite")
+    said = scanned("labels", "levels", "-t", "multilabel", "-g", "cyclic:4", *options)
+    assert "overlap of predicted and true labels" in said
+    assert ob.load(tmp_path / "labels.zarr").record.task.settings["threshold"] == 0.3
     said = scanned("grades", "ends", "-t", "ordinal", "--input", "signals", "-g", "shifts:1*sign")
     assert "ranked probability score" in said
     said = scanned("texts", "reader", "-t", "text", "-g", "cyclic:4")
     assert "character error rate" in said
+    short = ("-t", "text", "-g", "cyclic:4", "--length", "2", "--no-resume")
+    assert "at most 2 characters" in orbical(
+        tmp_path, "scan", "-m", "mine=answers:reader", "-d", "texts.npz", *short, expect=2
+    )
     assert "without 'confidence'" in orbical(tmp_path, "calibration", "texts.zarr", expect=2)
+
+
+def test_options_of_another_task_are_refused():
+    assert task_options("multilabel", {"threshold": 0.0, "score": None}) == {"threshold": 0.0}
+    with pytest.raises(InputError, match="--score: expected none for the task classification"):
+        task_options("classification", {"score": "f1"})
+    with pytest.raises(InputError, match=r"--per-point: .* it is an option of regression"):
+        task_options("mine.tasks:Task", {"per_point": True})
+
+
+def test_positions_can_be_named():
+    pitch = ob.tasks.Regression(ob.actions.SignalWindow(8), "positions:1/3")
+    assert pitch.output.step == pytest.approx(1 / 3)
+    assert ob.tasks.Regression(ob.actions.Signals(), "positions").output.step == 1
+    with pytest.raises(InputError, match="expected positions:STEP"):
+        ob.tasks.Regression(ob.actions.Signals(), "positions:a")

@@ -160,8 +160,8 @@ def _load_irreps(text: str) -> Any:
         irreps = None
     if not irreps:  # none, or none of them
         raise InputError(
-            "representation: expected 'trivial', 'vector' or e3nn irreps such as '0e + 1o', got "
-            f"{text!r}"
+            "representation: expected 'trivial', 'vector', 'positions' or e3nn irreps such as "
+            f"'0e + 1o', got {text!r}"
         )
     return irreps
 

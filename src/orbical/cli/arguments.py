@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -105,6 +106,28 @@ def own_task(text: str | None) -> Any:
     if not isinstance(found, Task):
         raise InputError(f"--task: expected a task, got {text!r}, a {type(found).__name__}")
     return found
+
+
+def task_options(task: str, given: dict[str, Any]) -> dict[str, Any]:
+    """Return the options that were given, and refuse those that the task does not have.
+
+    >>> task_options("text", {"length": 20, "score": None})
+    {'length': 20}
+    """
+    from ..tasks import TASKS
+
+    takers = {
+        name: [key for key, kind in TASKS.items() if name in signature(kind).parameters]
+        for name, value in given.items()
+        if value is not None
+    }
+    for name, known in takers.items():
+        if task not in known:
+            raise InputError(
+                f"--{name.replace('_', '-')}: expected none for the task {task}, got "
+                f"{given[name]!r}; it is an option of {', '.join(known)}"
+            )
+    return {name: given[name] for name in takers}
 
 
 def load_data(text: str, **images: Any) -> Any:

@@ -26,6 +26,7 @@ def prepare(
     workers: int = 1,
     action: Any = None,
     reader: Any = None,
+    score: str | None = None,
 ) -> tuple[dict[str, Any], Any]:
     """Load the models and build the task with the quantities that all of them offer.
 
@@ -46,7 +47,7 @@ def prepare(
             f"--workers: expected 1 without a calculator among the models, got {workers}"
         )
     if quantities is not None:
-        return loaded, Atoms(quantities, input=action, read=reader)
+        return loaded, Atoms(quantities, score, action, reader)
     offered = [q for q in DEFAULT if all(q in one.offers for one in calculators.values())]
     if not offered:
         name, one = next(iter(calculators.items()))
@@ -54,7 +55,7 @@ def prepare(
             f"model {name!r}: expected energy or forces, got {', '.join(one.offers) or 'nothing'}; "
             "choose quantities that all models offer with --quantities"
         )
-    return loaded, Atoms(offered, input=action, read=reader)
+    return loaded, Atoms(offered, score, action, reader)
 
 
 def load(text: str) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any
 
@@ -22,6 +22,7 @@ from .arguments import (
     named_models,
     own_task,
     path_or_url,
+    task_options,
 )
 from .executors import executor_of, threads_of
 
@@ -33,12 +34,13 @@ def scan(
     out: Annotated[Any, typer.Option("--out", "-o", parser=path_or_url, metavar="FOLDER")] = None,
     task: Annotated[str, typer.Option("--task", "-t")] = "classification",
     input: str | None = None,
-    representation: str = "trivial",
+    representation: str | None = None,
     per_point: Annotated[bool, typer.Option("--per-point")] = False,
     uncertainty: str | None = None,
-    outputs: str = "logits",
-    score: str = "iou_confidence",
-    threshold: Annotated[float, typer.Option(min=0, max=1)] = 0.5,
+    outputs: str | None = None,
+    score: str | None = None,
+    threshold: Annotated[float | None, typer.Option(min=0, max=1)] = None,
+    length: Annotated[int | None, typer.Option(min=1)] = None,
     points: Annotated[str | None, typer.Option(metavar="HxW:PAIRS")] = None,
     quantities: str | None = None,
     workers: Annotated[int, typer.Option(min=1)] = 1,
@@ -110,19 +112,24 @@ def scan(
             regression, dense_regression, key_points, point_classification, text or atoms; or
             package.module:attribute of a task of your own, a class or an object.
         input: How the group acts on the inputs: images, images:bicubic:reflect, volumes, points,
-            vectors, signals, rows, trivial or window:128; for several fields,
+            vectors, signals, signal-window:4000, rows, trivial or window:128; for several fields,
             pos=points,numbers=rows. Default: images, or volumes if x is [N, C, D, H, W] (pairs of
             frames for flow).
-        representation: For regression: how the group acts on the outputs: trivial, vector, or e3nn
-            irreps such as '1x1o'; for dense_regression: trivial, vector or normal.
+        representation: For regression: how the group acts on the outputs: trivial (default),
+            vector, positions or positions:STEP in a signal, or e3nn irreps such as '1x1o'; for
+            dense_regression: trivial, vector or normal.
         per_point: For regression: one output per point.
         uncertainty: For regression: what models return beside the mean: variance, covariance, parts
             (aleatoric and epistemic) or evidential; for dense_regression: variance.
-        outputs: For classes of samples, pixels or points: what models return: logits or
+        outputs: For classes of samples, pixels or points: what models return: logits (default) or
             probabilities.
-        score: For detection: the score: iou, match_confidence, iou_confidence, precision, recall,
-            f1 or ap.
-        threshold: For detection: the smallest IoU of a match.
+        score: The score. For detection: iou, match_confidence, iou_confidence (default), precision,
+            recall, f1 or ap; for key_points: oks (default) or pck; for multilabel: f1 (default),
+            jaccard, label_accuracy or correct; for ordinal: rps (default) or rank_error; for text:
+            cer (default) or edit_distance.
+        threshold: For detection: the smallest IoU of a match; for multilabel: the smallest
+            probability of a predicted label. Default: 0.5.
+        length: For text: the most characters of a text. Default: 64.
         points: For key_points: height and width of the images, and the pairs of points that mirrors
             exchange, such as 64x48, 64x48:1-2,3-4, 64x48:none or 256x192:coco.
         quantities: For atoms: one or more of energy,forces,dipole,stress. Default: energy,forces,
@@ -157,6 +164,8 @@ def scan(
         from ..scanning.engine import scan as run
 
         named: dict[str, Any] = named_models(model)
+        if task not in known.TASKS and ":" not in task:
+            raise unknown_name("--task", task, known.TASKS)
         if out is None and quiet:
             raise InputError("--out: expected a folder with --quiet, got neither folder nor tables")
         pictures = image_options(
@@ -164,33 +173,27 @@ def scan(
         )
         action = None if input is None else known.parse_input(input)
         reader = import_optional(read, "--read")
-        tasks: dict[str, Callable[[], Any]] = {
-            "classification": lambda: known.Classification(action, outputs, reader),
-            "detection": lambda: known.Detection(action, score, threshold, read=reader),
-            "multilabel": lambda: known.MultiLabel(action, outputs, reader),
-            "ordinal": lambda: known.Ordinal(action, outputs, reader),
-            "text": lambda: known.Text(action, reader),
-            "regression": lambda: known.Regression(
-                action, representation, per_point, reader, uncertainty
-            ),
-            "flow": lambda: known.Flow(action, read=reader),
-            "point_classification": lambda: known.PointClassification(action, outputs, reader),
-            "segmentation": lambda: known.Segmentation(action, outputs, reader),
-            "key_points": lambda: known.KeyPoints(
-                input=action, read=reader, **key_point_settings(points)
-            ),
-            "dense_regression": lambda: known.DenseRegression(
-                action, representation, reader, uncertainty
-            ),
-        }
+        options = task_options(
+            task,
+            {
+                "representation": representation,
+                "per_point": per_point or None,
+                "uncertainty": uncertainty,
+                "outputs": outputs,
+                "score": score,
+                "threshold": threshold,
+                "length": length,
+                "quantities": quantities,
+            },
+        )
         if task == "atoms":
-            named, chosen = atoms.prepare(named, quantities, workers, action, reader)
-        elif task in tasks:
-            chosen = tasks[task]()
-        elif ":" in task:
-            chosen = own_task(task)
+            named, chosen = atoms.prepare(named, quantities, workers, action, reader, score)
+        elif task in known.TASKS:
+            if task == "key_points":
+                options |= key_point_settings(points)
+            chosen = known.TASKS[task](input=action, read=reader, **options)
         else:
-            raise unknown_name("--task", task, known.TASKS)
+            chosen = own_task(task)
         content = atoms.load(data) if task == "atoms" else None
         if content is None:
             content, names = load_data_and_classes(data, **pictures)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from functools import partial
 from typing import Any, ClassVar
 
@@ -10,7 +11,7 @@ import torch
 from torch import Tensor
 
 from .._trees import Tree
-from ..actions import Action, Irreps, Rows, Trivial, Vectors
+from ..actions import Action, Irreps, Positions, Rows, Trivial, Vectors
 from ..errors import InputError, ModelError
 from ..groups import Elements
 from ._points import blanked, padded_samples, real_points, repeated
@@ -44,8 +45,8 @@ class Regression(Task):
         input: the action on the inputs, or a tree of actions; by default `Images()`, or `Volumes()`
             of inputs `[N, C, D, H, W]`.
         representation: `"trivial"` (energies, prices: nothing moves), `"vector"` (dipoles, forces,
-            in the plane or in space), an e3nn irreps string with parity (`"1x0e + 1x2e"`), or an
-            action.
+            in the plane or in space), `"positions"` or `"positions:STEP"` along a signal, an e3nn
+            irreps string with parity (`"1x0e + 1x2e"`), or an action.
         per_point: whether outputs are `[N, n, d]`, reordered by permutations, instead of `[N, d]`
             or `[N]`. Where the data have `mask [N, n]`, padding does not count; samples may be
             clouds of different sizes, a ragged batch or graphs of PyG, with a target for each
@@ -242,4 +243,16 @@ def _output_action(representation: str | Action, per_point: bool) -> Action:
         return Rows() if per_point else Trivial()
     if representation == "vector":
         return Vectors(per_point=per_point)
+    name, _, step = representation.partition(":")
+    if name == "positions":
+        return Positions(_step(step or "1"))
     return Irreps(representation, per_point)
+
+
+def _step(text: str) -> float:
+    try:
+        return float(Fraction(text))
+    except (ValueError, ZeroDivisionError):
+        raise InputError(
+            f"representation: expected positions:STEP, such as positions:1/3, got STEP {text!r}"
+        ) from None
