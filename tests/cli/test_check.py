@@ -8,6 +8,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import ClassVar
 from xml.etree import ElementTree
 
 import numpy as np
@@ -273,6 +274,7 @@ def test_saved_outputs_are_checked_too(tmp_path: Path) -> None:
 def test_a_value_that_is_not_a_number_breaks_its_limit() -> None:
     class Unknown:
         complete, models, group = True, ["net"], ob.groups.rotations(2)
+        failures: ClassVar[dict[str, list[object]]] = {"net": []}
         data = xr.Dataset({"score": (("model", "sample", "element"), np.full((1, 5, 2), np.nan))})
 
     for name in ("max_score", "min_score"):

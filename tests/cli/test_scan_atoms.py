@@ -9,10 +9,12 @@ import pytest
 
 import orbical as ob
 from orbical._console import Console
-from orbical.cli.atoms import print_audit
+from orbical.cli.atoms import print_audit, verdict, violations
+from orbical.cli.findings import judge
 
 pytest.importorskip("ase", reason="ase is not installed")
 from ase.build import molecule
+from ase.calculators.calculator import Calculator, all_changes
 from ase.calculators.emt import EMT
 from ase.calculators.singlepoint import SinglePointCalculator
 from ase.io import write
@@ -59,7 +61,7 @@ def test_one_command_names_the_worst_molecule_atom_and_rotation(orbical, folder)
     assert "H, atom" in broken
     assert "° about (" in broken
     assert line(said, "emt", "energy").startswith("emt    energy, eV ")
-    assert "emt, forces: equivariant, off by at most" in said
+    assert "emt, forces: equivariant in 16 of 24 calculations, off by at most" in said
     assert "broken, forces: not equivariant, off by up to" in said
     assert "1: H4Si" in line(said, "No EMT-potential for Si")
     assert "failed on 1 of 3 samples" in said
@@ -122,6 +124,80 @@ def test_without_an_output_folder_the_tables_are_the_result(orbical, folder):
     assert line(said, "energy", "eV")
     assert "forces" not in said  # not offered, and so not asked for
     assert sorted(path.name for path in folder.glob("*.zarr")) == []
+
+
+class Handed(Calculator):
+    """Its energy knows left from right, and its forces are half axial; some calculations fail."""
+
+    implemented_properties = ("energy", "forces")
+
+    def __init__(self, axial=1.0, fails=False):
+        super().__init__()
+        self.axial, self.fails = axial, fails
+
+    def calculate(self, atoms=None, properties=("energy",), system_changes=all_changes):
+        super().calculate(atoms, properties, system_changes)
+        x = self.atoms.positions - self.atoms.positions.mean(0)
+        if self.fails and x[0, 0] > 0:
+            raise RuntimeError("did not converge")
+        self.results["energy"] = 10 * np.linalg.det(x[:3]) if self.axial else 1.0
+        self.results["forces"] = self.axial * np.cross(x, x[[1]]) + (1 - self.axial) * x
+
+
+@pytest.fixture(scope="module")
+def handed():
+    """Models of chiral molecules under inversion, as a potential that confuses hands."""
+    some = molecule("CH3CH2OH"), molecule("CH3OH")
+    for atoms in some:
+        atoms.rattle(0.1, seed=0)
+    models = {"axial": Handed(), "even": Handed(0.0), "failing": Handed(0.0, fails=True)}
+    with pytest.warns(UserWarning, match="failed"):
+        return ob.scan(models, [*some], group="inversion", task="atoms", progress=False)
+
+
+def test_energies_that_depend_on_handedness_are_named_in_a_sentence(handed):
+    """A sentence was printed for forces alone, so "equivariant" was all one read."""
+    said = {(one.model, one.quantity): verdict(one) for one in violations(handed)}
+    off = handed.data["energy_vs_consensus"].sel(model="axial").values.max()
+    assert f"axial, energy: not invariant, off by up to {off:.2g} eV (" in said["axial", "energy"]
+    assert " eV per atom), at " in said["axial", "energy"]
+    assert "even, energy: invariant, off by at most 0 eV" in said["even", "energy"]
+
+
+def test_forces_whose_consensus_is_zero_have_a_size(handed):
+    """Axial forces cancel under inversion; the model was then passed over in silence."""
+    axial = next(one for one in violations(handed) if one.quantity == "forces")
+    assert axial.size == pytest.approx(
+        np.sqrt(np.nanmean(handed.data["forces"].sel(model="axial").values ** 2)), rel=1e-5
+    )
+    assert "axial, forces: not equivariant" in verdict(axial)
+    assert axial.rotation == "element 1: inversion -1"  # and not the identity, which ties with it
+
+
+def test_a_molecule_with_one_answer_says_nothing_about_equivariance(handed, capsys):
+    """Half of the calculations failed, and the rest agreed with themselves: "equivariant"."""
+    assert not [one for one in violations(handed) if one.model == "failing"]
+    print_audit(handed, Console(width=120))
+    assert (
+        "failing: not decided, no molecule has answers at two elements" in capsys.readouterr().out
+    )
+    part = handed.data["energy"].sel(model="failing").isnull().sum()
+    assert int(part) == 2
+
+
+def test_a_gap_of_each_quantity_can_be_checked(handed):
+    """`max_gap` is that of the forces, and let energies pass that depend on handedness."""
+    found = {f.model: f for f in judge(handed, {"max_energy_gap": 1e-6}, models=["axial", "even"])}
+    assert {name: one.outcome for name, one in found.items()} == {"axial": "fail", "even": "pass"}
+    off = handed.data["energy_vs_consensus"].sel(model="axial").values
+    assert found["axial"].verdict.value == pytest.approx(np.sqrt((off**2).mean()))
+    assert "gap of the energy in eV" in found["axial"].line()
+    (failing,) = judge(handed, {"max_energy_gap": 1}, models=["failing"])
+    assert "2 samples, 2 with failures" in failing.line()
+    gaps = judge(handed, {"max_gap": 1, "max_forces_gap": 1}, models=["axial"])
+    assert gaps[0].verdict.value == pytest.approx(gaps[1].verdict.value, rel=1e-5)
+    with pytest.raises(ob.errors.InputError, match="max_stress_gap: expected a scan with stress"):
+        judge(handed, {"max_stress_gap": 1})
 
 
 def test_what_cannot_be_asked_is_refused_in_one_line(orbical, folder):

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 _MOST_FAILURES = 10
 SINGLE = 1e-4
-"""The largest relative violation that is attributed to rounding in single precision."""
+"""The largest relative violation that is attributed to rounding in single precision; for energies,
+whose zero is arbitrary, in eV per atom."""
+
+_OF_SIZE = "equivariant", "of the size"
 
 
 def prepare(
@@ -72,8 +75,9 @@ class Violation:
     `largest` is the distance from the consensus there, for forces of that atom alone; `usual` is
     its root mean square over all molecules and rotations; `size` is the root mean square of the
     components of the quantity itself, for comparison (None for energies, whose zero is arbitrary);
-    `error` is the mean absolute error per component of the untransformed molecules (None without
-    true values).
+    `relative` is the largest in units of the size, for energies in eV per atom; `error` is the mean
+    absolute error per component of the untransformed molecules (None without true values).
+    `answered` of `asked` calculations gave an answer.
     """
 
     model: str
@@ -82,7 +86,10 @@ class Violation:
     largest: float
     usual: float
     size: float | None
+    relative: float
     error: float | None
+    answered: int
+    asked: int
     sample: int
     molecule: str
     atom: str
@@ -107,31 +114,45 @@ def _worst(scan: Scan, model: str, quantity: str) -> Violation | None:
     from ..tasks.structures import SYMBOLS
 
     data = scan.data.sel(model=model)
-    usual = np.asarray(data[f"{quantity}_vs_consensus"], float)
+    given = np.asarray(data[f"{quantity}_vs_consensus"], float)
+    answered = ~np.isnan(given)
+    # A single answer is its own consensus, which says nothing.
+    alone = (answered.sum(1) < min(2, len(scan.group)))[:, None]
+    usual = np.where(alone, np.nan, given)
     if np.isnan(usual).all():
         return None
     places = usual
     if quantity == "forces":
-        places = np.asarray(data["atom_vs_consensus"].max("atom"), float)
-    sample, element = (int(i) for i in np.unravel_index(np.nanargmax(places), places.shape))
+        places = np.where(alone, np.nan, data["atom_vs_consensus"].max("atom"))
+    ranked = places.copy()
+    ranked[:, scan.group.identity] *= 1 - 1e-6  # where two elements disagree, name what moves
+    sample, element = (int(i) for i in np.unravel_index(np.nanargmax(ranked), places.shape))
     numbers = np.asarray(data["numbers"][sample])
     atom = ""
     if quantity == "forces":
         which = int(np.nanargmax(np.asarray(data["atom_vs_consensus"][sample, element])))
         still = _home(scan, element, which)
         atom = f"{SYMBOLS[int(numbers[still])]}, atom {still}"
+    largest = float(places[sample, element])
     size = None
-    if quantity != "energy":
-        values = np.asarray(data[f"consensus_{quantity}"], float)
-        size = float(np.sqrt(np.nanmean(values**2)))
+    if quantity == "energy":
+        each = np.where(alone, np.nan, data["energy_per_atom_vs_consensus"])
+        relative = float(np.nanmax(each))
+    else:
+        # Of the answers: the consensus is zero where they are wrong by their whole size.
+        size = float(np.sqrt(np.nanmean(np.asarray(data[quantity], float) ** 2)))
+        relative = largest / size if size else 0.0
     return Violation(
         model,
         quantity,
         UNITS[quantity],
-        float(places[sample, element]),
+        largest,
         float(np.sqrt(np.nanmean(usual**2))),
         size,
+        relative,
         _mean_absolute_error(scan, data, quantity),
+        int(answered.sum()),
+        answered.size,
         sample,
         molecule_name(scan, sample, numbers),
         atom,
@@ -166,20 +187,21 @@ def molecule_name(scan: Scan, sample: int, numbers: Any) -> str:
 def verdict(found: Violation) -> str:
     """Return a sentence that says whether a quantity is equivariant and, if not, where it fails.
 
-    >>> one = ("eV/Å", 0.02, 0.01, 0.5, None, 3, "3: CO2", "O, atom 1", 7, "element 7: 90.0°")
-    >>> verdict(Violation("net", "forces", *one))
+    >>> where = (3, "3: CO2", "O, atom 1", 7, "element 7: 90.0°")
+    >>> verdict(Violation("net", "forces", "eV/Å", 0.02, 0.01, 0.5, 0.04, None, 8, 8, *where))
     'net, forces: not equivariant, off by up to 0.02 eV/Å (0.04 of the size), at O, atom 1, 3: CO2'
-    >>> verdict(Violation("net", "forces", "eV/Å", 1e-12, *one[2:]))
-    'net, forces: equivariant, off by at most 1e-12 eV/Å (2e-12 of the size)'
+    >>> verdict(Violation("net", "energy", "eV", 1e-12, 1e-13, None, 3e-13, None, 6, 8, *where))
+    'net, energy: invariant in 6 of 8 calculations, off by at most 1e-12 eV (3e-13 eV per atom)'
     """
-    share = found.largest / (found.size or 1.0)
-    subject, numbers = f"{found.model}, {found.quantity}", f"{found.largest:.2g} {found.unit}"
-    if share <= SINGLE:
-        return f"{subject}: equivariant, off by at most {numbers} ({share:.2g} of the size)"
+    quality, unit = ("invariant", "eV per atom") if found.size is None else _OF_SIZE
+    subject = f"{found.model}, {found.quantity}"
+    numbers = f"{found.largest:.2g} {found.unit} ({found.relative:.2g} {unit})"
+    if found.relative <= SINGLE:
+        part = f" in {found.answered} of {found.asked} calculations"
+        part = part if found.answered < found.asked else ""
+        return f"{subject}: {quality}{part}, off by at most {numbers}"
     where = ", ".join(filter(None, (found.atom, found.molecule)))
-    return (
-        f"{subject}: not equivariant, off by up to {numbers} ({share:.2g} of the size), at {where}"
-    )
+    return f"{subject}: not {quality}, off by up to {numbers}, at {where}"
 
 
 def _home(scan: Scan, element: int, atom: int) -> int:
@@ -241,8 +263,10 @@ def print_audit(scan: Scan, console: Any = None) -> None:
         table.add_row(*row)
     out.print(table)
     for one in found:
-        if one.size:
-            out.print(escape(verdict(one)))
+        out.print(escape(verdict(one)))
+    for model in scan.models:
+        if model not in {one.model for one in found}:
+            out.print(escape(f"{model}: not decided, no molecule has answers at two elements"))
     for model, failed in scan.failures.items():
         if failed:
             _print_failures(scan, model, failed, out)

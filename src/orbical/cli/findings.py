@@ -37,12 +37,13 @@ _STATES = {"pass": "pass", "fail": "FAIL", "inconclusive": "inconclusive"}
 
 @dataclass(frozen=True)
 class Finding:
-    """A threshold applied to one model, by so many samples."""
+    """A threshold applied to one model, by so many samples, on some of which the model failed."""
 
     rule: Rule
     model: str
     verdict: Verdict
     samples: int
+    failed: int = 0
 
     @property
     def outcome(self) -> str:
@@ -52,9 +53,10 @@ class Finding:
     def line(self) -> str:
         """Describe the finding in one line, with all its numbers."""
         numbers = str(self.verdict).partition(": ")[2].replace(", limit", ", threshold")
+        failed = f", {self.failed} with failures" if self.failed else ""
         return (
             f"{_STATES[self.outcome]} {self.model}: {self.rule.what} {numbers} "
-            f"({self.rule.name}, {counted(self.samples, 'sample')})"
+            f"({self.rule.name}, {counted(self.samples, 'sample')}{failed})"
         )
 
 
@@ -72,9 +74,9 @@ def judge(
         )
     for name in models or []:
         check_name("model", name, scan.models)
-    size = scan.data.sizes["sample"]
+    size, failures = scan.data.sizes["sample"], scan.failures
     return [
-        Finding(rule, model, found, size)
+        Finding(rule, model, found, size, len(failures[model]))
         for rule, limit in ((rule_named(name), limit) for name, limit in limits.items())
         for model, found in _of_scan(scan, rule, limit, settings or Settings()).items()
         if not models or model in models
@@ -175,7 +177,7 @@ def _mean_ends(terms: np.ndarray, level: float, rule: Rule) -> tuple[float, floa
     values = torch.from_numpy(given)
     found = mean_interval(values, values, torch.zeros_like(values), level)
     low, high = (min(float(found.low), known.mean()), max(float(found.high), known.mean()))
-    if rule.quantity == "gap":  # a root mean square
+    if rule.quantity.endswith("gap"):  # a root mean square
         value, low, high = (np.sqrt(max(0.0, end)) for end in (known.mean(), low, high))
         return value, low, high
     return float(known.mean()), low, high
@@ -183,6 +185,13 @@ def _mean_ends(terms: np.ndarray, level: float, rule: Rule) -> tuple[float, floa
 
 def _terms(scan: Scan, rule: Rule, model: int) -> Iterator[np.ndarray]:
     """Yield what is averaged over samples: one column `[N]`, or one for each element."""
+    of_atoms = rule.quantity.partition("_gap")[0]
+    if rule.quantity == f"{of_atoms}_gap":
+        if f"{of_atoms}_vs_consensus" not in scan.data:
+            raise InputError(f"{rule.name}: expected a scan with {of_atoms}, got one without")
+        apart = scan.data[f"{of_atoms}_vs_consensus"].isel(model=model)
+        yield _orbit_means(apart.astype(float) ** 2, scan.group.weights)
+        return
     values = _variable(scan, _VARIABLES[rule.quantity], model)
     at_identity = {"element": scan.group.identity}
     if rule.quantity == "gap":

@@ -36,8 +36,12 @@ _WHOLE = {
     "gap": "invariance gap",
     "changed": "answers that change on the orbit",
     "accuracy_drop": "loss of accuracy from the identity to the worst element",
+    "energy_gap": "gap of the energy in eV",
+    "forces_gap": "gap of the forces in eV/Å",
+    "dipole_gap": "gap of the dipole in e·Å",
+    "stress_gap": "gap of the stress in eV/Å³",
 }
-"""Quantities of the whole orbit, which have no place."""
+"""Quantities of the whole orbit, which have no place; the last are those of the task atoms."""
 
 
 @dataclass(frozen=True)
@@ -71,9 +75,9 @@ class Settings:
 def rule_named(name: str) -> Rule:
     """Return the rule of a name such as `max_ece`, `max_worst_ks` or `max_pooled_smooth_ece`.
 
-    After `max_` or `min_` stand "gap", "changed", "accuracy_drop", "score", or any registered
-    measure, the last two with "worst_", "identity_" or "pooled_" before them for another place
-    than the mean over the orbit.
+    After `max_` or `min_` stand "gap", "energy_gap" (or another quantity of atoms), "changed",
+    "accuracy_drop", "score", or any registered measure, the last two with "worst_", "identity_" or
+    "pooled_" before them for another place than the mean over the orbit.
     """
     from ..calibration import MEASURES, PLACES, measures
 
@@ -88,7 +92,8 @@ def rule_named(name: str) -> Rule:
     if side not in ("max", "min") or measure not in known:
         side = side if side in ("max", "min") else "max"
         kinds = ("pair", "outputs", "regression", "aleatoric")
-        named = {f"{side}_{entry.name}" for entry in measures(*kinds)}
+        names = *_WHOLE, *(entry.name for entry in measures(*kinds))
+        named = {f"{side}_{one}" for one in names}
         raise InputError(
             f"{unknown_name('threshold', name, named | {*SHORTCUTS})}; a measure of your own is "
             "known once its module is imported (see the option import)"
