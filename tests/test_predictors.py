@@ -11,6 +11,7 @@ import torch
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
+from sklearn.tree import DecisionTreeClassifier
 
 import orbical as ob
 from orbical.errors import InputError, ModelError
@@ -110,6 +111,19 @@ def test_a_column_of_an_sklearn_answer_is_the_class_of_that_number(images):
     assert probabilities.shape == (5, 4)
     np.testing.assert_allclose(probabilities[:, [1, 3]], classifier.predict_proba(flat))
     assert float(probabilities[:, [0, 2]].max()) == 0
+
+
+def test_a_multi_output_classifier_answers_the_probability_of_each_label(images):
+    flat = images.flatten(1).numpy()
+    labels = np.array([[0, 1, 0], [1, 1, 0], [0, 0, 0], [1, 0, 0], [1, 1, 0]])  # the last never
+    tree = DecisionTreeClassifier(max_depth=1).fit(flat, labels)
+    found = answer(as_predictor(tree), images)
+    first, second, _ = tree.predict_proba(flat)
+    expected = np.stack([first[:, 1], second[:, 1], np.zeros(5)], 1)
+    np.testing.assert_allclose(found, expected)
+    grades = DecisionTreeClassifier().fit(flat, 2 * labels)
+    with pytest.raises(ModelError, match="expected the classes 0 and 1 of each output"):
+        answer(as_predictor(grades), images)
 
 
 def test_a_fitted_pipeline_is_fitted_and_an_unfitted_one_is_not(images):

@@ -132,7 +132,8 @@ class SklearnPredictor(Predictor):
     """A scikit-learn estimator on flattened inputs: `predict_proba` if it has it, else `predict`.
 
     If its classes are whole numbers, column `c` of the output is class `c`, even if it was fitted
-    without some of them.
+    without some of them. Of a multi-output classifier, column `k` is the probability that output
+    `k` is 1, as a task of several labels takes it.
 
     Args:
         estimator: a fitted estimator.
@@ -154,7 +155,10 @@ class SklearnPredictor(Predictor):
         table = np.concatenate(columns, axis=1)
         if self.outputs is None:
             return torch.as_tensor(self.estimator.predict(table))
-        known = torch.as_tensor(self.estimator.predict_proba(table))
+        found = self.estimator.predict_proba(table)
+        if isinstance(found, list):
+            return _label_probabilities(found, self.estimator.classes_)
+        known = torch.as_tensor(found)
         if self._columns is None:
             return known
         every = known.new_zeros(len(known), int(self._columns.max()) + 1)
@@ -171,6 +175,19 @@ def _is_fitted(estimator: Any) -> bool:
     except (NotFittedError, TypeError):  # estimators of other packages
         return hasattr(estimator, "n_features_in_")
     return True
+
+
+def _label_probabilities(found: list[np.ndarray], classes: list[np.ndarray]) -> torch.Tensor:
+    """Return the probability of 1, `[N, K]`, from one table for each of K outputs."""
+    for output, known in enumerate(classes):
+        if not np.isin(known, (0, 1)).all():
+            raise ModelError(
+                f"model output: expected the classes 0 and 1 of each output, got {list(known)} of "
+                f"output {output}; scan one model for each output"
+            )
+    # An output that was always 0 in training has no column for 1, and its sum is 0.
+    columns = [part[:, known == 1].sum(1) for part, known in zip(found, classes, strict=True)]
+    return torch.as_tensor(np.stack(columns, 1))
 
 
 def _class_columns(estimator: Any) -> np.ndarray | None:

@@ -138,16 +138,20 @@ def cloud_of(given: Tree) -> Array | None:
 
 
 def signal_picture(values: Array, size: int) -> Array:
-    """Draw a signal as a picture `[size, size]`, 0 between its ends in each column, else 1.
+    """Draw a signal as a picture `[size, size]`: 0 along its line, even where it jumps, else 1.
 
     >>> signal_picture(np.array([0.0, 1.0, 2.0]), 3).tolist()
-    [[1.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 1.0]]
+    [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 1.0, 1.0]]
     """
     edges = np.linspace(0, len(values), size + 1).astype(int)
     starts = np.minimum(edges[:-1], len(values) - 1)
     low, high = np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)
+    next_one = values[starts[1:]]
+    low[:-1], high[:-1] = np.minimum(low[:-1], next_one), np.maximum(high[:-1], next_one)
     span = max(float(high.max() - low.min()), 1e-12)
-    first, last = (np.rint((size - 1) * (high.max() - end) / span) for end in (high, low))
+    margin = size // 14  # a line at the border would be lost in the page
+    rise = size - 1 - 2 * margin
+    first, last = (margin + np.rint(rise * (high.max() - end) / span) for end in (high, low))
     rows = np.arange(size)[:, None]
     return np.where((rows >= first) & (rows <= last), 0.0, 1.0)
 
