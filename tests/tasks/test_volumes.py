@@ -1,4 +1,4 @@
-"""Classification, regression and segmentation of volumes under groups of space."""
+"""Classification, regression, segmentation and dense regression of volumes."""
 
 from __future__ import annotations
 
@@ -194,8 +194,86 @@ def test_answers_and_settings_of_the_wrong_kind_are_refused():
         scanned(lambda v: v[..., :2], x)
     with pytest.raises(InputError, match=r"interpolation: .*bicubic"):
         ob.tasks.Segmentation(ob.actions.Volumes(), interpolation="bicubic")
-    with pytest.raises(InputError, match="expected images for dense_regression, got volumes"):
-        ob.tasks.DenseRegression(ob.actions.Volumes())
+    with pytest.raises(InputError, match=r"interpolation: .*bicubic"):
+        ob.tasks.DenseRegression(ob.actions.Volumes(), interpolation="bicubic")
     x[1, 0, 0, 1, 2] = torch.inf
     with pytest.raises(InputError, match="at depth 0, row 1, column 2 of sample 1"):
         scanned(of_depth, x)
+
+
+def shifted(volumes):
+    """Return every voxel's value at its neighbor along the columns: not equivariant."""
+    return volumes.roll(1, -1)
+
+
+def test_numbers_of_voxels_are_compared_where_they_belong():
+    x = noise(2, 1, 4, 4, 4)
+    truth = x.clone()
+    truth[0, 0, :, 0] = torch.nan
+    group = ob.groups.pointgroup("mmm")
+    scan = scanned(shifted, (x, truth[:, 0]), group, "dense_regression", keep="predicted_maps")
+    data = scan.data.isel(model=0)
+    assert data["consensus"].dims == ("sample", "component", "depth", "row", "column")
+    maps = data["predicted_maps"]
+    for place in range(len(group)):
+        moved = ob.actions.Volumes().apply(group[[place]], x)[0]
+        np.testing.assert_array_equal(maps.isel(element=place).values, shifted(moved).numpy())
+        unknown = ob.actions.Volumes().apply(group[[place]], truth.isnan().float())[0] > 0
+        error = (shifted(moved) - moved).abs().masked_fill(unknown, torch.nan)
+        expected = error.flatten(1).nanmean(1)
+        np.testing.assert_allclose(data["score"].isel(element=place), expected, rtol=1e-5)
+    # Shifts to the left and to the right, as often each.
+    agreed = (x.roll(1, -1) + x.roll(-1, -1)) / 2
+    np.testing.assert_allclose(data["consensus"].values, agreed, atol=1e-6)
+    assert data["value_map"].shape[-2:] == data["error_map"].shape[-2:] == (9, 9)
+
+
+def test_vectors_of_voxels_turn_with_the_volume():
+    x = noise(2, 3, 4, 4, 4) - 0.5
+
+    def gradient(volumes):  # columns, rows down, depth: equivariant
+        value = volumes.square().sum(1)
+        return torch.stack([value.roll(-1, d) - value.roll(1, d) for d in (3, 2, 1)], 1)
+
+    for spec in ("octahedral:full", "pointgroup:mmm"):
+        for kind in ("vector", "normal"):
+            task = ob.tasks.DenseRegression(representation=kind)
+            data = scanned(gradient, (x[:, :1], gradient(x[:, :1])), spec, task).data
+            assert float(data["score"].max()) < 1e-2
+            assert float(data["invariance_gap"].max()) < 1e-2
+    trivial = scanned(gradient, (x[:, :1], gradient(x[:, :1])), task="dense_regression").data
+    assert float(trivial["score"].max()) > 0.05
+    with pytest.raises(ModelError, match="expected 3 components of each vector, got 1"):
+        scanned(shifted, x[:, :1], task=ob.tasks.DenseRegression(representation="vector"))
+
+
+def test_variances_of_voxels_are_stored_at_points():
+    x = noise(3, 1, 8, 8, 8)
+    task = ob.tasks.DenseRegression(uncertainty="variance")
+
+    def sure(volumes):
+        return shifted(volumes), 0.1 + volumes
+
+    data = scanned(sure, (x, x), task=task).data.isel(model=0)
+    assert data["error"].sizes["point"] == 6**3
+    at = [0, 2, 3, 4, 6, 7]  # the middles of 6 blocks of 8 voxels
+    upright = (x - shifted(x))[:, 0][:, at][:, :, at][:, :, :, at].flatten(1)
+    np.testing.assert_allclose(data["error"].isel(element=0, component=0), upright, atol=1e-6)
+    spread = data["variance"].isel(variance_component=0)
+    np.testing.assert_allclose(spread.isel(element=5), spread.isel(element=0), atol=1e-6)
+    found = scanned(sure, x, "rotations3d:3", task).data
+    assert "error" not in found
+    assert bool(np.isnan(found["variance"]).any())
+
+
+def test_maps_of_volumes_that_do_not_fit_are_refused_by_their_voxels():
+    x = noise(2, 1, 4, 4, 4)
+    with pytest.raises(ModelError, match=r"\[sample, component, depth, row, column\]"):
+        scanned(lambda volumes: volumes.mean((2, 3, 4)), x, task="dense_regression")
+    for task in ("segmentation", "dense_regression"):
+        with pytest.raises(ModelError, match=r"maps of \(4, 4, 4\) voxels, as the volumes"):
+            scanned(lambda volumes: volumes[..., ::2], x, task=task)
+    with pytest.raises(InputError, match=r"maps of shape \(1, 4, 4, 4\), as the model predicts"):
+        scanned(shifted, (x, x[..., 1:]), task="dense_regression")
+    with pytest.raises(InputError, match=r"labels: expected maps \[sample, component, depth"):
+        scanned(shifted, (x, x[:, 0, 0]), task="dense_regression")

@@ -15,7 +15,7 @@ from .images import ImagePair, Images, VectorField, Window
 from .key_points import PixelPoints
 from .points import Irreps, Points, Rows, Vectors
 from .signals import Positions, Signals, SignalWindow
-from .volumes import ClassVolumes, Volumes
+from .volumes import ClassVolumes, ValueVolumes, Volumes
 
 __all__ = [
     "Action",
@@ -39,6 +39,7 @@ __all__ = [
     "Signals",
     "Trivial",
     "ValueMaps",
+    "ValueVolumes",
     "VectorField",
     "Vectors",
     "Volumes",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -16,6 +18,7 @@ from .images import Images, _check_large, _check_square
 from .pixel_grids import check_affine, inside_of, pixel_frame
 
 REPRESENTATIONS = ("trivial", "vector", "normal")
+_ROUNDING = 1e-3
 
 
 class _Maps(Action):
@@ -115,11 +118,7 @@ class ValueMaps(_Maps):
 
     def move(self, elements: Elements, x: Tensor) -> Tensor:
         """Move `x[K or 1, B, C, H, W]`."""
-        known = torch.isfinite(x)
-        moved = self._moved(self._smooth, elements, x.nan_to_num(0.0, 0.0, 0.0))
-        if not bool(known.all()):
-            share = self._moved(self._smooth, elements, known.to(x.dtype))
-            moved = moved.masked_fill(share < 1 - _ROUNDING, torch.nan)
+        moved = move_known(partial(self._moved, self._smooth, elements), x)
         if self.representation == "trivial":
             return moved
         turn = np.tile(np.eye(x.shape[2]), (len(elements), 1, 1))
@@ -149,4 +148,10 @@ class ValueMaps(_Maps):
             )
 
 
-_ROUNDING = 1e-3
+def move_known(move: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    """Move values of which NaN is unknown; a result that depends on an unknown one is NaN."""
+    known = torch.isfinite(x)
+    moved = move(x.nan_to_num(0.0, 0.0, 0.0))
+    if bool(known.all()):
+        return moved
+    return moved.masked_fill(move(known.to(x.dtype)) < 1 - _ROUNDING, torch.nan)

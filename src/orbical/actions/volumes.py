@@ -1,4 +1,4 @@
-"""Actions on volumes: arrays of voxels, and classes predicted for each voxel.
+"""Actions on volumes: arrays of voxels, and classes, values or vectors of each voxel.
 
 Space has x along the columns, y up (against the rows) and z along the depth, so that a turn about z
 turns every slice as `Images` turns it. As with images, a group of axis permutations and mirrors
@@ -18,7 +18,8 @@ from torch import Tensor
 
 from ..errors import InputError, check_name
 from ..groups import Elements, Group
-from .base import Action, OfFinite
+from .base import Action, OfFinite, matrices
+from .dense_maps import REPRESENTATIONS, move_known
 from .images import PADDINGS
 from .pixel_grids import check_affine
 
@@ -124,6 +125,64 @@ class ClassVolumes(Action):
             )
         super().check(group, x)
         _check_sides(group, x)
+
+
+class ValueVolumes(Action):
+    """Values or vectors of each voxel `[B, C, D, H, W]`, which move with volumes; NaN is unknown.
+
+    `representation` is `trivial` (values only move), `vector` (displacements in voxels, which an
+    element turns, mirrors and scales) or `normal` (directions, which it turns and mirrors). As in
+    `ValueMaps`, vectors are (x along the columns, y down the rows, z along the depth).
+
+    >>> import torch
+    >>> from orbical.groups import inversion
+    >>> ahead = torch.tensor([0.0, 0.0, 1.0]).reshape(1, 3, 1, 1, 1)
+    >>> ValueVolumes("vector").apply(inversion(), ahead)[1].flatten() + 0.0
+    tensor([ 0.,  0., -1.])
+    """
+
+    parts: ClassVar[tuple[str, ...]] = ("space",)
+    dims: ClassVar[tuple[str, ...]] = ("sample", "component", *_SIDES)
+
+    def __init__(self, representation: str = "trivial", interpolation: str = "trilinear") -> None:
+        check_name("representation", representation, REPRESENTATIONS)
+        self._smooth = Volumes(interpolation, "border")
+        self.representation = representation
+        self.interpolation = interpolation
+
+    def move(self, elements: Elements, x: Tensor) -> Tensor:
+        """Move `x[K or 1, B, C, D, H, W]`."""
+        moved = move_known(partial(self._smooth.move, elements), x)
+        if self.representation == "trivial":
+            return moved
+        turn = _voxel_frame(elements)[:, :3, :3]
+        if self.representation == "normal":
+            turn = turn / np.cbrt(np.abs(np.linalg.det(turn)))[:, None, None]
+        return torch.einsum("kij,kbjdhw->kbidhw", matrices(turn, moved), moved)
+
+    def valid(self, elements: Elements, x: Tensor) -> Tensor | None:
+        """Return a mask `[K, D, H, W]` of voxels that come from inside; None if all do."""
+        return _inside(elements, x)
+
+    def check(self, group: Group, x: Tensor) -> None:
+        """Check the sides, the number of components, and that directions stay directions."""
+        super().check(group, x)
+        _check_sides(group, x)
+        if self.representation == "trivial":
+            return
+        if x.shape[1] != 3:
+            raise InputError(
+                f"maps: expected 3 components of each {self.representation}, got {x.shape[1]}"
+            )
+        linear = _voxel_frame(group)[:, :3, :3]
+        size = np.cbrt(np.linalg.det(linear) ** 2)[:, None, None] * np.eye(3)
+        if self.representation == "normal" and not np.allclose(
+            linear @ linear.transpose(0, 2, 1), size, atol=1e-9
+        ):
+            raise InputError(
+                f"group: {group.spec} shears or stretches space, which does not move normals as "
+                "directions; use rotations, reflections, shifts and scalings"
+            )
 
 
 def _voxel_frame(elements: Elements) -> np.ndarray:

@@ -5,14 +5,44 @@ Maps are `[..., H, W]`; those of volumes, `[..., D, H, W]`, are reduced to their
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from .._trees import Tree
+from ..actions import as_action, view_of
+from ..errors import ModelError, check_name
+
+_OF_VOLUMES = {"nearest": "nearest", "bilinear": "trilinear"}
+"""The interpolations of volumes, by the name of the same one in the plane."""
 MAP_SIDE = 32
 """Cells along the longer side of a reduced map: enough for a view, little to store."""
 UNSEEN = -1
 """The class of cells that show nothing."""
+
+
+def map_sides(input: Any) -> tuple[str, ...]:
+    """Return the dimensions of the maps of some inputs; None is for images."""
+    volumes = input is not None and view_of(as_action(input)) == "volume"
+    return ("depth", "row", "column") if volumes else ("row", "column")
+
+
+def volume_interpolation(name: str) -> str:
+    """Return the interpolation of volumes that is like one of images."""
+    check_name("interpolation", name, _OF_VOLUMES)
+    return _OF_VOLUMES[name]
+
+
+def check_map_size(maps: Tensor, moved: Tree) -> None:
+    """Check that maps `[K, B, C, ...]` are as large as the inputs that the model saw."""
+    if isinstance(moved, Tensor) and maps.shape[3:] != moved.shape[3:]:
+        what = ("pixels", "images") if moved.ndim == 5 else ("voxels", "volumes")
+        raise ModelError(
+            f"model output: expected maps of {tuple(moved.shape[3:])} {what[0]}, as the {what[1]} "
+            f"have, got {tuple(maps.shape[3:])}; resize them with read="
+        )
 
 
 def masked_mean(values: Tensor, valid: Tensor | None) -> Tensor:
@@ -57,18 +87,32 @@ def reduced_means(values: Tensor, valid: Tensor | None) -> Tensor:
     return _joined([block_means(part, mask, size) for part, mask, size in parts], torch.nan)
 
 
-def middle_pixels(labels: Tensor, side: int = MAP_SIDE) -> Tensor:
+def middle_pixels(labels: Tensor) -> Tensor:
     """Reduce labels `[..., H, W]` to those in the middle of blocks: no class is invented.
 
     >>> middle_pixels(torch.zeros(180, 240)).shape, middle_pixels(torch.zeros(16, 16)).shape
     (torch.Size([24, 32]), torch.Size([16, 16]))
     """
-    return _chosen(labels, _reduced_sides(labels.shape[-2:], side))
+    return grid_values(labels, 2, MAP_SIDE)
 
 
 def reduced_labels(labels: Tensor) -> Tensor:
     """Reduce label maps `[K, B, H, W]`, or the middle slices of `[K, B, D, H, W]`."""
     return middle_pixels(labels) if labels.ndim == 4 else slice_picture(labels, UNSEEN)
+
+
+def reduced_values(values: Tensor) -> Tensor:
+    """Reduce maps `[K, B, H, W]`, or the middle slices of `[K, B, D, H, W]`, to middle pixels."""
+    return middle_pixels(values) if values.ndim == 4 else slice_picture(values, torch.nan)
+
+
+def grid_values(maps: Tensor, sides: int, cells: int) -> Tensor:
+    """Return maps whose last `sides` dimensions are reduced to middles of at most `cells` blocks.
+
+    >>> grid_values(torch.zeros(5, 8, 8, 4), 3, 6).shape
+    torch.Size([5, 6, 6, 3])
+    """
+    return _chosen(maps, _reduced_sides(maps.shape[-sides:], cells))
 
 
 def slice_picture(volumes: Tensor, empty: float, side: int = MAP_SIDE) -> Tensor:
@@ -117,12 +161,11 @@ def _reduced_sides(sides: tuple[int, ...], side: int) -> tuple[int, ...]:
 
 
 def _chosen(maps: Tensor, size: tuple[int, ...]) -> Tensor:
-    """Return the pixels of `[..., H, W]` in the middle of rows x columns blocks."""
-    row, column = (
-        ((torch.arange(cells, device=maps.device) + 0.5) * length / cells).long()
-        for cells, length in zip(size, maps.shape[-2:], strict=True)
-    )
-    return maps[..., row, :][..., column]
+    """Return the pixels in the middle of blocks, as many as `size` along the last dimensions."""
+    for dim, cells in enumerate(size, maps.ndim - len(size)):
+        middle = (torch.arange(cells, device=maps.device) + 0.5) * maps.shape[dim] / cells
+        maps = maps.index_select(dim, middle.long())
+    return maps
 
 
 def _spread(valid: Tensor, values: Tensor) -> Tensor:

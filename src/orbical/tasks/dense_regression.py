@@ -1,4 +1,4 @@
-"""Dense regression: numbers or vectors for each pixel, such as depth, heat maps and normals."""
+"""Dense regression: numbers or vectors for each pixel or voxel: depth, heat maps, normals."""
 
 from __future__ import annotations
 
@@ -8,11 +8,20 @@ import torch
 from torch import Tensor
 
 from .._trees import Tree
-from ..actions import Images, ValueMaps, Window, as_action, view_of
+from ..actions import ValueMaps, ValueVolumes, Window
 from ..actions.crops import central
 from ..errors import InputError, ModelError, check_name
 from ..groups import Elements
-from ._maps import masked_mean, middle_pixels, reduced_means, seen_mean
+from ._maps import (
+    check_map_size,
+    grid_values,
+    map_sides,
+    masked_mean,
+    reduced_means,
+    reduced_values,
+    seen_mean,
+    volume_interpolation,
+)
 from .base import (
     Move,
     Reader,
@@ -29,10 +38,11 @@ from .uncertainty import named_parts
 
 __all__ = ["DenseRegression"]
 
-ANSWER = ("component", "row", "column")
 MAP = ("map_row", "map_column")
-POINTS_SIDE = 16
-"""Points along a side where errors and variances are stored: neighbors say much the same."""
+POINTS_SIDE = {2: 16, 3: 6}
+"""Points along a side of an image or a volume where errors and variances are stored.
+
+Neighbors say much the same."""
 _MEANINGS = {
     "trivial": ("mean absolute error", ""),
     "vector": ("mean length of the error", ""),
@@ -44,28 +54,33 @@ class DenseRegression(Task):
     """Predict numbers or a vector for each pixel; the maps move with the image.
 
     Inputs are images `[N, C, H, W]`, outputs and targets maps `[N, components, H, W]`, or
-    `[N, H, W]` of one component. NaN in the targets marks pixels whose value is unknown; these, and
-    pixels that come from outside the image, are never judged. The score is the mean absolute error,
-    for vectors the mean length of the error, for normals the mean angle to the true one in degrees.
-    Also stored are
+    `[N, H, W]` of one component; of volumes `[N, C, D, H, W]`, which a group of space moves, every
+    map has a depth too, and its pixels are voxels. NaN in the targets marks pixels whose value is
+    unknown; these, and pixels that come from outside the image, are never judged. The score is the
+    mean absolute error, for vectors the mean length of the error, for normals the mean angle to the
+    true one in degrees. Also stored are
 
     - `rmse`, the root of the mean squared error over pixels (of angles, for normals);
     - `value_map`, `truth_map`, `error_map` and `map_vs_consensus`, reduced to at most 32 x 32 cells
       for the view: the first component, the length of vectors, or the angle of normals to the line
-      of sight;
+      of sight; of volumes, the three middle slices;
     - with `uncertainty="variance"`: `mean_std`, `std_map`, and, at points of a 16 x 16 grid in the
-      upright image, `error` and `variance`, which `orbical.calibration.along_orbit` reads.
+      upright image (6 x 6 x 6 in a volume), `error` and `variance`, which
+      `orbical.calibration.along_orbit` reads.
 
     Args:
-        input: the action on the images; `Images()` by default. With `Window(size)` the model sees
-            `size` pixels of larger images, and the targets are as large as the images.
+        input: the action on the images; by default `Images()`, or `Volumes()` of inputs with a
+            depth. With `Window(size)` the model sees `size` pixels of larger images, and the
+            targets are as large as the images.
         representation: `"trivial"` (depth, heat maps: values only move), `"vector"` (displacements
             in pixels, which also turn, mirror and scale), or `"normal"` (directions, which turn and
-            mirror). Vectors are (x to the right, y down) or (x, y, z).
+            mirror). Vectors are (x to the right, y down) or (x, y, z); of volumes, (x along the
+            columns, y down the rows, z along the depth).
         read: a function that picks the outputs from a raw model output.
         uncertainty: `"variance"` if the model returns (mean, variance) or a dictionary of the two;
             the variance has one component, or as many as the mean where nothing turns.
-        interpolation: how maps are resampled: `nearest`, `bilinear` or `bicubic`.
+        interpolation: how maps are resampled: `nearest`, `bilinear` (of volumes, trilinear) or
+            `bicubic` (of images).
 
     Raises:
         InputError: if an argument is not one of these.
@@ -92,22 +107,23 @@ class DenseRegression(Task):
         uncertainty: str | None = None,
         interpolation: str = "bilinear",
     ) -> None:
-        given = Images() if input is None else input
-        if view_of(as_action(given)) == "volume":
-            raise InputError(
-                "input: expected images for dense_regression, got volumes; classification, "
-                "regression and segmentation take them"
-            )
-        self.window = given.size if isinstance(given, Window) else None
-        super().__init__(given, ValueMaps(representation, interpolation, self.window), read)
+        self.window = input.size if isinstance(input, Window) else None
+        self._sides = map_sides(input)
+        super().__init__(input, self._moving(representation, interpolation), read)
         if uncertainty is not None:
             check_name("uncertainty", uncertainty, ("variance",))
         self.representation, self.uncertainty = representation, uncertainty
         self.interpolation = interpolation
         self.score_meaning, self.score_unit = _MEANINGS[representation]
-        whole = self.window is None
-        self.truth_dims = ANSWER if whole else ("component", "image_row", "image_column")
-        self._scalars = ValueMaps("trivial", interpolation, self.window)
+        sides = self._sides if self.window is None else ("image_row", "image_column")
+        self.truth_dims = ("component", *sides)
+        self._scalars = self._moving("trivial", interpolation)
+
+    def _moving(self, representation: str, interpolation: str) -> ValueMaps | ValueVolumes:
+        """Return the action on maps of values of this kind."""
+        if len(self._sides) == 2:
+            return ValueMaps(representation, interpolation, self.window)
+        return ValueVolumes(representation, volume_interpolation(interpolation))
 
     def settings(self) -> dict[str, Any]:
         """Return the arguments of the constructor other than `input` and `read`."""
@@ -118,21 +134,22 @@ class DenseRegression(Task):
         }
 
     def read(self, raw: Any, outputs: str | None = None) -> dict[str, Tensor]:
-        """Read `{"mean": [N, C, H, W]}` and the variance `[N, C or 1, H, W]`."""
+        """Read `{"mean": [N, C, ...]}` and the variance `[N, C or 1, ...]`."""
         parts = named_parts(self.picked(raw), self.uncertainty)
-        found = {name: _as_maps(part) for name, part in parts.items()}
+        found = {name: self._as_maps(part) for name, part in parts.items()}
         mean = found["mean"]
-        if not is_real(mean) or mean.ndim != 4 or 0 in mean.shape[1:]:
-            raise unreadable(mean, "maps [sample, component, row, column]")
-        if self.representation != "trivial" and mean.shape[1] not in (2, 3):
+        if not is_real(mean) or mean.ndim != 2 + len(self._sides) or 0 in mean.shape[1:]:
+            raise unreadable(mean, f"maps [sample, component, {', '.join(self._sides)}]")
+        many = (2, 3) if len(self._sides) == 2 else (3,)
+        if self.representation != "trivial" and mean.shape[1] not in many:
             raise ModelError(
-                f"model output: expected 2 or 3 components of each {self.representation}, got "
-                f"{mean.shape[1]}"
+                f"model output: expected {' or '.join(map(str, many))} components of each "
+                f"{self.representation}, got {mean.shape[1]}"
             )
         variance = found.get("variance")
         components = (1, mean.shape[1]) if self.representation == "trivial" else (1,)
         if variance is not None and (
-            variance.shape[-2:] != mean.shape[-2:] or variance.shape[1] not in components
+            variance.shape[2:] != mean.shape[2:] or variance.shape[1] not in components
         ):
             raise ModelError(
                 f"model output: expected a variance of {components[-1]} components and of the size "
@@ -142,12 +159,7 @@ class DenseRegression(Task):
 
     def joined(self, outputs: dict[str, Tensor], moved: Tree) -> dict[str, Tensor]:
         """Check that the maps are as large as the images that the model saw."""
-        size = tuple(outputs["mean"].shape[-2:])
-        if isinstance(moved, Tensor) and size != tuple(moved.shape[-2:]):
-            raise ModelError(
-                f"model output: expected maps of {tuple(moved.shape[-2:])} pixels, as the images "
-                f"have, got {size}; resize them with read="
-            )
+        check_map_size(outputs["mean"], moved)
         return outputs
 
     def faults(self, outputs: Tree) -> dict[str, Tensor]:
@@ -158,12 +170,13 @@ class DenseRegression(Task):
         return found
 
     def check_target(self, target: Any, count: int) -> Tensor:
-        """Check maps `[N, C, H, W]` or `[N, H, W]`, in which NaN is unknown."""
+        """Check maps `[N, C, ...]` or `[N, ...]`, in which NaN is unknown."""
         maps: Tensor = as_truth(target, count)
-        maps = _as_maps(maps if maps.is_floating_point() else maps.float())
-        if maps.ndim != 4 or maps.is_complex():
+        maps = self._as_maps(maps if maps.is_floating_point() else maps.float())
+        if maps.ndim != 2 + len(self._sides) or maps.is_complex():
             raise InputError(
-                f"labels: expected maps [sample, component, row, column], got {described(maps)}"
+                f"labels: expected maps [sample, component, {', '.join(self._sides)}], got "
+                f"{described(maps)}"
             )
         if bool(maps.isinf().any()):
             raise InputError("labels: expected finite numbers, got infinite values; NaN is unknown")
@@ -192,9 +205,10 @@ class DenseRegression(Task):
 
     def variables(self, labeled: bool) -> dict[str, Variable]:
         """Declare the errors, the reduced maps, and errors with variances at points."""
-        about = self.common_variables(labeled, ANSWER)
+        answer = ("component", *self._sides)
+        about = self.common_variables(labeled, answer)
         worse: dict[str, Any] = {"unit": self.score_unit, "higher_is_better": False}
-        about["predicted_maps"] = per_element("predicted maps", *ANSWER, optional=True)
+        about["predicted_maps"] = per_element("predicted maps", *answer, optional=True)
         about["value_map"] = per_element("prediction, middle pixels of blocks", *MAP)
         about["map_vs_consensus"] = per_element("distance from the consensus, by block", *MAP)
         if self.uncertainty:
@@ -202,7 +216,7 @@ class DenseRegression(Task):
             about["std_map"] = per_element("predicted standard deviation, block means", *MAP)
             of_one = ("point", "variance_component")
             about["variance"] = per_element("predicted variance at upright points", *of_one)
-            about["consensus_variance"] = per_sample("mean variance", *ANSWER, optional=True)
+            about["consensus_variance"] = per_sample("mean variance", *answer, optional=True)
         if labeled:
             about["rmse"] = per_element("root mean square error over pixels", **worse)
             about["truth_map"] = per_element("truth moved along, middle pixels of blocks", *MAP)
@@ -259,15 +273,15 @@ class DenseRegression(Task):
         if "variance" in outputs:
             spread = self._scalars.move(backward, outputs["variance"])
             summary["consensus_variance"] = seen_mean(spread, weights, seen)
-            summary["variance"] = _points(spread, seen)
+            summary["variance"] = self._at_points(spread, seen)
             if target is not None:
-                summary["error"] = _points(self._in_view(target)[None] - home, seen)
+                summary["error"] = self._at_points(self._in_view(target)[None] - home, seen)
         return self._sample_first(summary, target is not None)
 
     def extras(self, outputs: Tree, target: Tensor | None, elements: Elements) -> dict[str, Tensor]:
         """Return the maps, reduced, and with a truth their errors."""
         answers = self.primary(outputs)
-        extras = {"predicted_maps": answers, "value_map": middle_pixels(self._shown(answers))}
+        extras = {"predicted_maps": answers, "value_map": reduced_values(self._shown(answers))}
         if "variance" in outputs:
             std = outputs["variance"].mean(2).sqrt()
             valid = self.output.valid(elements, answers)
@@ -280,12 +294,12 @@ class DenseRegression(Task):
             if inside is not None:
                 shown = shown.masked_fill(~inside[:, None], torch.nan)
             extras["rmse"] = _known_mean(error.square(), inside).sqrt()
-            extras["truth_map"] = middle_pixels(shown)
+            extras["truth_map"] = reduced_values(shown)
             extras["error_map"] = _reduced(error, inside)
         return extras
 
     def _errors(self, outputs: Tensor, reference: Tensor) -> Tensor:
-        """Return the error of each pixel `[K, B, H, W]`, NaN where the reference is unknown."""
+        """Return the error of each pixel `[K, B, ...]`, NaN where the reference is unknown."""
         reference = self._in_view(reference)
         if self.representation == "trivial":
             return (outputs - reference).abs().mean(2)
@@ -298,7 +312,7 @@ class DenseRegression(Task):
         return torch.rad2deg(2 * torch.atan2((a - b).norm(dim=2), (a + b).norm(dim=2)))
 
     def _shown(self, maps: Tensor) -> Tensor:
-        """Return one number for each pixel of `[K, B, C, H, W]`, to be drawn."""
+        """Return one number for each pixel of `[K, B, C, ...]`, to be drawn."""
         if self.representation == "trivial":
             return maps[:, :, 0]
         length: Tensor = maps.norm(dim=2)
@@ -311,27 +325,26 @@ class DenseRegression(Task):
     def _in_view(self, reference: Tensor) -> Tensor:
         return reference if self.window is None else central(reference, self.window)
 
+    def _as_maps(self, values: Tensor) -> Tensor:
+        """Return maps `[N, ...]` of one component as `[N, 1, ...]`, and others as they are."""
+        return values[:, None] if values.ndim == 1 + len(self._sides) else values
 
-def _as_maps(values: Tensor) -> Tensor:
-    """Return maps `[N, H, W]` as `[N, 1, H, W]`, and others as they are."""
-    return values[:, None] if values.ndim == 3 else values
+    def _at_points(self, maps: Tensor, seen: Tensor | None) -> Tensor:
+        """Return values `[K, B, points, C]` of upright maps `[K, B, C, ...]`, NaN if unseen."""
+        if seen is not None:
+            maps = maps.masked_fill(~seen[:, None, None], torch.nan)
+        sides = len(self._sides)
+        return grid_values(maps, sides, POINTS_SIDE[sides]).flatten(3).transpose(2, 3)
 
 
 def _known_mean(error: Tensor, valid: Tensor | None) -> Tensor:
-    """Average `[K, B, H, W]` over valid pixels with a known error; NaN where there are none."""
+    """Average `[K, B, ...]` over valid pixels with a known error; NaN where there are none."""
     known = error.isfinite() if valid is None else error.isfinite() & valid[:, None]
     found = masked_mean(error, known)
-    return found.masked_fill(~known.any(-1).any(-1), torch.nan)
+    return found.masked_fill(~known.flatten(2).any(-1), torch.nan)
 
 
 def _reduced(values: Tensor, valid: Tensor | None) -> Tensor:
-    """Reduce `[K, B, H, W]` to means over the valid pixels of blocks that have a value."""
+    """Reduce `[K, B, ...]` to means over the valid pixels of blocks that have a value."""
     known = values.isfinite() if valid is None else values.isfinite() & valid[:, None]
     return reduced_means(values, known)
-
-
-def _points(maps: Tensor, seen: Tensor | None) -> Tensor:
-    """Return the values `[K, B, points, C]` of upright maps `[K, B, C, H, W]`, NaN if unseen."""
-    if seen is not None:
-        maps = maps.masked_fill(~seen[:, None, None], torch.nan)
-    return middle_pixels(maps, POINTS_SIDE).flatten(3).transpose(2, 3)

@@ -10,11 +10,20 @@ import torch
 from torch import Tensor
 
 from .._trees import Tree
-from ..actions import ClassMaps, ClassVolumes, Window, as_action, view_of
+from ..actions import ClassMaps, ClassVolumes, Window
 from ..actions.crops import central
 from ..errors import InputError, ModelError, check_name
 from ..groups import Elements
-from ._maps import UNSEEN, masked_mean, reduced_labels, reduced_means, seen_mean
+from ._maps import (
+    UNSEEN,
+    check_map_size,
+    map_sides,
+    masked_mean,
+    reduced_labels,
+    reduced_means,
+    seen_mean,
+    volume_interpolation,
+)
 from ._pixel_counts import (
     binned_error,
     confidence_bins,
@@ -43,8 +52,6 @@ __all__ = ["Segmentation"]
 MAP = ("map_row", "map_column")
 LARGEST_CLASS = 32_000
 REGION_IOU = 0.5
-_OF_VOLUMES = {"nearest": "nearest", "bilinear": "trilinear"}
-"""The interpolations of volumes, by the name of the same one in the plane."""
 
 
 class Segmentation(Task):
@@ -115,7 +122,12 @@ class Segmentation(Task):
     ) -> None:
         check_name("outputs", outputs, OUTPUTS)
         self.window = input.size if isinstance(input, Window) else None
-        self._sides, maps = _maps_of(input, interpolation, self.window)
+        self._sides = map_sides(input)
+        maps = (
+            ClassMaps(interpolation, self.window)
+            if len(self._sides) == 2
+            else ClassVolumes(volume_interpolation(interpolation))
+        )
         super().__init__(input, maps, read)
         self.outputs = outputs
         self.classes = class_names(classes)
@@ -147,11 +159,7 @@ class Segmentation(Task):
 
     def joined(self, outputs: Tensor, moved: Tree) -> Tensor:
         """Check that the maps are as large as the images that the model saw."""
-        if isinstance(moved, Tensor) and outputs.shape[3:] != moved.shape[3:]:
-            raise ModelError(
-                f"model output: expected maps of {tuple(moved.shape[3:])} pixels, as the images "
-                f"have, got {tuple(outputs.shape[3:])}; resize them with read="
-            )
+        check_map_size(outputs, moved)
         return outputs
 
     def check_target(self, target: Any, count: int) -> Tensor:
@@ -176,7 +184,8 @@ class Segmentation(Task):
     def check_range(self, target: Tensor, outputs: Tensor) -> None:
         """Check size and classes of the label maps against the outputs."""
         predicted, true = tuple(outputs.shape[2:]), tuple(target.shape[1:])
-        fits, size = true == predicted, f"{predicted} pixels, as the model predicts"
+        of_each = "pixels" if len(predicted) == 2 else "voxels"
+        fits, size = true == predicted, f"{predicted} {of_each}, as the model predicts"
         if self.window is not None:
             fits = min(true) >= self.window and not any((side - self.window) % 2 for side in true)
             size = f"the size of the images around the window of {self.window} pixels"
@@ -315,16 +324,6 @@ class Segmentation(Task):
 def _winners(outputs: Tensor, dim: int) -> Tensor:
     """Return the most probable class; far from the last dimension `argmax` is ten times slower."""
     return outputs.max(dim).indices
-
-
-def _maps_of(
-    input: Any, interpolation: str, window: int | None
-) -> tuple[tuple[str, ...], ClassMaps | ClassVolumes]:
-    """Return the sides of the maps of some inputs, and the action that moves them."""
-    if input is None or view_of(as_action(input)) != "volume":
-        return ("row", "column"), ClassMaps(interpolation, window)
-    check_name("interpolation", interpolation, _OF_VOLUMES)
-    return ("depth", "row", "column"), ClassVolumes(_OF_VOLUMES[interpolation])
 
 
 def _label(name: str, given: Any) -> int:
