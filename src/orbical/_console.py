@@ -14,8 +14,12 @@ from ._text import printable
 class Console(rich.console.Console):
     """A console on which names from elsewhere cannot move the cursor, change colors or set titles.
 
-    Styles of our own are no part of the text here: rich adds their codes later.
+    Styles of our own are no part of the text here: rich adds their codes later. Colons are colons:
+    a group such as `homographies:20:5:100` is not written with an emoji.
     """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **{"emoji": False} | options)
 
     def render(self, *args: Any, **options: Any) -> Iterable[Segment]:
         """Render as rich does, with plain text in every segment."""

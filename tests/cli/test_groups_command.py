@@ -41,6 +41,12 @@ def test_a_group_is_shown_with_its_elements():
     assert "weight 0.1667" in run("sphere:2")
     assert "and 4 more; --json prints all" in run("rotations:64")
     assert "degree 3" in run("cyclic")  # its example, cyclic:4
+    assert "homographies:20:5:100: 25 elements" in run("homographies")  # :100: is no emoji
+
+
+def test_exactness_is_shown_only_where_it_is_defined():
+    assert "exact to    no degree of all rotations" in run("sphere:3")
+    assert "exact to" not in run("hue:6")  # colors have no rotations to average over
 
 
 def test_a_product_is_shown_too():

@@ -131,7 +131,7 @@ def test_a_calibration_set_that_is_too_small_is_refused(coverage, least):
         InputError, match=f"at least {least} calibration samples .* got {least - 1}"
     ):
         conformal_quantile(scores[1:], coverage)
-    with pytest.raises(InputError, match="calibrate on more, or lower the coverage"):
+    with pytest.raises(InputError, match=r"^coverage: .* calibrate on more, or lower the coverage"):
         Absolute(coverage).fit(scores[1:], scores[1:])
 
 
@@ -177,7 +177,7 @@ def test_a_mondrian_set_is_that_of_its_category():
         np.testing.assert_array_equal(found[mine], alone.predict_set(probs[mine]))
     with pytest.raises(InputError, match=r"category: expected one of .* got 2; calibrate"):
         both.predict_set(probs, category + 2)
-    with pytest.raises(InputError, match=r"category True: scores: expected at least 9 .* got 3"):
+    with pytest.raises(InputError, match=r"category True: coverage: expected at least 9 .* got 3"):
         Mondrian(LAC(outputs="probabilities")).fit(probs, labels, np.arange(200) >= 197)
 
 

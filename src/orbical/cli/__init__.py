@@ -149,7 +149,4 @@ def _print_error(heading: str, text: str) -> None:
 
     from .._console import Console
 
-    # Without emoji: texts such as images:x:y contain what looks like their codes.
-    Console(stderr=True, soft_wrap=True, emoji=False).print(
-        f"{heading} {escape(text)}", highlight=False
-    )
+    Console(stderr=True, soft_wrap=True).print(f"{heading} {escape(text)}", highlight=False)

@@ -111,12 +111,13 @@ def _show(group: Group, about: dict[str, str]) -> None:
         "group": f"{group.spec}: {counted(len(group), 'element')}",
         "weights": f"{group.measure}, {even}",
         "closed": "yes: the sample is a group" if group.closed else "no: a sample",
-        "exact to": _exact_to(group, "no degree"),
+        "exact to": _exact_to(group, "no degree of all rotations"),
         "moves": _parts(group),
         "drawn as": group.layout.kind,
     }
     for key, words in (rows | about).items():
-        table.add_row(key, escape(printable(words)))
+        if words:
+            table.add_row(key, escape(printable(words)))
     console.print(table)
     console.print()
     for one in range(min(len(group), _MOST_LISTED)):
@@ -130,11 +131,11 @@ def _show(group: Group, about: dict[str, str]) -> None:
 
 
 def _exact_to(group: Group, nothing: str) -> str:
-    """Return the degree up to which averages are exact, as text."""
+    """Return the degree up to which averages are exact, as text; nothing if none is defined."""
     from ..groups import exact_degree
 
     degree = exact_degree(group)
-    return f"degree {degree}" if degree else nothing
+    return "" if degree is None else f"degree {degree}" if degree else nothing
 
 
 def _facts(group: Group) -> dict[str, Any]:

@@ -42,7 +42,7 @@ def conformal_quantile(
         8.0
         >>> conformal_quantile([1.0, 2.0, 3.0], 0.9)
         Traceback (most recent call last):
-        orbical.errors.InputError: scores: expected at least 9 calibration samples for a ...
+        orbical.errors.InputError: coverage: expected at least 9 calibration samples for 0.9, ...
 
     Paper: Vovk et al. 2005, and for several positions of a sample Lee et al. 2023 (HCP).
     """
@@ -58,8 +58,8 @@ def conformal_quantile(
     least = math.ceil(wanted / (1 - wanted) - _SLACK)
     if samples < least:
         raise InputError(
-            f"scores: expected at least {least} calibration samples for a coverage of"
-            f" {coverage:g}, got {samples}; calibrate on more, or lower the coverage"
+            f"coverage: expected at least {least} calibration samples for {coverage:g}, "
+            f"got {samples}; calibrate on more, or lower the coverage"
         )
     weight = read_weights("element_weight", element_weight, elements, values.device)
     ordered, order = values.flatten().sort()
