@@ -15,6 +15,8 @@ def levels(images):
     return images[:, 0, 0] - 0.5
 def reader(images):
     return [f"{value:.1f}" for value in images.mean((1, 2, 3)).tolist()]
+def sure_reader(images):
+    return reader(images), images.mean((1, 2, 3))
 def ends(signals):
     return torch.stack([signals[:, 0, 0], signals[:, 0, -1]], 1)
 """
@@ -51,6 +53,12 @@ def test_the_command_scans_labels_grades_and_texts(orbical, tmp_path):
         tmp_path, "scan", "-m", "mine=answers:reader", "-d", "texts.npz", *short, expect=2
     )
     assert "without 'confidence'" in orbical(tmp_path, "calibration", "texts.zarr", expect=2)
+    scanned("texts", "sure_reader", "-t", "text", "-g", "cyclic:4", "-m", "plain=answers:reader",
+            "--overwrite", "-q")  # fmt: skip
+    said = orbical(tmp_path, "calibration", "texts.zarr", "--resamples", "20")
+    assert "mine, at the identity" in said
+    assert "plain, a" not in said
+    assert "'plain': returns no confidence, so it is not measured" in said
 
 
 def test_options_of_another_task_are_refused():

@@ -72,6 +72,18 @@ def test_the_consensus_is_the_labels_of_the_mean_probability():
     np.testing.assert_allclose(found["score_vs_consensus"], expected.T, atol=1e-6)
 
 
+def test_a_sample_without_any_known_label_is_refused():
+    labels = LABELS.clone()
+    labels[3] = torch.nan
+    with pytest.raises(InputError, match="got only NaN for 1 of 12; leave such samples out"):
+        scanned(labels=labels)
+
+
+def test_probabilities_read_as_logits_cause_a_warning():
+    with pytest.warns(UserWarning, match=r"all are in 0 \.\. 1; if they are probabilities"):
+        ob.scan(fixed, (IMAGES, LABELS), group="cyclic:2", task="multilabel", progress=False)
+
+
 def test_answers_that_change_are_counted():
     def turning(images):  # the second label applies where the first pixel is bright
         bright = images[:, 0, 0, 0] > images[:, 0, 3, 3]

@@ -35,7 +35,13 @@ def show_scan(path: Path, settings: dict[str, Any], figure: Path | None, format_
         found = (
             row | {"model": f"{row['model']}{kind}"} for row in _along(outputs, scan, settings)
         )
-        rows += [_as_in(plain, row) for row in found]
+        rows += [_as_in(plain, row) for row in found if row["model"] in plain]
+        for model in scan.models:
+            if f"{model}{kind}" not in plain:
+                said = "variance" if regression else "confidence"
+                warnings.warn(
+                    f"model {model!r}: returns no {said}, so it is not measured", stacklevel=2
+                )
     if figure is not None:
         from ..calibration import MEASURES
         from ..figures import save
@@ -92,7 +98,9 @@ def _classifiers(
             yield model, {"ece": error}
         return
     for model in scan.models:
-        yield model, pair_table(*pair_at(outputs, identity, model), **settings)
+        confidence, correct = pair_at(outputs, identity, model)
+        if len(confidence):  # a model that states none cannot be measured
+            yield model, pair_table(confidence, correct, **settings)
 
 
 def _regressors(

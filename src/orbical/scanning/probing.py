@@ -13,7 +13,7 @@ from torch import Tensor
 from .._trees import Tree, flatten_leading, leaves, tree_map
 from ..data.samples import Samples
 from ..errors import InputError, ModelError
-from ..tasks import Task
+from ..tasks import MultiLabel, Task
 from ..tasks.base import ACTION_DEFECT
 from .sweep import Sweep, errors_in, only_tensor, refuse_faults, without
 
@@ -65,17 +65,24 @@ def probe_model(sweep: Sweep, name: str, first: Tree, target: Tensor | None) -> 
 
 
 def _warn_of_probabilities(sweep: Sweep, name: str, raw: Any) -> None:
-    """Warn if what is read as logits sums to 1: the softmax would then be applied twice."""
+    """Warn if what is read as logits looks like probabilities, which would be normalized twice.
+
+    Logits of several labels that all lie in 0 .. 1 would also predict every label of every sample.
+    """
     said = sweep.predictors[name].outputs or getattr(sweep.task, "outputs", None)
     given = sweep.task.picked(raw) if said == "logits" else None
     if not isinstance(given, Tensor) or given.ndim != 2:
         return
-    if bool((given >= 0).all()) and bool(((given.sum(-1) - 1).abs() < 1e-4).all()):
+    if isinstance(sweep.task, MultiLabel):
+        alike, seen = bool((given <= 1).all()), "all are in 0 .. 1"
+    else:
+        alike = bool(((given.sum(-1) - 1).abs() < 1e-4).all())
+        seen = "every row is >= 0 and sums to 1"
+    if alike and bool((given >= 0).all()):
         warnings.warn(
-            f"model {name!r}: outputs are read as logits but every row is >= 0 and sums to 1; "
-            "if they are probabilities, pass "
-            f"task=ob.tasks.{type(sweep.task).__name__}(outputs='probabilities'), or the option "
-            "--outputs probabilities",
+            f"model {name!r}: outputs are read as logits but {seen}; if they are probabilities, "
+            f"pass task=ob.tasks.{type(sweep.task).__name__}(outputs='probabilities'), or the "
+            "option --outputs probabilities",
             stacklevel=5,
         )
 

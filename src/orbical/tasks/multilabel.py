@@ -67,7 +67,7 @@ class MultiLabel(Task):
     Example:
         >>> import orbical as ob
         >>> def bright(images):
-        ...     return torch.stack([images.mean((1, 2, 3)), images[:, 0, 0, 0]], 1)
+        ...     return 9 * torch.stack([images.mean((1, 2, 3)), images[:, 0, 0, 0]], 1)
         >>> images = torch.ones(2, 1, 4, 4)
         >>> scan = ob.scan(bright, (images, [[1, 1], [1, 0]]), group="cyclic:4",
         ...                task="multilabel", progress=False)
@@ -138,6 +138,11 @@ class MultiLabel(Task):
             raise InputError(
                 "labels: expected 0, 1, or NaN where a label is unknown, got "
                 f"{float(labels.nan_to_num().min()):g} .. {float(labels.nan_to_num().max()):g}"
+            )
+        if unknown := int(labels.isnan().all(-1).sum()):
+            raise InputError(
+                f"labels: expected a known label of each sample, got only NaN for {unknown} of "
+                f"{count}; leave such samples out"
             )
         return labels
 
