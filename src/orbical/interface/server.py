@@ -38,6 +38,9 @@ _LAUNCH = """<!doctype html><meta charset="utf-8"><title>orbical</title>
 <a href="{address}">orbical view</a>
 """
 
+_CACHED = "private, max-age=3600, immutable"
+"""The address of a server's files is its own, so a reload need not ask whether they changed."""
+
 
 class Server:
     """A local web server for one session.
@@ -208,11 +211,9 @@ class Server:
         file = self.files.get(path or "index.html")
         if file is None:
             return PlainTextResponse("no such file", 404, HEADERS)
-        own = {**HEADERS, "ETag": file.tag, "Cache-Control": "no-cache" if path else "no-store"}
+        own = {**HEADERS, "Cache-Control": _CACHED if path else "no-store"}
         if entering:
             own["Set-Cookie"] = self.guard.cookie_header()
-        if path and request.headers.get("if-none-match") == file.tag:
-            return Response(None, 304, own)
         return Response(file.content, 200, own, file.type)
 
     async def _converse(self, web_socket: Any) -> None:

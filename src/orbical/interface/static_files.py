@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 TYPES = {
@@ -23,11 +21,6 @@ class StaticFile:
 
     content: bytes
     type: str
-
-    @cached_property
-    def tag(self) -> str:
-        """The ETag."""
-        return f'"{hashlib.sha256(self.content).hexdigest()[:16]}"'
 
 
 def read_static_files() -> dict[str, StaticFile]:
