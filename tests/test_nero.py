@@ -256,7 +256,8 @@ def test_the_summary_of_a_classification_agrees_with_a_loop(labeled: ob.Scan) ->
     for model, name in enumerate(["first", "second"]):
         accuracy = data["correct"].values[model].mean(0)
         confidence = data["confidence"].values[model].astype(float).mean(0)
-        worst = int(accuracy.argmin())
+        score = data["score"].values[model].astype(float).mean(0)
+        worst = int(np.lexsort([score, accuracy])[0])
         row = table.sel(model=name)
         np.testing.assert_allclose(
             row["accuracy"].values, [accuracy[0], accuracy.mean(), accuracy[worst]], atol=1e-9
@@ -285,6 +286,20 @@ def test_the_summary_weighs_the_orbit_and_takes_the_largest_error_as_worst(
     np.testing.assert_allclose(table["score"].sel(position="orbit"), error @ scaled.group.weights)
     np.testing.assert_allclose(table["score"].sel(position="worst"), error.max(1))
     assert table["worst_element"].values.tolist() == error.argmax(1).tolist()
+
+
+def test_of_equally_accurate_elements_the_one_with_the_worst_score_is_the_worst(
+    labeled: ob.Scan,
+) -> None:
+    data = labeled.data.load()
+    score = data["score"].copy()
+    score[...] = 0.5
+    score[0, :, 3], score[1, :, 5] = 0.2, 0.1
+    correct = xr.zeros_like(data["correct"])
+    correct[0, :, 4:], correct[1, :, :2] = 1, 1
+    found = ob.nero.summary(data.assign(score=score, correct=correct))
+    assert found["worst_element"].values.tolist() == [3, 5]
+    np.testing.assert_allclose(found["score"].sel(position="worst"), [0.2, 0.1], rtol=1e-6)
 
 
 def test_the_summary_works_without_labels(unlabeled: ob.Scan) -> None:

@@ -21,6 +21,22 @@ def test_the_command_scans_class_maps(orbical, tmp_path):
     assert (tmp_path / "ece.png").is_file()
 
 
+def test_the_command_names_classes_and_the_label_that_is_not_judged(orbical, tmp_path):
+    images = np.random.default_rng(0).random((3, 1, 8, 8), np.float32)
+    maps = (images[:, 0] > 0.5).astype(int)
+    maps[:, 0] = 7
+    np.savez(tmp_path / "maps.npz", x=images, y=maps)
+    words = ["scan", "-m", "mine=torch.nn:Identity()", "-d", "maps.npz", "-g", "cyclic:4"]
+    words += ["--outputs", "probabilities", "-t"]
+    assert "--ignore-index" in orbical(tmp_path, *words, "segmentation", expect=2)
+    named = ["--ignore-index", "7", "--classes", "sky,road", "-o", "run.zarr"]
+    orbical(tmp_path, *words, "segmentation", *named)
+    assert "sky, road" in orbical(tmp_path, "info", "run.zarr")
+    assert "segmentation" in orbical(
+        tmp_path, *words, "classification", "--ignore-index", "7", expect=2
+    )
+
+
 def test_the_command_scans_maps_of_values(orbical, tmp_path):
     depth = np.random.default_rng(0).random((3, 3, 8, 8), np.float32)
     np.savez(tmp_path / "depth.npz", x=depth, y=depth)

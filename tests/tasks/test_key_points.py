@@ -196,6 +196,27 @@ def test_the_size_of_the_view_must_be_known():
     assert ob.tasks.KeyPoints(input=ob.actions.Window(32)).size == (32, 32)
 
 
+def test_the_size_of_the_view_is_that_of_the_images():
+    images, answer = torch.zeros(2, 1, SIZE, SIZE), random_points(1, 2)
+    for wrong in ((SIZE, SIZE + 1), (2 * SIZE, SIZE)):
+        task = ob.tasks.KeyPoints(wrong, swaps=[])
+        with pytest.raises(InputError, match=r"size: expected that of the images, \(16, 16\), got"):
+            ob.scan(
+                lambda seen: answer[:1].expand(len(seen), -1, -1),
+                (images, answer),
+                group="flips",
+                task=task,
+                progress=False,
+            )
+
+
+def test_too_few_points_of_a_model_are_its_own_fault():
+    with pytest.raises(ModelError, match=r"model output: expected 4 points, .* sigmas=, got 3"):
+        scanned(lambda images: torch.zeros(len(images), 3, 2), random_points(1), sigmas=[0.1] * 4)
+    with pytest.raises(ModelError, match=r"model output: expected at least 4 points, .*, got 3"):
+        scanned(lambda images: torch.zeros(len(images), 3, 2), random_points(1), swaps=[(0, 3)])
+
+
 def test_a_scan_is_stored_and_its_task_restored(tmp_path):
     points = random_points(1, 1)
     task = task_of(swaps=[(0, 1)], score="pck", edges=[(0, 2)])

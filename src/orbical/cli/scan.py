@@ -41,6 +41,7 @@ def scan(
     score: str | None = None,
     threshold: Annotated[float | None, typer.Option(min=0, max=1)] = None,
     length: Annotated[int | None, typer.Option(min=1)] = None,
+    ignore_index: Annotated[int | None, typer.Option(metavar="LABEL")] = None,
     points: Annotated[str | None, typer.Option(metavar="HxW:PAIRS")] = None,
     quantities: str | None = None,
     workers: Annotated[int, typer.Option(min=1)] = 1,
@@ -64,7 +65,8 @@ def scan(
         typer.Option(
             metavar="FILE",
             help="For images in files: the names of all classes of the models in their order, if "
-            "the data have only some of them. A text file with one name per line, or NAME,NAME.",
+            "the data have only some of them; for segmentation: the names of its classes. A text "
+            "file with one name per line, or NAME,NAME.",
         ),
     ] = None,
     readers: Annotated[int, typer.Option(min=0)] = 0,
@@ -130,6 +132,7 @@ def scan(
         threshold: For detection: the smallest IoU of a match; for multilabel: the smallest
             probability of a predicted label. Default: 0.5.
         length: For text: the most characters of a text. Default: 64.
+        ignore_index: For segmentation: the label of pixels that are not judged. Default: 255.
         points: For key_points: height and width of the images, and the pairs of points that mirrors
             exchange, such as 64x48, 64x48:1-2,3-4, 64x48:none or 256x192:coco.
         quantities: For atoms: one or more of energy,forces,dipole,stress. Default: energy,forces,
@@ -183,6 +186,7 @@ def scan(
                 "score": score,
                 "threshold": threshold,
                 "length": length,
+                "ignore_index": ignore_index,
                 "quantities": quantities,
             },
         )
@@ -191,6 +195,8 @@ def scan(
         elif task in known.TASKS:
             if task == "key_points":
                 options |= key_point_settings(points)
+            if task == "segmentation":  # the data are arrays, and have no names of classes
+                options["classes"] = pictures.pop("classes", None)
             chosen = known.TASKS[task](input=action, read=reader, **options)
         else:
             chosen = own_task(task)

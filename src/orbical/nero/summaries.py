@@ -162,10 +162,7 @@ def summary(scan: Scan | xr.Dataset) -> xr.Dataset:
         single["consensus_vs_truth"] = data["consensus_vs_truth"].astype(np.float64).mean("sample")
     computed = curves.assign(single).compute()
     curves = computed[list(curves.data_vars)]
-    judge = computed["accuracy" if "accuracy" in computed else "score"]
-    upward = judge.attrs.get("higher_is_better", True)
-    lost = judge.fillna(np.inf if upward else -np.inf)
-    worst = lost.argmin("element") if upward else lost.argmax("element")
+    worst = _worst_element(computed)
     positions = [
         curves.isel(element=group.identity),
         curves.weighted(curves["weight"]).mean("element", keep_attrs=True),
@@ -194,3 +191,14 @@ def summary(scan: Scan | xr.Dataset) -> xr.Dataset:
     for name, values in table.data_vars.items():
         values.attrs = {"meaning": _SUMMARY_MEANINGS.get(str(name), curves["score"].meaning)}
     return table
+
+
+def _worst_element(curves: xr.Dataset) -> xr.DataArray:
+    """Return the element of the least accuracy, and of the worst score among equals, by model."""
+    score = curves["score"]
+    worth = score if score.attrs.get("higher_is_better", True) else -score
+    worth = worth.fillna(np.inf)
+    if "accuracy" in curves:
+        accuracy = curves["accuracy"].fillna(np.inf)
+        worth = worth.where(accuracy == accuracy.min("element"), np.inf)
+    return worth.argmin("element")

@@ -160,8 +160,16 @@ class KeyPoints(Task):
                     f"got {described(scores)}"
                 )
             found["confidence"] = single_or_double(scores)
-        self._check_count(given.shape[1], ModelError)
+        self._check_predicted(given.shape[1])
         return found
+
+    def joined(self, outputs: Tree, moved: Tree) -> Tree:
+        """Check that the images are as large as the view that points are moved in."""
+        if isinstance(moved, Tensor) and moved.ndim == 5 and moved.shape[3:] != self.size:
+            raise InputError(
+                f"size: expected that of the images, {tuple(moved.shape[3:])}, got {self.size}"
+            )
+        return outputs
 
     def faults(self, outputs: Tree) -> dict[str, Tensor]:
         """Mark outputs that are not finite, and confidences outside 0 .. 1."""
@@ -194,18 +202,34 @@ class KeyPoints(Task):
             raise InputError(
                 "labels: expected finite places of labeled points, got NaN or infinity"
             )
-        self._check_count(points.shape[1], InputError)
+        count = points.shape[1]
+        if len(self.sigmas) not in (1, count):
+            raise InputError(
+                f"sigmas: expected one, or one for each of {count} points, got {len(self.sigmas)}"
+            )
+        if self._largest() >= count:
+            raise InputError(
+                f"swaps: expected indices of the {count} points, got {self._largest()}"
+            )
         place = place.where(seen[..., None] > 0, torch.nan)
         return torch.cat([place, seen[..., None]], -1).float()
 
-    def _check_count(self, count: int, error: type[Exception]) -> None:
-        """Check the number of points against the settings."""
+    def _check_predicted(self, count: int) -> None:
+        """Check the number of points of a model against the settings."""
         if len(self.sigmas) not in (1, count):
-            raise error(f"sigmas: expected one, or one for each of {count} points, got "
-                        f"{len(self.sigmas)}")  # fmt: skip
-        largest = max((max(pair) for pair in [*(self.swaps or ()), *self.edges]), default=-1)
-        if largest >= count:
-            raise error(f"swaps: expected indices of the {count} points, got {largest}")
+            raise ModelError(
+                f"model output: expected {len(self.sigmas)} points, one for each of sigmas=, got "
+                f"{count}"
+            )
+        if self._largest() >= count:
+            raise ModelError(
+                f"model output: expected at least {self._largest() + 1} points, which swaps= or "
+                f"edges= name, got {count}"
+            )
+
+    def _largest(self) -> int:
+        """Return the largest index of a point that the settings name, -1 if none do."""
+        return max((max(pair) for pair in [*(self.swaps or ()), *self.edges]), default=-1)
 
     def check_range(self, target: Tensor, outputs: Tree) -> None:
         """Check that truth and outputs have as many points."""

@@ -196,7 +196,7 @@ class Segmentation(Task):
         if largest >= classes:
             raise InputError(
                 f"labels: expected class indices below {classes}, as the model has, got {largest}; "
-                "pass the label of pixels that are not judged as ignore_index="
+                "pass the label of pixels that are not judged as ignore_index= (--ignore-index)"
             )
 
     def variables(self, labeled: bool) -> dict[str, Variable]:
