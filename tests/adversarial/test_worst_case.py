@@ -184,6 +184,20 @@ def test_a_scan_is_used_again(net, data):
         ob.worst_case(net, bare)
 
 
+def test_another_model_is_refused_that_is_alike_only_where_the_scanned_one_is_worst():
+    def constant(pos):
+        return torch.tensor([[2.0, 0.0]]).expand(len(pos), 2)
+
+    def upright(pos):
+        return 2 * pos[:, 0] * torch.tensor([1.0, 0.0])
+
+    data = torch.tensor([[[1.0, 0.0]]]), torch.tensor([0])
+    task = ob.tasks.Classification(input=ob.actions.Points())
+    scan = ob.scan({"a": constant}, data, group="rotations:4", task=task, keep="inputs")
+    with pytest.raises(ModelError, match=r"score 0\.8808 .* at angle 180, got 0\.1192; pass"):
+        ob.worst_case({"a": upright}, scan)
+
+
 def test_means_have_intervals_and_correctness_falls(net, data):
     found = ob.worst_case({"a": net, "b": on_numpy(net)}, data, group="rotations:12",
                           task="classification")  # fmt: skip

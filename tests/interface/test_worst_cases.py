@@ -30,12 +30,20 @@ def net() -> torch.nn.Module:
     return nets()["a"]
 
 
+def digits(first: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return some digits, for the command line."""
+    images, labels = ob.datasets.digits()
+    return images[first : first + COUNT], labels[first : first + COUNT]
+
+
+others = digits(first=COUNT)
+
+
 @pytest.fixture(scope="module")
 def scan(tmp_path_factory: pytest.TempPathFactory) -> ob.Scan:
-    images, labels = ob.datasets.digits()
     return ob.scan(
         nets(),
-        (images[:COUNT], labels[:COUNT]),
+        digits(),
         group="rotations:6",
         task="classification",
         keep="inputs",
@@ -103,6 +111,10 @@ def test_the_command_writes_a_file_that_the_view_shows(scan: ob.Scan, tmp_path: 
     assert [path.name for path in tmp_path.iterdir()] == ["worst.nc"]
     _, arrays = ask(Session(scan, worst=out), "worst")
     assert np.isfinite(arrays["score"][0]).all()
+    again = [*command, "--overwrite", "--rounds", "1", "-d"]
+    assert CliRunner().invoke(app, [*again, "test_worst_cases:digits()"]).exit_code == 0
+    with pytest.raises(InputError, match="--data: expected the data of the scan, 12 samples"):
+        CliRunner().invoke(app, [*again, "test_worst_cases:others"], catch_exceptions=False)
     with pytest.raises(InputError, match="--out: expected a free name"):
         CliRunner().invoke(app, command, catch_exceptions=False)
     with pytest.raises(InputError, match=r"--out: expected a name that ends in \.nc"):

@@ -120,7 +120,7 @@ class Action(ABC):
         if not (isinstance(kind, type) and issubclass(kind, Action)) or kind is Action:
             raise InputError(
                 f"action: expected an action of orbical or a registered one, got {name!r}; import "
-                "the file that registers it, or pass the task itself"
+                "the file that registers it (--import MODULE), or pass the task itself"
             )
         settings = {key: value for key, value in described.items() if key not in kind._fixed}
         del settings["action"]

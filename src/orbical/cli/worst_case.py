@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .._text import counted
 from ..errors import InputError
 from .arguments import (
     Import,
@@ -25,6 +26,9 @@ from .scan import message_when_stopped
 
 if TYPE_CHECKING:
     import xarray as xr
+
+    from ..store.scan_result import Scan
+    from ..tasks import Task
 
 _WHERE = ("upright", "at the worst scanned element", "at the worst element found")
 
@@ -83,12 +87,14 @@ def worst_case(
         if out.exists() and not overwrite:
             raise InputError(f"--out: expected a free name, got {str(out)!r}; pass --overwrite")
         scan = load(store)
+        models = named_models(model)  # their file may register the action of the task
         reader = import_optional(read, "--read")
+        chosen = own_task(task) or Task.from_record(asdict(scan.record.task), reader)
         found = search(
-            named_models(model),
-            scan if data is None else load_data(data, **image_options(size)),
+            models,
+            scan if data is None else _data_of(scan, data, chosen, size),
             group=scan.group,
-            task=own_task(task) or Task.from_record(asdict(scan.record.task), reader),
+            task=chosen,
             starts=starts,
             rounds=rounds,
             device=device,
@@ -100,6 +106,21 @@ def worst_case(
         if not quiet:
             _print(found)
             typer.echo(f"worst   {out}   (orbical view {store} --worst {out})")
+
+
+def _data_of(scan: Scan, source: str, task: Task, size: str | None) -> Any:
+    """Load the data of a scan; refuse others, by their number and their first samples."""
+    from ..data.samples import Samples
+    from ..scanning.description import describe_data
+
+    data = load_data(source, **image_options(size))
+    known, given = scan.record.data, describe_data(Samples(task.take(data)))
+    if (known.samples, known.first) != (given.samples, given.first):
+        raise InputError(
+            f"--data: expected the data of the scan, {counted(known.samples, 'sample')} "
+            f"[{known.first}], got {counted(given.samples, 'sample')} [{given.first}]"
+        )
+    return data
 
 
 def _write(found: xr.Dataset, out: Path) -> None:
