@@ -9,7 +9,7 @@ import torch
 import orbical as ob
 
 pytest.importorskip("ase", reason="ase is not installed")
-from ase.build import bulk
+from ase.build import bulk, molecule
 from ase.calculators.emt import EMT
 
 TASK = ob.tasks.Atoms(["energy", "forces", "stress"])
@@ -107,3 +107,32 @@ def test_cells_that_cannot_be_used_are_refused(changed, message):
 def test_a_left_handed_cell_is_a_cell():
     mirrored = fields(cell=-np.array(strained().cell)[None])
     ob.scan(EMT(), mirrored, group="inversion", task=TASK, progress=False)
+
+
+def test_stress_without_a_cell_is_refused_before_any_calculation():
+    """Every calculation failed, with the empty message of ASE."""
+    with pytest.raises(InputError, match="stress: expected a cell with a volume, got none in mole"):
+        ob.scan(EMT(), [strained(), molecule("H2O")], group="inversion", task=TASK, progress=False)
+
+
+def test_quantities_of_different_numbers_of_molecules_are_all_named():
+    """An energy of the wrong shape was blamed on the forces, which were right."""
+
+    def short(batch):
+        return {**chiral(batch), "energy": torch.zeros(1), "stress": batch["cell"]}
+
+    said = r"same number of molecules in each quantity, got energy 1, forces 2, stress 2"
+    with pytest.raises(ob.errors.ModelError, match=said):
+        ob.scan(short, fields(), group="inversion", task=TASK, progress=False)
+
+
+def test_an_empty_list_is_named():
+    with pytest.raises(InputError, match="got an empty list"):
+        ob.scan(EMT(), [], group="inversion", task=TASK, progress=False)
+
+
+def test_energies_as_labels_of_another_task_are_named():
+    """They were "a single number"."""
+    data = fields(), {"energy": np.zeros(1)}
+    with pytest.raises(InputError, match=r"got fields \['energy'\]; .* for the task atoms"):
+        ob.scan(chiral, data, group="inversion", task="regression", progress=False)

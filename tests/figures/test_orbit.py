@@ -322,3 +322,10 @@ def test_colors_are_told_apart_and_repeat_with_another_line() -> None:
 def test_bad_requests_are_refused_by_name(call, message: str) -> None:
     with pytest.raises(InputError, match=message):
         call(responses("rotations:12"))
+
+
+def test_a_scan_in_place_of_responses_is_named():
+    """It was an AttributeError of `attrs`."""
+    for draw in (ob.figures.individual, ob.figures.aggregate):
+        with pytest.raises(ob.errors.InputError, match=r"responses .* got object"):
+            draw(object())

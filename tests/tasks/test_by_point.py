@@ -217,3 +217,30 @@ def test_bad_answers_and_labels_are_refused():
         scanned(by_height, (wrong, labels()))
     with pytest.raises(InputError, match="expected a labeled scan of points with confidences"):
         ob.calibration.points(scanned(by_height, clouds()))
+
+
+def distances(batch):
+    return batch["pos"].norm(dim=-1)
+
+
+def test_numbers_by_point_need_no_action_and_no_last_dimension():
+    """A list of clouds was read as images, and `[N, n]` was refused."""
+    truth = [cloud.norm(dim=-1) for cloud in clouds()]
+    for model in (distances, ob.predictors.RaggedPredictor(distances)):
+        scan = scanned(model, (clouds(), truth), task=ob.tasks.Regression(per_point=True))
+        assert float(scan.data["score"].max()) < 1e-5
+    counts = [torch.arange(len(cloud)) for cloud in clouds()]  # whole numbers, which have no NaN
+    scan = scanned(distances, (clouds(), counts), task=ob.tasks.Regression(per_point=True))
+    off = truth[1] - counts[1]
+    assert float(scan.data["score"][0, 1, 0]) == pytest.approx(float(off.square().mean().sqrt()))
+
+
+def test_clouds_of_different_sizes_are_classified_without_an_action():
+    scan = scanned(lambda batch: batch["pos"].mean(1), (clouds(), [0, 1, 2]), task="classification")
+    assert scan.data.sizes["sample"] == 3
+
+
+def test_a_wrong_number_of_lists_of_labels_is_named():
+    """torch said "expected sequence of length 3 at dim 1"."""
+    with pytest.raises(InputError, match="labels: expected a list for each of 3 samples, got 2"):
+        scanned(by_height, (clouds(), labels()[1:]))

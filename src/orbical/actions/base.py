@@ -318,7 +318,8 @@ def as_action(action: Any) -> Action:
     if isinstance(action, dict | tuple | list) and action:
         return Fields(tree_map(as_action, action))
     raise InputError(
-        f"action: expected an orbical.actions.Action or a dictionary of them, got {action!r}"
+        "action: expected an orbical.actions.Action, such as orbical.actions.Points(), or a "
+        f"dictionary of them, got {action!r}"
     )
 
 

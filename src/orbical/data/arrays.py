@@ -159,6 +159,11 @@ def whole_array(x: Any, argument: str = "data") -> Any:
 
 def check_labels(labels: Any, count: int) -> None:
     """Refuse targets that are not one for each sample."""
+    if isinstance(labels, np.ndarray) and isinstance(fields := labels[()], Mapping):
+        raise InputError(
+            f"labels: expected one for each of {count} samples, got fields {sorted(fields)}; "
+            "energies and forces of molecules are for the task atoms"
+        )
     if labels is not None and (labels.ndim == 0 or len(labels) != count):
         given = str(len(labels)) if labels.ndim else "a single number"
         raise InputError(f"labels: expected one for each of {count} samples, got {given}")

@@ -148,6 +148,13 @@ def individual(
 
 def _with_models(array: xr.DataArray) -> xr.DataArray:
     """Check an array of responses; one without a model gets a nameless one."""
+    from xarray import DataArray
+
+    if not isinstance(array, DataArray):
+        raise InputError(
+            "array: expected responses of orbical.nero, such as individual(scan, sample) or "
+            f"aggregate(scan), got {type(array).__name__}"
+        )
     kind = array.attrs.get("layout")
     if "element" not in array.dims or kind is None:
         raise InputError(

@@ -11,8 +11,11 @@ from torch import Tensor
 
 from .._ragged import NODES, from_ragged, graph_fields, to_padded
 from .._trees import Tree
-from ..actions import Action, Fields
+from ..actions import Action, Fields, Points, Rows
 from ..errors import InputError, ModelError
+
+CLOUDS = {"pos": Points(), "mask": Rows()}
+"""The usual actions on clouds of different sizes."""
 
 
 def padded_samples(data: Any, action: Action, unknown: float) -> Any:
@@ -79,7 +82,11 @@ def _padded_targets(targets: Any, mask: Tensor, unknown: float) -> Tensor:
                     f"labels: expected one for each of the {size} points of sample {place}, got "
                     f"shape {tuple(one.shape)}"
                 )
-        return to_padded(torch.cat(each), mask, unknown)
+        return _padded(torch.cat(each), mask, unknown)
+    if isinstance(targets, Sequence) and any(np.ndim(one) for one in targets):
+        raise InputError(
+            f"labels: expected a list for each of {len(mask)} samples, got {len(targets)}"
+        )
     rows = torch.as_tensor(targets)
     if rows.shape[:2] == mask.shape:
         return rows
@@ -88,7 +95,12 @@ def _padded_targets(targets: Any, mask: Tensor, unknown: float) -> Tensor:
         raise InputError(
             f"labels: expected one for each of {total} points, got shape {tuple(rows.shape)}"
         )
-    return to_padded(rows, mask, unknown)
+    return _padded(rows, mask, unknown)
+
+
+def _padded(rows: Tensor, mask: Tensor, unknown: float) -> Tensor:
+    """Pad rows; whole numbers, which have no NaN, become real ones where that is the padding."""
+    return to_padded(rows.double() if np.isnan(unknown) else rows, mask, unknown)
 
 
 def real_points(moved: Tree, points: int) -> Tensor | None:

@@ -104,6 +104,12 @@ class Atoms(Task):
             inputs, known = collected
             truth = known if truth is None else truth
         inputs = complete_batch(inputs)
+        flat = torch.linalg.det(inputs["cell"].double()) == 0
+        if "stress" in self.quantities and bool(flat.any()):
+            raise InputError(
+                "stress: expected a cell with a volume, got none in molecule "
+                f"{int(flat.int().argmax())}"
+            )
         if not isinstance(truth, Mapping):
             return inputs, truth
         if truth and not {*truth} & {*UNITS}:  # other quantities are ignored
@@ -175,8 +181,13 @@ class Atoms(Task):
                 f"model output: expected a dictionary of {', '.join(self.quantities)}, got {kind}; "
                 "request less with quantities=, or select the outputs with read="
             )
-        first = given[self.quantities[0]]
-        count = len(first) if isinstance(first, Tensor) and first.ndim else 0
+        counts = {q: len(x) if isinstance(x := given[q], Tensor) and x.ndim else 0 for q in given}
+        if len({counts[q] for q in self.quantities} - {0}) > 1:
+            named = ", ".join(f"{q} {counts[q]}" for q in self.quantities)
+            raise ModelError(
+                f"model output: expected the same number of molecules in each quantity, got {named}"
+            )
+        count = max(counts[q] for q in self.quantities)
         blocks = {}
         for name in self.quantities:
             values = given[name]

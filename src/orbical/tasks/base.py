@@ -18,6 +18,7 @@ from .._trees import Tree, as_tensors, leaves
 from ..actions import Action, Images, Volumes, as_action, view_of
 from ..errors import InputError, ModelError
 from ..groups import Elements, Group
+from ._points import CLOUDS
 
 Reader = Callable[[Any], Any]
 Move = Callable[[Elements, Tensor], Tensor]
@@ -154,6 +155,8 @@ class Task(ABC):
         """Return the task with the action that suits the inputs, where none was given."""
         if self._input_by_shape and isinstance(x, Tensor) and x.ndim == len(Volumes.dims):
             return self._restored(self.settings(), Volumes(), self._read)
+        if self._input_by_shape and isinstance(x, dict) and {*x} == {*CLOUDS}:
+            return self._restored(self.settings(), as_action(CLOUDS), self._read)
         return self
 
     def take(self, data: Any) -> Any:

@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 
 from .._trees import Tree
-from ..actions import Points, Rows
+from ..actions import Rows
 from ..errors import InputError, ModelError, check_name
 from ..groups import Elements, Group
 from ._pixel_counts import binned_error, confidence_bins, confusion, disagreement, overlap
-from ._points import blanked, padded_samples, real_points
+from ._points import CLOUDS, blanked, padded_samples, real_points
 from .base import (
     SHARE,
     Reader,
@@ -32,7 +32,6 @@ from .classification import OUTPUTS, class_probabilities
 __all__ = ["PointClassification"]
 
 UNLABELED = -1
-CLOUDS = {"pos": Points(), "mask": Rows()}
 
 
 class PointClassification(Task):

@@ -43,14 +43,15 @@ class Regression(Task):
 
     Args:
         input: the action on the inputs, or a tree of actions; by default `Images()`, or `Volumes()`
-            of inputs `[N, C, D, H, W]`.
+            of inputs `[N, C, D, H, W]`, or `{"pos": Points(), "mask": Rows()}` of clouds of
+            different sizes.
         representation: `"trivial"` (energies, prices: nothing moves), `"vector"` (dipoles, forces,
             in the plane or in space), `"positions"` or `"positions:STEP"` along a signal, an e3nn
             irreps string with parity (`"1x0e + 1x2e"`), or an action.
-        per_point: whether outputs are `[N, n, d]`, reordered by permutations, instead of `[N, d]`
-            or `[N]`. Where the data have `mask [N, n]`, padding does not count; samples may be
-            clouds of different sizes, a ragged batch or graphs of PyG, with a target for each
-            point, NaN where there is none.
+        per_point: whether outputs are `[N, n, d]` or `[N, n]`, reordered by permutations, instead
+            of `[N, d]` or `[N]`. Where the data have `mask [N, n]`, padding does not count; samples
+            may be clouds of different sizes, a ragged batch or graphs of PyG, with a target for
+            each point, NaN where there is none.
         read: a function that picks the outputs from a raw model output.
         uncertainty: the form of the outputs, as above; None for a mean alone.
 
@@ -113,8 +114,8 @@ class Regression(Task):
         return super().faults(given) | invalid_distributions(given)
 
     def _as_rows(self, values: Tensor, argument: str, error: type[Exception]) -> Tensor:
-        """Return values `[N]` as `[N, 1]`, and check the number of dimensions."""
-        rows = values[:, None] if values.ndim == 1 else values
+        """Return values `[N]`, by point `[N, n]`, with a last dimension of 1; check dimensions."""
+        rows = values[..., None] if values.ndim == len(self.truth_dims) else values
         if rows.ndim != len(self.truth_dims) + 1:
             dims = ", ".join(self.truth_dims)
             raise error(f"{argument}: expected [sample, {dims}], got shape {tuple(rows.shape)}")

@@ -127,7 +127,7 @@ def complete_batch(inputs: Any) -> dict[str, Any]:
         InputError: if a field is missing, unknown, misshapen or has invalid values.
     """
     if not isinstance(inputs, Mapping) or not {"pos", "numbers"} <= {*inputs}:
-        given = f"fields {sorted(inputs)}" if isinstance(inputs, Mapping) else type(inputs).__name__
+        given = f"fields {sorted(inputs)}" if isinstance(inputs, Mapping) else _kind(inputs)
         raise InputError(
             "data: expected a list of ase.Atoms, or a dictionary with pos [molecule, atom, 3] and "
             f"numbers [molecule, atom], got {given}; orbical.datasets.molecules reads files"
@@ -158,6 +158,12 @@ def complete_batch(inputs: Any) -> dict[str, Any]:
         for expected, got in _wrong_cell(lattice.numpy(force=True), periodic.numpy(force=True)):
             raise InputError(f"data: expected {expected}, got {got} for molecule {place}")
     return {"pos": pos, "numbers": numbers * mask, "mask": mask, "cell": cell, "pbc": pbc}
+
+
+def _kind(inputs: Any) -> str:
+    """Describe data that are not molecules."""
+    empty = isinstance(inputs, list | tuple) and not inputs
+    return "an empty list" if empty else type(inputs).__name__
 
 
 def formula(numbers: Iterable[int]) -> str:
