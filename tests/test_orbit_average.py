@@ -32,6 +32,7 @@ def test_the_average_is_that_of_the_consensus_of_a_scan():
     with torch.inference_mode():
         found, spread = average(images[:20]), average.spread(images[:20])
     np.testing.assert_allclose(found, scan.data["consensus"][0], atol=1e-6)
+    np.testing.assert_array_equal(average(images[:20].numpy()).detach(), found)
     np.testing.assert_allclose(spread.sqrt(), scan.data["invariance_gap"][0], atol=1e-6)
 
 

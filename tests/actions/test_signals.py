@@ -8,7 +8,7 @@ import torch
 
 import orbical as ob
 from orbical.actions import Positions, Signals, SignalWindow
-from orbical.errors import InputError
+from orbical.errors import InputError, ModelError
 from orbical.groups import parse
 
 X = torch.randn(3, 2, 10, generator=torch.Generator().manual_seed(0))
@@ -89,12 +89,16 @@ def refused(words, group="shifts:2", x=X, action=None):
 
 def test_what_cannot_be_moved_is_refused_before_any_work():
     refused("do not commute", "shifts:2*time_reversal")
-    refused(r"samples of shape \[channel, time\]", x=X[:, 0])
+    refused(r"samples of shape \[channel, time\].*pass signals as \[sample", x=X[:, 0])
+    refused(r"--input signals", action=ob.actions.Images())
     refused("the plane part of rotations:4 moves nothing of this data", "rotations:4")
     lacking = X.clone()
     lacking[0, 1, 3] = torch.nan
     refused("NaN or infinity at channel 1, time 3 of sample 0", x=lacking)
     refused(r"at least 8 \+ 2 x 2 samples", action=SignalWindow(8))
+    with pytest.raises(ModelError, match="shifts or gains for Positions, got time_reversal"):
+        ob.scan(lambda x: x[:, 0].argmax(-1).float(), X, group="time_reversal",
+                task=ob.tasks.Regression(Signals(), Positions()), progress=False)  # fmt: skip
     with pytest.raises(InputError, match="size: expected an integer >= 1"):
         SignalWindow(0)
     with pytest.raises(InputError, match="step: expected a number"):

@@ -52,7 +52,9 @@ def test_the_command_scans_labels_grades_and_texts(orbical, tmp_path):
     assert "at most 2 characters" in orbical(
         tmp_path, "scan", "-m", "mine=answers:reader", "-d", "texts.npz", *short, expect=2
     )
-    assert "without 'confidence'" in orbical(tmp_path, "calibration", "texts.zarr", expect=2)
+    assert "'confidence'; let the model return a confidence" in orbical(
+        tmp_path, "calibration", "texts.zarr", expect=2
+    )
     scanned("texts", "sure_reader", "-t", "text", "-g", "cyclic:4", "-m", "plain=answers:reader",
             "--overwrite", "-q")  # fmt: skip
     said = orbical(tmp_path, "calibration", "texts.zarr", "--resamples", "20")

@@ -147,5 +147,5 @@ def test_equal_texts_are_equivariant_and_have_no_mean():
         ob.testing.assert_equivariant(
             lambda images: upright_only(images)[0], IMAGES, group="cyclic:4", task=task
         )
-    with pytest.raises(InputError, match="expected outputs with a mean and variances, got text"):
+    with pytest.raises(InputError, match="expected outputs with a mean, got text"):
         ob.predictors.OrbitAverage(level, "cyclic:4", task=task)

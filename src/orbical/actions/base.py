@@ -66,8 +66,7 @@ class Action(ABC):
         if self.dims and (x.ndim != len(self.dims) or not fixed):
             raise InputError(
                 f"data: expected samples of shape [{', '.join(self.dims[1:])}] for the action "
-                f"{type(self).__name__}, got {list(x.shape[1:])}; name the action of other data, "
-                "such as task=ob.tasks.Classification(input=ob.actions.Points())"
+                f"{type(self).__name__}, got {list(x.shape[1:])}; {_remedy(group, x)}"
             )
 
     def moved_by(self, x: Tree) -> frozenset[str]:
@@ -203,6 +202,18 @@ def first_lacking(x: Tensor) -> int | None:
         return None
     found = (~torch.isfinite(x[:, None])).flatten(1).any(1).nonzero()
     return int(found[0]) if len(found) else None
+
+
+def _remedy(group: Group, x: Tensor) -> str:
+    """Name the action that data of this shape may need."""
+    if {"shift", "gain"} & {*group.parts} and x.ndim <= 3:
+        return (
+            "pass signals as [sample, channel, time], with the action Signals() (--input signals)"
+        )
+    return (
+        "name the action of other data, such as task=ob.tasks.Classification(ob.actions.Points()) "
+        "(--input points)"
+    )
 
 
 class Exact(Action):

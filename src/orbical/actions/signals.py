@@ -111,7 +111,7 @@ class Positions(Exact):
     """Positions along the axis of a signal, `[B, ...]`, such as an onset or a pitch.
 
     A shift of the signal by s adds `step` times s. As the `representation` of a regression it
-    states that a prediction should follow the signal.
+    states that a prediction should follow the signal. `time_reversal` is refused.
 
     Args:
         step: how far one sample of shift moves the position, in units of the prediction: 0.01 for
@@ -131,6 +131,15 @@ class Positions(Exact):
 
     def __init__(self, step: float = 1.0) -> None:
         self.step = float(real_number("step", step))
+
+    def check(self, group: Group, x: Tensor) -> None:
+        """Refuse reversals, which move a position by more than its value tells."""
+        super().check(group, x)
+        if "time" in group.parts:
+            raise InputError(
+                f"group: expected shifts or gains for Positions, got {group.spec}; where a "
+                "position moves depends on the length of the reversed signal"
+            )
 
     def move(self, elements: Elements, x: Tensor) -> Tensor:
         """Shift `x[K or 1, B, ...]`."""

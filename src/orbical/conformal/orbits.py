@@ -139,14 +139,14 @@ def _method_of(data: Any, method: Any) -> Any:
             )
     else:
         for name, remedy in (
-            ("probabilities", "with keep='probabilities'"),
+            ("probabilities", "with keep='probabilities' (--keep probabilities)"),
             ("correct", "labeled data"),
             ("label", "data with one class for each sample"),
         ):
             if name not in variables and name not in getattr(data, "coords", ()):
                 raise InputError(
-                    f"scan: expected one of classification with {name}, or a labeled one of"
-                    f" regression, got neither; scan {remedy}"
+                    f"scan: expected classification with {name}, or labeled regression, got"
+                    f" {data.attrs.get('task')} without {name!r}; scan {remedy}"
                 )
         chosen = LAC() if method is None else method
         needed = (ConformalSets,)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from .._trees import Tree, tree_map
+from .._trees import Tree, as_tensors, tree_map
 from ..errors import InputError
 from ..groups import Group, as_group
 from ._base import PartialOutputs, Predictor, state_hash
@@ -62,6 +62,7 @@ class OrbitAverage(Predictor):
 
     def __call__(self, batch: Tree) -> Any:
         """Return the averages for a batch, as the task reads them."""
+        batch = as_tensors(batch)
         return self._suited(batch)._averaged(batch)
 
     def _suited(self, batch: Tree) -> OrbitAverage:
@@ -98,6 +99,7 @@ class OrbitAverage(Predictor):
         Returns:
             `sum_g w_g ||g^-1 h(g x) - h_G(x)||^2`, `[N]`: an epistemic uncertainty without labels.
         """
+        batch = as_tensors(batch)
         return self._suited(batch)._deviation(batch)
 
     def _deviation(self, batch: Tree) -> Tensor:
@@ -156,10 +158,13 @@ def _checked(task: Task | None) -> Task:
         raise InputError(f"task: expected a task such as ob.tasks.Classification(), got {chosen!r}")
     form = getattr(chosen, "uncertainty", None)
     whole = isinstance(chosen, Regression) and form in ("covariance", "evidential")
-    if whole or isinstance(chosen, Detection | Atoms | Text):
-        what = f"{chosen.name} with {form}" if whole else chosen.name
+    if whole:
         raise InputError(
-            f"task: expected outputs with a mean and variances, got {what}; average regression"
-            " with uncertainty='variance' or 'parts'"
+            f"task: expected outputs with a mean and variances, got {chosen.name} with {form};"
+            " average regression with uncertainty='variance' or 'parts'"
+        )
+    if isinstance(chosen, Detection | Atoms | Text):
+        raise InputError(
+            f"task: expected outputs with a mean, got {chosen.name}; a scan has their consensus"
         )
     return chosen
