@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from typer.testing import CliRunner
@@ -44,6 +45,25 @@ def test_a_report_is_written_where_asked(store, tmp_path):
     text = (tmp_path / "digits.html").read_text("utf-8")
     assert "<title>My digits</title>" in text
     assert "12 of 40 samples" in text
+
+
+def test_inputs_that_the_scan_did_not_keep_are_passed_as_data(tmp_path):
+    images = torch.rand(4, 1, 6, 6, generator=torch.Generator().manual_seed(0)).numpy()
+    np.savez(tmp_path / "images.npz", x=images)
+    ob.scan(
+        lambda batch: batch.mean((1, 2))[:, :2],
+        images,
+        group="flips",
+        task="classification",
+        out=tmp_path / "run.zarr",
+        progress=False,
+    )
+    sizes = []
+    for words in ([], ["--data", tmp_path / "images.npz"]):
+        done = run(tmp_path / "run.zarr", "-o", tmp_path / "page.html", *words)
+        assert done.exit_code == 0, done.output
+        sizes.append((tmp_path / "page.html").stat().st_size)
+    assert sizes[0] < sizes[1]
 
 
 def test_all_samples_can_be_asked_for(store, tmp_path):

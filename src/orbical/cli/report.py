@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ..errors import InputError
-from .arguments import Import, OwnTask, Store, own_task
+from .arguments import Import, OwnTask, Store, image_options, load_data, own_task
 
 
 def report(
@@ -16,6 +16,8 @@ def report(
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE")] = Path("report.html"),
     samples: str = "2000",
     method: Annotated[list[str] | None, typer.Option("--method", metavar="METHOD")] = None,
+    data: Annotated[str | None, typer.Option("--data", "-d")] = None,
+    size: str | None = None,
     title: str | None = None,
     worst: Annotated[Path | None, typer.Option(metavar="FILE")] = None,
     task: OwnTask = None,
@@ -35,6 +37,9 @@ def report(
             and others spread over the map.
         method: An embedding of the samples to include: pca, ica, isomap, tsne or umap. Repeatable.
             Default: pca.
+        data: The inputs, if they are not in the scan (--keep inputs), as for the scan: a folder of
+            images, a table, an .npz file, package.module:attribute, or a built-in name.
+        size: For images in files, as for the scan: PIXELS or HEIGHTxWIDTH.
         title: The title of the page.
         worst: A file of orbical worst-case, to mark on the orbit plots.
     """
@@ -48,13 +53,14 @@ def report(
             out,
             samples=_count(samples),
             methods=methods,
+            data=None if data is None else load_data(data, **image_options(size)),
             task=own_task(task),
             worst=worst,
             title=title,
             advance=status.update,
         )
-    size = sum(file.stat().st_size for file in _files(page)) / 1e6
-    console.print(f"report  {page}   ({size:.1f} MB)")
+    written = sum(file.stat().st_size for file in _files(page)) / 1e6
+    console.print(f"report  {page}   ({written:.1f} MB)")
     if page.name == "index.html":
         console.print(
             "The report is larger than 20 MB, so it is a folder; index.html opens from the folder "

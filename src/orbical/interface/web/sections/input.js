@@ -14,7 +14,7 @@ export function createSection(el, app) {
     if (answer.error) return frame.state("error", answer.error);
     const content = app.viewContent(answer, "input");
     if (!Object.keys(content.fields).length)
-      return frame.state("empty", "The scan stores no inputs, and no data was passed.");
+      return frame.state("empty", "The scan stores no inputs. Pass them as data, or scan with keep=inputs.");
     frame.state("ready");
     holder.set(answer.input.view, content);
   }
