@@ -121,6 +121,27 @@ def test_wrong_data_and_outputs_are_named(own):
         ob.groups.parse("boosts:1:4")
 
 
+def test_an_action_that_fails_is_named_before_any_work(own):
+    class Wrong(own.FourVectors):
+        def check(self, group, x):
+            pass
+
+    class Forgetful(Wrong):
+        def move(self, elements, x):
+            return x  # without the axis of the elements
+
+    seen, _ = own.decays(3, seed=0)
+
+    def scan(action, data):
+        task = ob.tasks.Classification(input=action)
+        ob.scan(lambda x: x.flatten(1), data, group="boosts", task=task, progress=False)
+
+    with pytest.raises(InputError, match=r"action: Wrong raised RuntimeError .* 2, 3\).*; refuse"):
+        scan(Wrong(), seen[..., :3])
+    with pytest.raises(InputError, match=r"Forgetful.move to return .* here \[4, \d, ...\], got"):
+        scan(Forgetful(), seen)
+
+
 def test_the_guide_shows_the_example_as_it_is():
     page = (ROOT / "docs" / "guide" / "own-group.md").read_text(encoding="utf-8")
     source = (ROOT / "examples" / "own_group.py").read_text(encoding="utf-8")

@@ -10,9 +10,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .._imports import words_of
 from .._trees import Tree, flatten_leading, leaves, tree_map
+from ..actions import Action
 from ..data.samples import Samples
-from ..errors import InputError, ModelError
+from ..errors import InputError, ModelError, OrbicalError
+from ..groups import Elements
 from ..tasks import MultiLabel, Task
 from ..tasks.base import ACTION_DEFECT
 from .sweep import Sweep, errors_in, only_tensor, refuse_faults, without
@@ -27,7 +30,7 @@ def probe_model(sweep: Sweep, name: str, first: Tree, target: Tensor | None) -> 
     """Run a model on a few inputs, twice: the shape of its outputs, and whether they repeat."""
     elements = sweep.group[:PROBE_ELEMENTS]
     first = tree_map(lambda leaf: leaf.to(sweep.device), first)
-    moved = sweep.task.input.apply(elements, first)
+    moved = _moved(sweep.task.input, elements, first)
     inputs = sweep.prepared(moved)
     count = len(next(leaves(first)))
     raw = sweep.answer(name, inputs)
@@ -62,6 +65,29 @@ def probe_model(sweep: Sweep, name: str, first: Tree, target: Tensor | None) -> 
         "deterministic": steady,
         "values": [float(v) for a, _ in pairs for v in a.flatten()[:16].double().nan_to_num(0.0)],
     }
+
+
+def _moved(action: Action, elements: Elements, first: Tree) -> Tree:
+    """Move a few inputs; what an action of the user does wrong is said before any work."""
+    name, shapes = type(action).__name__, [tuple(leaf.shape) for leaf in leaves(first)]
+    given = ", ".join(map(str, shapes))
+    try:
+        moved = action.apply(elements, first)
+    except (OrbicalError, torch.OutOfMemoryError):
+        raise
+    except Exception as error:
+        raise InputError(
+            f"action: {name} raised {type(error).__name__} for a batch of shape {given}: "
+            f"{words_of(error)}; refuse data that it cannot move in its check(group, x)"
+        ) from error
+    lead = len(elements), shapes[0][0]
+    wrong = [tuple(leaf.shape) for leaf in leaves(moved) if leaf.shape[:2] != lead]
+    if wrong:
+        raise InputError(
+            f"action: expected {name}.move to return [element, sample, ...], here "
+            f"[{lead[0]}, {lead[1]}, ...], got shape {wrong[0]}"
+        )
+    return moved
 
 
 def _warn_of_probabilities(sweep: Sweep, name: str, raw: Any) -> None:
