@@ -4,6 +4,12 @@ import { createFrame } from "./frame.js";
 import { hints } from "./help_text.js";
 import { createNamedView } from "../views/index.js";
 
+/** Why there is nothing to draw: no inputs, or inputs that only Python can move. */
+export function whyEmpty(state) {
+  if (state.inputs) return "A report cannot move inputs of this kind. They are shown by orbical view.";
+  return "The scan stores no inputs. Pass them as data, or scan with keep=inputs.";
+}
+
 /** What the models see. */
 export function createSection(el, app) {
   const frame = createFrame({ name: "input", title: "Input", hint: hints.input });
@@ -13,8 +19,7 @@ export function createSection(el, app) {
   function draw(answer) {
     if (answer.error) return frame.state("error", answer.error);
     const content = app.viewContent(answer, "input");
-    if (!Object.keys(content.fields).length)
-      return frame.state("empty", "The scan stores no inputs. Pass them as data, or scan with keep=inputs.");
+    if (!Object.keys(content.fields).length) return frame.state("empty", whyEmpty(app.state));
     frame.state("ready");
     holder.set(answer.input.view, content);
   }
