@@ -40,10 +40,12 @@ def test_the_command_scans_labels_grades_and_texts(orbical, tmp_path):
 
     said = scanned("labels", "levels", "-t", "multilabel", "-g", "cyclic:4")
     assert "F1 of the predicted labels" in said
-    options = ("--score", "jaccard", "--threshold", "0.3", "--overwrite")
+    options = ("--score", "jaccard", "--threshold", "0.3", "--classes", "a,b,c", "--overwrite")
     said = scanned("labels", "levels", "-t", "multilabel", "-g", "cyclic:4", *options)
     assert "overlap of predicted and true labels" in said
-    assert ob.load(tmp_path / "labels.zarr").record.task.settings["threshold"] == 0.3
+    kept = ob.load(tmp_path / "labels.zarr")
+    assert kept.record.task.settings["threshold"] == 0.3
+    assert kept.data["class_name"].values.tolist() == ["a", "b", "c"]
     said = scanned("grades", "ends", "-t", "ordinal", "--input", "signals", "-g", "shifts:1*sign")
     assert "ranked probability score" in said
     said = scanned("texts", "reader", "-t", "text", "-g", "cyclic:4")

@@ -162,6 +162,18 @@ def load_data_and_classes(text: str, **images: Any) -> tuple[Any, list[str] | No
     )
 
 
+def holds_image_files(text: str) -> bool:
+    """Check whether a data set is a folder or a table of images, which names its own classes.
+
+    >>> holds_image_files("photos/"), holds_image_files("photos.npz"), holds_image_files("digits")
+    (True, False, False)
+    """
+    from ..data.files import ARRAYS
+
+    kept = (*ARRAYS, ".zarr")
+    return _is_path(text) and not text.lower().endswith(kept) and not text.startswith("coco:")
+
+
 def _is_path(text: str) -> bool:
     from ..data.files import SUFFIXES
 

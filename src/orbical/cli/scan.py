@@ -15,6 +15,7 @@ from .arguments import (
     Import,
     Preprocess,
     Read,
+    holds_image_files,
     image_options,
     import_optional,
     key_point_settings,
@@ -64,9 +65,8 @@ def scan(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="For images in files: the names of all classes of the models in their order, if "
-            "the data have only some of them; for segmentation: the names of its classes. A text "
-            "file with one name per line, or NAME,NAME.",
+            help="The names of all classes of the models in their order; for images in files only "
+            "if the data lack some of them. A text file with one name per line, or NAME,NAME.",
         ),
     ] = None,
     readers: Annotated[int, typer.Option(min=0)] = 0,
@@ -188,6 +188,7 @@ def scan(
                 "length": length,
                 "ignore_index": ignore_index,
                 "quantities": quantities,
+                "classes": None if holds_image_files(data) else pictures.pop("classes", None),
             },
         )
         if task == "atoms":
@@ -195,8 +196,6 @@ def scan(
         elif task in known.TASKS:
             if task == "key_points":
                 options |= key_point_settings(points)
-            if task == "segmentation":  # the data are arrays, and have no names of classes
-                options["classes"] = pictures.pop("classes", None)
             chosen = known.TASKS[task](input=action, read=reader, **options)
         else:
             chosen = own_task(task)
@@ -204,7 +203,7 @@ def scan(
         if content is None:
             content, names = load_data_and_classes(data, **pictures)
             if task == "detection":
-                chosen.classes = names
+                chosen.classes = names or chosen.classes
         processes = 1 if task == "atoms" else workers
         with executor_of(processes, cluster) as executor:
             result = run(

@@ -81,7 +81,7 @@ export function createSection(el, app) {
           : className(app.state, found.label);
       one.row.setAttribute(
         "aria-label",
-        `sample ${app.number(sample)}, ${one.text.textContent}, ${one.row.lastChild.textContent}`,
+        `sample ${app.number(sample)}, ${one.text.textContent}, ${one.row.lastChild.lastChild.textContent}`,
       );
     }
     app.thumbnails.want(sight.filter((sample) => !app.thumbnails.get(sample)));
