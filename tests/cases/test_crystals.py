@@ -121,7 +121,7 @@ def test_quantities_of_different_numbers_of_molecules_are_all_named():
     def short(batch):
         return {**chiral(batch), "energy": torch.zeros(1), "stress": batch["cell"]}
 
-    said = r"same number of molecules in each quantity, got energy 1, forces 2, stress 2"
+    said = r"of the same molecules, got energy \(1,\), forces \(2, 4, 3\), stress \(2, 3, 3\)"
     with pytest.raises(ob.errors.ModelError, match=said):
         ob.scan(short, fields(), group="inversion", task=TASK, progress=False)
 
@@ -136,3 +136,25 @@ def test_energies_as_labels_of_another_task_are_named():
     data = fields(), {"energy": np.zeros(1)}
     with pytest.raises(InputError, match=r"got fields \['energy'\]; .* for the task atoms"):
         ob.scan(chiral, data, group="inversion", task="regression", progress=False)
+
+
+def test_true_forces_are_a_list_with_an_entry_for_each_structure():
+    """Structures of different sizes had to be padded, or their forces joined by hand."""
+    some = [strained(), strained() * (1, 1, 2)]
+    truth = [np.full((len(one), 3), 0.5) for one in some]
+    scan, same = (
+        ob.scan(EMT(), (some, {"forces": forces}), group="inversion", task="atoms", progress=False)
+        for forces in (truth, np.concatenate(truth))
+    )
+    np.testing.assert_array_equal(scan.data["forces_vs_truth"], same.data["forces_vs_truth"])
+
+
+def test_a_network_that_wants_another_batch_is_told_its_fields():
+    """It read "raised KeyError for inputs [(2, 3, 3), ...]"."""
+
+    class Ragged(torch.nn.Module):
+        def forward(self, batch):
+            return batch["batch"]
+
+    with pytest.raises(ob.errors.ModelError, match=r"KeyError for inputs cell \(2, 3, 3\), mask"):
+        ob.scan(Ragged(), fields(), group="inversion", task=TASK, progress=False)

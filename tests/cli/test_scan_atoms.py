@@ -194,6 +194,8 @@ def test_a_gap_of_each_quantity_can_be_checked(handed):
     assert "gap of the energy in eV" in found["axial"].line()
     (failing,) = judge(handed, {"max_energy_gap": 1}, models=["failing"])
     assert "2 samples, 2 with failures" in failing.line()
+    assert failing.outcome == "fail"  # nothing is known: each molecule has a single answer
+    assert handed.data["invariance_gap"].sel(model="failing").isnull().all()
     gaps = judge(handed, {"max_gap": 1, "max_forces_gap": 1}, models=["axial"])
     assert gaps[0].verdict.value == pytest.approx(gaps[1].verdict.value, rel=1e-5)
     with pytest.raises(ob.errors.InputError, match="max_stress_gap: expected a scan with stress"):

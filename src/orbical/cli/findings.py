@@ -159,7 +159,7 @@ def _of_means(scan: Scan, rule: Rule, limit: float, level: float) -> Iterator[tu
     worst = rule.place == "worst"
     positions = len(scan.group) if worst else 1
     side = rule.limit(limit)
-    extreme = np.nanmax if "maximum" in side else np.nanmin
+    extreme = (np.fmax if "maximum" in side else np.fmin).reduce  # of what is known
     for number, model in enumerate(scan.models):
         terms = _terms(scan, rule, number)
         each = [_mean_ends(column, 1 - (1 - level) / positions, rule) for column in terms]
@@ -190,7 +190,10 @@ def _terms(scan: Scan, rule: Rule, model: int) -> Iterator[np.ndarray]:
         if f"{of_atoms}_vs_consensus" not in scan.data:
             raise InputError(f"{rule.name}: expected a scan with {of_atoms}, got one without")
         apart = scan.data[f"{of_atoms}_vs_consensus"].isel(model=model)
-        yield _orbit_means(apart.astype(float) ** 2, scan.group.weights)
+        # A single answer is its own consensus: nothing is known about its gap.
+        alone = apart.notnull().sum("element").values < min(2, len(scan.group))
+        means = _orbit_means(apart.astype(float) ** 2, scan.group.weights)
+        yield np.where(alone, np.nan, means)
         return
     values = _variable(scan, _VARIABLES[rule.quantity], model)
     at_identity = {"element": scan.group.identity}

@@ -202,9 +202,8 @@ class Sweep:
         except ModelError as error:
             raise ModelError(f"model {name!r}: {error}") from error
         except Exception as error:
-            shapes = [tuple(getattr(leaf, "shape", ())) for leaf in leaves(inputs)]
             raise ModelError(
-                f"model {name!r} raised {type(error).__name__} for inputs {shapes}: "
+                f"model {name!r} raised {type(error).__name__} for inputs {_shapes(inputs)}: "
                 f"{words_of(error)}"
             ) from error
 
@@ -291,6 +290,21 @@ class Unit:
             action.check_values(self.batch, first_sample)
         for name, faults in self.broken.items():
             refuse_faults(f"model {name!r}", faults, group, self.batch, first_sample)
+
+
+def _shapes(inputs: Tree) -> str:
+    """Describe inputs by the shape of each field, with its name if it has one.
+
+    >>> _shapes({"pos": torch.zeros(2, 3), "mask": torch.zeros(2)})
+    'mask (2,), pos (2, 3)'
+    """
+    fields = sorted(inputs.items()) if isinstance(inputs, dict) else [("", inputs)]
+    shapes = [
+        (name, tuple(getattr(leaf, "shape", ())))
+        for name, field in fields
+        for leaf in leaves(field)
+    ]
+    return ", ".join(f"{name} {shape}".strip() for name, shape in shapes)
 
 
 def _copied(raw: Any) -> Any:

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
@@ -134,6 +135,8 @@ class Atoms(Task):
         count, atoms = mask.shape
         blocks = {name: unknown(name, count, atoms) for name in self.quantities}
         for name, values in truth.items():
+            if name == "forces" and isinstance(values, list) and all(map(np.shape, values)):
+                values = np.concatenate(values)  # one array for each molecule
             given = as_truth(values, name="truth")
             if name == "forces" and given.ndim == 2 and len(given) == int(mask.sum()):
                 given = to_padded(given.double(), mask, torch.nan)  # of a ragged batch
@@ -183,9 +186,11 @@ class Atoms(Task):
             )
         counts = {q: len(x) if isinstance(x := given[q], Tensor) and x.ndim else 0 for q in given}
         if len({counts[q] for q in self.quantities} - {0}) > 1:
-            named = ", ".join(f"{q} {counts[q]}" for q in self.quantities)
+            forms = (f"{q} [{', '.join(('molecule', *SHAPES[q]))}]" for q in self.quantities)
+            shapes = (f"{q} {tuple(getattr(given[q], 'shape', ()))}" for q in self.quantities)
             raise ModelError(
-                f"model output: expected the same number of molecules in each quantity, got {named}"
+                f"model output: expected {', '.join(forms)} of the same molecules, got "
+                f"{', '.join(shapes)}"
             )
         count = max(counts[q] for q in self.quantities)
         blocks = {}
@@ -314,9 +319,11 @@ class Atoms(Task):
         squares, share = found[self.chosen].square(), weights.double()[:, None]
         seen = share * ~squares.isnan()
         gap = ((share * squares.nan_to_num(0.0)).sum(0) / seen.sum(0)).sqrt()
+        # A single answer is its own consensus: nothing is known about its gap.
+        alone = (~squares.isnan()).sum(0) < min(2, len(squares))
         summary = {
             "consensus": consensus,
-            "invariance_gap": gap.float(),
+            "invariance_gap": gap.float().masked_fill(alone, torch.nan),
             "score_vs_consensus": found[self.chosen].float(),
             **self._named(found, "consensus", outputs["numbers"]),
             **{f"consensus_{k}": v for k, v in self._output.split(consensus).items()},

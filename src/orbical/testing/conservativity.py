@@ -174,8 +174,9 @@ def assert_conservative(
         worst = int(np.nanargmax(apart - limit))
         if not apart[worst] - limit[worst] <= tolerance:
             beyond = int((apart - limit > tolerance).sum())
+            verb = "differ" if name == "forces" else "differs"
             raise AssertionError(
-                f"not conservative: {name} differ from the derivative of the energy by "
+                f"not conservative: {name} {verb} from the derivative of the energy by "
                 f"{apart[worst]:.3g} {unit} at sample {worst} (root mean square of a component; "
                 f"precision {limit[worst]:.1g} {unit}), {beyond} of {len(apart)} samples beyond "
                 f"the tolerance {tolerance:.3g}"
