@@ -15,7 +15,12 @@ from orbical.figures import cloud_picture
 from orbical.interface import open_session
 from orbical.interface.reports import report
 from orbical.interface.session import KINDS, Session
-from orbical.interface.session.input_pictures import cloud_of, on_black
+from orbical.interface.session.input_pictures import (
+    MOST_VOXELS,
+    cloud_of,
+    input_arrays,
+    on_black,
+)
 
 ANSWERED = [kind for kind in KINDS if kind not in ("hover", "export")]
 
@@ -350,6 +355,13 @@ def test_a_small_picture_of_a_cloud_shows_what_counts_and_what_is_near() -> None
     assert cloud_of({"values": torch.zeros(1, 4)}) is None
 
 
+def test_of_large_volumes_slices_are_sent() -> None:
+    volume = torch.rand(1, 1, 1, 2, 3, MOST_VOXELS // 6 + 1)
+    arrays, spans = input_arrays(volume, "volume")
+    assert arrays["volume"].shape == (1, 3 + 1 + 2, MOST_VOXELS // 6 + 1 + 1 + 2)
+    assert spans["volume"] == [0.0, 1.0]
+
+
 def test_volumes_are_shown_as_slices(tmp_path: Path) -> None:
     volumes = torch.rand(5, 1, 4, 5, 6, generator=torch.Generator().manual_seed(4))
 
@@ -364,12 +376,9 @@ def test_volumes_are_shown_as_slices(tmp_path: Path) -> None:
     assert session.state()[0]["noun"] == "volumes"
     header, arrays = ask(session, "place", sample=2, element=4)  # mirrored along x, the columns
     assert (header["input"]["view"], header["detail"]["view"]) == ("volume", "maps")
-    slices = arrays["input/volume"]
-    assert slices.shape == (1, 5 + 1 + 4, 6 + 1 + 4)
-    np.testing.assert_allclose(slices[0, :5, :6], volumes[2, 0, 2].flip(-1))
-    assert np.isnan(slices[0, 6:, 7:]).all()
+    np.testing.assert_allclose(arrays["input/volume"], volumes[2].flip(-1))  # the page cuts it
     for name in ("detail/class_map", "detail/truth_map", "truth/moved", "consensus/moved"):
-        assert arrays[name].shape[-2:] == slices.shape[-2:], name
+        assert arrays[name].shape[-2:] == (5 + 1 + 4, 6 + 1 + 4), name
     np.testing.assert_array_equal(arrays["detail/class_map"], scan.data["class_map"][:, 2, 4])
     _, hovered = decode(session.answer({"kind": "hover", "samples": [2], "selection": {}}))
     expected = (255 * volumes[2, 0, 2].numpy()).round()

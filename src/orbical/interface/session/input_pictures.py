@@ -18,6 +18,7 @@ from .scan_view import ScanView
 Array = np.ndarray
 
 MOST_FLOATS = 1 << 14
+MOST_VOXELS = 1 << 18
 THUMBNAIL = 56
 MOST_FIELD = 16
 """Rows and columns of a vector field that are sent: as many as arrows are drawn."""
@@ -28,15 +29,15 @@ def input_arrays(
 ) -> tuple[dict[str, Array], dict[str, list[float]]]:
     """Return the arrays of one transformed input `[1, 1, ...]`, and their ranges.
 
-    An image of more than 16,384 numbers is sent as bytes over its range. Volumes are sent as their
-    middle slices.
+    An image of more than 16,384 numbers is sent as bytes over its range. Of a volume of more than
+    262,144 voxels the middle slices are sent.
     """
     if moved is None:
         return {}, {}
     arrays, spans = {}, {}
     for name, values in fields_of(moved, 2, view).items():
         span = _span(values)
-        if view == "volume" and values.ndim == 4:
+        if view == "volume" and values.ndim == 4 and values[0].numel() > MOST_VOXELS:
             values = slice_picture(values.float(), np.nan, max(values.shape))
         spans[name] = span
         large = values.is_floating_point() and values.numel() > MOST_FLOATS and values.ndim >= 3

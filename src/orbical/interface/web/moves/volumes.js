@@ -1,8 +1,9 @@
-// Volumes [C, D, H, W] moved about their center, as orbical.actions.Volumes does it. Only what is drawn is computed: the
-// three middle slices in one picture [C, H + 1 + D, W + 1 + D], whose axes line up, with NaN between them.
+// Volumes [C, D, H, W] moved about their center, as orbical.actions.Volumes does it. Of large ones only the three middle
+// slices are computed, in one picture [C, H + 1 + D, W + 1 + D], whose axes line up, with NaN between them.
 import { inverseAffine3d } from "./matrices.js";
 import { axisSamplerOf } from "./interpolation.js";
 
+const MOST_VOXELS = 1 << 18; // as in orbical.interface.session.input_pictures
 const STILL = [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1];
 
 // Where the voxel [depth, row, column] takes its value from, each counted from the center: y is up, rows go down.
@@ -21,20 +22,29 @@ export function moveVolumes(action, element, { data, shape }) {
   const channels = data.length / (depth * rows * columns);
   const source = sourceOf(inverseAffine3d(element.space ?? STILL), sides);
   const sample = axisSamplerOf(action.interpolation, action.padding);
-  const [height, width] = [rows + 1 + depth, columns + 1 + depth];
-  const picture = new Float32Array(channels * height * width).fill(NaN);
 
-  function draw(row, column, voxel) {
+  // Write the channels of a voxel into `out` at `start`, `step` apart.
+  function write(out, start, step, voxel) {
     const [planes, lines, points] = source(voxel).map((place, axis) => sample(place, sides[axis]));
     for (let channel = 0; channel < channels; channel++) {
       let sum = 0;
       for (const [k, a] of planes)
         for (const [j, b] of lines)
           for (const [i, c] of points) sum += a * b * c * data[((channel * depth + k) * rows + j) * columns + i];
-      picture[(channel * height + row) * width + column] = sum;
+      out[channel * step + start] = sum;
     }
   }
 
+  if (depth * rows * columns <= MOST_VOXELS) {
+    const moved = new Float32Array(data.length);
+    for (let k = 0, start = 0; k < depth; k++)
+      for (let j = 0; j < rows; j++)
+        for (let i = 0; i < columns; i++) write(moved, start++, depth * rows * columns, [k, j, i]);
+    return { data: moved, shape: [channels, ...sides] };
+  }
+  const [height, width] = [rows + 1 + depth, columns + 1 + depth];
+  const picture = new Float32Array(channels * height * width).fill(NaN);
+  const draw = (row, column, voxel) => write(picture, row * width + column, height * width, voxel);
   const [front, level, side] = sides.map((count) => Math.floor(count / 2));
   for (let j = 0; j < rows; j++) {
     for (let i = 0; i < columns; i++) draw(j, i, [front, j, i]);

@@ -15,6 +15,7 @@ import * as points from "./points.js";
 import * as signal from "./signal.js";
 import * as text from "./text.js";
 import * as values from "./values.js";
+import * as volume from "./volume.js";
 
 export const views = {
   bars,
@@ -31,7 +32,7 @@ export const views = {
   signal,
   text,
   values,
-  volume: image, // its middle slices, in one picture
+  volume,
   window: fieldOfView,
 };
 
