@@ -107,7 +107,7 @@ def raises(row):
         ),
         (
             (IMAGES, [1, [2], 3, 4, 5]),
-            "labels: expected samples of the same shape, got a list of 5",
+            "labels: expected samples of the same shape, got a list of 5; pass several labels",
         ),
         (torch.from_numpy(IMAGES) + 0j, "got a complex tensor"),
         (torch.from_numpy(IMAGES).to_sparse(), "sparse_coo"),

@@ -23,6 +23,7 @@ from .padding import differ_in_length, padded
 from .source import Source, hash_of
 
 _REMEDY = "pass fields as a dictionary or a tuple"
+_OF_LABELS = "pass several labels as 0 or 1 for each, as scikit-learn's MultiLabelBinarizer does"
 
 
 class Arrays(Source):
@@ -153,7 +154,8 @@ def whole_array(x: Any, argument: str = "data") -> Any:
         return np.asarray(x)
     except (ValueError, TypeError, RuntimeError) as error:
         raise InputError(
-            f"{argument}: expected samples of the same shape, got {_described(x)}; {_remedy(x)}"
+            f"{argument}: expected samples of the same shape, got {_described(x)}; "
+            f"{_OF_LABELS if argument == 'labels' else _remedy(x)}"
         ) from error
 
 

@@ -70,6 +70,8 @@ function one(answer, i) {
 export function paint(canvas, { height, width, channels, data }) {
   canvas.width = width;
   canvas.height = height;
+  // The list shows 34 pixels: of larger pictures the nearest pixel would drop thin lines.
+  canvas.style.imageRendering = Math.max(width, height) > 34 ? "auto" : "pixelated";
   const context = canvas.getContext("2d");
   const image = context.createImageData(width, height);
   for (let i = 0; i < width * height; i += 1) {
