@@ -345,7 +345,7 @@ def test_rows_of_any_width_can_be_reordered():
             actions.as_action({"a": {"b": actions.Points()}}),
             "cyclic:4",
             {"a": torch.rand(1, 5, 2)},
-            "data['a']: expected fields ['b'], got fields none",
+            "data['a']: expected fields ['b'], got one array; pass input= its action, such as",
         ),
     ],
 )

@@ -305,7 +305,18 @@ class Fields(Action):
 
 def _check_fields(x: Tree, actions: Tree, within: str = "") -> None:
     if _names(x) != _names(actions):
-        raise InputError(f"data{within}: expected fields {_names(actions)}, got fields {_names(x)}")
+        given, remedy = (
+            f"fields {_names(x)}",
+            "an action for each field (--input pos=points,z=rows)",
+        )
+        if isinstance(x, Tensor):
+            given, remedy = (
+                "one array",
+                "its action, such as orbical.actions.Points() (--input points)",
+            )
+        raise InputError(
+            f"data{within}: expected fields {_names(actions)}, got {given}; pass input= {remedy}"
+        )
     if isinstance(actions, dict):
         for key, action in actions.items():
             _check_fields(x[key], action, f"{within}[{key!r}]")
