@@ -82,3 +82,6 @@ def test_the_command_scans_key_points(orbical, tmp_path):
     assert "object key-point similarity" in said
     wrong = orbical(tmp_path, *words, "-g", "flips", "--points", "8:0-1", expect=2)
     assert "--points: expected HEIGHTxWIDTH" in wrong
+    words[words.index("key_points")] = "segmentation"
+    wrong = orbical(tmp_path, *words, "-g", "flips", "--points", "8x8", expect=2)
+    assert "--points: expected none for the task segmentation" in wrong

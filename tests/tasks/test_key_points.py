@@ -190,6 +190,12 @@ def test_wrong_settings_are_named(settings, words):
         scanned(lambda images: torch.zeros(len(images), 4, 2), random_points(1), **settings)
 
 
+def test_calibration_without_confidences_names_what_is_missing():
+    scan = scanned(lambda images: torch.zeros(len(images), 4, 2), random_points(1))
+    with pytest.raises(InputError, match="let the model return a confidence with each answer"):
+        ob.calibration.along_orbit(scan, "ece")
+
+
 def test_the_size_of_the_view_must_be_known():
     with pytest.raises(InputError, match="height and width of the images"):
         ob.tasks.KeyPoints()

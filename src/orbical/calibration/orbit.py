@@ -222,7 +222,8 @@ def responses_of(scan: Scan | xr.Dataset) -> tuple[xr.DataArray, xr.DataArray]:
     for name in ("confidence", "correct"):
         if name not in getattr(data, "data_vars", ()):
             remedy = f"; pass {one_by_one(scan)}" if holds_pixels(scan) else ""
-            if name == "confidence" and "correct" in getattr(data, "data_vars", ()):
+            judged = {"correct", "point_correct"} & {*getattr(data, "data_vars", ())}
+            if name == "confidence" and judged:
                 remedy = remedy or "; let the model return a confidence with each answer"
             raise InputError(
                 "scan: expected a labeled scan of classification, or of regression with "

@@ -271,14 +271,19 @@ def _read_coco(text: str) -> Any:
     return coco(folder, classes, *(int(number) for number in numbers))
 
 
-def key_point_settings(text: str | None) -> dict[str, Any]:
+def key_point_settings(task: str, text: str | None) -> dict[str, Any]:
     """Return settings of the task of key points from text such as `64x48:1-2,3-4`.
 
-    >>> key_point_settings("64x48:1-2")
+    >>> key_point_settings("key_points", "64x48:1-2")
     {'size': (64, 48), 'swaps': [(1, 2)]}
     """
     if text is None:
         return {}
+    if task != "key_points":
+        raise InputError(
+            f"--points: expected none for the task {task}, got {text!r}; it is an option of "
+            "key_points"
+        )
     sides, _, pairs = text.partition(":")
     try:
         height, width = map(int, sides.split("x"))

@@ -194,8 +194,7 @@ def scan(
         if task == "atoms":
             named, chosen = atoms.prepare(named, quantities, workers, action, reader, score)
         elif task in known.TASKS:
-            if task == "key_points":
-                options |= key_point_settings(points)
+            options |= key_point_settings(task, points)
             chosen = known.TASKS[task](input=action, read=reader, **options)
         else:
             chosen = own_task(task)
