@@ -319,6 +319,17 @@ def test_intervals_and_comparisons_print_as_one_line():
     assert repr(same).startswith("Comparison(0 [0, 0], p = 1")
 
 
+@pytest.mark.parametrize("name", ERRORS)
+def test_no_error_is_detected_in_a_calibrated_model_that_is_nearly_certain(name):
+    generator = torch.Generator().manual_seed(0)
+    shape = (60, 30)
+    confidence = 1 - 4e-4 * torch.rand(shape, generator=generator, dtype=torch.float64)
+    correct = torch.rand(shape, generator=generator, dtype=torch.float64) < confidence
+    assert correct.all(1).float().mean() > 0.95  # so this is what chance gives
+    found = interval(name, confidence, correct, resamples=40)
+    assert (found.low > 0).float().mean() < 0.06
+
+
 @pytest.mark.parametrize(
     ("size", "accuracy", "least"), [(30, 0.97, 0.9), (100, 0.99, 0.95), (100, 0.95, 0.83)]
 )

@@ -121,7 +121,8 @@ class Tally:
         """Draw labels anew, as if confidences were right: cells `[resamples, L, G]`, in parts.
 
         A cell of several confidences is drawn with their mean, and its deviation scaled to the
-        variance `sum_i z_i (1 - z_i)` that it has.
+        variance `sum_i z_i (1 - z_i)` that it has. Where all labels are alike, its deviation is
+        known, and kept: scaled, it would fall short of an observation that is nearly certain.
         """
         count, place = self.right + self.wrong, self.place.clamp(0, 1)
         shape = (resamples, *count.shape)
@@ -133,7 +134,8 @@ class Tally:
         for part in self._parts(resamples):
             right = _float(drawn[part])
             square = right * (1 - place).square() + (count - right) * place.square()
-            residual = (right - count * place) * scale
+            alike = (right == 0) | (right == count)
+            residual = (right - count * place) * torch.where(alike, 1.0, scale)
             yield Cells(self.place, count.expand_as(right), residual, square)
 
     def _parts(self, resamples: int) -> Iterator[slice]:

@@ -66,6 +66,10 @@ class Interval:
         return self.value - self.calibrated
 
 
+_ROUNDING = 1e-12
+"""A draw that repeats the observation may differ from it by this much."""
+
+
 def in_short(values: Tensor) -> str:
     """Write a number, or the span of an array of them, in four digits."""
     if values.ndim == 0:
@@ -100,7 +104,7 @@ def ends(
     """Return the ends of the interval of a distance, from draws `[R, ...]` of both worlds."""
     _, middle, far = tail_quantiles(resampled, level)
     _, _, usual = tail_quantiles(calibrated, level)
-    above = (value - usual).clamp(min=0)
+    above = (value - usual - _ROUNDING).clamp(min=0)
     slope = torch.where(far > usual, value / (far - usual).clamp(min=1e-300), 1.0)
     return above * slope.clamp(max=1), value + (far - middle)
 
