@@ -8,7 +8,13 @@ import { withInterval } from "../../src/orbical/interface/web/sections/changes.j
 import { circleAround, scaledAbout } from "../../src/orbical/interface/web/sections/keyboard_lasso.js";
 import { marksOf } from "../../src/orbical/interface/web/sections/worst_case.js";
 import { means, verdict } from "../../src/orbical/interface/web/sections/verdict.js";
-import { labelsOf, sentenceOf, shownClasses, trueClasses, winners } from "../../src/orbical/interface/web/views/bars.js";
+import {
+  labelsOf,
+  sentenceOf,
+  shownClasses,
+  trueClasses,
+  winners,
+} from "../../src/orbical/interface/web/views/bars.js";
 import { pixels, valueRange } from "../../src/orbical/interface/web/views/image.js";
 
 const circle = {

@@ -21,7 +21,7 @@ export function shared(text, other) {
     for (let j = other.length - 1; j >= 0; j -= 1)
       best[i][j] = text[i] === other[j] ? best[i + 1][j + 1] + 1 : Math.max(best[i + 1][j], best[i][j + 1]);
   const marks = text.map(() => false);
-  for (let i = 0, j = 0; i < text.length && j < other.length; ) {
+  for (let i = 0, j = 0; i < text.length && j < other.length;) {
     if (text[i] === other[j]) {
       marks[i] = true;
       i += 1;
