@@ -80,3 +80,15 @@ def test_saved_outputs_are_one_row(tmp_path, orbical):
 )
 def test_what_cannot_be_done_is_refused(run, orbical, words, reason):
     assert reason in " ".join(orbical(run, "conformal", *words, expect=2).split())
+
+
+def test_numbers_have_intervals_of_a_width(orbical, tmp_path):
+    draw = np.random.default_rng(0)
+    data = draw.random((40, 2)), draw.random(40)
+    task = ob.tasks.Regression(ob.actions.Vectors())
+    options = {"group": "cyclic:2", "task": task, "progress": False}
+    ob.scan(lambda x: x[:, 0], data, out=tmp_path / "run.zarr", **options)
+    said = orbical(tmp_path, "conformal", "run.zarr", "--coverage", "0.8")
+    assert "model, intervals for a coverage of 0.8" in said
+    assert "mean width over" in said
+    assert max(map(len, said.splitlines())) <= 80

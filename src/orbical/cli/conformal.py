@@ -177,12 +177,14 @@ def _print_scan(scan: Scan, rows: list[dict[str, Any]], coverage: float, level: 
     """Print a row for each place of calibration: coverage at three places, and the mean size."""
     from ..conformal.orbits import CALIBRATED
 
+    numbers = scan.record.task.name == "regression"
+    what, extent = ("intervals", "width") if numbers else ("sets", "size")
     headings = [
         "calibrated",
         "coverage at\nthe identity",
         "mean over\nthe orbit",
         "at the worst\nelement",
-        "mean size over\nthe orbit",
+        f"mean {extent} over\nthe orbit",
     ]
     for model in scan.models:
         sheet: list[list[Cell]] = []
@@ -197,12 +199,12 @@ def _print_scan(scan: Scan, rows: list[dict[str, Any]], coverage: float, level: 
                     _number(row, "coverage", note) for row, note in zip(cells, notes, strict=True)
                 ]
                 sheet.append([place, *covered, _number(mean, "size")])
-        print_sheet(f"{model}, sets for a coverage of {coverage:g}", headings, sheet)
+        print_sheet(f"{model}, {what} for a coverage of {coverage:g}", headings, sheet)
     typer.echo(
         f"In brackets: {level:.0%} intervals. Mean: of the elements, with the mean of their\n"
         "intervals. Worst: the interval of that element, which does not account for its\n"
-        "selection. The coverage is guaranteed where the sets are calibrated, on average\n"
-        "over calibration sets."
+        f"selection. The coverage is guaranteed where the {what} are calibrated, on\n"
+        "average over calibration sets."
     )
 
 
