@@ -306,6 +306,7 @@ def test_given_matrices_make_a_group():
         (lambda: groups.parse("rotations:2.5"), "N: expected an integer >= 1, got 2.5"),
         (lambda: groups.parse("rotations:nan"), "expected"),
         (lambda: groups.parse(""), "unknown name"),
+        (lambda: groups.parse("flips*"), "group: expected a name on each side of *, got 'flips*'"),
         (lambda: groups.rotations(0), "got 0"),
         (lambda: groups.translations(5, 2), "a multiple of the step"),
         (lambda: groups.translations(-1, 1), "a radius >= 0"),

@@ -44,10 +44,14 @@ def unknown_name(argument: str, given: object, known: Iterable[str]) -> InputErr
     group: unknown name 'rotation'; did you mean 'rotations'? (known: flips, rotations)
     >>> print(unknown_name("measure", "eSD", ["KSE", "ESD"]))
     measure: unknown name 'eSD'; did you mean 'ESD'? (known: ESD, KSE)
+    >>> print(unknown_name("group", "so3", ["o3", "so3_quadrature"]))
+    group: unknown name 'so3'; did you mean 'so3_quadrature'? (known: o3, so3_quadrature)
     """
     names = sorted(known)
     in_lower_case = {name.lower(): name for name in names}
-    nearest = difflib.get_close_matches(str(given).lower(), in_lower_case, n=1, cutoff=0.5)
+    wanted = str(given).lower()
+    begun = [name for name in in_lower_case if len(wanted) > 2 and name.startswith(wanted)]
+    nearest = sorted(begun, key=len) or difflib.get_close_matches(wanted, in_lower_case, 1, 0.5)
     hint = f"; did you mean {in_lower_case[nearest[0]]!r}?" if nearest else ""
     return InputError(f"{argument}: unknown name {str(given)!r}{hint} (known: {', '.join(names)})")
 

@@ -99,6 +99,7 @@ def raises(row):
     [
         (None, "data: expected arrays with a leading sample dimension, got NoneType"),
         (IMAGES.astype(object), "expected numbers, got an array of object"),
+        (IMAGES.astype(complex), "complex128; pass real and imaginary parts as channels"),
         ((), "leading sample dimension, got nothing"),
         ([], "expected at least one sample, got none"),
         (

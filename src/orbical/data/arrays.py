@@ -215,7 +215,8 @@ def as_tensor(block: Any, longest: int = 8) -> Tensor:
         return block
     array = np.asarray(block)
     if array.dtype.kind not in "fiub":
-        raise InputError(f"data: expected numbers, got an array of {array.dtype}")
+        remedy = "; pass real and imaginary parts as channels" if array.dtype.kind == "c" else ""
+        raise InputError(f"data: expected numbers, got an array of {array.dtype}{remedy}")
     long = array.dtype.kind == "f" and array.dtype.itemsize > longest
     dtype = np.dtype(np.float32) if long else array.dtype.newbyteorder("=")
     # A copy, because memory-mapped data are read-only and torch would warn about sharing them.

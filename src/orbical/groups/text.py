@@ -16,7 +16,10 @@ def parse(text: str) -> Group:
     >>> parse("dihedral:4*time_reversal")
     Group('dihedral:4*time_reversal', 16 elements)
     """
-    factors = [_parse_one(piece.strip()) for piece in text.split("*")]
+    pieces = [piece.strip() for piece in text.split("*")]
+    if len(pieces) > 1 and not all(pieces):
+        raise InputError(f"group: expected a name on each side of *, got {text!r}")
+    factors = [_parse_one(piece) for piece in pieces]
     group = factors[0]
     for factor in factors[1:]:
         group = product(group, factor)
