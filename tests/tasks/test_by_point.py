@@ -244,3 +244,21 @@ def test_a_wrong_number_of_lists_of_labels_is_named():
     """torch said "expected sequence of length 3 at dim 1"."""
     with pytest.raises(InputError, match="labels: expected a list for each of 3 samples, got 2"):
         scanned(by_height, (clouds(), labels()[1:]))
+
+
+def test_probabilities_that_are_zero_on_padding_are_probabilities():
+    """`RaggedPredictor` pads with zeros, which do not sum to 1: no estimator could be scanned."""
+    linear = pytest.importorskip("sklearn.linear_model")
+    truth = [(cloud[:, 2] > 0).long() for cloud in clouds()]
+    estimator = linear.LogisticRegression().fit(torch.cat(clouds()), torch.cat(truth))
+    model = ob.predictors.RaggedPredictor(estimator, pack=lambda batch: batch["pos"])
+    scan = scanned(model, (clouds(), truth))
+    right = [estimator.score(cloud, one) for cloud, one in zip(clouds(), truth, strict=True)]
+    np.testing.assert_allclose(scan.data["score"][0, :, 0], right, rtol=1e-6)
+
+    def zero(batch):  # at a real point, where it is no distribution
+        return torch.zeros(*batch["mask"].shape, 2).int()
+
+    task = ob.tasks.PointClassification(outputs="probabilities")
+    with pytest.raises(ModelError, match="NaN or infinite output"):
+        scanned(zero, task=task)

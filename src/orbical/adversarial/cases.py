@@ -190,7 +190,7 @@ def _of_scan(
     if not inputs:
         raise InputError(
             "data: expected a scan that stores its inputs, got one without; scan with "
-            "keep='inputs', or pass the data themselves with group and task"
+            "keep='inputs' (--keep inputs), or pass the data themselves with group and task"
         )
     given: Any = inputs
     if [*inputs] == [""]:
@@ -230,7 +230,9 @@ def _scanned(runner: Runner) -> Iterator[_Grid]:
 def _stored(runner: Runner, scan: Scan) -> Iterator[_Grid]:
     """Read what a scan has stored at the sampled elements."""
     if not scan.labeled and "consensus" not in scan.data:
-        raise InputError("data: expected a scan with a consensus, got none; keep='consensus'")
+        raise InputError(
+            "data: expected a scan with a consensus, got none; keep='consensus' (--keep consensus)"
+        )
     for rows, batch, target in _chunks(runner):
         for name in runner.sweep.predictors:
             own = scan.data.sel(model=name).isel(sample=rows)

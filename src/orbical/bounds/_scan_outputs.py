@@ -109,7 +109,7 @@ def _average(data: Any) -> Array:
     if "consensus" not in data:
         raise InputError(
             "scan: expected one that stores the consensus, got none for so many classes; scan "
-            "with keep='consensus'"
+            "with keep='consensus' (--keep consensus)"
         )
     return np.asarray(data["consensus"], dtype=np.float64)
 

@@ -25,6 +25,7 @@ from .base import (
     is_real,
     per_element,
     per_sample,
+    single_or_double,
     unreadable,
 )
 from .classification import OUTPUTS, class_probabilities
@@ -138,7 +139,13 @@ class PointClassification(Task):
         given = self.picked(raw)
         if not is_real(given) or given.ndim != 3 or 0 in given.shape[1:]:
             raise unreadable(given, "class scores [sample, point, class]")
-        found = class_probabilities(given.movedim(-1, 1), outputs or self.outputs).movedim(1, -1)
+        kind = outputs or self.outputs
+        if kind == "probabilities" and given.shape[-1] > 1:
+            # Zeros are padding; at a real point, NaN is refused once the mask is known.
+            given = single_or_double(given).masked_fill(
+                (given == 0).all(-1, keepdim=True), torch.nan
+            )
+        found = class_probabilities(given.movedim(-1, 1), kind).movedim(1, -1)
         if self.classes is not None and found.shape[-1] != len(self.classes):
             raise ModelError(
                 f"model output: expected {len(self.classes)} classes, as classes= names, got "
