@@ -107,6 +107,8 @@ def test_registering_refuses_taken_and_unknown_names(entry) -> None:
 
 
 def test_registering_a_bare_function_is_explained() -> None:
+    with pytest.raises(InputError, match="measure: expected a name such as 'ece', got Tensor"):
+        calibration.interval(torch.ones(3), torch.ones(3), "ece")  # the measure comes first
     with pytest.raises(InputError, match="measure: expected a Measure, got function; pass Measure"):
         calibration.register(mean_gap)
 

@@ -263,6 +263,8 @@ def entry_of(measure: str | Measure, *kinds: str) -> Measure:
     Traceback (most recent call last):
     orbical.errors.InputError: measure: expected a measure of confidence and correctness such as ...
     """
+    if not isinstance(measure, str | Measure):
+        raise InputError(f"measure: expected a name such as 'ece', got {type(measure).__name__}")
     if not isinstance(measure, Measure) and measure not in MEASURES:
         raise unknown_name("measure", measure, [entry.name for entry in measures(*kinds)])
     entry = measure if isinstance(measure, Measure) else MEASURES[measure]

@@ -33,7 +33,7 @@ def opened_worst(worst: Any, scan: Scan) -> xr.Dataset:
         except (OSError, ValueError) as error:
             raise StoreError(
                 f"worst: expected a file of orbical.worst_case(...).to_netcdf, got {str(worst)!r}, "
-                f"which cannot be read ({error})"
+                "which is no such file or cannot be read"
             ) from error
     if not isinstance(worst, xr.Dataset) or not {*_NEEDED} <= {*map(str, worst.data_vars)}:
         raise InputError(
