@@ -87,11 +87,10 @@ def worst_case(
         if out.exists() and not overwrite:
             raise InputError(f"--out: expected a free name, got {str(out)!r}; pass --overwrite")
         scan = load(store)
-        models = named_models(model)  # their file may register the action of the task
         reader = import_optional(read, "--read")
         chosen = own_task(task) or Task.from_record(asdict(scan.record.task), reader)
         found = search(
-            models,
+            named_models(model),
             scan if data is None else _data_of(scan, data, chosen, size),
             group=scan.group,
             task=chosen,
