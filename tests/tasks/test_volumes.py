@@ -115,7 +115,8 @@ def test_segments_move_with_the_volume_and_the_consensus_is_that_of_the_group():
     scan = scanned({"same": of_channels, "depth": of_depth}, (x, truth), "octahedral:full")
     same, other = (scan.data.sel(model=name) for name in ("same", "depth"))
     assert float(same["score"].min()) == 1 == float(same["consensus_vs_truth"].min())
-    assert float(same["changed_pixels"].max()) == 0 == float(same["invariance_gap"].max())
+    assert float(same["changed_pixels"].max()) == 0
+    assert float(same["invariance_gap"].max()) < 1e-6  # probabilities are rounded
     np.testing.assert_array_equal(same["consensus"], truth)
     moved = ob.actions.Volumes().apply(FULL, x)
     home = ob.actions.ClassVolumes().move(
