@@ -16,7 +16,10 @@ def test_an_averaged_model_is_equivariant_for_classes_vectors_and_fields():
     images = torch.rand(6, 1, 8, 8)
     net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 5))
     ob.testing.assert_equivariant(
-        OrbitAverage(net, "dihedral:4"), images, group="dihedral:4", task="classification"
+        OrbitAverage(net, "dihedral:4", "classification"),
+        images,
+        group="dihedral:4",
+        task="classification",
     )
     task = ob.tasks.Regression(ob.actions.Vectors(), "vector")
     vectors = OrbitAverage(torch.nn.Linear(2, 2), "cyclic:8", task)
@@ -70,7 +73,8 @@ def test_averaged_models_are_identified_by_model_and_group():
     [
         ob.tasks.Detection(),
         ob.tasks.Regression(ob.actions.Vectors(), "vector", uncertainty="covariance"),
-        "classification",
+        "text",
+        torch.nn.Identity(),
     ],
 )
 def test_outputs_without_a_mean_are_refused(task):

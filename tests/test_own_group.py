@@ -99,9 +99,10 @@ def test_a_store_is_read_and_drawn_where_the_part_is_unknown(scan, monkeypatch, 
         again.group.inverse()
 
 
-def test_a_registered_action_is_restored_from_a_record(own):
+def test_a_registered_action_is_restored_from_a_record_and_read_from_text(own):
     described = own.FourVectors().describe()
     assert type(ob.actions.Action.from_record(described)) is own.FourVectors
+    assert type(ob.tasks.parse_input("FourVectors")) is own.FourVectors
     with pytest.raises(InputError, match="or a registered one, got 'SixVectors'"):
         ob.actions.Action.from_record({"action": "SixVectors"})
 

@@ -162,6 +162,11 @@ def register(action: Kind) -> Kind:
     return action
 
 
+def registered() -> dict[str, type[Action]]:
+    """Return the actions of one's own by name."""
+    return dict(_REGISTERED)
+
+
 def _restored_fields(described: Any) -> Any:
     if isinstance(described, Mapping) and "action" in described:
         return Action.from_record(described)

@@ -20,10 +20,10 @@ from ..groups import Chart, Group, as_group, chart_of
 from ..groups.group import whole_number
 from ..groups.parts import Array
 from ..scanning.progress import progress_bar
-from ..scanning.recipe import as_task, plan
+from ..scanning.recipe import plan
 from ..scanning.units import Runner, ready
 from ..store.scan_result import Scan
-from ..tasks import Task
+from ..tasks import Task, as_task
 from .objective import Objective
 from .search import descend, golden_section, nearest_elements, valleys
 

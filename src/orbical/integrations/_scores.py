@@ -38,7 +38,8 @@ class OrbitScores:
                 f"every_n_epochs: expected a whole number >= 1, got {self.every_n_epochs}"
             )
         from ..data.samples import Samples
-        from ..scanning.recipe import as_task, checked_data
+        from ..scanning.recipe import checked_data
+        from ..tasks import as_task
 
         self.group, self.task = as_group(self.group), as_task(self.task)
         samples = Samples(self.task.take(self.data), self.task.names(self.data))

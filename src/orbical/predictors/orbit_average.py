@@ -33,7 +33,7 @@ class OrbitAverage(Predictor):
     Args:
         model: any model that `orbical.scan` takes.
         group: the group, or its text such as `"rotations:8"`.
-        task: what the model predicts, without a scan's own `read`; `Classification()` by default.
+        task: what the model predicts, a task or its name; `Classification()` by default.
 
     Raises:
         InputError: if the task's outputs have no mean of this kind, such as detections.
@@ -50,7 +50,7 @@ class OrbitAverage(Predictor):
         (True, True)
     """
 
-    def __init__(self, model: Any, group: Group | str, task: Task | None = None) -> None:
+    def __init__(self, model: Any, group: Group | str, task: Task | str | None = None) -> None:
         from . import as_predictor
 
         self.model = as_predictor(model)
@@ -147,15 +147,13 @@ class OrbitAverage(Predictor):
         return torch.einsum("k,k...->...", torch.as_tensor(self.group.weights).to(values), values)
 
 
-def _checked(task: Task | None) -> Task:
+def _checked(task: Task | str | None) -> Task:
     """Return the task if its outputs have a mean."""
-    from ..tasks import Classification, Regression, Task, Text
+    from ..tasks import Classification, Regression, Text, as_task
     from ..tasks.atoms import Atoms
     from ..tasks.detection import Detection
 
-    chosen = Classification() if task is None else task
-    if not isinstance(chosen, Task):
-        raise InputError(f"task: expected a task such as ob.tasks.Classification(), got {chosen!r}")
+    chosen = Classification() if task is None else as_task(task)
     form = getattr(chosen, "uncertainty", None)
     whole = isinstance(chosen, Regression) and form in ("covariance", "evidential")
     if whole:

@@ -3,6 +3,5 @@
 from __future__ import annotations
 
 from .engine import scan
-from .recipe import as_task
 
-__all__ = ["as_task", "scan"]
+__all__ = ["scan"]

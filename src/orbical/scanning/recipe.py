@@ -13,12 +13,12 @@ from torch import Tensor
 from .._trees import Tree
 from ..actions import check_group
 from ..data.samples import Samples
-from ..errors import InputError, check_name, unknown_name
+from ..errors import InputError, unknown_name
 from ..groups import Group, as_group
 from ..groups.group import whole_number
 from ..predictors import Predictor, as_predictor
 from ..store.record import DataEntry
-from ..tasks import TASKS, Task
+from ..tasks import Task, as_task
 
 PROBE_SAMPLES = 2
 
@@ -145,17 +145,6 @@ def _with_classes(task: Task, samples: Samples) -> Task:
     named = copy.copy(task)
     named.classes = [str(name) for name in samples.classes]  # type: ignore[attr-defined]
     return named
-
-
-def as_task(task: Task | str) -> Task:
-    """Return a task from a task or its name."""
-    if isinstance(task, Task):
-        return task
-    if not isinstance(task, str):
-        given = f"the class {task.__name__}" if isinstance(task, type) else type(task).__name__
-        raise InputError(f"task: expected a task such as orbical.tasks.Flow(), got {given}")
-    check_name("task", task, TASKS)
-    return TASKS[task]()  # type: ignore[call-arg]
 
 
 def _named_models(models: Any) -> dict[str, Any]:

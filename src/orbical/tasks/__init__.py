@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from .. import actions
 from ..actions import Action
+from ..actions.base import registered
 from ..errors import InputError, check_name
 from .atoms import Atoms
 from .base import Task, Variable
@@ -57,6 +58,17 @@ INPUTS: dict[str, Callable[..., Action]] = {
 }
 
 
+def as_task(task: Task | str) -> Task:
+    """Return a task from a task or its name."""
+    if isinstance(task, Task):
+        return task
+    if not isinstance(task, str):
+        given = f"the class {task.__name__}" if isinstance(task, type) else type(task).__name__
+        raise InputError(f"task: expected a task such as orbical.tasks.Flow(), got {given}")
+    check_name("task", task, TASKS)
+    return TASKS[task]()  # type: ignore[call-arg]
+
+
 def parse_input(text: str) -> Action:
     """Make an input action from text, such as `images`, `images:bicubic:reflect` or `window:128`.
 
@@ -88,9 +100,10 @@ def parse_input(text: str) -> Action:
 
 def _parse_action(text: str) -> Action:
     name, *settings = text.split(":")
-    check_name("input", name, INPUTS)
+    known = INPUTS | registered()
+    check_name("input", name, known)
     try:
-        return INPUTS[name](*(int(word) if word.isdigit() else word for word in settings))
+        return known[name](*(int(word) if word.isdigit() else word for word in settings))
     except TypeError:
         raise InputError(f"input: expected settings that {name} takes, got {text!r}") from None
 

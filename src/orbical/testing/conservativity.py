@@ -16,9 +16,8 @@ from ..errors import InputError
 from ..groups import trivial
 from ..groups.group import real_number, whole_number
 from ..predictors import as_predictor
-from ..scanning.recipe import as_task
 from ..scanning.sweep import Sweep, refuse_faults
-from ..tasks import Task
+from ..tasks import Task, as_task
 from ..tasks.atoms import Atoms
 from ..tasks.quantities import UNITS, Quantities
 from .equivariance import tensors_of

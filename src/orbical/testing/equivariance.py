@@ -17,9 +17,8 @@ from ..errors import InputError, ModelError
 from ..groups import Group, as_group
 from ..groups.group import real_number, whole_number
 from ..predictors import as_predictor
-from ..scanning.recipe import as_task
 from ..scanning.sweep import Sweep, refuse_faults
-from ..tasks import Task
+from ..tasks import Task, as_task
 
 __all__ = ["TOLERANCE", "EquivarianceError", "assert_equivariant", "equivariance_error"]
 
