@@ -115,7 +115,7 @@ class Action(ABC):
         name = described.get("action")
         if name == "Fields":
             return as_action(_restored_fields(described["fields"]))
-        kind = getattr(own, str(name), None) if name in own.__all__ else _REGISTERED.get(str(name))
+        kind = getattr(own, str(name), None) if name in own.__all__ else REGISTERED.get(str(name))
         if not (isinstance(kind, type) and issubclass(kind, Action)) or kind is Action:
             raise InputError(
                 f"action: expected an action of orbical or a registered one, got {name!r}; import "
@@ -126,7 +126,7 @@ class Action(ABC):
         return kind(**settings)
 
 
-_REGISTERED: dict[str, type[Action]] = {}
+REGISTERED: dict[str, type[Action]] = {}
 Kind = TypeVar("Kind", bound=type[Action])
 
 
@@ -158,13 +158,8 @@ def register(action: Kind) -> Kind:
         raise InputError(
             f"action: expected a new name, got {action.__name__!r}, an action of orbical"
         )
-    _REGISTERED[action.__name__] = action
+    REGISTERED[action.__name__] = action
     return action
-
-
-def registered() -> dict[str, type[Action]]:
-    """Return the actions of one's own by name."""
-    return dict(_REGISTERED)
 
 
 def _restored_fields(described: Any) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from .. import actions
 from ..actions import Action
-from ..actions.base import registered
+from ..actions.base import REGISTERED
 from ..errors import InputError, check_name
 from .atoms import Atoms
 from .base import Task, Variable
@@ -100,7 +100,7 @@ def parse_input(text: str) -> Action:
 
 def _parse_action(text: str) -> Action:
     name, *settings = text.split(":")
-    known = INPUTS | registered()
+    known = INPUTS | REGISTERED
     check_name("input", name, known)
     try:
         return known[name](*(int(word) if word.isdigit() else word for word in settings))
