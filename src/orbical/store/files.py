@@ -139,7 +139,14 @@ def in_turn(path: Path) -> Iterator[None]:
     """Wait until no other part of a scan prepares the store."""
     with explained(repr(str(path)), "cannot be written"):
         (path / FOLDER).mkdir(exist_ok=True)
-    with _lock(path, path / FOLDER, None):
+    with waiting_lock(path / FOLDER):
+        yield
+
+
+@contextmanager
+def waiting_lock(folder: Path) -> Iterator[None]:
+    """Wait until no other process or thread has locked a folder, and lock it."""
+    with _lock(folder, folder, None):
         yield
 
 

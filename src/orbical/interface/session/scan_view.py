@@ -12,6 +12,7 @@ from ...errors import InputError, check_name
 from ...store.scan_result import Scan
 from ..live_models import LiveModels
 from ..selection import Selection
+from ..sidecar import Sidecar
 from .cache import Cache
 from .metrics import Metric, chosen_metric, find_metrics
 from .pass_scheduler import PassScheduler
@@ -53,6 +54,7 @@ class ScanView:
         self.thumbnails = Cache(entries=4096, size=16 << 20)
         self.orbits = orbits
         self.worst = worst
+        self.sidecar = Sidecar(scan.path)  # named sets and findings
         self._class_names = classes or scan.record.task.settings.get("classes")
 
     @property
