@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+WEB = ROOT / "src" / "orbical" / "interface" / "web"
 PAGES = ["", "guide/scan/", "guide/calibration/", "theory/", "studies/esd/", "studies/swiss-roll/"]
 
 
@@ -62,6 +63,19 @@ def test_a_page_renders_whole_and_asks_no_other_host(site, browser, page):
     assert troubles == []
     foreign = [url for url in asked if not url.startswith((site, "data:", "blob:"))]
     assert foreign == []
+    tab.close()
+
+
+@pytest.mark.browser
+def test_formulas_are_mathematics_and_the_icon_is_the_views(site, browser):
+    tab = browser.new_page(viewport={"width": 1440, "height": 900})
+    tab.goto(site + "theory/", wait_until="load")
+    assert tab.locator("math").count() > 100
+    assert tab.locator(".arithmatex").count() == 0
+    assert "\\mathrm" not in tab.locator("article").inner_text()
+    icon = tab.locator('link[rel="icon"]').get_attribute("href")
+    drawn = tab.request.get(site + icon.lstrip("./")).text()
+    assert drawn == (WEB / "icon.svg").read_text("utf-8")
     tab.close()
 
 

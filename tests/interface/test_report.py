@@ -6,6 +6,7 @@ import base64
 import gzip
 import re
 import shutil
+from urllib.parse import unquote
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from orbical.interface.reports import html_page as pages
 from orbical.interface.reports import report
 from orbical.interface.reports.encoding import quantize, quantize_log_odds
 from orbical.interface.reports.sampling import informative_samples
+from orbical.interface.static_files import icon
 
 
 def test_a_report_is_one_page_that_may_load_nothing(scan, tmp_path):
@@ -27,7 +29,8 @@ def test_a_report_is_one_page_that_may_load_nothing(scan, tmp_path):
     assert "connect-src" not in policy
     assert "unsafe" not in policy
     assert "<title>Digits &amp; &lt;co&gt;</title>" in text
-    assert not re.search(r'(?:src|href)="(?!data:,)', text)
+    assert not re.search(r'(?:src|href)="(?!data:)', text)
+    assert unquote(re.search(r'rel="icon".*?href="data:image/svg\+xml,([^"]+)', text)[1]) == icon()
     assert [*tmp_path.iterdir()] == [written]
 
 

@@ -30,6 +30,7 @@ def test_every_file_has_its_type_and_the_strict_headers(running: SimpleNamespace
         "app.js": "text/javascript",
         "styles/theme.css": "text/css",
         "core/wire.js": "text/javascript",
+        "icon.svg": "image/svg+xml",
     }
     for path, kind in types.items():
         status, headers, _ = get(running, f"/{path}", Cookie=running.cookie)

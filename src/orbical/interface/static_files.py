@@ -31,3 +31,8 @@ def read_static_files() -> dict[str, StaticFile]:
         for path in sorted(web.rglob("*"))
         if path.suffix in TYPES
     }
+
+
+def icon() -> str:
+    """Read the mark of the page, as SVG: an orbit with a point on it."""
+    return Path(__file__).with_name("web").joinpath("icon.svg").read_text("utf-8").strip()

@@ -15,8 +15,10 @@ import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
+from urllib.parse import quote
 
 from ..bundling import bundle, web_sources, web_style
+from ..static_files import icon
 from .encoding import as_text
 
 MOST_BYTES = 20_000_000
@@ -44,6 +46,7 @@ def page_text(heading: Heading, data: str, from_files: bool) -> str:
         policy=policy,
         made_by=_MADE_BY,
         title=html.escape(title),
+        icon=f"data:image/svg+xml,{quote(icon())}",
         style=style,
         footer="".join(f"<p>{html.escape(line)}</p>" for line in footer),
         data=data,

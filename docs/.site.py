@@ -1,0 +1,44 @@
+"""What the site has beside its pages, as a hook of mkdocs: the icon, and formulas as MathML.
+
+Formulas are written in LaTeX between dollars and turned into MathML when the site is built, so a
+page needs no script and asks no other host.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from pathlib import Path
+from typing import Any
+
+from latex2mathml.converter import convert
+from mkdocs.structure.files import File
+
+WEB = Path(__file__).resolve().parents[1] / "src" / "orbical" / "interface" / "web"
+FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add the icon of the view, so that there is only one."""
+    icon = (WEB / "icon.svg").read_text("utf-8")
+    files.append(File.generated(config, "images/icon.svg", content=icon))
+    return files
+
+
+def on_page_content(text: str, **_: Any) -> str:
+    """Replace formulas, which the extension `arithmatex` has found, by MathML."""
+    return FORMULA.sub(_mathml, text)
+
+
+def _mathml(found: re.Match[str]) -> str:
+    display = "block" if found[1] == "div" else "inline"
+    # Bars are paired, and double-struck letters are letters: browsers know no `mathvariant`.
+    latex = re.sub(r"\\([lr])([vV]ert)\b", _side, html.unescape(found[2]).strip())
+    latex = latex.replace(r"\mathbb E", "𝔼").replace(r"\mathbb R", "ℝ")
+    slash = "<mo>&#x0002F;</mo>"
+    formula = convert(latex, display=display).replace(slash, '<mo lspace="0" rspace="0">/</mo>')
+    return f'<div class="formula">{formula}</div>' if display == "block" else formula
+
+
+def _side(bar: re.Match[str]) -> str:
+    return f"\\{'left' if bar[1] == 'l' else 'right'}{bar[0]}"
