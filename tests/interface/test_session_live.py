@@ -66,6 +66,29 @@ def test_between_elements_the_models_are_asked(
     assert header["truth"] == label
 
 
+def test_pinned_samples_are_at_one_position_side_by_side(live: Session) -> None:
+    header, arrays = ask(live, "pinned", pins=[7, 60], position=[33.3])
+    for place, number in enumerate((7, 60)):
+        about, alone = ask(live, "place", sample=number, position=[33.3])
+        for name in ("sample", "element", "position", "truth", "consensus", "live"):
+            assert header["pins"][place][name] == about[name]
+        for name in ("input/image", "detail/predicted", "detail/confidence", "detail/score"):
+            np.testing.assert_allclose(arrays[f"{place}/{name}"], alone[name], atol=1e-6)
+    assert not any("probabilities" in name for name in arrays)  # cards show one number
+    assert ask(live, "pinned")[0]["pins"] == []
+    with pytest.raises(InputError, match="selection sample: expected 0 to 119, got 120"):
+        ask(live, "pinned", pins=[0, 120])
+
+
+def test_while_someone_drags_pinned_samples_take_the_stored_results(
+    live: Session, digits: ob.Scan
+) -> None:
+    header, arrays = ask(live, "pinned", {"live": False}, pins=[7], position=[33.3])
+    assert (header["pins"][0]["live"], header["pins"][0]["scanned"]) == (False, True)
+    stored = digits.data["score"].isel(sample=7, element=2)
+    np.testing.assert_array_equal(arrays["0/detail/score"], stored)
+
+
 def test_a_circle_has_no_ends(live: Session) -> None:
     for degrees, same in ((-15.0, 345.0), (375.0, 15.0), (720.0, 0.0)):
         header, _ = ask(live, "place", position=[degrees])

@@ -139,6 +139,7 @@ test("a change asks again for what depends on it and nothing else", () => {
   assert.deepEqual(affectedRequests(["position"], { scope: "element" }), ["place"]);
   assert.deepEqual(affectedRequests(["element"], { scope: "orbit" }), ["place"]);
   assert.deepEqual(affectedRequests(["element"], { scope: "element" }), ["place", "calibration"]);
+  assert.deepEqual(affectedRequests(["position"], { scope: "orbit", pins: [4] }), ["place", "pinned"]);
   assert.deepEqual(affectedRequests(["color"], { scope: "element" }), ["color"]);
   assert.deepEqual(affectedRequests(["sample"], { scope: "element" }), ["sample", "place"]);
   assert.ok(Object.values(DEPENDS).every((fields) => !fields.includes("scan")));

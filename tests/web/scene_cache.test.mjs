@@ -17,6 +17,6 @@ test("a scene that came once completes later places of its sample, and of no oth
 
 test("only the last scenes are kept", () => {
   const scenes = createSceneCache();
-  for (let sample = 0; sample < 9; sample += 1) scenes.complete({ sample, arrays: { "input/whole": scene } });
-  assert.deepEqual([scenes.has(0), scenes.has(1), scenes.has(8)], [false, true, true]);
+  for (let sample = 0; sample < 17; sample += 1) scenes.complete({ sample, arrays: { "input/whole": scene } });
+  assert.deepEqual([scenes.has(0), scenes.has(1), scenes.has(16)], [false, true, true]);
 });

@@ -2,7 +2,13 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
 
-import { consequences, picked, validated, toggled } from "../../src/orbical/interface/web/core/selection_rules.js";
+import {
+  consequences,
+  picked,
+  pinned,
+  validated,
+  toggled,
+} from "../../src/orbical/interface/web/core/selection_rules.js";
 import { DEFAULTS, fromFragment, toFragment } from "../../src/orbical/interface/web/core/selection.js";
 
 const cases = JSON.parse(readFileSync(new URL("./selection_cases.json", import.meta.url)));
@@ -71,6 +77,12 @@ test("a class is picked alone first, then others join it", () => {
   assert.deepEqual(picked([0, 1, 2], 3, all), []);
 });
 
+test("a sample is pinned and unpinned, and of nine the first one goes", () => {
+  assert.deepEqual(pinned([4], 2), [4, 2]);
+  assert.deepEqual(pinned([4, 2], 4), [2]);
+  assert.deepEqual(pinned([1, 2, 3, 4, 5, 6, 7, 8], 9), [2, 3, 4, 5, 6, 7, 8, 9]);
+});
+
 test("a link to what does not exist falls back to what does", () => {
   const state = {
     models: [{ name: "a" }, { name: "b" }],
@@ -97,6 +109,7 @@ test("a link to what does not exist falls back to what does", () => {
     element: 5,
     dense: true,
     reference: "no",
+    pins: [3, 99, 3, 0],
   };
   const given = validated(wild, state);
   assert.deepEqual(
@@ -104,8 +117,8 @@ test("a link to what does not exist falls back to what does", () => {
     [["a"], "", [1], "pca", "", "mean", "worst"],
   );
   assert.deepEqual(
-    [given.scope, given.sample, given.element, given.dense, given.reference],
-    ["element", 9, -1, false, "truth"],
+    [given.scope, given.sample, given.element, given.dense, given.reference, given.pins],
+    ["element", 9, -1, false, "truth", [3, 0]],
   );
   const unlabeled = { ...state, task: { labeled: false } };
   assert.equal(validated(DEFAULTS, unlabeled).reference, "consensus");

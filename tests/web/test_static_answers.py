@@ -163,6 +163,14 @@ def test_a_place_has_the_moved_input_and_the_stored_answers(report_answers, sess
     assert moved.max() > 0.5
 
 
+def test_pinned_samples_are_those_of_the_session(report_answers, session, whole):
+    requests = [{"kind": "pinned", "selection": {"pins": [3, 41], "element": 7}}]
+    ours, theirs = both(report_answers, session, whole[1], requests)
+    compare(ours[0], theirs[0], 0.5 / 255 + 1e-4, skip=("pins",))
+    for name in ("sample", "element", "models", "truth", "consensus"):
+        assert [pin[name] for pin in ours[0]["pins"]] == [pin[name] for pin in theirs[0][0]["pins"]]
+
+
 def test_hovering_gives_pictures_and_responses(report_answers, session, whole):
     requests = [{"kind": "hover", "samples": [5, 60, 2], "selection": {}}]
     ours, theirs = both(report_answers, session, whole[1], requests)

@@ -18,6 +18,7 @@ __all__ = ["Selection"]
 
 MOST_VERTICES = 1024
 MOST_SAMPLES = 64
+MOST_PINS = 8
 _MOST_TEXT = 400
 _UNESCAPED = "!~*'()"
 
@@ -42,6 +43,7 @@ class Selection:
         position: A continuous orbit position; empty for that of `element`.
         scope: Calibration at the element or over the orbit.
         dense: Whether the individual plot has finer steps.
+        pins: Samples shown side by side, at most 8.
 
     Example:
         >>> Selection(sample=12, labels=(6, 9)).to_fragment()
@@ -65,6 +67,7 @@ class Selection:
     position: tuple[float, ...] = ()
     scope: str = "element"
     dense: bool = False
+    pins: tuple[int, ...] = ()
 
     @classmethod
     def from_json(cls, given: Any) -> Selection:
@@ -201,6 +204,7 @@ _FIELDS = {
     "position": _several(_NUMBER, 3),
     "scope": _one_of("element", "orbit"),
     "dense": _Kind(_flag, lambda text: text == "1"),
+    "pins": _several(_WHOLE, MOST_PINS),
 }
 
 

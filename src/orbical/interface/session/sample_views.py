@@ -123,7 +123,9 @@ def place(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answ
     names = [view.models[model] for model in models]
     here = live.locator.at(view.element(selection), selection.position)
     moved: Tree | None = live.moved(number, here.elements)
-    answers = live.ask(number, here.elements, names, moved)
+    # While someone drags, what is beside the selected sample takes the stored results.
+    running = names if message.get("live", True) is not False else []
+    answers = live.ask(number, here.elements, running, moved)
     if not here.scanned and all(answer.error for answer in answers.values()):
         here = live.locator.at(here.element)  # no model answers between the scanned elements
         moved = live.moved(number, here.elements)

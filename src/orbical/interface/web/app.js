@@ -22,6 +22,7 @@ const KINDS = [
   "consistency",
   "sample",
   "place",
+  "pinned",
   "list",
   "embedding",
   "color",
@@ -111,7 +112,7 @@ function render({ model, el }) {
   function unmount() {
     mounted.forEach((part) => part.destroy());
     mounted = [];
-    for (const holder of [shell.menus, shell.overview, shell.detail]) holder.replaceChildren();
+    for (const holder of [shell.menus, shell.overview, shell.detail, shell.strip]) holder.replaceChildren();
   }
 
   function load() {

@@ -3,7 +3,7 @@
 import { DASHES, modelColor } from "../draw/colors.js";
 import { elementNames, positionName } from "./element_names.js";
 import { coordinates, nearestElement } from "./positions.js";
-import { consequences } from "./selection_rules.js";
+import { consequences, pinned } from "./selection_rules.js";
 import { createSceneCache } from "./scene_cache.js";
 
 const IN_PIXELS = ["Images", "ImagePair", "Window"];
@@ -19,8 +19,12 @@ export function createContext({ state, store, request, on, theme, history, root,
   const app = { state, store, on, theme, history, root, announce, group, noun: state.noun ?? "samples" };
 
   app.request = (kind, extra = {}) => {
-    const held = kind === "place" && scenes.has(store.get().sample);
-    request(kind, { selection: store.get(), ...extra, ...(held ? { scene: false } : {}) });
+    const { sample, pins } = store.get();
+    const held = {
+      place: () => (scenes.has(sample) ? { scene: false } : {}),
+      pinned: () => ({ held: pins.filter(scenes.has) }),
+    }[kind];
+    request(kind, { selection: store.get(), ...extra, ...held?.() });
   };
   app.select = (patch) => store.set(consequences(store.get(), patch));
   app.look = (name) => {
@@ -88,6 +92,9 @@ export function createContext({ state, store, request, on, theme, history, root,
 
   app.listed = (samples) => (listed = samples);
 
+  /** Pin a sample, or take its pin away. */
+  app.pin = (sample = store.get().sample) => app.select({ pins: pinned(store.get().pins, sample) });
+
   /** Select the sample some steps further down the list. */
   app.step = (by) => {
     if (!listed.length) return;
@@ -115,7 +122,7 @@ export function createContext({ state, store, request, on, theme, history, root,
       label: answer.label ?? answer.truth ?? null,
       classes: state.classes,
       place: {
-        sample: store.get().sample,
+        sample: answer.sample ?? store.get().sample,
         element: answer.element,
         position: answer.position,
         name: app.placeName(answer.element, answer.scanned === false ? answer.position : []),

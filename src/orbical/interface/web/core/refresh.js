@@ -13,10 +13,15 @@ export const DEPENDS = {
   list: ["order", "of", ...METRIC, ...SUBSET],
   sample: ["sample", "models", "dense", ...METRIC],
   place: ["sample", "element", "position", "models", "reference"],
+  pinned: ["pins", "element", "position", "models", "reference"],
   calibration: ["scope", "element", "models", "reference", ...SUBSET],
   bounds: ["models"],
   worst: [],
 };
+
+// What is asked for only while the page shows it.
+const ONLY = { pinned: ({ pins = [] }) => pins.length > 0 };
+const wanted = (kind, selection) => ONLY[kind]?.(selection) ?? true;
 
 const REST_MS = 120;
 
@@ -24,6 +29,7 @@ const REST_MS = 120;
 export function affectedRequests(changed, selection) {
   const fields = new Set(changed);
   return Object.keys(DEPENDS).filter((kind) => {
+    if (!wanted(kind, selection)) return false;
     if (kind === "calibration" && selection.scope === "orbit") {
       return DEPENDS[kind].some((name) => name !== "element" && fields.has(name));
     }
@@ -36,13 +42,15 @@ export function createRefresh(store, request, kinds) {
   let timer = null;
   const all = Object.values(DEPENDS).flat();
 
-  function ask(kind) {
-    if (kinds.includes(kind)) request(kind);
+  function ask(kind, extra) {
+    if (kinds.includes(kind)) request(kind, extra);
   }
 
   const stop = store.subscribe(all, (selection, { changed, done }) => {
     for (const kind of affectedRequests(changed, selection)) {
-      if (kind !== "calibration" || done) ask(kind);
+      // Beside the sample that is dragged the others take the scanned positions, until it rests.
+      if (kind === "pinned") ask(kind, { live: done });
+      else if (kind !== "calibration" || done) ask(kind);
       else rest();
     }
   });
@@ -52,6 +60,6 @@ export function createRefresh(store, request, kinds) {
     timer = setTimeout(() => ask("calibration"), REST_MS);
   }
 
-  kinds.forEach((kind) => ask(kind));
+  kinds.filter((kind) => wanted(kind, store.get())).forEach((kind) => ask(kind));
   return { destroy: () => (stop(), clearTimeout(timer)) };
 }

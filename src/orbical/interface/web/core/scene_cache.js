@@ -1,6 +1,6 @@
 // Larger images in which a field of view moves: each travels once, not with every step of a drag.
 
-const KEPT = 8;
+const KEPT = 16; // those of the pinned samples, and of some that were selected
 const NAME = "input/whole";
 
 /** Keep the scenes of the last samples. */

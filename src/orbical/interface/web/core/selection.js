@@ -16,6 +16,7 @@ export const DEFAULTS = Object.freeze({
   position: [],
   scope: "element",
   dense: false,
+  pins: [],
 });
 
 // What a reader of the address looks for comes first.
@@ -27,6 +28,7 @@ const READ = {
   labels: (text) => list(text).map(whole),
   position: (text) => list(text).map(real),
   lasso: (text) => (text ? text.split(";").map((pair) => pair.split(",").map(real)) : []),
+  pins: (text) => list(text).map(whole),
   sample: whole,
   element: whole,
   dense: (text) => text === "1",
@@ -40,6 +42,7 @@ function short(number) {
 const WRITE = {
   models: (value) => value.map(encodeURIComponent).join(","),
   labels: (value) => value.join(","),
+  pins: (value) => value.join(","),
   position: (value) => value.map(short).join(","),
   lasso: (value) => value.map((pair) => pair.map(short).join(",")).join(";"),
   dense: (value) => (value ? "1" : "0"),

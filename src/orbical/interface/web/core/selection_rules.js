@@ -2,6 +2,7 @@
 
 import { DEFAULTS, same } from "./selection.js";
 
+export const MOST_PINS = 8;
 const EMBEDDING = ["scan", "method", "of", "reference"];
 
 /** The fields to change when the reader changes `patch`. */
@@ -30,6 +31,12 @@ export function picked(chosen, one, all) {
   return next.length === all.length ? [] : all.filter((other) => next.includes(other));
 }
 
+/** Pin a sample or take its pin away; of too many the first one goes. */
+export function pinned(pins, sample) {
+  if (pins.includes(sample)) return pins.filter((other) => other !== sample);
+  return [...pins, sample].slice(-MOST_PINS);
+}
+
 /** The field values of a state that a link may lack: what to do with names that do not exist. */
 export function validated(selection, state) {
   const names = state.models.map((model) => model.name);
@@ -51,5 +58,6 @@ export function validated(selection, state) {
     sample: Math.min(Math.max(0, selection.sample), Math.max(0, state.samples - 1)),
     element: selection.element < state.group.names.length ? Math.max(-1, selection.element) : -1,
     dense: selection.dense && state.live,
+    pins: [...new Set(selection.pins)].filter((one) => one >= 0 && one < state.samples).slice(0, MOST_PINS),
   };
 }

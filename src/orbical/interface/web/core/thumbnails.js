@@ -51,7 +51,7 @@ export function createThumbnails(app) {
 
 function one(answer, i) {
   const { values, thumbnail, label } = answer.arrays;
-  const found = { label: label ? label.data[i] : null };
+  const found = { label: label ? label.data[i] : null, range: answer.range };
   if (values) {
     const [, models, elements] = values.shape;
     const length = models * elements;

@@ -6,7 +6,7 @@ import { color } from "./static_colors.js";
 import { consistency } from "./static_consistency.js";
 import { createContexts } from "./static_context.js";
 import { exported } from "./static_export.js";
-import { place } from "./static_place.js";
+import { pinned, place } from "./static_place.js";
 import { hover, sample } from "./static_samples.js";
 import { list, subset } from "./static_subset.js";
 
@@ -28,6 +28,7 @@ const ANSWERS = {
   sample,
   hover,
   place,
+  pinned,
   calibration,
   bounds,
   worst,

@@ -94,3 +94,19 @@ export async function place(context) {
     arrays,
   };
 }
+
+// Several samples at the same place, each under its number: inputs, and what is one number of each model.
+export async function pinned(context) {
+  const { selection } = context;
+  const places = await Promise.all(
+    selection.pins.map((sample) => place({ ...context, selection: { ...selection, sample } })),
+  );
+  const small = ([name, { shape }]) => name.startsWith("input/") || (name.startsWith("detail/") && shape.length === 1);
+  const named = places.map(({ arrays }, n) =>
+    Object.entries(arrays)
+      .filter(small)
+      .map(([name, array]) => [`${n}/${name}`, array]),
+  );
+  const about = places.map((one) => ({ ...one, arrays: undefined }));
+  return { pins: about, arrays: Object.fromEntries(named.flat()) };
+}

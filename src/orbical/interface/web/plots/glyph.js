@@ -10,23 +10,49 @@ import { tableOf } from "../draw/tile_table.js";
 
 const DASHES = [[], [3, 1.5], [1, 1.5], [4, 1.5, 1, 1.5]];
 
-/** Make a glyph of `size` pixels: `{ element, set({ models, values, range }) }`. */
+/** Make a glyph of `size` pixels: `{ element, set({ models, values, range, mark }) }`. */
 export function createGlyph(group, size = 48) {
   const orbit = orbitOf(group);
   const element = document.createElement("canvas");
   element.className = "orbit-glyph";
   element.setAttribute("aria-hidden", "true");
   Object.assign(element.style, { width: `${size}px`, height: `${size}px`, display: "block" });
+  return { element, set: (given) => drawGlyph(fit(element, size, size), orbit, size, { ...given, element }) };
+}
+
+/**
+ * Draw an orbit into a square of a canvas, from its upper left corner on: the `values` of all models, in the
+ * colors of the page at `element`, and the position `mark`, an element of the orbit, where one is given.
+ */
+export function drawGlyph(context, orbit, size, { models, values, range, element, mark = -1 }) {
+  const [low, high] = range?.every?.(Number.isFinite) && range[1] > range[0] ? range : rangeOf(values);
+  const share = (value) => clamp((value - low) / (high - low), 0, 1);
   const draw = { circle, line, ball }[orbit.kind] ?? cells;
-  return {
-    element,
-    set({ models, values, range }) {
-      const [low, high] = range?.every?.(Number.isFinite) && range[1] > range[0] ? range : rangeOf(values);
-      const context = fit(element, size, size);
-      const share = (value) => clamp((value - low) / (high - low), 0, 1);
-      draw(context, orbit, size, { models, values, share, range: [low, high], element });
-    },
-  };
+  draw(context, orbit, size, { models, values, share, range: [low, high], element, mark });
+}
+
+/** A small ring where the position is. */
+function ring(context, x, y, element) {
+  for (const [color, width] of [
+    ["var(--panel, #ffffff)", 3.5],
+    ["var(--ink, #222222)", 1.5],
+  ]) {
+    context.beginPath();
+    context.arc(x, y, 3, 0, 2 * Math.PI);
+    context.lineWidth = width;
+    context.strokeStyle = resolve(element, color);
+    context.stroke();
+  }
+}
+
+/** A line where the position is. */
+function hand(context, from, to, element) {
+  context.beginPath();
+  context.moveTo(...from);
+  context.lineTo(...to);
+  context.lineWidth = 1.5;
+  context.strokeStyle = resolve(element, "var(--ink, #222222)");
+  context.stroke();
 }
 
 function circle(context, orbit, size, given) {
@@ -46,6 +72,9 @@ function circle(context, orbit, size, given) {
     (i, value) => placeAt(Number(angles[i]), radius * given.share(value), middle, middle),
     true,
   );
+  const at = orbit.cells[given.mark]?.[0];
+  if (at === undefined) return;
+  hand(context, [middle, middle], placeAt(Number(angles[at]), radius, middle, middle), given.element);
 }
 
 function line(context, orbit, size, given) {
@@ -59,6 +88,10 @@ function line(context, orbit, size, given) {
     (i, value) => [2 + ((size - 4) * i) / last, size - 2 - (size - 4) * given.share(value)],
     false,
   );
+  const at = orbit.cells[given.mark]?.[0];
+  if (at === undefined) return;
+  const x = 2 + ((size - 4) * at) / last;
+  hand(context, [x, 1], [x, size - 1], given.element);
 }
 
 /** The curve of each model, in its color and its dash. */
@@ -84,7 +117,7 @@ function curves(context, orbit, { models, values, element }, at, closed) {
 }
 
 /** Colored cells of each model: a table, or the discs of three planes. */
-function cells(context, orbit, size, { models, values, range, element }) {
+function cells(context, orbit, size, { models, values, range, element, mark }) {
   const pictures = picturesOf(orbit, size, models.length);
   const across = pictures.length > 1 ? pictures.length : Math.ceil(Math.sqrt(models.length));
   const box = Math.min(size / across, size / Math.ceil((models.length * pictures.length) / across));
@@ -101,9 +134,24 @@ function cells(context, orbit, size, { models, values, range, element }) {
       const scale = Math.min(box / picture.columns, box / picture.rows);
       const [wide, high] = [picture.columns * scale - 1, picture.rows * scale - 1];
       const [x, y] = [(place % across) * box, Math.floor(place / across) * box];
-      context.drawImage(drawn, x + (box - wide) / 2, y + (box - high) / 2, wide, high);
+      const [left, top] = [x + (box - wide) / 2, y + (box - high) / 2];
+      context.drawImage(drawn, left, top, wide, high);
+      const at = middleOf(picture, mark);
+      if (at) ring(context, left + at[0] * wide, top + at[1] * high, element);
     }),
   );
+}
+
+/** Where an element stands in a picture, from 0 to 1 to the right and down; none where it is not shown. */
+function middleOf({ rows, columns, cells: shown }, element) {
+  let [x, y, count] = [0, 0, 0];
+  for (let i = 0; element >= 0 && i < shown.length; i += 1) {
+    if (shown[i] !== element) continue;
+    x += (i % columns) + 0.5;
+    y += Math.floor(i / columns) + 0.5;
+    count += 1;
+  }
+  return count ? [x / count / columns, y / count / rows] : null;
 }
 
 /** Which element each pixel of a glyph shows, in one picture or, of slices, in three. */
@@ -125,7 +173,7 @@ function picturesOf(orbit, size, models) {
 }
 
 /** Rotation vectors seen from above, those near the plane on top; the first model alone. */
-function ball(context, orbit, size, { values, range, element }) {
+function ball(context, orbit, size, { values, range, element, mark }) {
   const { rx, ry, rz } = orbit.coords;
   const order = [...orbit.index].sort((a, b) => Math.abs(rz[b]) - Math.abs(rz[a]));
   for (const k of order) {
@@ -136,4 +184,5 @@ function ball(context, orbit, size, { values, range, element }) {
     context.fill();
   }
   context.globalAlpha = 1;
+  if (mark >= 0) ring(context, size * (0.5 + rx[mark] / 390), size * (0.5 - ry[mark] / 390), element);
 }

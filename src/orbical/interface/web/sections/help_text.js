@@ -14,6 +14,9 @@ export const hints = {
   detail:
     "The prediction of each model at the current position. The true class is marked; the small tick on each bar is " +
     "the consensus, the model's average over the orbit.",
+  pinned:
+    "Samples side by side at the same position of their orbits, with the prediction of each model. Click one to " +
+    "select it.",
   calibration:
     "How well the confidence is calibrated. Predictions are binned by confidence: on the diagonal, a confidence of " +
     "0.8 means 80 % are correct; below it, the model is over-confident.",
@@ -55,6 +58,10 @@ export const tour = [
     "Individual",
     "The orbit of the selected sample. Drag along it to transform the input and see the predictions change.",
   ],
+  [
+    "Pinned",
+    "Press p, or pin, to keep the selected sample at hand. Up to eight stand side by side and follow the position.",
+  ],
   ["Input and prediction", "What the models see and what they predict at the current position."],
   [
     "Calibration",
@@ -79,6 +86,7 @@ export const keyTable = [
   [["c"], "color of the embedding"],
   [["+", "−"], "embedding: grow or shrink a subset around the selected sample"],
   [["Esc"], "clear the lasso; close a menu"],
+  [["p"], "pin the selected sample beside others, or take its pin away"],
   [["k"], "calibration at this position or over the whole orbit"],
   [["d"], "dark or light theme"],
   [["x"], "export"],

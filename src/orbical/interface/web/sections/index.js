@@ -10,6 +10,7 @@ import * as individual from "./individual.js";
 import * as input from "./input.js";
 import * as list from "./list.js";
 import * as menus from "./menus.js";
+import * as pinned from "./pinned.js";
 import * as readout from "./readout.js";
 
 /** Put all sections into the shell; returns them by name. */
@@ -27,6 +28,7 @@ export function createSections(shell, app) {
   put("readout", readout, shell.detail);
   put("input", input, shell.detail);
   put("detail", detail, shell.detail);
+  put("pinned", pinned, shell.strip);
   shell.overview.classList.toggle("with-bounds", Boolean(made.bounds));
   shell.overview.classList.toggle("without-calibration", !made.calibration);
   return made;

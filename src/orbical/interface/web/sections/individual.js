@@ -1,7 +1,7 @@
 // The selected sample's own orbit plot: press and drag along it.
 
-import { h } from "../core/dom.js";
-import { className } from "../core/text.js";
+import { button, h } from "../core/dom.js";
+import { className, singular } from "../core/text.js";
 import { holding } from "../draw/scales.js";
 import { createOrbitPlot } from "../plots/orbit.js";
 import { confusion } from "./confusion.js";
@@ -23,6 +23,11 @@ export function createSection(el, app) {
       h("label", { class: "check", title: "Run the models at finer steps for this sample" }, dense, "fine steps"),
     );
   }
+  const pin = button("pin", () => app.pin(), {
+    class: "tool",
+    title: `Keep this ${singular(app.noun)} beside others  p`,
+  });
+  frame.controls.append(pin);
   const plotEl = frame.body.appendChild(h("div", { class: "plot-holder" }));
   const worst = createWorstCase(app, draw);
   frame.body.append(worst.el);
@@ -73,11 +78,18 @@ export function createSection(el, app) {
     plot.mark(answer?.group ? app.fine(answer.group) : element, position);
   }
 
+  function pressed() {
+    const { pins, sample } = app.store.get();
+    pin.setAttribute("aria-pressed", String(pins.includes(sample)));
+  }
+
   wire();
+  pressed();
   const stops = [
     app.on("sample", (given) => ((answer = given), draw())),
     app.store.subscribe(["element", "position"], mark),
     app.store.subscribe(["dense"], ({ dense: on }) => (dense.checked = on)),
+    app.store.subscribe(["pins", "sample"], pressed),
     app.theme.on(draw),
   ];
   dense.checked = app.store.get().dense;

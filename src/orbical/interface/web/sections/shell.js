@@ -18,7 +18,8 @@ export function createShell(root, { onhelp, ontheme }) {
   );
   const banner = h("div", { class: "banner", role: "alert", hidden: true });
   const [overview, detail] = [h("div", { class: "overview" }), h("div", { class: "one" })];
-  const main = h("main", { class: "main", tabindex: "-1" }, overview, detail);
+  const strip = h("div", { class: "pin-strip" });
+  const main = h("main", { class: "main", tabindex: "-1" }, overview, detail, strip);
   const waiting = h(
     "div",
     { class: "waiting", role: "status" },
@@ -66,6 +67,7 @@ export function createShell(root, { onhelp, ontheme }) {
     menus,
     overview,
     detail,
+    strip,
     exporter,
     state,
     theme,

@@ -33,6 +33,7 @@ export function shortcuts(app) {
     o: () => cycle("order", ["worst", "best", "variable"]),
     c: () => cycle("color", state.colors),
     k: () => cycle("scope", ["element", "orbit"]),
+    p: () => app.pin(),
     d: () => app.theme.toggle(),
     x: () => app.exporter.open(),
     Escape: () => (store.get().lasso.length ? app.select({ lasso: [] }) : false),

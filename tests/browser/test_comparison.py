@@ -1,0 +1,64 @@
+"""What stands beside each other on the page: samples, references, classes, glyphs, levels."""
+
+from __future__ import annotations
+
+import pytest
+from reader import values
+
+pytestmark = pytest.mark.browser
+
+
+def cards(page):
+    """The pinned samples: their names, what is selected, and what the models say of them."""
+    return page.tab.locator(".pin").evaluate_all(
+        """cards => cards.map(card => [card.querySelector(".pin-name").textContent,
+        card.querySelector(".pin-name").ariaPressed === "true",
+        [...card.querySelectorAll(".pin-answers p")].map(line => line.textContent)])"""
+    )
+
+
+def test_pinned_samples_follow_one_handle(view, digit_scan, axe):
+    page = view("sample=2")
+    assert page.tab.locator(".section.pinned").is_hidden()
+    page.tab.get_by_role("button", name="pin", exact=True).click()
+    page.tab.locator(".rows .row").nth(3).click()
+    page.until("() => document.querySelector('.pin-name')?.ariaPressed === 'false'")
+    page.tab.keyboard.press("p")
+    page.until("() => document.querySelectorAll('.pin-answers p').length === 4")
+    other = int(page.fragment().partition("sample=")[2].partition("&")[0])
+    assert page.fragment().endswith(f"pins=2,{other}")
+    page.drag_to(150)
+    page.shows(".section.pinned .note", "at " + page.text(".where"))
+    page.tab.locator(".individual .orbit-plot").focus()
+    page.tab.keyboard.press("Home")
+    for _ in range(30):
+        page.tab.keyboard.press("ArrowRight")
+    label = digit_scan.data["label"].values
+    said = []
+    for number in (2, other):
+        predicted = values(digit_scan, "predicted", number)
+        sure = values(digit_scan, "confidence", number)
+        lines = []
+        for name in ("plain", "augmented"):
+            right = "✓" if predicted[name][30] == label[number] else "✗"
+            lines.append(f"{int(predicted[name][30])}{right}{sure[name][30]:.3f}")
+        said.append(lines)
+    page.until(
+        """said => JSON.stringify([...document.querySelectorAll(".pin")].map(card =>
+        [...card.querySelectorAll(".pin-answers p")].map(line => line.textContent)))
+        === JSON.stringify(said)""",
+        said,
+    )
+    found = cards(page)
+    assert [name for name, *_ in found] == [f"#{one} · {label[one]}" for one in (2, other)]
+    assert [chosen for _, chosen, _ in found] == [False, True]
+    painted = """() => [...document.querySelectorAll(".pin .pixels")].map(canvas =>
+        canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.join())"""
+    assert len({*page.tab.evaluate(painted)}) == 2
+    assert page.violations(axe) == []
+    page.tab.locator(".pin .view").first.click()
+    page.until("() => location.hash.includes('sample=2&')")
+    page.tab.get_by_role("button", name=f"Unpin image {other}").click()
+    page.until("() => document.querySelectorAll('.pin').length === 1")
+    page.tab.keyboard.press("p")
+    page.until("() => !document.querySelector('.section.pinned')")
