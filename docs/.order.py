@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 FIRST = (
-    *("index.md", "guide", "studies", "theory.md", "metrics.md", "intervals.md"),
+    *("index.md", "tutorials", "guide", "studies", "theory.md", "metrics.md", "intervals.md"),
     *("api", "benchmarks.md", "reliability.md", "design.md"),
 )
 GUIDES = (
