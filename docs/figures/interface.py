@@ -86,7 +86,7 @@ def tour(page: Any) -> None:
     save("interface-individual", part(".one"))
     settled(page, "sample=2&order=variable")
     save("interface-aggregate", part(".aggregate"))
-    settled(page, f"{SIX}&labels=6,9&color=class&metric=ece")
+    settled(page, f"{SIX}&filter=label:6,9&color=label&metric=ece")
     save("interface-sixes-and-nines", page.screenshot())
     for row in page.locator(".measures li").all_inner_texts():
         print("sixes and nines at 150 degrees:", " ".join(row.split()))
@@ -103,7 +103,7 @@ def tour(page: Any) -> None:
     save("interface-export", page.screenshot(clip={"x": 960, "y": 0, "width": 480, "height": 300}))
     page.keyboard.press("Escape")
     page.emulate_media(color_scheme="dark")
-    settled(page, f"{SIX}&labels=6,9&color=class")
+    settled(page, f"{SIX}&filter=label:6,9&color=label")
     save("interface-dark", page.screenshot())
 
 

@@ -126,7 +126,7 @@ def test_another_metric_model_and_reference(opened, digit_scan):
 
 
 def test_classes_have_the_means_of_the_scan(opened, digit_scan):
-    page = opened("sample=2&element=36&labels=6,9")
+    page = opened("sample=2&element=36&filter=label:6,9")
     chosen = np.isin(digit_scan.data["label"].values, [6, 9])
     mean = digit_scan.data["score"].values[:, chosen, 36].mean(1)
     page.shows(".aggregate .legend b", f"{mean[0]:.3f}")
@@ -149,7 +149,7 @@ def test_the_keyboard_alone_is_enough(opened):
 
 
 def test_a_link_restores_the_view(opened):
-    fragment = "sample=7&element=12&models=plain&metric=confidence&labels=6,9&method=ica"
+    fragment = "sample=7&element=12&models=plain&metric=confidence&filter=label:6,9&method=ica"
     page = opened(fragment)
     assert page.fragment() == fragment
     page.shows(".one h2", "Image 7")
@@ -162,7 +162,7 @@ def test_hovering_shows_the_sample(opened):
 
 
 def test_tables_can_be_saved(opened, digit_scan, tmp_path):
-    page = opened("sample=2&labels=3")
+    page = opened("sample=2&filter=label:3")
     page.tab.get_by_role("button", name="Export").click()
     assert not page.tab.get_by_role("button", name="Table as Parquet").is_visible()
     with page.tab.expect_download() as started:

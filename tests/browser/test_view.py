@@ -206,7 +206,7 @@ def test_each_section_explains_itself(view):
 
 def test_a_link_restores_the_view_and_back_and_forward_walk_through_it(view):
     fragment = (
-        "sample=7&element=12&models=plain&metric=confidence&reference=consensus&labels=6,9"
+        "sample=7&element=12&models=plain&metric=confidence&reference=consensus&filter=label:6,9"
         "&method=ica&of=plain&color=variance&order=best&scope=orbit"
     )
     page = view(fragment)
@@ -250,7 +250,9 @@ def test_an_empty_subset_leaves_no_count_in_the_headings(view):
 
 
 def test_pictures_data_and_link_are_exported(view, digit_scan, tmp_path):
-    page = view("sample=2&element=30&labels=6,9", permissions=["clipboard-read", "clipboard-write"])
+    page = view(
+        "sample=2&element=30&filter=label:6,9", permissions=["clipboard-read", "clipboard-write"]
+    )
     page.tab.wait_for_selector(".chip:not([hidden])")
 
     def download(name, what=""):
@@ -285,4 +287,4 @@ def test_pictures_data_and_link_are_exported(view, digit_scan, tmp_path):
     page.tab.get_by_role("button", name="Copy link to this view").click()
     page.until("() => document.querySelector('.export-status').textContent === 'Link copied.'")
     link = page.tab.evaluate("() => navigator.clipboard.readText()")
-    assert link.endswith("#sample=2&element=30&labels=6,9")
+    assert link.endswith("#sample=2&element=30&filter=label:6,9")

@@ -70,7 +70,7 @@ def test_classes_of_the_subset(view, digit_scan):
         "wanted => document.querySelector('.aggregate .legend b').textContent === wanted",
         f"{mean[0]:.3f}",
     )
-    assert page.fragment() == "sample=2&element=36&labels=6,9"
+    assert page.fragment() == "sample=2&element=36&filter=label:6,9"
     page.until(
         "() => document.querySelector('.verdict').textContent === 'over-confident'"
     )  # the plain network, where sixes are nines
@@ -160,7 +160,7 @@ def test_the_color_of_a_point_is_that_of_its_class_in_the_key(view, live_server,
     from matplotlib.image import imread
 
     lonely = loneliest(live_server)
-    page = view(f"sample={lonely}&color=class")
+    page = view(f"sample={lonely}&color=label")
     page.until("() => document.querySelectorAll('.key .chip-class').length === 10")
     names = page.tab.locator(".key .chip-class").all_inner_texts()
     assert names == [str(name) for name in range(10)]
@@ -193,12 +193,12 @@ def test_many_classes_fold_into_a_menu_and_missing_probabilities_are_said(view, 
     page.tab.get_by_role("button", name="all ▾").click()
     page.tab.get_by_label("15", exact=True).check()
     page.until("() => document.querySelector('.chip').textContent === '2 of 40 images · clear'")
-    assert page.fragment() == "sample=3&labels=15"
+    assert page.fragment() == "sample=3&filter=label:15"
     assert page.tab.get_by_role("button", name="1 of 20 ▾").is_visible()
 
 
 def test_classes_in_the_embedding_carry_their_names(view):
-    page = view("sample=3&color=class")
+    page = view("sample=3&color=label")
     names = page.tab.locator(".embedding .plot-holder svg text").all_text_contents()
     assert sorted(names) == [str(digit) for digit in range(10)]
     page.tab.get_by_label("Color").select_option("mean")

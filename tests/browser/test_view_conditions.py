@@ -40,14 +40,15 @@ def test_bounds_leave_room_for_calibration_at_every_size(view, serve, digit_scan
 
 def test_another_data_set_begins_anew(view, serve, digit_scan):
     page = view(
-        "scan=first&sample=5&labels=6", server=serve({"first": digit_scan, "second": digit_scan})
+        "scan=first&sample=5&filter=label:6",
+        server=serve({"first": digit_scan, "second": digit_scan}),
     )
     page.tab.get_by_label("Data set").select_option("second")
     page.until("() => /^#scan=second&sample=\\d+&order=variable$/.test(location.hash)")
     page.ready()
     assert page.text(".overview h2") == "All 120 images"
     page.tab.go_back()
-    page.until("() => location.hash === '#scan=first&sample=5&labels=6'")
+    page.until("() => location.hash === '#scan=first&sample=5&filter=label:6'")
     page.until("() => document.querySelector('.one h2')?.textContent === 'Image 5'")
 
 
@@ -125,7 +126,7 @@ def test_small_windows_and_large_type_scroll_down_and_clip_nothing(view):
 
 
 def test_axe_finds_no_violations(view, axe):
-    page = view("sample=2&element=30&labels=6,9")
+    page = view("sample=2&element=30&filter=label:6,9")
     for scheme in ("light", "dark"):
         page.scheme(scheme)
         assert page.violations(axe) == [], scheme

@@ -40,7 +40,7 @@ def rows_of(content):
 
 def test_a_table_holds_the_metric_of_the_subset_and_of_the_sample(session):
     view = session.scan_view()
-    name, kind, content = export.csv(view, Selection(labels=(3,), sample=7))
+    name, kind, content = export.csv(view, Selection(filter=("label:3",), sample=7))
     assert (name, kind) == ("digits.csv", "text/csv")
     rows = rows_of(content)
     scan = view.scan
@@ -65,9 +65,9 @@ def test_a_table_shows_only_the_models_chosen(session):
 
 def test_indices_are_those_of_the_subset(session):
     view = session.scan_view()
-    _, _, content = export.indices(view, Selection(labels=(3, 5), lasso=LASSO))
+    _, _, content = export.indices(view, Selection(filter=("label:3,5",), lasso=LASSO))
     expected, arrays = session.handle(
-        {"kind": "subset", "selection": {"labels": [3, 5], "lasso": [*map(list, LASSO)]}}
+        {"kind": "subset", "selection": {"filter": ["label:3,5"], "lasso": [*map(list, LASSO)]}}
     )
     assert [int(line) for line in content.split()] == np.flatnonzero(arrays["mask"]).tolist()
     assert 0 < expected["count"] < 60
@@ -76,7 +76,7 @@ def test_indices_are_those_of_the_subset(session):
 def test_parquet_has_a_row_for_each_sample_of_the_subset(session):
     parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
     view = session.scan_view()
-    name, _, content = export.parquet(view, Selection(labels=(2,)))
+    name, _, content = export.parquet(view, Selection(filter=("label:2",)))
     assert name == "digits.parquet"
     table = parquet.read_table(io.BytesIO(content))
     chosen = np.flatnonzero(view.label == 2)

@@ -82,7 +82,7 @@ def test_every_sample_is_in_the_list_on_the_map_and_colored(shifted: ob.Scan) ->
         assert sorted(arrays["samples"].tolist()) == [*range(SAMPLES)]
     for of in ("", "first"):
         assert np.isfinite(ask(session, "embedding", of=of)[1]["xy"]).all()
-    for color in ("mean", "variance", "correct", "gap"):
+    for color in ("mean", "variance", "share_correct", "gap"):
         assert np.isfinite(ask(session, "color", color=color)[1]["values"]).all()
 
 

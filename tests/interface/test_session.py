@@ -61,7 +61,7 @@ def test_aggregates_are_those_of_nero(session: Session, digits: ob.Scan, metric:
 def test_aggregates_follow_the_classes(
     session: Session, digits: ob.Scan, labels: list[int]
 ) -> None:
-    header, arrays = ask(session, "aggregate", labels=labels)
+    header, arrays = ask(session, "aggregate", filter=[f"label:{','.join(map(str, labels))}"])
     chosen = np.isin(digits.data["label"], labels)
     expected = digits.data["score"].values[:, chosen]
     np.testing.assert_allclose(arrays["values"], expected.mean(1), rtol=1e-5)
@@ -88,7 +88,7 @@ def test_changes_are_those_of_nero_and_follow_the_subset(session: Session, digit
         ends = [float(found[f"{name}{end}"]) for end in ("", "_low", "_high")]
         assert arrays[name][0].tolist() == pytest.approx(ends)
     some = digits.data["label"].values == 3
-    header, arrays = ask(session, "consistency", labels=[3])
+    header, arrays = ask(session, "consistency", filter=["label:3"])
     each = ob.nero.consistency(digits)["changed_per_sample"].values[:, some]
     assert header["count"] == some.sum()
     np.testing.assert_allclose(arrays["changed"][:, 0], each.mean(1))
@@ -102,7 +102,7 @@ def test_measures_of_sets_are_those_along_the_orbit(
     _, arrays = ask(session, "aggregate", metric=metric)
     expected = ob.calibration.along_orbit(digits, metric).values
     np.testing.assert_allclose(arrays["values"], expected, atol=1e-6)
-    _, some = ask(session, "aggregate", metric=metric, labels=[1, 2, 3])
+    _, some = ask(session, "aggregate", metric=metric, filter=["label:1,2,3"])
     part = digits.data.isel(sample=np.flatnonzero(np.isin(digits.data["label"], [1, 2, 3])))
     np.testing.assert_allclose(
         some["values"], ob.calibration.along_orbit(part, metric).values, atol=1e-6

@@ -66,7 +66,7 @@ def test_a_lasso_makes_a_subset_that_everything_follows(session: Session, digits
     np.testing.assert_array_equal(arrays["mask"], inside)
     assert header["count"] == inside.sum()
     both = inside & (digits.data["label"].values == 3)
-    assert ask(session, "subset", lasso=lasso, labels=[3])[0]["count"] == both.sum()
+    assert ask(session, "subset", lasso=lasso, filter=["label:3"])[0]["count"] == both.sum()
     _, mean = ask(session, "aggregate", lasso=lasso)
     expected = digits.data["score"].values[:, inside].mean(1)
     np.testing.assert_allclose(mean["values"], expected, rtol=1e-5)
@@ -104,7 +104,7 @@ def test_the_list_is_sorted_by_the_orbit_mean(session: Session, digits: ob.Scan)
     assert best["samples"][0] == mean[1].argmax()
     _, variable = ask(session, "list", order="variable", metric="confidence", of="first")
     assert variable["samples"][0] == digits.data["confidence"].values[0].var(1).argmax()
-    _, few = ask(session, "list", labels=[7])
+    _, few = ask(session, "list", filter=["label:7"])
     assert (digits.data["label"].values[few["samples"]] == 7).all()
 
 
@@ -115,18 +115,18 @@ def test_worst_means_largest_where_lower_is_better(session: Session, digits: ob.
 
 @pytest.mark.parametrize(
     ("color", "kind"),
-    [("mean", "sequential"), ("variance", "sequential"), ("correct", "sequential")],
+    [("mean", "sequential"), ("variance", "sequential"), ("share_correct", "sequential")],
 )
 def test_colors_are_of_the_orbit(session: Session, digits: ob.Scan, color: str, kind: str) -> None:
     header, arrays = ask(session, "color", color=color, of="first")
     score, correct = digits.data["score"].values[0], digits.data["correct"].values[0]
-    expected = {"mean": score.mean(1), "variance": score.var(1), "correct": correct.mean(1)}
+    expected = {"mean": score.mean(1), "variance": score.var(1), "share_correct": correct.mean(1)}
     np.testing.assert_allclose(arrays["values"], expected[color], rtol=1e-4, atol=1e-6)
     assert header["scale"] == kind
 
 
 def test_classes_and_gaps_color_too(session: Session, digits: ob.Scan) -> None:
-    header, arrays = ask(session, "color", color="class")
+    header, arrays = ask(session, "color", color="label")
     assert (header["scale"], header["range"]) == ("classes", [0, 9])
     np.testing.assert_array_equal(arrays["values"], digits.data["label"])
     header, arrays = ask(session, "color", color="gap", of="second")

@@ -86,7 +86,7 @@ def test_a_scan_turned_on_its_side_in_a_file_is_the_same(
     held = open_session(digits)
     monkeypatch.setattr(confidence_columns, "MOST_IN_MEMORY", 0)
     on_disk = open_session(digits)
-    for selection in ({"element": 7}, {"scope": "orbit"}, {"labels": [3, 4]}):
+    for selection in ({"element": 7}, {"scope": "orbit"}, {"filter": ["label:3,4"]}):
         one = ask(held, "calibration", **selection)
         other = ask(on_disk, "calibration", **selection)
         assert one[0] == other[0]

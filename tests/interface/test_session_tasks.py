@@ -191,7 +191,7 @@ def test_a_detection_in_a_moving_view() -> None:
     )
     session = open_session(scan, model)
     ask_everything(session)
-    ask_everything(session, reference="consensus", labels=[1])
+    ask_everything(session, reference="consensus", filter=["label:1"])
     header, arrays = ask(session, "state")
     metrics = {metric["name"]: metric for metric in header["metrics"]}
     assert {"score", "iou", "precision", "recall", "confidence", "count"} <= {*metrics}
@@ -231,8 +231,8 @@ def test_without_truth_the_consensus_is_the_reference(nets: dict[str, Any]) -> N
     assert header["reference"] == "consensus"
     expected = scan.data["score_vs_consensus"].values.mean(1)
     np.testing.assert_allclose(arrays["values"], expected, rtol=1e-5)
-    answer = decode(session.answer({"kind": "subset", "selection": {"labels": [1]}}))
-    assert "labels" in answer[0]["error"]
+    answer = decode(session.answer({"kind": "subset", "selection": {"filter": ["label:1"]}}))
+    assert "label" in answer[0]["error"]
 
 
 def test_an_unfinished_scan_shows_what_is_done(folder: Path, tmp_path: Path) -> None:

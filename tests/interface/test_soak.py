@@ -55,7 +55,7 @@ def message(rng: random.Random, sequence: int) -> str:
         "sample": rng.choice([0, 5, 119, 119, 10**9]),
         "element": rng.choice([-1, 0, 7, 8]),
         "metric": rng.choice(["", "", "ece", "confidence", "nonsense"]),
-        "labels": rng.choice([[], [], [3], [77]]),
+        "filter": rng.choice([[], [], ["label:3"], ["label:77"], ["gap:0.."], ["name:x"]]),
         "dense": rng.random() < 0.1,
         "position": rng.choice([[], [], [12.5], [1.0, 2.0]]),
     }

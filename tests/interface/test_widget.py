@@ -61,8 +61,8 @@ def test_a_mistake_is_an_answer_and_nonsense_is_none(shown):
 
 def test_the_selection_is_that_of_the_page(shown):
     made, _ = shown
-    made.fragment = "sample=5&labels=3,4"
-    assert (made.selection.sample, made.selection.labels) == (5, (3, 4))
+    made.fragment = "sample=5&filter=label:3,4"
+    assert (made.selection.sample, made.selection.filter) == (5, ("label:3,4",))
 
 
 def test_a_newer_request_takes_the_place_of_one_that_waits():

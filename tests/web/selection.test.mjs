@@ -28,7 +28,7 @@ test("numbers in a fragment have four decimals at most", () => {
 });
 
 test("unknown and ill-written fields keep their default", () => {
-  for (const text of ["#sample=one", "#color", "#who=me", "#labels=1,x", "#position=,", "#sample=1e3"]) {
+  for (const text of ["#sample=one", "#color", "#who=me", "#filter=label", "#filter=gap:x..2", "#position=,", "#sample=1e3"]) {
     assert.deepEqual(fromFragment(text), { ...DEFAULTS }, text);
   }
 });
@@ -47,7 +47,7 @@ test("a lasso survives a change of metric, sample and color, and no other embedd
       [0, 1],
     ],
   };
-  for (const patch of [{ metric: "ece" }, { sample: 4 }, { color: "gap" }, { labels: [6] }]) {
+  for (const patch of [{ metric: "ece" }, { sample: 4 }, { color: "gap" }, { filter: ["label:6"] }]) {
     assert.equal("lasso" in consequences(drawn, patch), false, JSON.stringify(patch));
   }
   for (const patch of [{ method: "tsne" }, { of: "plain" }, { reference: "consensus" }]) {
@@ -57,7 +57,7 @@ test("a lasso survives a change of metric, sample and color, and no other embedd
 });
 
 test("another scan begins anew", () => {
-  const now = { ...DEFAULTS, sample: 9, labels: [1], metric: "ece" };
+  const now = { ...DEFAULTS, sample: 9, filter: ["label:1"], metric: "ece" };
   assert.deepEqual(consequences(now, { scan: "other" }), { ...DEFAULTS, scan: "other" });
 });
 
@@ -89,7 +89,11 @@ test("a link to what does not exist falls back to what does", () => {
     metrics: [{ name: "score" }, { name: "ece" }],
     classes: [0, 1],
     methods: ["pca", "tsne"],
-    colors: ["mean", "class"],
+    colors: ["mean", "label"],
+    columns: [
+      { name: "label", kind: "category" },
+      { name: "gap", kind: "number", by_model: true },
+    ],
     samples: 10,
     live: false,
     task: { labeled: true },
@@ -99,7 +103,7 @@ test("a link to what does not exist falls back to what does", () => {
     ...DEFAULTS,
     models: ["a", "z"],
     metric: "no",
-    labels: [1, 7],
+    filter: ["label:1", "label:1..2", "gap@a:0..", "gap@z:0..", "no:1"],
     method: "umap",
     of: "z",
     color: "gap",
@@ -113,8 +117,8 @@ test("a link to what does not exist falls back to what does", () => {
   };
   const given = validated(wild, state);
   assert.deepEqual(
-    [given.models, given.metric, given.labels, given.method, given.of, given.color, given.order],
-    [["a"], "", [1], "pca", "", "mean", "worst"],
+    [given.models, given.metric, given.filter, given.method, given.of, given.color, given.order],
+    [["a"], "", ["label:1", "gap@a:0.."], "pca", "", "mean", "worst"],
   );
   assert.deepEqual(
     [given.scope, given.sample, given.element, given.dense, given.reference, given.pins],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 import torch
@@ -23,12 +25,28 @@ def nets(seed, count=2):
     }
 
 
+class Digits(ob.data.Source):
+    """Digits with names and two columns of metadata."""
+
+    names = tuple(f"scan {i}" for i in range(80))
+    columns: ClassVar = {
+        "kind": np.array(["round", "square", "wide"])[np.arange(80) % 3],
+        "mass": np.arange(80.0),
+    }
+
+    def __len__(self):
+        return 80
+
+    def read(self, start, stop):
+        images, labels = ob.datasets.digits()
+        return images[start:stop], labels[start:stop]
+
+
 @pytest.fixture(scope="module")
 def session():
-    images, labels = ob.datasets.digits()
     scan = ob.scan(
         nets(0),
-        (images[:80], labels[:80]),
+        Digits(),
         group="rotations:12",
         task="classification",
         keep=("inputs", "probabilities"),
@@ -85,27 +103,33 @@ SELECTIONS = [
     {"metric": "action_defect"},
     {"metric": "ece"},
     {"metric": "esd", "reference": "consensus"},
-    {"metric": "ks", "labels": [3]},
-    {"metric": "smooth_ece", "labels": [4]},
-    {"metric": "mmce", "labels": [1, 7]},
-    {"labels": [3]},
-    {"labels": [1, 2, 8], "metric": "confidence"},
+    {"metric": "ks", "filter": ["label:3"]},
+    {"metric": "smooth_ece", "filter": ["label:4"]},
+    {"metric": "mmce", "filter": ["label:1,7"]},
+    {"filter": ["label:3"]},
+    {"filter": ["label:1,2,8"], "metric": "confidence"},
     {"lasso": LASSO},
     {"lasso": BAND},
     {"lasso": LASSO, "metric": "ece"},
-    {"lasso": LASSO, "metric": "esd", "labels": [0, 1, 2, 3, 4]},
+    {"lasso": LASSO, "metric": "esd", "filter": ["label:0,1,2,3,4"]},
     {"lasso": LASSO, "of": "net1", "method": "ica"},
     {"models": ["net1"], "metric": "ece"},
-    {"models": ["net1"], "labels": [5]},
+    {"models": ["net1"], "filter": ["label:5"]},
+    {"filter": ["confidence@net1:0.3..", "correct@net0:incorrect"]},
+    {"filter": ["gap:..0.2", "first_failure@net1:30..", "predicted@net0:1,3,5,7,8"]},
+    {"filter": ["kind:round", "mass:10..60"], "metric": "ece", "lasso": LASSO},
+    {"filter": ["name:SCAN 1", "label:1,2,3"]},
 ]
 
 
+COLORS = ["variance", "label", "predicted", "correct", "confidence", "share_correct"]
+COLORS += ["first_failure", "gap", "kind", "mass"]
 KINDS = ["aggregate", "consistency", "subset", "list", "sample", "embedding", "color"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_answers_are_those_of_the_session(report_answers, session, whole, kind):
-    extra = {"color": [{"color": name} for name in ("variance", "correct", "class", "gap")]}
+    extra = {"color": [{"color": name} for name in COLORS]}
     extra["list"] = [{"order": "best"}, {"order": "variable", "of": "net1"}]
     extra["sample"] = [{"sample": 17}, {"sample": 79, "metric": "ece"}]
     cases = [*SELECTIONS, *extra.get(kind, [])]
@@ -129,7 +153,7 @@ def test_calibration_is_that_of_the_session(report_answers, session, whole, scop
     cases = [
         {},
         {"element": 5},
-        {"element": 3, "labels": [2]},
+        {"element": 3, "filter": ["label:2"]},
         {"element": 3, "lasso": LASSO},
         {"element": 7, "reference": "consensus", "models": ["net1"]},
     ]
@@ -191,7 +215,12 @@ def test_the_state_names_what_a_report_holds(report_answers, session, whole):
 def test_a_part_of_the_samples_keeps_the_means_of_all(report_answers, session, part):
     chosen, parts = part
     assert len(chosen.samples) == 30
-    cases = [{}, {"metric": "ece"}, {"metric": "smooth_ece", "labels": [4]}, {"labels": [3]}]
+    cases = [
+        {},
+        {"metric": "ece"},
+        {"metric": "smooth_ece", "filter": ["label:4"]},
+        {"filter": ["label:3"]},
+    ]
     ours, theirs = both(report_answers, session, parts, [{"selection": one} for one in cases])
     for found, expected in zip(ours, theirs, strict=True):
         compare(found, expected, 2e-3)
@@ -219,7 +248,7 @@ def test_a_part_of_the_samples_draws_the_calibration_of_all(report_answers, sess
 def test_tables_are_made_in_the_page(report_answers, session, whole):
     requests = [
         {"kind": "export", "what": "csv", "selection": {"sample": 7}},
-        {"kind": "export", "what": "indices", "selection": {"labels": [3]}},
+        {"kind": "export", "what": "indices", "selection": {"filter": ["label:3"]}},
         {"kind": "export", "what": "parquet", "selection": {}},
     ]
     ours = report_answers(whole[1], requests)

@@ -7,12 +7,13 @@ import dataclasses
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 from urllib.parse import quote, unquote
 
 from ..errors import InputError, check_name, unknown_name
+from .clauses import UNESCAPED, Clause
 
 __all__ = ["Selection"]
 
@@ -20,7 +21,6 @@ MOST_VERTICES = 1024
 MOST_SAMPLES = 64
 MOST_PINS = 8
 _MOST_TEXT = 400
-_UNESCAPED = "!~*'()"
 
 
 @dataclass(frozen=True)
@@ -32,12 +32,14 @@ class Selection:
         models: Models shown; empty for all.
         metric: A metric of the state; empty for the score.
         reference: What a score is measured against, "truth" or "consensus".
-        labels: Classes of the subset; empty for all.
+        filter: Clauses over columns of the samples, such as `label:6,9` or `gap@plain:0.1..`; a
+            sample is shown if all of them keep it.
         lasso: Corners of a polygon on the map, in [-1, 1]^2; empty for none.
         method: The embedding method of the map.
         of: The model whose responses are embedded; empty for all together.
-        color: What colors the map.
-        order: How the list is sorted.
+        color: What colors the map: "mean" or "variance" of the metric, or a column.
+        order: How the list is sorted: "worst", "best" or "variable" first, or by a column, from the
+            largest with a minus sign.
         sample: The selected sample.
         element: The orbit position as an element of the scan; -1 is the identity.
         position: A continuous orbit position; empty for that of `element`.
@@ -46,17 +48,17 @@ class Selection:
         pins: Samples shown side by side, at most 8.
 
     Example:
-        >>> Selection(sample=12, labels=(6, 9)).to_fragment()
-        'sample=12&labels=6,9'
-        >>> Selection.from_fragment("#sample=12&labels=6,9").labels
-        (6, 9)
+        >>> Selection(sample=12, filter=("label:6,9", "gap:0.1..")).to_fragment()
+        'sample=12&filter=label:6,9;gap:0.1..'
+        >>> Selection.from_fragment("#sample=12&filter=label:6,9").filter
+        ('label:6,9',)
     """
 
     scan: str = ""
     models: tuple[str, ...] = ()
     metric: str = ""
     reference: str = "truth"
-    labels: tuple[int, ...] = ()
+    filter: tuple[str, ...] = ()
     lasso: tuple[tuple[float, float], ...] = ()
     method: str = "pca"
     of: str = ""
@@ -86,7 +88,9 @@ class Selection:
         """
         fields: dict[str, Any] = {}
         for piece in text.removeprefix("#").split("&"):
-            key, _, value = piece.partition("=")
+            key, equals, value = piece.partition("=")
+            if not equals:
+                continue
             with contextlib.suppress(KeyError, ValueError):  # an InputError is a ValueError
                 fields[key] = _FIELDS[key].read(key, _FIELDS[key].parse(value))
         return cls(**fields)
@@ -95,7 +99,7 @@ class Selection:
         """Return the fields that differ from their defaults, as the fragment of an address."""
         usual = Selection()
         return "&".join(
-            f"{field.name}={_written(getattr(self, field.name))}"
+            f"{field.name}={_FIELDS[field.name].write(getattr(self, field.name))}"
             for field in sorted(dataclasses.fields(self), key=_fragment_order)
             if getattr(self, field.name) != getattr(usual, field.name)
         )
@@ -106,12 +110,31 @@ def _fragment_order(field: Any) -> int:
     return first.index(field.name) if field.name in first else len(first)
 
 
+def _written(value: Any) -> str:
+    """Format a field as the page does: numbers with at most four decimals."""
+    if isinstance(value, bool):
+        return "1" if value else "0"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        rounded = Decimal(value).quantize(Decimal("0.0001"), ROUND_HALF_UP)
+        text = f"{rounded:f}".rstrip("0").rstrip(".")
+        return "0" if text == "-0" else text
+    if isinstance(value, str):
+        return quote(value, safe=UNESCAPED)
+    separator = ";" if value and isinstance(value[0], tuple) else ","
+    return separator.join(_written(part) for part in value)
+
+
 @dataclass(frozen=True)
 class _Kind:
-    """How a field is read from JSON (its name, the value) and parsed from an address."""
+    """How a field is read from JSON (its name, the value), and is parsed from and written to an
+    address.
+    """
 
     read: Callable[[str, Any], Any]
     parse: Callable[[str], Any]
+    write: Callable[[Any], str] = _written
 
 
 def _expected(name: str, what: str, value: Any) -> InputError:
@@ -170,6 +193,13 @@ def _corner(name: str, value: Any) -> tuple[float, float]:
     return _number(name, value[0]), _number(name, value[1])
 
 
+def _clause(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise _expected(name, "clauses", value)
+    Clause.parse(value)
+    return value
+
+
 def _short(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
@@ -187,18 +217,19 @@ def _float(text: str) -> float:
     return float(text)
 
 
+_CLAUSE = _Kind(_clause, str)
 _TEXT, _WHOLE, _NUMBER = _Kind(_text, unquote), _Kind(_whole, _int), _Kind(_number, _float)
 _FIELDS = {
     "scan": _TEXT,
     "models": _several(_TEXT, 256),
     "metric": _TEXT,
     "reference": _one_of("truth", "consensus"),
-    "labels": _several(_WHOLE, 100_000),
+    "filter": replace(_several(_CLAUSE, 64, ";"), write=";".join),  # clauses are escaped
     "lasso": _several(_Kind(_corner, _several(_NUMBER, 2).parse), MOST_VERTICES, ";"),
     "method": _TEXT,
     "of": _TEXT,
-    "color": _one_of("mean", "variance", "correct", "class", "gap"),
-    "order": _one_of("worst", "best", "variable"),
+    "color": _TEXT,
+    "order": _TEXT,
     "sample": _WHOLE,
     "element": _WHOLE,
     "position": _several(_NUMBER, 3),
@@ -214,19 +245,3 @@ def sample_numbers(value: Any) -> tuple[int, ...]:
     if not numbers:
         raise _expected("samples", f"1 to {MOST_SAMPLES}", value)
     return numbers
-
-
-def _written(value: Any) -> str:
-    """Format a field as the page does: numbers with at most four decimals."""
-    if isinstance(value, bool):
-        return "1" if value else "0"
-    if isinstance(value, int):
-        return str(value)
-    if isinstance(value, float):
-        rounded = Decimal(value).quantize(Decimal("0.0001"), ROUND_HALF_UP)
-        text = f"{rounded:f}".rstrip("0").rstrip(".")
-        return "0" if text == "-0" else text
-    if isinstance(value, str):
-        return quote(value, safe=_UNESCAPED)
-    separator = ";" if value and isinstance(value[0], tuple) else ","
-    return separator.join(_written(part) for part in value)

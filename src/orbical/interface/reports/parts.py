@@ -18,6 +18,7 @@ from ...errors import InputError
 from ..selection import Selection
 from ..session.aggregates import ENDS, LEAST, WITH_INTERVAL, measured_together
 from ..session.calibration_plots import diagrams_of_all, pooled
+from ..session.columns import sample_columns
 from ..session.confidence_columns import columns_of
 from ..session.consistency import changes, sums
 from ..session.input_pictures import thumbnails
@@ -88,6 +89,7 @@ def parts_of(
             f"values/{variable}",
             encode_part({}, {"values": _values(view, variable, chosen.samples)}),
         )
+    yield "columns", _columns(view, chosen.samples)
     advance("maps")
     yield "maps", _maps(view, chosen.samples, methods)
     advance("means")
@@ -177,6 +179,20 @@ def _are_bytes(values: Array) -> bool:
     known = values[np.isfinite(values)]
     inside = len(known) == 0 or (known.min() >= 0 and known.max() <= 254)
     return bool(inside and (known == np.rint(known)).all())
+
+
+def _columns(view: ScanView, samples: Array) -> bytes:
+    """Encode the columns of the samples in the report: numbers, codes of categories, texts."""
+    arrays: dict[str, Any] = {}
+    texts: dict[str, list[str]] = {}
+    for name, column in sample_columns(view).items():
+        values = column.read()
+        if column.kind == "text":
+            texts[name] = [str(values[one]) for one in samples]
+        else:
+            kind = np.float32 if column.kind == "number" else np.int32
+            arrays[name] = values[..., samples].astype(kind)
+    return encode_part({"texts": texts}, arrays)
 
 
 def _maps(view: ScanView, samples: Array, methods: Sequence[str]) -> bytes:

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from ...calibration import MEASURES, along_orbit, interval
 from ...calibration.means import interval_of_sums, share_interval_of_sums
+from ..clauses import labels_alone
 from ..selection import Selection
 from .confidence_columns import alike, columns_of
 from .metrics import Metric
@@ -67,8 +68,8 @@ def _means(
     sums = moments_of(view, variable)
     if mask is None:
         parts = tuple(part.sum(1) for part in (sums.count, sums.total, sums.squares))
-    elif not selection.lasso and sums.by_class:
-        known = [label for label in selection.labels if 0 <= label < sums.count.shape[1]]
+    elif not selection.lasso and sums.by_class and (chosen := labels_alone(selection.filter)):
+        known = [label for label in chosen if label < sums.count.shape[1]]
         parts = tuple(part[:, known].sum(1) for part in (sums.count, sums.total, sums.squares))
     else:
         key = ("sums", variable, *subset_key(view, selection))

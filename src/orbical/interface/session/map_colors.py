@@ -8,73 +8,76 @@ import numpy as np
 
 from ...errors import check_name
 from ..selection import Selection
-from .moments import Moments, moments_of, over_models
+from .columns import Column, keys_of, sample_columns, values_of
+from .moments import moments_of, over_models
 from .scan_view import ScanView
 from .subsets import Answer
 
 Array = np.ndarray
-Coloring = tuple[str, Array, float | None, float | None]
-"""A title, a number for each model and sample, and the ends of the scale, None for their range."""
+MOMENTS = ("mean", "variance")
+TAIL = 1.5
+"""Numbers farther out than this many widths of the middle 98 % are drawn as its ends."""
 
 
 def available_colors(view: ScanView) -> list[str]:
-    """List the colorings that these samples have."""
-    known = ["mean", "variance"]
-    if "correct" in view.metrics:
-        known.append("correct")
-    if view.label is not None:
-        known.append("class")
-    known.append("gap")
-    return known
+    """List the colorings that these samples have: moments of the metric, and columns."""
+    columns = sample_columns(view).values()
+    return [*MOMENTS, *(column.name for column in columns if column.kind != "text")]
 
 
 def color(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
     """Answer one number for each sample."""
-    known = available_colors(view)
-    check_name("selection color", selection.color, known)
-    if selection.color == "class":
-        label = view.label
-        assert label is not None  # otherwise "class" is not available
-        about = {"scale": "classes", "range": [0, len(view.classes) - 1], "title": "Class"}
-        return about, {"values": label.astype(np.float32)}
-    title, each, low, high = _COLORINGS[selection.color](view, selection)
-    values = over_models(each[view.of(selection)])
+    check_name("selection color", selection.color, available_colors(view))
+    if selection.color in MOMENTS:
+        return _of_metric(view, selection)
+    column = sample_columns(view)[selection.color]
+    values = values_of(view, column, selection.of)
+    about: dict[str, Any] = {"title": titled(view, column, selection.of)}
+    if column.kind == "category":
+        about |= {"scale": "classes", "range": [0, len(keys_of(view, column)) - 1]}
+        about["names"] = column.keys  # None for classes, which the page knows
+        return about, {"values": values.astype(np.float32)}
+    low, high = column.ends or robust_ends(values)
+    about |= {"scale": "diverging" if low == -1.0 else "sequential", "range": [low, high]}
+    shown = np.where(np.isposinf(values), high, values)  # what never fails is beyond the last
+    return about | {"unit": column.unit}, {"values": shown.astype(np.float32)}
+
+
+def titled(view: ScanView, column: Column, model: str) -> str:
+    """Return the title of a column, with the model whose numbers are shown."""
+    if not column.by_model or len(view.models) == 1:
+        return column.title
+    whose = model or ("mean over models" if column.kind == "number" else view.models[0])
+    return f"{column.title}, {whose}"
+
+
+def robust_ends(values: Array) -> tuple[float, float]:
+    """Return the ends of a scale: the range of the values, without tails that are far away.
+
+    >>> robust_ends(np.append(np.linspace(0, 1, 1000), 500.0))[1] < 1.1
+    True
+    """
     seen = values[np.isfinite(values)]
-    least, most = (float(seen.min()), float(seen.max())) if len(seen) else (0.0, 1.0)
-    span = [least if low is None else low, most if high is None else high]
-    scale = "diverging" if low == -1.0 else "sequential"
-    return {"scale": scale, "range": span, "title": title}, {"values": values}
+    if not len(seen):
+        return 0.0, 1.0
+    low, high = (float(one) for one in np.quantile(seen, [0.01, 0.99]))
+    least, most, reach = float(seen.min()), float(seen.max()), TAIL * (high - low)
+    return (
+        least if least >= low - reach else low,
+        most if most <= high + reach else high,
+    )
 
 
-def _moments(view: ScanView, selection: Selection, name: str) -> Moments:
-    return moments_of(view, view.variable(view.metrics[name], view.reference(selection)))
-
-
-def _mean(view: ScanView, selection: Selection) -> Coloring:
+def _of_metric(view: ScanView, selection: Selection) -> Answer:
+    """Answer the mean or the variance of the metric over the orbit."""
     metric = view.metric(selection, per_sample=True)
-    ends = (0.0, 1.0) if metric.unit == "share" else (None, None)
-    each = _moments(view, selection, metric.name).mean
-    return f"{metric.title}, mean over the orbit", each, *ends
-
-
-def _variance(view: ScanView, selection: Selection) -> Coloring:
-    metric = view.metric(selection, per_sample=True)
-    each = _moments(view, selection, metric.name).variance
-    return f"{metric.title}, variance over the orbit", each, 0.0, None
-
-
-def _correct(view: ScanView, selection: Selection) -> Coloring:
-    each = _moments(view, selection, "correct").mean
-    return "Fraction of the orbit predicted correctly", each, 0.0, 1.0
-
-
-def _gap(view: ScanView, selection: Selection) -> Coloring:
-    """Return confidence minus accuracy over the orbit; without them, the invariance gap."""
-    if "correct" in view.metrics and "confidence" in view.metrics:
-        right, sure = (_moments(view, selection, one).mean for one in ("correct", "confidence"))
-        return "Confidence minus accuracy over the orbit", sure - right, -1.0, 1.0
-    stored = view.cache.get_or_compute("gap", lambda: view.reader.whole("invariance_gap"))
-    return "Invariance gap: distance of the predictions from their mean", stored, 0.0, None
-
-
-_COLORINGS = {"mean": _mean, "variance": _variance, "correct": _correct, "gap": _gap}
+    sums = moments_of(view, view.variable(metric, view.reference(selection)))
+    spread = selection.color == "variance"
+    values = over_models((sums.variance if spread else sums.mean)[view.of(selection)])
+    low, high = robust_ends(values)
+    if spread:
+        low = 0.0
+    elif metric.unit == "share":
+        low, high = 0.0, 1.0
+    title = f"{metric.title}, {selection.color} over the orbit"
+    return {"scale": "sequential", "range": [low, high], "title": title}, {"values": values}

@@ -11,6 +11,7 @@ from ...groups import Group
 from ...tasks.structures import display_name
 from ..orbit_positions import OrbitLocator
 from . import consistency
+from .columns import described
 from .map_colors import available_colors
 from .sample_maps import available_methods
 from .scan_view import ScanView
@@ -60,6 +61,7 @@ def state(view: ScanView, titles: list[dict[str, str]]) -> Answer:
         "metrics": [vars(metric) for metric in view.metrics.values()],
         "methods": available_methods(),
         "colors": available_colors(view),
+        "columns": described(view),
         "live": bool(live.answering),
         "inputs": live.has_inputs,
         "warnings": [*view.warnings, *live.warnings],
@@ -97,7 +99,7 @@ def sample_names(view: ScanView) -> list[str]:
     """Return the names of samples, with the formulas of molecules; often empty."""
     if view.samples > MOST_NAMED:
         return []
-    names = view.scan.names or []
+    names = view.names or []
     if not _molecular(view):
         return list(names)
     numbers = np.asarray(view.scan.data["numbers"][0])

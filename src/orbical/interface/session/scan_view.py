@@ -72,6 +72,11 @@ class ScanView:
             return np.asarray(np.nan_to_num(first, nan=-1), np.int64)
         return None
 
+    @cached_property
+    def names(self) -> list[str] | None:
+        """The names of the samples, if they have any."""
+        return self.scan.names
+
     @property
     def truth(self) -> str | None:
         """The array of the truth if it is not a class: values, fields, boxes."""

@@ -1,4 +1,4 @@
-"""Subsets of samples: classes, a lasso on the map, and the best and worst of them."""
+"""Subsets of samples: a filter, a lasso on the map, and the best and worst of them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import InputError
 from ..selection import Selection
+from .columns import kept_by
 from .moments import moments_of, over_models
 from .sample_maps import sample_map
 from .scan_view import ScanView
@@ -21,7 +21,7 @@ Answer = tuple[dict[str, Any], dict[str, Any]]
 
 def mask_of(view: ScanView, selection: Selection) -> Array | None:
     """Return the mask `[N]` of the subset, None if it is all samples."""
-    if not selection.labels and not selection.lasso:
+    if not selection.filter and not selection.lasso:
         return None
     key = ("mask", *subset_key(view, selection))
     return view.cache.get_or_compute(key, lambda: _mask(view, selection))
@@ -30,19 +30,15 @@ def mask_of(view: ScanView, selection: Selection) -> Array | None:
 def subset_key(view: ScanView, selection: Selection) -> tuple[Hashable, ...]:
     """Return what the subset depends on, as a key for caches."""
     if not selection.lasso:
-        return (selection.labels,)
+        return (selection.filter,)
     map_of = (selection.method, selection.of, view.reference(selection))
-    return (selection.labels, selection.lasso, *map_of)
+    return (selection.filter, selection.lasso, *map_of)
 
 
 def _mask(view: ScanView, selection: Selection) -> Array:
     mask = np.ones(view.samples, bool)
-    if selection.labels:
-        if view.label is None:
-            raise InputError(
-                f"selection labels: expected none without classes, got {selection.labels}"
-            )
-        mask &= np.isin(view.label, selection.labels)
+    for clause in selection.filter:
+        mask &= kept_by(view, clause)
     if selection.lasso:
         mask &= inside(np.asarray(selection.lasso), sample_map(view, selection).xy)
     return mask

@@ -1,6 +1,6 @@
 // Which answer depends on which fields: a change asks again for exactly what it touches.
 
-const SUBSET = ["labels", "lasso"];
+const SUBSET = ["filter", "lasso"];
 const MAP = ["method", "of", "reference"]; // the map is of the scores, whatever metric is shown
 const METRIC = ["metric", "reference"];
 

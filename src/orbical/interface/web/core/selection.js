@@ -1,11 +1,13 @@
 // The selection: everything the page shows is a function of it. Field names are those of Python and of links.
 
+import { parseClause } from "./clauses.js";
+
 export const DEFAULTS = Object.freeze({
   scan: "",
   models: [],
   metric: "",
   reference: "truth",
-  labels: [],
+  filter: [],
   lasso: [],
   method: "pca",
   of: "",
@@ -25,7 +27,7 @@ const ORDER = [...FIRST, ...Object.keys(DEFAULTS).filter((name) => !FIRST.includ
 
 const READ = {
   models: (text) => list(text).map(decodeURIComponent),
-  labels: (text) => list(text).map(whole),
+  filter: (text) => (text ? text.split(";").map((one) => (parseClause(one), one)) : []),
   position: (text) => list(text).map(real),
   lasso: (text) => (text ? text.split(";").map((pair) => pair.split(",").map(real)) : []),
   pins: (text) => list(text).map(whole),
@@ -41,7 +43,7 @@ function short(number) {
 
 const WRITE = {
   models: (value) => value.map(encodeURIComponent).join(","),
-  labels: (value) => value.join(","),
+  filter: (value) => value.join(";"), // clauses are escaped
   pins: (value) => value.join(","),
   position: (value) => value.map(short).join(","),
   lasso: (value) => value.map((pair) => pair.map(short).join(",")).join(";"),

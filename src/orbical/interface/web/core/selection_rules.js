@@ -1,5 +1,6 @@
 // What one change of the selection brings with it. Pure functions, the same for every way to change.
 
+import { parseClause } from "./clauses.js";
 import { DEFAULTS, same } from "./selection.js";
 
 export const MOST_PINS = 8;
@@ -37,6 +38,19 @@ export function pinned(pins, sample) {
   return [...pins, sample].slice(-MOST_PINS);
 }
 
+/** Whether a clause is of a column and a model that exist, and of its kind. */
+function applies({ column, model, values }, state) {
+  const found = state.columns.find(({ name }) => name === column);
+  if (!found || (found.kind !== "number" && !values)) return false;
+  return !model || (found.by_model && state.models.some(({ name }) => name === model));
+}
+
+/** The orders of the list: by the metric, or by a column of numbers, from either end. */
+export function orders(state) {
+  const numeric = state.columns.filter(({ kind }) => kind === "number").map(({ name }) => name);
+  return ["worst", "best", "variable", ...numeric.flatMap((name) => [name, `-${name}`])];
+}
+
 /** The field values of a state that a link may lack: what to do with names that do not exist. */
 export function validated(selection, state) {
   const names = state.models.map((model) => model.name);
@@ -49,11 +63,11 @@ export function validated(selection, state) {
     models: models.length === names.length ? [] : models,
     metric: known(selection.metric, metrics, ""),
     reference: known(selection.reference, references, references[0]),
-    labels: selection.labels.filter((label) => label >= 0 && label < state.classes.length),
+    filter: selection.filter.filter((text) => applies(parseClause(text), state)),
     method: known(selection.method, state.methods, state.methods[0] ?? "pca"),
     of: known(selection.of, names, ""),
     color: known(selection.color, state.colors, state.colors[0] ?? "mean"),
-    order: known(selection.order, ["worst", "best", "variable"], "worst"),
+    order: known(selection.order, orders(state), "worst"),
     scope: known(selection.scope, ["element", "orbit"], "element"),
     sample: Math.min(Math.max(0, selection.sample), Math.max(0, state.samples - 1)),
     element: selection.element < state.group.names.length ? Math.max(-1, selection.element) : -1,

@@ -33,21 +33,21 @@ function sumsOfRows({ data, shape }, rows, model, k) {
 }
 
 async function means(context) {
-  const { metric, models, elements, selection } = context;
+  const { metric, models, elements, classes: chosen } = context;
   let sumsAt;
   let count;
   const { arrays: tables, members } = await context.pack.take("tallies");
   const name = `${metric.name}/${context.reference}`;
   const [held, mean, variance] = ["count", "mean", "variance"].map((part) => tables[`${name}/${part}`]);
-  const apart = held.shape[1] > 1 || !selection.labels.length; // with very many classes they are not
-  if (selection.lasso.length || !apart) {
+  const apart = held.shape[1] > 1 || !chosen?.length; // with very many classes they are not
+  if (!chosen || !apart) {
     const [values, rows] = [await context.values(metric.name), await context.rows()];
     count = rows.length;
     sumsAt = (model, k) => sumsOfRows(values, rows, model, k);
   } else {
     const all = Array.from({ length: held.shape[1] }, (_, i) => i);
-    const classes = selection.labels.length ? selection.labels.filter((one) => one < all.length) : all;
-    count = (selection.labels.length ? classes : members.map((_, i) => i)).reduce((sum, one) => sum + members[one], 0);
+    const classes = chosen.length ? chosen.filter((one) => one < all.length) : all;
+    count = (chosen.length ? classes : members.map((_, i) => i)).reduce((sum, one) => sum + members[one], 0);
     sumsAt = (model, k) => sumsOfClasses({ count: held, mean, variance }, classes, model, k, elements);
   }
   const arrays = {};
@@ -93,11 +93,11 @@ function tableRows({ data, shape }, group, part, { models, elements }) {
 }
 
 async function measures(context) {
-  const { metric, models, elements, selection, reference } = context;
+  const { metric, models, elements, classes, reference } = context;
   const { arrays: tables, members } = await context.pack.take("measures");
   const name = `${metric.name}/${reference}`;
-  const group = selection.labels.length ? 1 + selection.labels[0] : 0;
-  if (!selection.lasso.length && selection.labels.length < 2 && group < tables[name].shape[0]) {
+  const group = classes?.length ? 1 + classes[0] : 0;
+  if (classes && classes.length < 2 && group < tables[name].shape[0]) {
     const arrays = { values: tableRows(tables[name], group, 0, context) };
     const ends = tables[`${name}/ends`]; // value, low, high, and the value under calibration
     if (ends) ["low", "high"].forEach((end, i) => (arrays[end] = tableRows(ends, group, 1 + i, context)));

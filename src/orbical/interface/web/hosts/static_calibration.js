@@ -34,10 +34,10 @@ function measured(pair, diagram, whole, known) {
 
 // What Python found for all samples, or for a class: at one element, or over whole orbits.
 async function knownFor(context, whole) {
-  const { selection, reference, element } = context;
-  if (selection.lasso.length || selection.labels.length > 1) return null;
+  const { classes, reference, element } = context;
+  if (!classes || classes.length > 1) return null;
   const { arrays } = await context.pack.take("measures");
-  const group = selection.labels.length ? 1 + selection.labels[0] : 0;
+  const group = classes.length ? 1 + classes[0] : 0;
   return (model) => (name) => {
     const ends = arrays[`${name}/${reference}/${whole ? "orbit" : "ends"}`]; // [groups, models, 4, K or 1]
     if (!ends && !whole) return alone(arrays[`${name}/${reference}`], name, [group, model, element]);
@@ -60,8 +60,8 @@ function alone(values, name, [group, model, element]) {
 
 // What is drawn of all samples of the scan, where the page holds only some of them.
 async function storedDiagrams(context, whole) {
-  const { selection, reference, element, elements, state } = context;
-  if (state.report.complete || selection.lasso.length || selection.labels.length) return null;
+  const { classes, reference, element, elements, state } = context;
+  if (state.report.complete || !classes || classes.length) return null;
   const { arrays } = await context.pack.take("diagrams");
   return (model) => (name) => {
     const { data, shape } = arrays[`${reference}/${name}`]; // [models, elements and orbit, ...]
@@ -72,7 +72,7 @@ async function storedDiagrams(context, whole) {
 }
 
 function noteOf(known, drawn) {
-  if (!known) return "computed in the browser, without intervals for a lasso or several classes";
+  if (!known) return "computed in the browser, without intervals for a lasso, a filter or several classes";
   return drawn ? "" : "errors use all samples of the class, curves only those in this report";
 }
 

@@ -1,54 +1,59 @@
 // One number for each sample of a report, to color the map by.
+import { columnOf, keysOf } from "./static_columns.js";
 import { overModels } from "./static_subset.js";
 
-function spread(values) {
-  let [low, high] = [Infinity, -Infinity];
-  for (const value of values) {
-    if (value < low) low = value;
-    if (value > high) high = value;
+const TAIL = 1.5; // widths of the middle 98 %, beyond which numbers are drawn as its ends
+
+// The ends of a scale: the range of the values, without tails that are far away.
+export function robustEnds(values) {
+  const seen = values.filter((value) => Number.isFinite(value)).sort();
+  if (!seen.length) return [0, 1];
+  const at = (share) => {
+    const place = share * (seen.length - 1);
+    const [k, part] = [Math.floor(place), place % 1];
+    return seen[k] + part * (seen[Math.min(k + 1, seen.length - 1)] - seen[k]);
+  };
+  const [low, high, least, most] = [at(0.01), at(0.99), seen[0], seen[seen.length - 1]];
+  const reach = TAIL * (high - low);
+  return [least >= low - reach ? least : low, most <= high + reach ? most : high];
+}
+
+async function ofMetric(context) {
+  const { perSample: metric, selection } = context;
+  const found = await context.moments(metric.name);
+  const spread = selection.color === "variance";
+  const values = overModels({ data: found[selection.color], models: found.models }, context.of, context.samples);
+  const range = spread ? [0, robustEnds(values)[1]] : metric.unit === "share" ? [0, 1] : robustEnds(values);
+  return { values, scale: "sequential", range, title: `${metric.title}, ${selection.color} over the orbit` };
+}
+
+function titled({ title, by_model: byModel, kind }, names, model) {
+  if (!byModel || names.length === 1) return title;
+  return `${title}, ${model || (kind === "number" ? "mean over models" : names[0])}`;
+}
+
+async function ofColumn(context) {
+  const { selection, names, state } = context;
+  const { column, values } = await columnOf(context, selection.color, selection.of);
+  const title = titled(column, names, selection.of);
+  if (column.kind === "category") {
+    const range = [0, keysOf(column, state).length - 1];
+    return { values: Float32Array.from(values), scale: "classes", range, title, names: column.keys };
   }
-  return low <= high ? [low, high] : [0, 1];
+  const range = column.ends ?? robustEnds(values);
+  const scale = range[0] === -1 ? "diverging" : "sequential";
+  return {
+    values: values.map((value) => (value === Infinity ? range[1] : value)),
+    scale,
+    range,
+    title,
+    unit: column.unit,
+  };
 }
-
-async function momentOf(context, name, moment) {
-  const found = await context.moments(name);
-  return overModels({ data: found[moment], models: found.models }, context.of, context.samples);
-}
-
-const COLORS = {
-  async mean(context) {
-    const metric = context.perSample;
-    const values = await momentOf(context, metric.name, "mean");
-    const range = metric.unit === "share" ? [0, 1] : spread(values);
-    return { values, scale: "sequential", range, title: `${metric.title}, mean over the orbit` };
-  },
-  async variance(context) {
-    const values = await momentOf(context, context.perSample.name, "variance");
-    const title = `${context.perSample.title}, variance over the orbit`;
-    return { values, scale: "sequential", range: [0, spread(values)[1]], title };
-  },
-  async correct(context) {
-    const values = await momentOf(context, "correct", "mean");
-    return { values, scale: "sequential", range: [0, 1], title: "Fraction of the orbit predicted correctly" };
-  },
-  async class({ state }) {
-    const values = Float32Array.from(state.arrays.label.data);
-    return { values, scale: "classes", range: [0, state.classes.length - 1], title: "Class" };
-  },
-  async gap(context) {
-    if (context.has("correct") && context.has("confidence")) {
-      const right = await momentOf(context, "correct", "mean");
-      const values = (await momentOf(context, "confidence", "mean")).map((sure, i) => sure - right[i]);
-      return { values, scale: "diverging", range: [-1, 1], title: "Confidence minus accuracy over the orbit" };
-    }
-    const { data, shape } = context.state.arrays.invariance_gap;
-    const values = overModels({ data, models: shape[0] }, context.of, context.samples);
-    const title = "Invariance gap: distance of the predictions from their mean";
-    return { values, scale: "sequential", range: [0, spread(values)[1]], title };
-  },
-};
 
 export async function color(context) {
-  const { values, ...about } = await COLORS[context.selection.color](context);
+  const { values, ...about } = await (["mean", "variance"].includes(context.selection.color) ? ofMetric : ofColumn)(
+    context,
+  );
   return { ...about, arrays: { values: { data: values, shape: [values.length] } } };
 }

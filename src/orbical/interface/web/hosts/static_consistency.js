@@ -9,12 +9,10 @@ function add(sums, other) {
 const NONE = { count: 0, total: 0, squares: 0 };
 
 export async function consistency(context) {
-  const { pack, selection, models, names } = context;
+  const { pack, classes, models, names } = context;
   const { arrays: held, members } = await pack.take("consistency");
-  const rows = selection.lasso.length ? await context.rows() : null;
-  const groups = selection.labels.length
-    ? selection.labels.map((one) => 1 + one).filter((one) => one < members.length)
-    : [0];
+  const rows = classes ? null : await context.rows();
+  const groups = classes?.length ? classes.map((one) => 1 + one).filter((one) => one < members.length) : [0];
 
   function sumsOf(name, model) {
     if (rows) {

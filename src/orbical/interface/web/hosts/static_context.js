@@ -1,5 +1,7 @@
 // What a request to a report is about: the selection, read against the state of the scan.
+import { labelsAlone } from "../core/clauses.js";
 import { insidePolygon } from "../draw/polygon.js";
+import { keptBy } from "./static_columns.js";
 
 // Mean and variance of every response [M, N] over its orbit, by the weights of the group, over the
 // elements at which it has a value; NaN where it has none.
@@ -62,16 +64,18 @@ export function createContexts(pack, state) {
 
     // The rows of the subset among the samples of the report.
     const rows = async () => {
-      const label = state.arrays.label?.data;
-      const labels = new Set(selection.labels);
+      const clauses = await Promise.all(selection.filter.map((text) => keptBy({ pack, state, names, samples }, text)));
       const xy = selection.lasso.length ? (await map()).xy.data : null;
       const inside = (i) => !xy || insidePolygon(selection.lasso, xy[2 * i], xy[2 * i + 1]);
       const chosen = [];
       for (let i = 0; i < samples; i++) {
-        if ((!labels.size || labels.has(label[i])) && inside(i)) chosen.push(i);
+        if (clauses.every((kept) => kept(i)) && inside(i)) chosen.push(i);
       }
       return chosen;
     };
+
+    // The classes of a subset that is nothing else: what Python computed of the whole scan holds for it.
+    const classes = selection.lasso.length ? null : selection.filter.length ? labelsAlone(selection.filter) : [];
 
     const placeOf = (name) => names.indexOf(name);
     return {
@@ -93,6 +97,7 @@ export function createContexts(pack, state) {
       moments: momentsNamed,
       map,
       rows,
+      classes,
     };
   };
 }

@@ -40,12 +40,12 @@ function narrowed({ range, arrays }) {
 export function createColorKey() {
   const el = h("div", { class: "key" });
 
-  function set({ scale, range, title }, state, dark) {
+  function set({ scale, range, title, names }, state, dark) {
     const name = h("span", { class: "key-title", title }, title ?? "");
     if (scale === "classes")
       fill(
         el,
-        state.classes.slice(0, MOST).map((text, c) => chip(classColor(c, dark), text)),
+        (names ?? state.classes).slice(0, MOST).map((text, c) => chip(classColor(c, dark), text)),
         name,
       );
     else fill(el, h("span", {}, end(range[0])), strip(scale, range, dark), h("span", {}, end(range[1])), name);

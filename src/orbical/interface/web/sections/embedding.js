@@ -13,13 +13,6 @@ import { circleAround, scaledAbout } from "./keyboard_lasso.js";
 import { hints } from "./help_text.js";
 
 const METHODS = { pca: "PCA", ica: "ICA", isomap: "Isomap", tsne: "t-SNE", umap: "UMAP" };
-const COLORS = {
-  mean: "mean",
-  variance: "variance",
-  correct: "fraction correct",
-  class: "class",
-  gap: "calibration gap",
-};
 
 /** The embedding with its menus, its lasso and its color key. */
 export function createSection(el, app) {
@@ -67,7 +60,7 @@ export function createSection(el, app) {
       : new Uint8Array(4 * count).fill(128);
     const labels =
       values?.scale === "classes"
-        ? classLabels(xy.arrays.xy.data, values.arrays.values.data, app.state.classes, dark)
+        ? classLabels(xy.arrays.xy.data, values.arrays.values.data, values.names ?? app.state.classes, dark)
         : [];
     scatter.set({ xy: xy.arrays.xy.data, colors, mask: mask?.arrays?.mask?.data, labels });
     scatter.setLasso(app.store.get().lasso);
@@ -91,7 +84,7 @@ export function createSection(el, app) {
       now.method,
     );
     color.set(
-      state.colors.map((name) => [name, COLORS[name] ?? sentence(name)]),
+      state.colors.map((name) => [name, state.columns.find((one) => one.name === name)?.title ?? sentence(name)]),
       now.color,
     );
     of.set([["", "all models"], ...state.models.map(({ name }) => [name, shortened(name)])], now.of);

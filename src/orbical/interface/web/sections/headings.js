@@ -7,7 +7,7 @@ import { className, counted, sentence, singular, whole } from "../core/text.js";
 export function createSection(shell, app) {
   const one = singular(app.noun);
   const all = h("h2", {}, `All ${app.noun}`);
-  const chip = button("", () => app.select({ lasso: [], labels: [] }), { class: "chip", hidden: true });
+  const chip = button("", () => app.select({ lasso: [], filter: [] }), { class: "chip", hidden: true });
   const help = app.state.report?.note || "Drag along the orbit · click a point · lasso a subset";
   const warned = app.state.warnings.map((text) => `${sentence(text)}.`);
   const hint = h("p", { class: "hint" }, [...warned, help].join(" "));

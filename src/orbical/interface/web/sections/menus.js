@@ -2,6 +2,7 @@
 
 import { button, fill, h, modelLabel } from "../core/dom.js";
 import { attachPopover } from "../core/popover.js";
+import { clauseOf, withClause } from "../core/clauses.js";
 import { picked, toggled } from "../core/selection_rules.js";
 import { sentence } from "../core/text.js";
 import { createSelect, createSwitch } from "./frame.js";
@@ -52,11 +53,22 @@ export function createSection(el, app) {
     );
   }
 
+  /** The classes of the filter; none for all. */
+  const labels = () => clauseOf(app.store.get().filter, "label")?.values?.map(Number) ?? [];
+  const choose = (chosen) =>
+    app.select({
+      filter: withClause(
+        app.store.get().filter,
+        { column: "label" },
+        chosen.length ? { values: chosen.map(String) } : null,
+      ),
+    });
+
   function drawClasses() {
-    const chosen = app.store.get().labels;
+    const chosen = labels();
     if (state.classes.length > FEW || state.classes.join("").length > LETTERS) return drawMany(chosen);
     const all = state.classes.map((_, c) => c);
-    const allButton = button("all", () => (app.select({ labels: [] }), refocus(classes, "all")), {
+    const allButton = button("all", () => (choose([]), refocus(classes, "all")), {
       class: "toggle",
       "aria-pressed": String(!chosen.length),
       "data-key": "all",
@@ -65,7 +77,7 @@ export function createSection(el, app) {
       classes,
       allButton,
       all.map((c) =>
-        button(String(state.classes[c]), () => (app.select({ labels: picked(chosen, c, all) }), refocus(classes, c)), {
+        button(String(state.classes[c]), () => (choose(picked(chosen, c, all)), refocus(classes, c)), {
           class: "toggle",
           "aria-pressed": String(chosen.includes(c)),
           "data-key": c,
@@ -96,9 +108,9 @@ export function createSection(el, app) {
     const all = state.classes.map((_, one) => one);
     const input = h("input", {
       type: "checkbox",
-      onchange: () => app.select({ labels: picked(app.store.get().labels, c, all) }),
+      onchange: () => choose(picked(labels(), c, all)),
     });
-    input.checked = app.store.get().labels.includes(c);
+    input.checked = labels().includes(c);
     return h("label", { class: "check" }, input, name);
   }
 
@@ -124,7 +136,7 @@ export function createSection(el, app) {
     drawClasses();
   }
 
-  const stops = [app.store.subscribe(["scan", "models", "metric", "reference", "labels"], draw)];
+  const stops = [app.store.subscribe(["scan", "models", "metric", "reference", "filter"], draw)];
   draw();
   return { destroy: () => stops.forEach((stop) => stop()) };
 }

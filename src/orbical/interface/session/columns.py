@@ -1,0 +1,231 @@
+"""Columns of the samples: what they can be filtered, colored and sorted by.
+
+A column has one number, one of a few categories, or a text for each sample, of the sample itself
+(its label, its metadata) or of each model (its confidence, its gap). Columns do not depend on the
+position on the orbit nor on the map, so that a filter means the same wherever one looks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ...errors import InputError, check_name
+from ..clauses import Clause
+from .moments import moments_of, over_models
+from .orbit_failures import near_to_far, reach_of, upright_of
+from .scan_view import ScanView
+from .text_columns import Texts, as_categories, matching
+
+Array = np.ndarray
+Read = Callable[[], Any]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the samples.
+
+    Attributes:
+        name: Its name in filters.
+        title: Its title on the page.
+        kind: "number", "category" or "text".
+        read: Returns its values: numbers, codes of categories (-1 if missing) or texts, `[N]`, or
+            `[M, N]` if `by_model`.
+        by_model: Whether it is of each model.
+        unit: The unit of its numbers.
+        keys: The categories as filters name them; None for classes, which are numbered.
+        ends: The range of its numbers, if it is fixed.
+    """
+
+    name: str
+    title: str
+    kind: str
+    read: Read = field(repr=False)
+    by_model: bool = False
+    unit: str = ""
+    keys: list[str] | None = None
+    ends: list[float] | None = None
+
+
+def sample_columns(view: ScanView) -> dict[str, Column]:
+    """Return the columns of a scan by name."""
+    return view.cache.get_or_compute(
+        "columns by name", lambda: {column.name: column for column in _declared(view)}
+    )
+
+
+def values_of(view: ScanView, column: Column, model: str = "") -> Any:
+    """Return the values of a column: of a model, else the mean over models, or of the first.
+
+    Texts are returned joined, to be searched.
+    """
+    if column.kind == "text":
+        key: Any = ("column", column.name)
+        return view.cache.get_or_compute(key, lambda: Texts.of(column.read()))
+    if not column.by_model:
+        return view.cache.get_or_compute(("column", column.name), column.read)
+    if model:
+        check_name("selection filter", model, view.models)
+    key = ("column", column.name, model)
+
+    def compute() -> Array:
+        values: Array = column.read()
+        if model:
+            return np.asarray(values[view.models.index(model)])
+        if column.kind != "number":
+            return np.asarray(values[0])
+        return np.where(np.isposinf(values).all(0), np.inf, over_models(values))  # never, for all
+
+    return view.cache.get_or_compute(key, compute)
+
+
+def kept_by(view: ScanView, text: str) -> Array:
+    """Return which samples a clause keeps, `[N]`."""
+    clause = Clause.parse(text)
+    columns = sample_columns(view)
+    check_name("selection filter", clause.column, columns)
+    column = columns[clause.column]
+    values = values_of(view, column, clause.model)
+    if column.kind == "text":
+        return matching(values, _chosen(clause, "words to search for"))
+    if column.kind == "category":
+        return _in_categories(view, column, values, _chosen(clause, "values"))
+    if clause.values is None:
+        return np.asarray((values >= clause.low) & (values <= clause.high))
+    try:
+        return np.isin(values, [float(value) for value in clause.values])
+    except ValueError:
+        raise InputError(
+            f"selection filter {column.name}: expected numbers, got {clause.values[0]!r}"
+        ) from None
+
+
+def keys_of(view: ScanView, column: Column) -> list[str]:
+    """Return the categories of a column as filters name them."""
+    return [str(one) for one in range(len(view.classes))] if column.keys is None else column.keys
+
+
+def described(view: ScanView) -> list[dict[str, Any]]:
+    """Describe the columns for the page."""
+    return [
+        {
+            "name": column.name,
+            "title": column.title,
+            "kind": column.kind,
+            "by_model": column.by_model,
+            "unit": column.unit,
+            "keys": column.keys,
+            "ends": column.ends,
+        }
+        for column in sample_columns(view).values()
+    ]
+
+
+def _chosen(clause: Clause, what: str) -> tuple[str, ...]:
+    if clause.values is None:
+        raise InputError(f"selection filter {clause.column}: expected {what}, got a range")
+    return clause.values
+
+
+def _in_categories(view: ScanView, column: Column, codes: Array, wanted: tuple[str, ...]) -> Array:
+    keys = keys_of(view, column)
+    kept = np.zeros(len(keys) + 1, bool)  # the last is for missing values, -1
+    chosen = {*wanted}
+    kept[:-1] = [key in chosen for key in keys]
+    found: Array = kept[np.minimum(codes, len(keys))]
+    return found
+
+
+def _declared(view: ScanView) -> list[Column]:
+    found = [*_of_samples(view), *_of_models(view)]
+    taken = {column.name for column in found}
+    for name, values in view.scan.metadata.items():
+        title = str(view.scan.data[name].attrs.get("long_name", name))
+        found.append(_given(name if name not in taken else f"{name}_", title, values))
+    return found
+
+
+def _of_samples(view: ScanView) -> list[Column]:
+    found = []
+    if view.label is not None and view.classes:
+        label = view.label.astype(np.int32)
+        found.append(Column("label", "Label", "category", lambda: label))
+    if view.names is not None:
+        found.append(Column("name", "Name", "text", lambda: view.names))
+    return found
+
+
+def _of_models(view: ScanView) -> list[Column]:
+    """Return the columns of each model that the scan has numbers for."""
+    reference = "truth" if view.scan.labeled else "consensus"
+
+    def mean(name: str) -> Array:
+        return moments_of(view, view.variable(view.metrics[name], reference)).mean
+
+    def number(name: str, title: str, read: Read, unit: str, *ends: float) -> Column:
+        return Column(name, title, "number", read, True, unit, ends=[*ends] or None)
+
+    found = []
+    if view.classes and view.reader.dims.get("predicted") == ("model", "sample", "element"):
+        read: Read = lambda: upright_of(view).predicted  # noqa: E731
+        found.append(Column("predicted", "Prediction upright", "category", read, True))
+    right, sure = "correct" in view.metrics, "confidence" in view.metrics
+    if right:
+        read = lambda: _codes(upright_of(view).correct)  # noqa: E731
+        keys = ["incorrect", "correct"]
+        found.append(Column("correct", "Correct upright", "category", read, True, keys=keys))
+    if sure:
+        read = lambda: upright_of(view).confidence  # noqa: E731
+        found.append(number("confidence", "Confidence upright", read, "share", 0.0, 1.0))
+    if right:
+        read = lambda: mean("correct")  # noqa: E731
+        found.append(number("share_correct", "Correct along the orbit", read, "share", 0.0, 1.0))
+        found.append(_failure(view))
+    if right and sure:
+        read = lambda: mean("confidence") - mean("correct")  # noqa: E731
+        found.append(number("gap", "Confidence minus accuracy", read, "share", -1.0, 1.0))
+    elif "invariance_gap" in view.reader:
+        found.append(
+            number("gap", "Invariance gap", lambda: view.reader.whole("invariance_gap"), "number")
+        )
+    return found
+
+
+def _failure(view: ScanView) -> Column:
+    """Return the position of the first failure: how far from the identity, or which element."""
+    reach, order = reach_of(view.group), near_to_far(view.group)
+    title = "First failure"
+    if reach is None:
+        names = [*(str(view.group.name(int(place))) for place in order), "never"]
+        read: Read = lambda: _codes(upright_of(view).failure)  # noqa: E731
+        return Column("first_failure", title, "category", read, True, keys=names)
+    sizes = np.append(reach[0][order], np.inf).astype(np.float32)
+
+    def far() -> Array:
+        place = upright_of(view).failure
+        assert place is not None  # otherwise nothing is correct
+        return np.where(np.isnan(place), np.nan, sizes[np.nan_to_num(place).astype(int)])
+
+    return Column("first_failure", title, "number", far, True, reach[1])
+
+
+def _codes(values: Array | None) -> Array:
+    """Return codes of categories from numbers; -1 if missing."""
+    assert values is not None
+    return np.where(np.isnan(values), -1, values).astype(np.int32)
+
+
+def _given(name: str, title: str, values: Array) -> Column:
+    """Return a metadata column: numbers as they are, texts as categories if many are alike."""
+    if values.dtype.kind in "iuf":
+        numbers = values.astype(np.float32)
+        return Column(name, title, "number", lambda: numbers)
+    texts = values.astype(str)
+    found = as_categories(texts)
+    if found is None:
+        return Column(name, title, "text", lambda: texts)
+    codes, keys = found
+    return Column(name, title, "category", lambda: codes, keys=keys)
