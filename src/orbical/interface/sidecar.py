@@ -134,6 +134,7 @@ class Sidecar:
             try:
                 self._prepare()
                 write_file(self._place / file, content)
+                self._held.pop(file, None)
                 return
             except OSError as error:
                 self._give_up(error)

@@ -1,6 +1,7 @@
 // The front end, written to anywidget's contract: it knows only `model` and `el`.
 
 import { createContext } from "./core/context.js";
+import { createFindings } from "./core/findings.js";
 import { createRefresh } from "./core/refresh.js";
 import { createHistory } from "./core/history.js";
 import { createKeyboard } from "./core/keyboard.js";
@@ -11,10 +12,12 @@ import { createTheme } from "./core/theme.js";
 import { createThumbnails } from "./core/thumbnails.js";
 import { decode } from "./core/wire.js";
 import { createExport } from "./sections/export.js";
+import { createFindingsPanel } from "./sections/findings.js";
 import { createHelp } from "./sections/help.js";
 import { createSections } from "./sections/index.js";
 import { shortcuts } from "./sections/shortcuts.js";
 import { createShell } from "./sections/shell.js";
+import { createStory } from "./sections/story.js";
 
 const KINDS = [
   "subset",
@@ -82,14 +85,26 @@ function render({ model, el }) {
     app.sections = createSections(shell, app);
     app.help = help;
     app.exporter = createExport(shell.exporter, app);
+    app.findings = createFindings(app);
+    app.story = createStory(shell.bar, app);
+    app.panel = createFindingsPanel(shell.findings, app);
     const keys = createKeyboard(model.get("host") === undefined ? el : document, shortcuts(app));
     const refresh = createRefresh(
       store,
       app.request,
       KINDS.filter((kind) => state[kind] !== false),
     );
-    mounted = [...Object.values(app.sections), app.thumbnails, app.exporter, keys, refresh];
-    if (fresh) startAtFirst(app);
+    mounted = [
+      ...Object.values(app.sections),
+      app.thumbnails,
+      app.exporter,
+      app.findings,
+      app.story,
+      app.panel,
+      keys,
+      refresh,
+    ];
+    if (app.story.begin(fresh) === false) startAtFirst(app);
     return undefined;
   }
 

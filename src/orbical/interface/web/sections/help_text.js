@@ -90,6 +90,8 @@ export const keyTable = [
   [["k"], "calibration at this position or over the whole orbit"],
   [["d"], "dark or light theme"],
   [["x"], "export"],
+  [["b"], "findings: bookmark this view, or go to one"],
+  [[",", "."], "previous and next finding"],
   [["?"], "show this help"],
 ];
 

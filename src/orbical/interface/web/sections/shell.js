@@ -7,6 +7,7 @@ export function createShell(root, { onhelp, ontheme }) {
   const menus = h("div", { class: "menus" });
   const name = h("span", { class: "scan-name" }, "Loading …");
   const exporter = button("Export", null, { class: "tool", disabled: true });
+  const findings = button("Findings", null, { class: "tool", disabled: true });
   const themer = button("", ontheme, { class: "tool icon theme-toggle" });
   const helper = button("?", onhelp, { class: "tool icon", "aria-label": "Help", title: "Help  ?" });
   const bar = h(
@@ -14,7 +15,7 @@ export function createShell(root, { onhelp, ontheme }) {
     { class: "topbar" },
     h("h1", {}, mark(), "orbical", name),
     menus,
-    h("div", { class: "actions" }, exporter, themer, helper),
+    h("div", { class: "actions" }, exporter, findings, themer, helper),
   );
   const banner = h("div", { class: "banner", role: "alert", hidden: true });
   const [overview, detail] = [h("div", { class: "overview" }), h("div", { class: "one" })];
@@ -39,7 +40,7 @@ export function createShell(root, { onhelp, ontheme }) {
     show(waiting, kind === "loading" || kind === "error");
     if (kind === "error")
       fill(waiting, h("div", { class: "message" }, h("strong", {}, "Could not open the scan"), h("p", {}, text)));
-    exporter.disabled = kind !== "ready";
+    exporter.disabled = findings.disabled = kind !== "ready";
   }
 
   function theme(now) {
@@ -64,11 +65,13 @@ export function createShell(root, { onhelp, ontheme }) {
   state("loading");
   return {
     page,
+    bar,
     menus,
     overview,
     detail,
     strip,
     exporter,
+    findings,
     state,
     theme,
     connection,

@@ -36,6 +36,9 @@ export function shortcuts(app) {
     p: () => app.pin(),
     d: () => app.theme.toggle(),
     x: () => app.exporter.open(),
+    b: () => app.panel.toggle(),
+    ",": () => app.story.step(-1),
+    ".": () => app.story.step(1),
     Escape: () => (store.get().lasso.length ? app.select({ lasso: [] }) : false),
   };
   ORDER.forEach((name, i) => (table[String(i + 1)] = () => app.sections[name]?.focus()));

@@ -1,0 +1,127 @@
+"""Findings: views that a reader bookmarked, with a title and a note, saved beside the scan."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from ..._text import printable
+from ...errors import InputError, StoreError, check_name
+from ..selection import Selection
+from .scan_view import ScanView
+from .subsets import Answer
+
+MOST_FINDINGS = 200
+MOST_TITLE = 200
+MOST_NOTE = 4_000
+MOST_VIEW = 20_000
+_DOCUMENT = "findings"
+_ID = re.compile(r"[0-9a-f]{8,32}")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One finding.
+
+    Attributes:
+        id: Its name, chosen by the page, so that a request sent twice adds it once.
+        title: One line.
+        note: Plain text, several lines.
+        view: The selection as the fragment of an address, without the name of the scan.
+    """
+
+    id: str
+    title: str
+    note: str
+    view: str
+
+    @classmethod
+    def from_json(cls, given: Any) -> Finding:
+        """Read a finding of a request or a file; wrong types and lengths raise an `InputError`."""
+        if not isinstance(given, Mapping):
+            raise InputError(f"finding: expected an object, got {type(given).__name__}")
+        if not _ID.fullmatch(_text(given, "id", 32)):
+            raise InputError(
+                f"finding id: expected 8 to 32 hexadecimal digits, got {given['id']!r}"
+            )
+        title = printable(_text(given, "title", MOST_TITLE).strip())
+        if not title:
+            raise InputError("finding title: expected one or more characters, got none")
+        lines = _text(given, "note", MOST_NOTE).strip().splitlines()
+        view = Selection.from_fragment(_text(given, "view", MOST_VIEW))
+        note = "\n".join(printable(line) for line in lines)
+        return cls(given["id"], title, note, replace(view, scan="").to_fragment())
+
+
+Change = Callable[[list[Finding], Mapping[str, Any]], list[Finding]]
+
+
+def findings(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
+    """Answer the findings of a scan, after a change (`do`: save, delete, move) if any."""
+    change = message.get("do")
+    if change is None:
+        found = saved_findings(view)
+    else:
+        check_name("do", change, CHANGES)
+
+        def changed(document: Any) -> Any:
+            after = CHANGES[change](_read(document), message)
+            if len(after) > MOST_FINDINGS:
+                raise InputError(f"findings: expected at most {MOST_FINDINGS}, got {len(after)}")
+            return [asdict(one) for one in after]
+
+        found = _read(view.sidecar.update(_DOCUMENT, [], changed))
+    return {"findings": [asdict(one) for one in found], "unsaved": view.sidecar.unsaved}, {}
+
+
+def saved_findings(view: ScanView) -> list[Finding]:
+    """Read the findings beside a scan."""
+    return _read(view.sidecar.read(_DOCUMENT, []))
+
+
+def _read(document: Any) -> list[Finding]:
+    try:
+        if not isinstance(document, list):
+            raise InputError(f"findings: expected a list, got {type(document).__name__}")
+        return [Finding.from_json(one) for one in document[:MOST_FINDINGS]]
+    except InputError as error:
+        raise StoreError(f"{_DOCUMENT}.json: {error}; repair or remove the file") from None
+
+
+def _save(found: list[Finding], message: Mapping[str, Any]) -> list[Finding]:
+    """Add a finding at the end, or change the one of the same id where it is."""
+    given = Finding.from_json(message.get("finding"))
+    if given.id in [one.id for one in found]:
+        return [given if one.id == given.id else one for one in found]
+    return [*found, given]
+
+
+def _delete(found: list[Finding], message: Mapping[str, Any]) -> list[Finding]:
+    return [one for one in found if one.id != message.get("id")]
+
+
+def _move(found: list[Finding], message: Mapping[str, Any]) -> list[Finding]:
+    """Move a finding to another place."""
+    to = message.get("to")
+    if isinstance(to, bool) or not isinstance(to, int):
+        raise InputError(f"to: expected an integer, got {to!r}")
+    moved = [one for one in found if one.id == message.get("id")]
+    rest = _delete(found, message)
+    place = min(max(to, 0), len(rest))
+    return [*rest[:place], *moved, *rest[place:]]
+
+
+CHANGES: dict[str, Change] = {"save": _save, "delete": _delete, "move": _move}
+
+
+def _text(given: Mapping[str, Any], name: str, most: int) -> str:
+    value = given.get(name, "")
+    if not isinstance(value, str):
+        raise InputError(f"finding {name}: expected text, got {type(value).__name__}")
+    if len(value) > most:
+        raise InputError(
+            f"finding {name}: expected at most {most:,} characters, got {len(value):,}"
+        )
+    return value

@@ -1,0 +1,178 @@
+// Findings: bookmarked views with a title and a note, behind their button. In a report they are for reading only.
+
+import { newId, viewOf } from "../core/findings.js";
+import { button, fill, h, show, uid, write } from "../core/dom.js";
+import { sentence, singular, whole } from "../core/text.js";
+
+const MOST_TITLE = 200;
+const MOST_NOTE = 4000;
+
+/** The panel; it stays open while the page is used. */
+export function createFindingsPanel(opener, app) {
+  const { findings, story } = app;
+  const fixed = Boolean(app.state.report);
+  const id = uid("findings");
+  const status = h("p", { class: "status", role: "status" });
+  const unsaved = h("p", { class: "unsaved", hidden: true });
+  const list = h("ol", { class: "findings-list" });
+  const adding = h("div", { class: "adding" });
+  const panel = h(
+    "div",
+    {
+      class: "findings-panel",
+      popover: "manual",
+      id,
+      "data-transient": true,
+      role: "group",
+      "aria-label": "Findings",
+      onkeydown: escape,
+    },
+    h("div", { class: "head" }, h("h2", {}, "Findings"), button("Close", close, { class: "tool" })),
+    fixed ? null : adding,
+    unsaved,
+    list,
+    status,
+  );
+  let editing = "";
+  opener.setAttribute("aria-expanded", "false");
+  opener.setAttribute("aria-controls", id);
+  opener.after(panel);
+
+  function open() {
+    findings.reload();
+    draw();
+    panel.showPopover();
+    panel.style.top = `${opener.getBoundingClientRect().bottom + 6}px`;
+    opener.setAttribute("aria-expanded", "true");
+    panel.querySelector("button")?.focus();
+  }
+
+  function close() {
+    panel.hidePopover();
+    opener.setAttribute("aria-expanded", "false");
+    opener.focus();
+  }
+
+  const toggle = () => (panel.matches(":popover-open") ? close() : open());
+
+  function escape(event) {
+    if (event.key !== "Escape") return;
+    event.stopPropagation();
+    event.preventDefault();
+    if (editing) edit("");
+    else close();
+  }
+
+  function edit(which) {
+    editing = which;
+    draw();
+    (panel.querySelector("form input") ?? panel.querySelector(".adding button"))?.focus();
+  }
+
+  /** A title to begin with: the sample, and the position if it was moved. */
+  function suggested() {
+    const { sample } = app.store.get();
+    const { element, position } = app.place();
+    const name = app.called(sample) || `${sentence(singular(app.noun))} ${whole(app.number(sample))}`;
+    return element === app.group.identity && !position.length ? name : `${name}, ${app.placeName(element, position)}`;
+  }
+
+  function form(given) {
+    const title = h("input", {
+      type: "text",
+      maxlength: MOST_TITLE,
+      required: true,
+      value: given?.title ?? suggested(),
+    });
+    const note = h("textarea", { rows: 4, maxlength: MOST_NOTE });
+    note.value = given?.note ?? "";
+    const anew = h("input", { type: "checkbox" });
+    const save = (event) => {
+      event.preventDefault();
+      const view = given && !anew.checked ? given.view : viewOf(app.store.get());
+      findings.save({ id: given?.id ?? newId(), title: title.value, note: note.value, view });
+      edit("");
+    };
+    return h(
+      "form",
+      { onsubmit: save },
+      h("label", { class: "field" }, h("span", {}, "Title"), title),
+      h("label", { class: "field" }, h("span", {}, "Note"), note),
+      given ? h("label", { class: "check" }, anew, "show the present view instead") : null,
+      h(
+        "div",
+        { class: "buttons" },
+        h("button", { type: "submit", class: "tool primary" }, "Save"),
+        button("Cancel", () => edit(""), { class: "tool" }),
+      ),
+    );
+  }
+
+  function remove(finding, at) {
+    findings.remove(finding.id);
+    const undo = () => {
+      findings.save(finding);
+      findings.move(finding.id, at);
+      fill(status, "Restored.");
+    };
+    fill(status, `Deleted “${finding.title}”. `, button("Undo", undo, { class: "link" }));
+    panel.querySelector(".adding button")?.focus();
+  }
+
+  function entry(finding, at, all) {
+    if (editing === finding.id) return h("li", {}, form(finding));
+    const tool = (sign, words, act, off = false) =>
+      button(sign, act, {
+        class: "tool icon",
+        "aria-label": `${words}: ${finding.title}`,
+        title: words,
+        disabled: off,
+      });
+    const tools = h(
+      "div",
+      { class: "buttons tools" },
+      tool("↑", "Move up", () => findings.move(finding.id, at - 1), at === 0),
+      tool("↓", "Move down", () => findings.move(finding.id, at + 1), at === all.length - 1),
+      tool("✎", "Edit", () => edit(finding.id)),
+      tool("✕", "Delete", () => remove(finding, at)),
+    );
+    return h(
+      "li",
+      { "aria-current": story.at() === finding.id ? "true" : null },
+      button(finding.title, () => (close(), story.go(at), story.focus()), { class: "go", title: "Show this view" }),
+      finding.note ? h("p", { class: "text" }, finding.note) : null,
+      fixed ? null : tools,
+    );
+  }
+
+  function draw() {
+    const all = findings.list();
+    write(opener, all.length ? `Findings ${all.length}` : "Findings");
+    show(opener, !fixed || all.length > 0);
+    fill(
+      adding,
+      editing === "new" ? form() : button("Bookmark this view", () => edit("new"), { class: "tool primary" }),
+    );
+    show(unsaved, Boolean(findings.unsaved()));
+    write(unsaved, `Not saved: ${findings.unsaved()}. Findings last until orbical ends; a report keeps them.`);
+    fill(list, all.map(entry));
+    if (!all.length && !editing)
+      fill(list, h("li", { class: "none" }, "None yet. Bookmark what you want to come back to, or to show to others."));
+  }
+
+  function told(error) {
+    const focused = panel.contains(document.activeElement) && document.activeElement?.getAttribute("aria-label");
+    if (error) fill(status, error);
+    draw();
+    const again = focused && panel.querySelector(`[aria-label="${CSS.escape(focused)}"]:enabled`);
+    if (again instanceof HTMLElement) again.focus();
+  }
+
+  opener.addEventListener("click", toggle);
+  const stops = [findings.on(told), story.on(draw)];
+  findings.reload();
+  return {
+    toggle,
+    destroy: () => (stops.forEach((stop) => stop()), opener.removeEventListener("click", toggle), panel.remove()),
+  };
+}

@@ -1,0 +1,77 @@
+// The story: findings one after the other, each with its title and note above the page that shows it.
+
+import { button, h, show, write } from "../core/dom.js";
+import { toFragment } from "../core/selection.js";
+
+/** The bar of the story; `go(place)` shows a finding, `close` ends it. */
+export function createStory(el, app) {
+  const { findings, store } = app;
+  const listeners = new Set();
+  let current = "";
+
+  const step = h("p", { class: "step" });
+  const title = h("h2", {});
+  const note = h("p", { class: "text", tabindex: "0", role: "note" });
+  const before = button("‹ Previous", () => go(at() - 1), { class: "tool" });
+  const after = button("Next ›", () => go(at() + 1), { class: "tool primary" });
+  const back = button("Back to the finding", () => go(at()), { class: "link" });
+  const end = button("✕", close, { class: "tool icon", "aria-label": "Close the story", title: "Close the story" });
+  const words = h("div", { class: "words" }, step, h("div", { class: "line" }, title, back), note);
+  const bar = h("section", { class: "story", "aria-label": "Story", hidden: true }, words);
+  bar.append(h("div", { class: "buttons" }, before, after, end));
+  el.append(bar);
+
+  const at = () => findings.list().findIndex(({ id }) => id === current);
+
+  function go(place, from = "user") {
+    const finding = findings.list()[place];
+    if (!finding) return false;
+    current = finding.id;
+    store.set(findings.selection(finding), { from });
+    draw();
+    app.announce(`${step.textContent}: ${finding.title}. ${finding.note}`);
+    return undefined;
+  }
+
+  const shows = (finding) => toFragment(findings.selection(finding)) === toFragment(store.get());
+
+  /** Begin as the address says: at the finding that it shows, at the first if it says nothing. */
+  function begin(fresh) {
+    if (fresh) return go(0, "state");
+    current = findings.list().find(shows)?.id ?? "";
+    return draw();
+  }
+
+  function close() {
+    current = "";
+    draw();
+  }
+
+  function draw() {
+    const [all, place] = [findings.list(), at()];
+    show(bar, place >= 0);
+    if (place >= 0) {
+      const finding = all[place];
+      write(step, `Finding ${place + 1} of ${all.length}`);
+      write(title, finding.title);
+      write(note, finding.note);
+      show(note, Boolean(finding.note));
+      show(back, !shows(finding));
+      before.disabled = place === 0;
+      after.disabled = place === all.length - 1;
+    }
+    for (const listener of listeners) listener();
+  }
+
+  const stops = [findings.on(draw), store.subscribe(["done"], draw)];
+  return {
+    begin,
+    go,
+    step: (by) => (at() < 0 ? go(0) : go(at() + by)),
+    focus: () => (after.disabled ? end : after).focus(),
+    close,
+    at: () => current,
+    on: (listener) => (listeners.add(listener), () => listeners.delete(listener)),
+    destroy: () => (stops.forEach((stop) => stop()), bar.remove()),
+  };
+}

@@ -1,0 +1,82 @@
+"""Findings in the page: bookmarked, edited, reordered, deleted, shown, and there after a reload."""
+
+from __future__ import annotations
+
+import pytest
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def panel(view, live_server):
+    """The page of a sample with the panel open; no finding is left behind."""
+    page = view("sample=7&element=30")
+    yield page
+    sidecar = live_server.session.scan_view().sidecar
+    sidecar.update("findings", [], lambda found: [])
+
+
+def opened(page):
+    page.tab.get_by_role("button", name="Findings", exact=False).first.click()
+    page.until("() => document.querySelector('.findings-panel').matches(':popover-open')")
+
+
+def bookmark(page, title, note=""):
+    page.tab.get_by_role("button", name="Bookmark this view").click()
+    page.tab.get_by_label("Title").fill(title)
+    page.tab.get_by_label("Note").fill(note)
+    page.tab.get_by_role("button", name="Save").click()
+    page.tab.locator(".findings-list .go", has_text=title).wait_for()
+
+
+def titles(page, *expected):
+    page.until(
+        """wanted => JSON.stringify([...document.querySelectorAll(".findings-list .go")]
+        .map(one => one.textContent)) === JSON.stringify(wanted)""",
+        [*expected],
+    )
+
+
+def test_a_view_is_bookmarked_changed_and_found_again(panel):
+    tab = panel.tab
+    opened(panel)
+    bookmark(panel, "<img src=x onerror=alert(1)>", "first line\n<b>second</b>")
+    tab.keyboard.press("]")
+    bookmark(panel, "second")
+    assert tab.locator(".findings-list img, .findings-list b").count() == 0
+    tab.get_by_label("Move up: second").click()
+    titles(panel, "second", "<img src=x onerror=alert(1)>")
+    tab.get_by_label("Edit: <img").click()
+    tab.get_by_label("Title").fill("a 150° turn")
+    tab.get_by_role("button", name="Save").click()
+    titles(panel, "second", "a 150° turn")
+    tab.get_by_label("Delete: second").click()
+    titles(panel, "a 150° turn")
+    tab.get_by_role("button", name="Undo").click()
+    titles(panel, "second", "a 150° turn")
+    panel.open("sample=3")
+    opened(panel)
+    titles(panel, "second", "a 150° turn")
+    tab.get_by_role("button", name="a 150° turn", exact=True).click()
+    panel.shows(".story .step", "Finding 2 of 2")
+    panel.until("() => location.hash.includes('sample=7&element=30')")
+    assert tab.locator(".story .text").inner_text() == "first line\n<b>second</b>"
+    tab.keyboard.press(",")
+    panel.shows(".story .step", "Finding 1 of 2")
+    tab.keyboard.press("m")
+    assert tab.get_by_role("button", name="Back to the finding").is_visible()
+    tab.get_by_role("button", name="Back to the finding").click()
+    tab.get_by_role("button", name="Back to the finding").wait_for(state="hidden")
+    tab.get_by_role("button", name="Close the story").click()
+    assert tab.locator(".story").is_hidden()
+
+
+def test_what_cannot_be_saved_is_said_and_axe_finds_nothing(panel, live_server, axe, monkeypatch):
+    monkeypatch.setattr(live_server.session.scan_view().sidecar, "unsaved", "the disk is full")
+    opened(panel)
+    bookmark(panel, "kept in memory", "a note")
+    assert "Not saved: the disk is full" in panel.text(".findings-panel .unsaved")
+    assert panel.violations(axe) == []
+    panel.tab.get_by_role("button", name="kept in memory", exact=True).click()
+    panel.shows(".story h2", "kept in memory")
+    assert panel.violations(axe) == []

@@ -1,0 +1,100 @@
+"""Findings: bookmarked views beside the scan, changed by several pages, read as data only."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from talking import ask
+
+from orbical.errors import InputError, StoreError
+from orbical.interface.session import Session
+from orbical.interface.sidecar import Sidecar
+
+
+@pytest.fixture
+def session(scan: Any, tmp_path: Path) -> Session:
+    session = Session({"digits": scan})
+    session.scan_view().sidecar = Sidecar(tmp_path / "digits.zarr")
+    return session
+
+
+def finding(number: int, **fields: Any) -> dict[str, Any]:
+    usual = {"id": f"{number:08x}", "title": f"finding {number}", "note": "", "view": "sample=3"}
+    return {**usual, **fields}
+
+
+def change(session: Session, do: str, **fields: Any) -> list[str]:
+    about, _ = ask(session, "findings", {"do": do, **fields})
+    return [one["title"] for one in about["findings"]]
+
+
+def test_findings_are_saved_moved_changed_and_deleted(session: Session) -> None:
+    for number in (1, 2, 3):
+        change(session, "save", finding=finding(number))
+    assert change(session, "move", id="00000003", to=0) == ["finding 3", "finding 1", "finding 2"]
+    edited = finding(1, title="upside down", note="a 6\nis a 9")
+    assert change(session, "save", finding=edited) == ["finding 3", "upside down", "finding 2"]
+    assert change(session, "delete", id="00000003") == ["upside down", "finding 2"]
+    folder = session.scan_view().sidecar.folder
+    assert folder is not None
+    saved = json.loads((folder / "findings.json").read_text())
+    assert [one["note"] for one in saved] == ["a 6\nis a 9", ""]
+
+
+def test_a_request_sent_twice_adds_once(session: Session) -> None:
+    change(session, "save", finding=finding(1))
+    assert change(session, "save", finding=finding(1)) == ["finding 1"]
+
+
+def test_a_view_is_kept_without_the_name_of_its_scan_and_without_what_is_unknown(
+    session: Session,
+) -> None:
+    view = "scan=digits&sample=3&element=2&nonsense=1"
+    about, _ = ask(session, "findings", {"do": "save", "finding": finding(1, view=view)})
+    assert about["findings"][0]["view"] == "sample=3&element=2"
+
+
+def test_notes_are_plain_text_without_control_characters(session: Session) -> None:
+    given = finding(1, title="<b>x</b>\x1b[2J", note="first\n\u202esecond")
+    about, _ = ask(session, "findings", {"do": "save", "finding": given})
+    one = about["findings"][0]
+    assert (one["title"], one["note"]) == ("<b>x</b>?[2J", "first\n?second")
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"title": "  "}, "finding title: expected one or more characters, got none"),
+        ({"title": "x" * 201}, "finding title: expected at most 200 characters, got 201"),
+        ({"note": 3}, "finding note: expected text, got int"),
+        ({"id": "../../x"}, "finding id: expected 8 to 32 hexadecimal digits, got '../../x'"),
+    ],
+)
+def test_bad_findings_are_named(session: Session, fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        change(session, "save", finding=finding(1, **fields))
+    with pytest.raises(InputError, match="do: unknown name 'erase'"):
+        change(session, "erase")
+    with pytest.raises(InputError, match="to: expected an integer, got None"):
+        change(session, "move", id="00000001")
+
+
+def test_a_scan_in_memory_says_that_findings_are_not_saved(scan: Any) -> None:
+    session = Session({"digits": scan})
+    about, _ = ask(session, "findings", {"do": "save", "finding": finding(1)})
+    assert about["unsaved"] == "the scan is in memory only"
+    assert ask(session, "findings")[0]["findings"] == about["findings"]
+
+
+def test_a_file_of_something_else_is_named(session: Session) -> None:
+    folder = session.scan_view().sidecar.folder
+    assert folder is not None
+    folder.mkdir()
+    (folder / "findings.json").write_text('[{"id": "00000001", "title": 3}]')
+    with pytest.raises(
+        StoreError, match=r"findings.json: finding title: expected text, got int; rep"
+    ):
+        ask(session, "findings")
