@@ -62,3 +62,27 @@ def test_pinned_samples_follow_one_handle(view, digit_scan, axe):
     page.until("() => document.querySelectorAll('.pin').length === 1")
     page.tab.keyboard.press("p")
     page.until("() => !document.querySelector('.section.pinned')")
+
+
+def test_truth_and_consensus_stand_beside_each_other(view, digit_scan):
+    page = view("sample=2&element=30")
+    page.tab.get_by_role("radio", name="both").check()
+    page.until("() => document.querySelectorAll('.individual .orbit-plot').length === 2")
+    assert "reference=both" in page.fragment()
+    against = page.tab.locator(".individual .against").all_inner_texts()
+    assert against == ["compared with label", "compared with consensus"]
+    names = ("score", "score_vs_consensus")
+    shown = [float(text) for text in page.tab.locator(".answers td.agreed").all_inner_texts()]
+    spoken = page.tab.locator(".individual .orbit-plot").evaluate_all(
+        "plots => plots.map(plot => plot.ariaValueText)"
+    )
+    for name, text in zip(names, spoken, strict=True):
+        for model, stored in values(digit_scan, name, 2).items():
+            assert f"{model} {stored[30]:.3f}" in text
+    stored = [one[30] for one in values(digit_scan, "score_vs_consensus", 2).values()]
+    assert shown == pytest.approx(stored, abs=6e-4)
+    page.tab.locator(".individual .orbit-plot").last.focus()
+    page.tab.keyboard.press("ArrowRight")
+    page.shows(".where", "155°")
+    page.tab.get_by_label("Metric").select_option("confidence")
+    page.until("() => document.querySelectorAll('.individual .orbit-plot').length === 1")

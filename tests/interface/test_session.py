@@ -127,6 +127,18 @@ def test_the_consensus_may_take_the_place_of_the_truth(session: Session, digits:
     np.testing.assert_array_equal(one["values"], agreed.values[:, 77])
 
 
+def test_one_sample_is_shown_against_truth_and_consensus(session: Session, digits: ob.Scan) -> None:
+    header, arrays = ask(session, "sample", sample=31, reference="both")
+    here = digits.data.isel(sample=31)
+    np.testing.assert_array_equal(arrays["values"], here["score"])
+    np.testing.assert_array_equal(arrays["consensus_values"], here["score_vs_consensus"])
+    assert header["reference"] == "truth"
+    _, arrays = ask(session, "sample", sample=31, reference="both", metric="confidence")
+    assert "consensus_values" not in arrays  # a confidence needs no reference
+    _, mean = ask(session, "aggregate", reference="both")
+    np.testing.assert_array_equal(mean["values"], ask(session, "aggregate")[1]["values"])
+
+
 def test_models_shown_are_chosen_by_name_in_the_order_of_the_scan(session: Session) -> None:
     both = ask(session, "aggregate")[1]["values"]
     header, arrays = ask(session, "aggregate", models=["second"])

@@ -125,5 +125,6 @@ test("a link to what does not exist falls back to what does", () => {
     ["element", 9, -1, false, "truth", [3, 0]],
   );
   const unlabeled = { ...state, task: { labeled: false } };
-  assert.equal(validated(DEFAULTS, unlabeled).reference, "consensus");
+  for (const reference of ["truth", "both"])
+    assert.equal(validated({ ...DEFAULTS, reference }, unlabeled).reference, "consensus");
 });

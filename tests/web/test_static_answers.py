@@ -132,6 +132,7 @@ def test_answers_are_those_of_the_session(report_answers, session, whole, kind):
     extra = {"color": [{"color": name} for name in COLORS]}
     extra["list"] = [{"order": "best"}, {"order": "variable", "of": "net1"}]
     extra["sample"] = [{"sample": 17}, {"sample": 79, "metric": "ece"}]
+    extra["sample"] += [{"reference": "both"}, {"reference": "both", "metric": "correct"}]
     cases = [*SELECTIONS, *extra.get(kind, [])]
     ours, theirs = both(
         report_answers, session, whole[1], [{"kind": kind, "selection": one} for one in cases]

@@ -31,7 +31,8 @@ class Selection:
         scan: Name of a scan among those served; empty for the first.
         models: Models shown; empty for all.
         metric: A metric of the state; empty for the score.
-        reference: What a score is measured against, "truth" or "consensus".
+        reference: What a score is measured against: "truth", "consensus", or "both" for one sample
+            against each, and the truth elsewhere.
         filter: Clauses over columns of the samples, such as `label:6,9` or `gap@plain:0.1..`; a
             sample is shown if all of them keep it.
         lasso: Corners of a polygon on the map, in [-1, 1]^2; empty for none.
@@ -223,7 +224,7 @@ _FIELDS = {
     "scan": _TEXT,
     "models": _several(_TEXT, 256),
     "metric": _TEXT,
-    "reference": _one_of("truth", "consensus"),
+    "reference": _one_of("truth", "consensus", "both"),
     "filter": replace(_several(_CLAUSE, 64, ";"), write=";".join),  # clauses are escaped
     "lasso": _several(_Kind(_corner, _several(_NUMBER, 2).parse), MOST_VERTICES, ";"),
     "method": _TEXT,

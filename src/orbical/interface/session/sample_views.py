@@ -32,6 +32,9 @@ def sample(view: ScanView, selection: Selection, message: dict[str, Any]) -> Ans
     reference = view.reference(selection)
     models = view.shown(selection)
     wanted = {"values": view.variable(metric, reference)}
+    against = view.variable(metric, "consensus")
+    if selection.reference == "both" and against != wanted["values"]:
+        wanted["consensus_values"] = against
     if "correct" in view.metrics:
         wanted["correct"] = view.variable(view.metrics["correct"], reference)
     found = {
@@ -44,7 +47,7 @@ def sample(view: ScanView, selection: Selection, message: dict[str, Any]) -> Ans
         "models": [view.models[model] for model in models],
         "label": None if view.label is None else int(view.label[number]),
         "consensus": [_consensus_class(view, number, model) for model in models],
-        "range": axis_of(metric, found["values"]),
+        "range": axis_of(metric, np.stack([found[name] for name in found if name != "correct"])),
         "reference": reference,
     }
     arrays: dict[str, Any] = {}
@@ -58,7 +61,7 @@ def sample(view: ScanView, selection: Selection, message: dict[str, Any]) -> Ans
             found = finer
             arrays["index"] = group.layout.index.astype(np.int32)
             about["group"] = group_json(group)
-    arrays["values"] = found["values"]
+    arrays |= found
     if "correct" in found:
         arrays["correct"] = (found["correct"] > 0).astype(np.uint8)
     return about, arrays

@@ -142,7 +142,9 @@ class ScanView:
 
     def reference(self, selection: Selection) -> str:
         """Return what scores are measured against: without a truth, always the consensus."""
-        return selection.reference if self.scan.labeled else "consensus"
+        if not self.scan.labeled:
+            return "consensus"
+        return "consensus" if selection.reference == "consensus" else "truth"
 
     def variable(self, metric: Metric, reference: str) -> str:
         """Return the array of a metric, which depends on the reference."""

@@ -42,8 +42,8 @@ export function createContext({ state, store, request, on, theme, history, root,
   /** The metric of the menus; a score against the consensus says so. */
   app.metric = () => titled(state.metrics.find(({ name }) => name === store.get().metric) ?? state.metrics[0]);
 
-  function titled(metric) {
-    if (metric.name !== "score" || !app.byConsensus()) return metric;
+  function titled(metric, consensus = app.byConsensus()) {
+    if (metric.name !== "score" || !consensus) return metric;
     return {
       ...metric,
       title: metric.title.includes("true")
@@ -51,6 +51,10 @@ export function createContext({ state, store, request, on, theme, history, root,
         : `${metric.title} vs. consensus`,
     };
   }
+
+  app.againstConsensus = (metric) => titled(metric, true);
+
+  app.byBoth = () => truths && store.get().reference === "both";
 
   app.byConsensus = () => store.get().reference === "consensus" || !truths;
 
@@ -115,6 +119,7 @@ export function createContext({ state, store, request, on, theme, history, root,
       consensus: under("consensus/"),
       truths: under("truth/"),
       byConsensus: app.byConsensus(),
+      byBoth: app.byBoth(),
       about: answer[part],
       models: models.map(({ name }) => name),
       colors: models.map(({ color }) => color),

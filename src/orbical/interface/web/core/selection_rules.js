@@ -56,7 +56,7 @@ export function validated(selection, state) {
   const names = state.models.map((model) => model.name);
   const known = (name, list, instead) => (list.includes(name) ? name : instead);
   const models = selection.models.filter((name) => names.includes(name));
-  const references = state.task.labeled ? ["truth", "consensus"] : ["consensus"];
+  const references = state.task.labeled ? ["truth", "consensus", "both"] : ["consensus"];
   const metrics = state.metrics.map((metric) => metric.name);
   return {
     ...selection,

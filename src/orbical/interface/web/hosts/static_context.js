@@ -38,15 +38,16 @@ export function createContexts(pack, state) {
   const agreed = state.arrays.consensus_class ? "agrees" : "correct";
 
   return (selection) => {
-    const reference = state.task.labeled ? selection.reference : "consensus";
+    const reference = state.task.labeled && selection.reference !== "consensus" ? "truth" : "consensus";
     const metric = metrics.get(selection.metric || "score");
     if (!metric) throw new Error(`metric: expected one of ${[...metrics.keys()].join(", ")}, got ${selection.metric}`);
 
     // The variable behind a metric; against the consensus it is another one.
-    const variableOf = (name) =>
-      (reference === "consensus" && { score: "score_vs_consensus", correct: agreed }[name]) || name;
+    const variableOf = (name, against = reference) =>
+      (against === "consensus" && { score: "score_vs_consensus", correct: agreed }[name]) || name;
 
-    const values = async (name) => (await pack.take(`values/${variableOf(name)}`)).arrays.values;
+    const values = async (name, against = reference) =>
+      (await pack.take(`values/${variableOf(name, against)}`)).arrays.values;
 
     const momentsNamed = async (name) => {
       const variable = variableOf(name);
@@ -94,6 +95,7 @@ export function createContexts(pack, state) {
       element: selection.element < 0 ? state.group.identity : selection.element,
       has: (name) => metrics.has(name),
       values,
+      variableOf,
       moments: momentsNamed,
       map,
       rows,

@@ -34,6 +34,11 @@ export async function sample(context) {
   const shape = [models.length, elements];
   const values = responsesOf(await context.values(perSample.name), models, number);
   const arrays = { values: { data: values, shape } };
+  const { name } = perSample;
+  if (selection.reference === "both" && context.variableOf(name, "consensus") !== context.variableOf(name)) {
+    const data = responsesOf(await context.values(name, "consensus"), models, number);
+    arrays.consensus_values = { data, shape };
+  }
   if (context.has("correct")) {
     const correct = responsesOf(await context.values("correct"), models, number);
     arrays.correct = { data: Uint8Array.from(correct, (value) => (value > 0 ? 1 : 0)), shape };
@@ -48,7 +53,7 @@ export async function sample(context) {
     models: models.map((model) => names[model]),
     label: state.arrays.label?.data[number] ?? null,
     consensus: consensusOf(context, number),
-    range: axisOf(perSample, values),
+    range: axisOf(perSample, [...values, ...(arrays.consensus_values?.data ?? [])]),
     reference: context.reference,
     arrays,
   };

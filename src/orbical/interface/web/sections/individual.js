@@ -1,6 +1,6 @@
 // The selected sample's own orbit plot: press and drag along it.
 
-import { button, h } from "../core/dom.js";
+import { button, fill, h } from "../core/dom.js";
 import { className, singular } from "../core/text.js";
 import { holding } from "../draw/scales.js";
 import { createOrbitPlot } from "../plots/orbit.js";
@@ -11,6 +11,7 @@ import { createWorstCase } from "./worst_case.js";
 
 /** The orbit of one sample, for every model. */
 export function createSection(el, app) {
+  const truthName = app.state.task.truth_name === "label" ? "label" : "truth";
   const frame = createFrame({
     name: "individual",
     title: "Individual",
@@ -28,26 +29,35 @@ export function createSection(el, app) {
     title: `Keep this ${singular(app.noun)} beside others  p`,
   });
   frame.controls.append(pin);
-  const plotEl = frame.body.appendChild(h("div", { class: "plot-holder" }));
+  const row = frame.body.appendChild(h("div", { class: "references" }));
   const worst = createWorstCase(app, draw);
   frame.body.append(worst.el);
-  let plot = createOrbitPlot(plotEl, app.group);
-  let spec = "";
+  let plots = [];
+  let made = "";
   let answer = null;
+  follow();
 
-  function wire() {
-    plot.onmove((move) => app.move(answer?.group ? app.coarse(move, answer.group) : move));
-  }
-
-  /** Finer steps are another group: the plot is made anew for it. */
+  /** One plot, or one for each reference; finer steps are another group, for which they are made anew. */
   function follow() {
-    const wanted = answer.group ? answer.group.spec : "";
-    if (wanted === spec) return;
-    spec = wanted;
-    plot.destroy();
-    plotEl.replaceChildren();
-    plot = createOrbitPlot(plotEl, answer.group ? app.groupOf(answer) : app.group);
-    wire();
+    const names = answer?.arrays?.consensus_values ? [truthName, "consensus"] : [""];
+    const wanted = JSON.stringify([names, answer?.group?.spec]);
+    if (wanted === made) return;
+    made = wanted;
+    plots.forEach((plot) => plot.destroy());
+    const holders = names.map(() => h("div", { class: "plot-holder" }));
+    fill(
+      row,
+      names.map((name, n) =>
+        h(
+          "div",
+          { class: "reference" },
+          name ? h("p", { class: "against" }, `compared with ${name}`) : null,
+          holders[n],
+        ),
+      ),
+    );
+    plots = holders.map((holder) => createOrbitPlot(holder, answer?.group ? app.groupOf(answer) : app.group));
+    for (const plot of plots) plot.onmove((move) => app.move(answer?.group ? app.coarse(move, answer.group) : move));
   }
 
   function draw() {
@@ -61,21 +71,17 @@ export function createSection(el, app) {
     frame.note(said || `along the orbit${steps}`);
     const models = app.shown(answer.models);
     const marks = worst.of(models, metric, (sample) => sample === answer.sample);
-    plot.set({
-      models,
-      marks,
-      values: answer.arrays.values.data,
-      range: holding(answer.range ?? [metric.low, metric.high], marks),
-      higherIsBetter: metric.higher_is_better,
-      title: metric.title,
-      format: metric.unit,
-    });
+    const range = holding(answer.range ?? [metric.low, metric.high], marks);
+    const common = { models, range, higherIsBetter: metric.higher_is_better, format: metric.unit };
+    const { values, consensus_values: other } = answer.arrays;
+    plots[0].set({ ...common, marks, values: values.data, title: metric.title });
+    if (other) plots[1].set({ ...common, values: other.data, title: app.againstConsensus(metric).title });
     mark();
   }
 
   function mark() {
     const { element, position } = app.place();
-    plot.mark(answer?.group ? app.fine(answer.group) : element, position);
+    for (const plot of plots) plot.mark(answer?.group ? app.fine(answer.group) : element, position);
   }
 
   function pressed() {
@@ -83,7 +89,6 @@ export function createSection(el, app) {
     pin.setAttribute("aria-pressed", String(pins.includes(sample)));
   }
 
-  wire();
   pressed();
   const stops = [
     app.on("sample", (given) => ((answer = given), draw())),
@@ -94,7 +99,7 @@ export function createSection(el, app) {
   ];
   dense.checked = app.store.get().dense;
   return {
-    focus: () => plot.focus(),
-    destroy: () => (stops.forEach((stop) => stop()), worst.destroy(), plot.destroy()),
+    focus: () => plots[0].focus(),
+    destroy: () => (stops.forEach((stop) => stop()), worst.destroy(), plots.forEach((plot) => plot.destroy())),
   };
 }

@@ -24,6 +24,7 @@ export function createSection(el, app) {
     [
       ["truth", state.task.truth_name === "label" ? "labels" : "truth", "Compare predictions with the ground truth"],
       ["consensus", "consensus", "Compare predictions with each model's own average over the orbit; needs no labels"],
+      ["both", "both", "Show one sample against both, side by side; the other plots compare with the truth"],
     ],
     (value) => app.select({ reference: value }),
   );
@@ -35,7 +36,7 @@ export function createSection(el, app) {
     metric.el,
     h("div", { class: "field" }, h("span", {}, "Compare with"), reference.el),
   );
-  reference.disable("truth", !state.task.labeled);
+  for (const needy of ["truth", "both"]) reference.disable(needy, !state.task.labeled);
 
   function drawModels() {
     const all = state.models.map(({ name }) => name);

@@ -22,7 +22,9 @@ export function createSection(el, app) {
     h(
       "tr",
       {},
-      ["model", "metric", "prediction", "confidence"].map((text) => h("th", { scope: "col" }, text)),
+      ["model", "metric", "vs. consensus", "prediction", "confidence"].map((text) =>
+        h("th", { scope: "col", class: text === "vs. consensus" ? "agreed" : null }, text),
+      ),
     ),
   );
   const table = h(
@@ -54,9 +56,14 @@ export function createSection(el, app) {
     if (wanted === key) return;
     key = wanted;
     cells = models.map((model) => {
-      const made = { metric: h("td", {}), answer: h("td", {}), sure: h("td", {}) };
+      const made = {
+        metric: h("td", {}),
+        agreed: h("td", { class: "agreed" }),
+        answer: h("td", {}),
+        sure: h("td", {}),
+      };
       const title = h("th", { scope: "row" }, ...modelLabel(model, 16));
-      return { ...made, row: h("tr", {}, title, made.metric, made.answer, made.sure) };
+      return { ...made, row: h("tr", {}, title, made.metric, made.agreed, made.answer, made.sure) };
     });
     fill(
       rows,
@@ -94,12 +101,14 @@ export function createSection(el, app) {
     const predicted = place?.arrays["detail/predicted"];
     const sure = place?.arrays["detail/confidence"];
     table.classList.toggle("once", metric.name === "confidence");
+    table.classList.toggle("both", app.byBoth() && metric.name === "score");
     if (place) filled = { classes: Boolean(predicted), sure: Boolean(sure) };
     layout(models, filled);
     write(head.rows[0].cells[1], app.shortTitle(metric));
     const format = precise(metric.unit);
     models.forEach((model, m) => {
       write(cells[m].metric, format(valueOf(metric.column, model)));
+      if (app.byBoth()) write(cells[m].agreed, format(valueOf("score_vs_consensus", model)));
       const usual = place?.consensus?.[place.models.indexOf(model.name)];
       if (predicted) say(cells[m].answer, from(place, predicted, model), app.byConsensus() ? usual : place.truth);
       write(cells[m].sure, share(from(place, sure, model)));

@@ -29,7 +29,7 @@ export function shortcuts(app) {
     "]": () => app.step(1),
     m: () => metric(1),
     M: () => metric(-1),
-    r: () => cycle("reference", state.task.labeled ? ["truth", "consensus"] : ["consensus"]),
+    r: () => cycle("reference", state.task.labeled ? ["truth", "consensus", "both"] : ["consensus"]),
     o: () => cycle("order", ["worst", "best", "variable"]),
     c: () => cycle("color", state.colors),
     k: () => cycle("scope", ["element", "orbit"]),

@@ -13,6 +13,7 @@ const HEADS = [
   ["class", "class of the box"],
   ["conf.", "confidence"],
   ["IoU", "intersection over union with the key object"],
+  ["IoU c.", "intersection over union with the model's own consensus"],
   ["✓", "correct or not"],
 ];
 const MOST = 2; // detections of a model that are drawn and listed
@@ -100,6 +101,7 @@ export function createView(el, state) {
   const body = h("tbody", {});
   const table = h("div", { class: "boxes-table" }, h("table", { class: "boxes-list" }, h("thead", {}, head), body));
   const note = h("p", { class: "view-note" });
+  head.cells[4].hidden = true;
   el.append(picture, table, note);
   Object.assign(picture.style, { position: "relative", flex: "3 1 120px", minHeight: "110px" });
   Object.assign(marks.style, {
@@ -113,7 +115,17 @@ export function createView(el, state) {
   const name = (c) => String(state.classes[c] ?? c);
 
   function set(
-    /** @type {ViewContent} */ { fields, inputs = {}, truths = {}, consensus = {}, byConsensus, models, colors, place },
+    /** @type {ViewContent} */ {
+      fields,
+      inputs = {},
+      truths = {},
+      consensus = {},
+      byConsensus,
+      byBoth,
+      models,
+      colors,
+      place,
+    },
   ) {
     if (!fields.box) return write(note, "No detections stored at this position.");
     const image = inputs.whole ?? inputs.image;
@@ -127,7 +139,7 @@ export function createView(el, state) {
     paint(canvas, image, whole);
     const found = models.map((_, m) => detectionsOf(fields, m).slice(0, MOST));
     draw(found, { whole, size, corner, masked: Boolean(inputs.whole), truths, consensus, colors });
-    list(found, { size, truths, consensus, byConsensus, models, colors });
+    list(found, { size, truths, consensus, byConsensus, byBoth, models, colors });
     write(note, image ? legendOf(truths, consensus) : "No images stored: boxes in the field of view.");
   }
 
@@ -174,22 +186,23 @@ export function createView(el, state) {
     fill(marks, parts);
   }
 
-  function list(found, { size, truths, consensus, byConsensus, models, colors }) {
+  function list(found, { size, truths, consensus, byConsensus, byBoth, models, colors }) {
     const said = [];
+    head.cells[4].hidden = !byBoth;
     const rows = models.flatMap((model, m) => {
-      const reference = referenceOf(truths, consensus, m, byConsensus);
+      const references = [byConsensus, ...(byBoth ? [true] : [])].map((own) => referenceOf(truths, consensus, m, own));
       const title = h("th", { scope: "row" }, model);
       title.style.color = modelInk(colors[m]);
       if (!found[m].length) {
         said.push(`${model}: no detections`);
-        return [h("tr", {}, title, h("td", { colspan: "4" }, "no detections"))];
+        return [h("tr", {}, title, h("td", { colspan: String(3 + references.length) }, "no detections"))];
       }
       return found[m].map((one, k) => {
-        const close = reference ? overlap(one.box, reference.box, size) : NaN;
+        const close = references.map((reference) => (reference ? overlap(one.box, reference.box, size) : NaN));
         const words = [
           name(one.label),
           fixed(one.confidence, 2),
-          fixed(close, 2),
+          ...close.map((value) => fixed(value, 2)),
           one.right === null ? "" : one.right ? "✓" : "✗",
         ];
         if (k === 0) said.push(`${model}: ${words[0]} at ${words[1]}, IoU ${words[2]}`);

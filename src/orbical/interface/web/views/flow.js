@@ -131,13 +131,14 @@ export function createView(el) {
   }
 
   function panelsOf(content) {
-    const { fields, models, colors, byConsensus } = content;
+    const { fields, models, colors, byConsensus, byBoth } = content;
     const flow = fields.flow_map ?? fields.flow;
     const shown = byConsensus
       ? [["score_vs_consensus", 3, " px"]]
       : [
           ["score", 3, " px"],
           ["angular_error", 1, "°"],
+          ...(byBoth ? [["score_vs_consensus", 3, " px from the consensus"]] : []),
         ];
     const said = (m) =>
       shown

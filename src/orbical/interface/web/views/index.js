@@ -45,6 +45,7 @@ export const views = {
  *   consensus?: Record<string, Field>,
  *   truths?: Record<string, Field>,
  *   byConsensus?: boolean,
+ *   byBoth?: boolean,
  *   about?: any,
  *   models: string[],
  *   colors: string[],

@@ -84,7 +84,7 @@ export function classPanels(/** @type {ViewContent} */ { fields, truths = {}, co
 }
 
 /** The panels of maps of values: the truth once, and for each model its values, error and uncertainty. */
-export function valuePanels(/** @type {ViewContent} */ { fields, models, colors, byConsensus }) {
+export function valuePanels(/** @type {ViewContent} */ { fields, models, colors, byConsensus, byBoth }) {
   const values = models.map((_, m) => mapOf(fields.value_map, m));
   const truth = fields.truth_map ? [mapOf(fields.truth_map, 0)] : [];
   // Live answers have no distance from the consensus, and an error against the truth is not it.
@@ -94,6 +94,16 @@ export function valuePanels(/** @type {ViewContent} */ { fields, models, colors,
     const panels = [{ title: name, color: colors[m], map: values[m], kind: "sequential", scale: "value" }];
     const about = apart === fields.error_map ? "error" : "distance from the consensus";
     if (apart) panels.push({ title: "error", about, map: mapOf(apart, m), kind: "sequential", scale: "error" });
+    if (byBoth && fields.map_vs_consensus && apart !== fields.map_vs_consensus) {
+      const map = mapOf(fields.map_vs_consensus, m);
+      panels.push({
+        title: "vs. consensus",
+        about: "distance from the consensus",
+        map,
+        kind: "sequential",
+        scale: "error",
+      });
+    }
     if (fields.std_map) {
       const about = "predicted standard deviation";
       panels.push({ title: "std", about, map: mapOf(fields.std_map, m), kind: "sequential", scale: "error" });
@@ -133,8 +143,9 @@ export function tableOf({ first, rows }, width, height) {
 }
 
 /** What is said of each model: the scores that the scan has. */
-export function spoken(/** @type {ViewContent} */ { fields, models, byConsensus }, { truth, consensus }) {
-  const shown = byConsensus ? [["score_vs_consensus", consensus]] : truth;
+export function spoken(/** @type {ViewContent} */ { fields, models, byConsensus, byBoth }, { truth, consensus }) {
+  const own = [["score_vs_consensus", consensus]];
+  const shown = byConsensus ? own : [...truth, ...(byBoth ? own : [])];
   return models.map((name, m) => {
     const words = shown
       .filter(([field]) => Number.isFinite(fields[field]?.data[m]))
