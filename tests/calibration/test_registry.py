@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
 import math
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -13,12 +15,11 @@ from typer.testing import CliRunner
 
 import orbical as ob
 from orbical import calibration
-from orbical.calibration import _reference
 from orbical.calibration.registry import LISTS, titled
 from orbical.cli import check as command
 from orbical.errors import InputError
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "metrics.md"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 def mean_gap(confidence: torch.Tensor, correct: torch.Tensor, power: float = 1.0) -> torch.Tensor:
@@ -152,5 +153,25 @@ def test_titles_and_the_target_of_a_calibrated_model() -> None:
     assert calibration.MEASURES["gence"].target == pytest.approx(math.pi / 2 - 1)
 
 
-def test_the_metric_reference_is_up_to_date() -> None:
-    assert PAGE.read_text(encoding="utf-8") == _reference.page()
+@pytest.fixture(scope="module")
+def reference() -> Any:
+    """The script that writes the metric reference."""
+    place = DOCS / "figures" / "metrics_page.py"
+    found = importlib.util.spec_from_file_location("metrics_page", place)
+    assert found is not None
+    assert found.loader is not None
+    script = importlib.util.module_from_spec(found)
+    found.loader.exec_module(script)
+    return script
+
+
+def test_the_metric_reference_is_up_to_date(reference) -> None:
+    assert (DOCS / "metrics.md").read_text(encoding="utf-8") == reference.page()
+
+
+def test_every_measure_has_a_formula_and_a_picture_in_the_reference(reference) -> None:
+    for entry in calibration.measures():
+        text = reference.text_of(entry)
+        assert text.question, entry.name
+        assert text.formula, entry.name
+        assert (DOCS / "guide" / "img" / "metrics" / f"{entry.name}.png").is_file(), entry.name
