@@ -67,7 +67,7 @@ def follows_the_orbit(tab, scan):
     np.testing.assert_allclose(
         [*errors_shown(tab).values()], score[:, 3, 0], atol=6e-4, err_msg="at the identity"
     )
-    tab.locator(".section.input button", has_text="1").first.click()
+    tab.locator(".section.input .modes button", has_text="1").first.click()
     before = picture(tab)
     tab.locator(".individual [role=slider]").first.focus()
     tab.keyboard.press("ArrowRight")  # a quarter turn

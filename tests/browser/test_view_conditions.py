@@ -56,7 +56,7 @@ def test_bounds_are_shown_where_orbits_are_known(view, serve, digit_scan):
     ids = digit_scan.data["label"].values // 2  # as if pairs of classes were one orbit
     page = view("sample=2", server=serve({"digits": digit_scan}, orbits=ids))
     page.tab.wait_for_selector(".section.bounds[data-state=ready]")
-    words = page.tab.locator(".bounds svg").first.text_content()
+    words = page.tab.locator(".bounds .body svg").first.text_content()
     assert "accuracy" in words
     assert page.tab.evaluate("document.documentElement.scrollHeight") == 900
 

@@ -47,6 +47,7 @@ class Selection:
         scope: Calibration at the element or over the orbit.
         dense: Whether the individual plot has finer steps.
         pins: Samples shown side by side, at most 8.
+        stage: The section that fills the window; empty for none.
 
     Example:
         >>> Selection(sample=12, filter=("label:6,9", "gap:0.1..")).to_fragment()
@@ -71,6 +72,7 @@ class Selection:
     scope: str = "element"
     dense: bool = False
     pins: tuple[int, ...] = ()
+    stage: str = ""
 
     @classmethod
     def from_json(cls, given: Any) -> Selection:
@@ -237,6 +239,7 @@ _FIELDS = {
     "scope": _one_of("element", "orbit"),
     "dense": _Kind(_flag, lambda text: text == "1"),
     "pins": _several(_WHOLE, MOST_PINS),
+    "stage": _TEXT,
 }
 
 

@@ -17,6 +17,7 @@ import { createHelp } from "./sections/help.js";
 import { createSections } from "./sections/index.js";
 import { shortcuts } from "./sections/shortcuts.js";
 import { createShell } from "./sections/shell.js";
+import { createStage } from "./sections/stage.js";
 import { createStory } from "./sections/story.js";
 
 const KINDS = [
@@ -83,6 +84,7 @@ function render({ model, el }) {
     shell.detail.classList.toggle("with-many", state.models.length > 4);
     app.thumbnails = createThumbnails(app);
     app.sections = createSections(shell, app);
+    app.stage = createStage(shell, app);
     app.help = help;
     app.exporter = createExport(shell.exporter, app);
     app.findings = createFindings(app);
@@ -96,6 +98,7 @@ function render({ model, el }) {
     );
     mounted = [
       ...Object.values(app.sections),
+      app.stage,
       app.thumbnails,
       app.exporter,
       app.findings,

@@ -19,6 +19,7 @@ export const DEFAULTS = Object.freeze({
   scope: "element",
   dense: false,
   pins: [],
+  stage: "",
 });
 
 // What a reader of the address looks for comes first.

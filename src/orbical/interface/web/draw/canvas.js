@@ -1,7 +1,10 @@
 /** Canvases as sharp as the screen, and colors of the page in numbers. */
 
+const MOST_PIXELS = 1 << 24; // of a picture that is zoomed; beyond, the browser enlarges it
+
 /** Give a canvas a size in CSS pixels at the screen's own resolution; returns its context. */
-export function fit(canvas, width, height, ratio = devicePixelRatio || 1) {
+export function fit(canvas, width, height, wanted = devicePixelRatio || 1) {
+  const ratio = Math.min(wanted, Math.sqrt(MOST_PIXELS / Math.max(width * height, 1)));
   const [w, h] = [Math.max(Math.round(width * ratio), 1), Math.max(Math.round(height * ratio), 1)];
   if (canvas.width !== w || canvas.height !== h) Object.assign(canvas, { width: w, height: h });
   canvas.style.width = `${width}px`;

@@ -3,6 +3,7 @@
 import { fill, h, swatch } from "../core/dom.js";
 import { createFrame } from "./frame.js";
 import { hints } from "./help_text.js";
+import { createZoom } from "./zoom.js";
 import { createNamedView } from "../views/index.js";
 
 /** The answers of the models. */
@@ -11,6 +12,7 @@ export function createSection(el, app) {
   el.append(frame.el);
   const errors = frame.body.appendChild(h("div", { class: "errors", role: "alert", tabindex: "0", hidden: true }));
   const holder = createNamedView(frame.body.appendChild(h("div", { class: "view" })), app.state);
+  const zoom = createZoom(frame);
   let shown = "";
 
   /** One line per model that raised; written only when it changes, so it is read out once. */
@@ -32,5 +34,5 @@ export function createSection(el, app) {
   }
 
   const stop = app.on("place", draw);
-  return { focus: () => frame.el.focus(), destroy: () => (stop(), holder.destroy()) };
+  return { focus: () => frame.el.focus(), zoom, destroy: () => (stop(), zoom.destroy(), holder.destroy()) };
 }

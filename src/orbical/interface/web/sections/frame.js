@@ -2,6 +2,9 @@
 
 import { fill, h, show, uid, write } from "../core/dom.js";
 import { attachPopover } from "../core/popover.js";
+import { node } from "../draw/svg.js";
+
+const CORNERS = "M2 5V2h3M9 2h3v3M12 9v3H9M5 12H2V9";
 
 /** Make a section: `hint` is the sentence behind (i); returns its parts and its states. */
 export function createFrame({ name, title, hint }) {
@@ -10,7 +13,13 @@ export function createFrame({ name, title, hint }) {
   const note = h("p", { class: "note" });
   const info = h("button", { type: "button", class: "info", title: hint, "aria-label": `About ${title}` }, "i");
   const controls = h("div", { class: "controls" });
-  const head = h("header", {}, h("div", { class: "names" }, heading, info, note), controls);
+  const stage = () => el.dispatchEvent(new CustomEvent("stage", { bubbles: true, detail: name }));
+  const enlarge = h("button", { type: "button", class: "tool icon enlarge", onclick: stage, "data-transient": "" });
+  enlarge.append(node("svg", { viewBox: "0 0 14 14", "aria-hidden": "true" }, node("path", { d: CORNERS })));
+  const head = h("header", {}, h("div", { class: "names" }, heading, info, note), controls, enlarge);
+  head.addEventListener("dblclick", ({ target }) => {
+    if (target instanceof Element && !target.closest("button, label, select, input, .popover")) stage();
+  });
   const body = h("div", { class: "body" });
   const skeleton = h("div", { class: "skeleton", "aria-hidden": "true" });
   const message = h("div", { class: "message", role: "status", hidden: true });

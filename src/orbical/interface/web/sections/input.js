@@ -2,6 +2,7 @@
 
 import { createFrame } from "./frame.js";
 import { hints } from "./help_text.js";
+import { createZoom } from "./zoom.js";
 import { createNamedView } from "../views/index.js";
 
 /** Why there is nothing to draw: no inputs, or inputs that only Python can move. */
@@ -15,6 +16,7 @@ export function createSection(el, app) {
   const frame = createFrame({ name: "input", title: "Input", hint: hints.input });
   el.append(frame.el);
   const holder = createNamedView(frame.body, app.state);
+  const zoom = createZoom(frame);
 
   function draw(answer) {
     if (answer.error) return frame.state("error", answer.error);
@@ -25,5 +27,5 @@ export function createSection(el, app) {
   }
 
   const stop = app.on("place", draw);
-  return { focus: () => frame.el.focus(), destroy: () => (stop(), holder.destroy()) };
+  return { focus: () => frame.el.focus(), zoom, destroy: () => (stop(), zoom.destroy(), holder.destroy()) };
 }

@@ -35,12 +35,14 @@ export function shortcuts(app) {
     k: () => cycle("scope", ["element", "orbit"]),
     p: () => app.pin(),
     d: () => app.theme.toggle(),
-    x: () => app.exporter.open(),
     b: () => app.panel.toggle(),
     ",": () => app.story.step(-1),
     ".": () => app.story.step(1),
-    Escape: () => (store.get().lasso.length ? app.select({ lasso: [] }) : false),
+    x: () => (app.stage.close(), app.exporter.open()),
+    f: () => app.stage.toggle(),
+    Escape: () => app.stage.close() || (store.get().lasso.length ? app.select({ lasso: [] }) : false),
   };
+  for (const key of "+=-−0") table[key] = () => app.sections[store.get().stage]?.zoom?.key(key) ?? false;
   ORDER.forEach((name, i) => (table[String(i + 1)] = () => app.sections[name]?.focus()));
   return table;
 }

@@ -259,7 +259,7 @@ export function createView(el) {
   }
 
   const watch = new ResizeObserver(() => draw());
-  watch.observe(el);
+  watch.observe(board);
   onAppearance(draw, stop.signal);
   return {
     set,

@@ -1,5 +1,6 @@
 // The views by name. A new one is one file and one line here; an unknown name shows its numbers.
 
+import { h } from "../core/dom.js";
 import * as bars from "./bars.js";
 import * as boxes from "./boxes.js";
 import * as fieldOfView from "./window.js";
@@ -57,6 +58,25 @@ export const views = {
  * }} ViewContent
  */
 
+const PICTURES = ":scope > :is(.pixels-holder, .maps, .quivers, .picture)";
+
+/** Put the picture of a view into a box of its own, in which it can grow and be moved. */
+function boxed(el) {
+  for (const picture of el.querySelectorAll(PICTURES)) {
+    const box = h("div", { class: "look" });
+    picture.replaceWith(box);
+    box.append(picture);
+  }
+  const watch = new ResizeObserver((entries) => entries.forEach(({ target }) => soften(target)));
+  el.querySelectorAll(".look > .pixels-holder > .pixels").forEach((canvas) => watch.observe(canvas));
+}
+
+/** Pixels are crisp where they are enlarged; where several share one of the screen, they are averaged. */
+function soften(canvas) {
+  const shrunk = Math.max(canvas.width, canvas.height) > Math.max(canvas.clientWidth, 1) * (devicePixelRatio || 1);
+  canvas.style.imageRendering = shrunk ? "auto" : "";
+}
+
 /** Hold one view in `el`, made anew only when the answer names another. */
 export function createNamedView(el, state) {
   let name = null;
@@ -70,6 +90,7 @@ export function createNamedView(el, state) {
       view?.destroy();
       el.replaceChildren();
       view = (views[wanted] ?? values).createView(el, state);
+      boxed(el);
       name = wanted;
     }
     view.set(content);

@@ -102,7 +102,7 @@ export function createView(el, state) {
   }
 
   const watch = new ResizeObserver(draw);
-  watch.observe(el);
+  watch.observe(board);
   onAppearance(draw, stop.signal);
   return {
     set(/** @type {ViewContent} */ content) {
