@@ -152,3 +152,89 @@ def test_texts_are_searched_across_no_line(session: Session) -> None:
     assert matching(texts, ["b\nb"]).tolist() == [False] * 4
     assert matching(texts, [""]).tolist() == [True] * 4
     assert matching(Texts.of([]), ["a"]).tolist() == []
+
+
+def ask(session: Session, kind: str, **request: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    return session.handle({"kind": kind, **request})
+
+
+def test_histograms_count_what_the_other_clauses_keep(session: Session) -> None:
+    asked = [
+        {"column": "species"},
+        {"column": "mass"},
+        {"column": "first_failure", "model": "first"},
+    ]
+    selection = {"filter": ["species:wolf", "mass:..10"]}
+    header, arrays = ask(session, "columns", selection=selection, columns=asked)
+    assert arrays["0/all"].tolist() == [20, 20, 20]
+    light = kept(session, "mass:..10")
+    assert arrays["0/kept"].tolist() == np.bincount((light + 1) % 3, minlength=3).tolist()
+    assert arrays["1/all"].sum() == SAMPLES - 1  # one has no mass
+    assert arrays["1/kept"].sum() == 20  # of the wolves, whatever their mass
+    assert len(header["columns"][1]["edges"]) == len(arrays["1/all"]) + 1
+    assert arrays["2/all"].sum() == SAMPLES
+    with pytest.raises(InputError, match="columns"):
+        ask(session, "columns", columns=["mass"])
+
+
+def test_the_list_is_sorted_by_a_column_and_has_no_end(session: Session) -> None:
+    header, arrays = ask(session, "list", selection={"order": "-mass"}, start=0, count=5)
+    assert (header["total"], arrays["samples"].tolist()) == (SAMPLES, [59, 58, 57, 56, 55])
+    _, last = ask(session, "list", selection={"order": "-mass"}, start=55, count=50)
+    assert last["samples"].tolist() == [4 - 1, 2, 1, 0, 5]  # without a mass: at the end
+    pages = [
+        ask(session, "list", selection={"order": "worst"}, start=start, count=7)[1]["samples"]
+        for start in range(0, SAMPLES, 7)
+    ]
+    assert sorted(np.concatenate(pages).tolist()) == [*range(SAMPLES)]
+    whole = ask(session, "list", selection={"order": "worst"})[1]
+    np.testing.assert_array_equal(np.concatenate(pages), whole["samples"])
+    assert (np.diff(whole["values"]) >= 0).all()
+    for wrong in ({"start": -1}, {"count": "all"}):
+        with pytest.raises(InputError, match="expected a number of samples"):
+            ask(session, "list", **wrong)
+    with pytest.raises(InputError, match="order"):
+        ask(session, "list", selection={"order": "species"})
+
+
+def test_names_and_metadata_come_with_a_sample(session: Session) -> None:
+    header, _ = ask(session, "sample", selection={"sample": 4})
+    assert header["name"] == "IMG_0004.jpg"
+    expected = {"species": "wolf", "mass": 2.0, "note": "seen at 4 o'clock", "day": "True"}
+    assert header["facts"] == expected
+    header, _ = ask(session, "hover", samples=[3, 4])
+    assert header["names"] == ["IMG_0003.jpg", "IMG_0004.jpg"]
+    assert header["facts"][1] == expected
+
+
+def test_a_search_finds_name_class_and_number(session: Session, scan: ob.Scan) -> None:
+    labels = scan.data["label"].values
+    assert kept(session, "search:img_0012").tolist() == [12]
+    assert kept(session, "search:%2312").tolist() == [12]
+    named = Session({"photos": scan}, classes=[f"digit{c}" for c in range(10)])
+    assert kept(named, "search:digit7").tolist() == np.flatnonzero(labels == 7).tolist()
+
+
+def test_names_given_to_the_view_replace_those_of_the_scan(scan: ob.Scan) -> None:
+    classes = ["crane", *"bcdefgh", "crane", "j"]
+    session = Session({"photos": scan}, classes=classes, names=[f"p{i}" for i in range(SAMPLES)])
+    state, _ = session.state()
+    assert state["classes"][:2] + state["classes"][8:] == ["crane (0)", "b", "crane (8)", "j"]
+    assert state["names"][3] == "p3"
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"classes": ["a"]}, "classes: expected 10 names, one for each class, got 1"),
+        ({"classes": "abcdefghij"}, "classes: expected a list of texts"),
+        ({"classes": [*range(10)]}, "classes: expected a list of texts"),
+        ({"names": ["a", "b"]}, "names: expected 60, one for each sample, got 2"),
+        ({"names": "a" * SAMPLES}, "names: expected a list of texts"),
+    ],
+)
+def test_names_that_do_not_fit_are_refused_before_any_work(
+    scan: ob.Scan, given: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(InputError, match=words):
+        Session({"photos": scan}, **given)

@@ -82,3 +82,28 @@ def test_mistakes_are_said(store, tmp_path):
         assert isinstance(done.exception, InputError)
         assert message in str(done.exception)
     assert isinstance(run(tmp_path / "absent.zarr").exception, InputError)
+
+
+def test_names_are_read_from_a_file_or_separated_by_commas(store, tmp_path):
+    listed = tmp_path / "names.txt"
+    listed.write_text("".join(f"photo {i}\n" for i in range(40)))
+    ten = ",".join("abcdefghij")
+    done = run(store, "-o", tmp_path / "named.html", "--classes", ten, "--names", listed)
+    assert done.exit_code == 0, done.output
+
+
+@pytest.mark.parametrize(
+    ("option", "given", "words"),
+    [
+        ("--classes", "cat,dog", "expected 10 names"),
+        ("--names", "cat,dog", "expected 40"),
+        ("--classes", "classes.txt", "which is no file"),
+        ("--names", "missing/names", "which is no file"),
+    ],
+)
+def test_names_that_do_not_fit_are_refused(store, tmp_path, option, given, words):
+    done = run(store, "-o", tmp_path / "refused.html", option, given)
+    assert isinstance(done.exception, InputError)
+    assert words in str(done.exception)
+    assert option.strip("-") in str(done.exception)
+    assert not (tmp_path / "refused.html").exists()

@@ -124,19 +124,26 @@ SELECTIONS = [
 
 COLORS = ["variance", "label", "predicted", "correct", "confidence", "share_correct"]
 COLORS += ["first_failure", "gap", "kind", "mass"]
-KINDS = ["aggregate", "consistency", "subset", "list", "sample", "embedding", "color"]
+KINDS = ["aggregate", "columns", "consistency", "subset", "list", "sample", "embedding", "color"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_answers_are_those_of_the_session(report_answers, session, whole, kind):
     extra = {"color": [{"color": name} for name in COLORS]}
     extra["list"] = [{"order": "best"}, {"order": "variable", "of": "net1"}]
+    extra["list"] += [
+        {"order": "mass"},
+        {"order": "-first_failure"},
+        {"order": "gap", "of": "net0"},
+    ]
     extra["sample"] = [{"sample": 17}, {"sample": 79, "metric": "ece"}]
     extra["sample"] += [{"reference": "both"}, {"reference": "both", "metric": "correct"}]
     cases = [*SELECTIONS, *extra.get(kind, [])]
-    ours, theirs = both(
-        report_answers, session, whole[1], [{"kind": kind, "selection": one} for one in cases]
-    )
+    asked = [{"column": name, "model": ""} for name in (*COLORS[1:], "search")]
+    asked += [{"column": "gap", "model": "net1"}]
+    more = {"columns": {"columns": asked}, "list": {"count": 100}}.get(kind, {})
+    requests = [{"kind": kind, "selection": one, **more} for one in cases]
+    ours, theirs = both(report_answers, session, whole[1], requests)
     for case, found, expected in zip(cases, ours, theirs, strict=True):
         # Sixteen bits move a confidence over the edge of a bin now and then.
         measure = case.get("metric") in ("ece", "ks", "esd", "smooth_ece", "mmce")
@@ -147,6 +154,13 @@ def test_answers_are_those_of_the_session(report_answers, session, whole, kind):
             assert {*found["arrays"]["samples"]["data"]} == {*expected[1]["samples"].tolist()}
         if drawn and case["metric"] == "ece" and "lasso" not in case:
             assert np.shape(found["arrays"]["low"]["data"]) == (expected[1]["low"].size,)
+
+
+def test_a_page_of_the_list_is_that_of_the_session(report_answers, session, whole):
+    request = {"kind": "list", "selection": {"order": "-mass"}, "start": 3, "count": 20}
+    ours, theirs = both(report_answers, session, whole[1], [request])
+    compare(ours[0], theirs[0])
+    assert ours[0]["arrays"]["samples"]["data"] == [*range(76, 56, -1)]
 
 
 @pytest.mark.parametrize("scope", ["element", "orbit"])

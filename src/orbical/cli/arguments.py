@@ -220,7 +220,7 @@ def image_options(
         "path": path_column,
         "label": label_column,
         "columns": None if columns is None else _separated(columns),
-        "classes": None if classes is None else _class_names(classes),
+        "classes": listed_names(classes, "--classes"),
         "root": root,
     }
     return {name: value for name, value in given.items() if value is not None}
@@ -230,15 +230,26 @@ def _separated(text: str) -> list[str]:
     return [name for part in text.split(",") if (name := part.strip())]
 
 
-def _class_names(text: str) -> list[str]:
-    """Return class names from a text file, one for each line, or separated by commas."""
+def listed_names(text: str | None, option: str) -> list[str] | None:
+    """Return names from a text file, one for each line, or separated by commas; None for None.
+
+    >>> listed_names("cat, dog", "--classes"), listed_names(None, "--classes")
+    (['cat', 'dog'], None)
+    """
+    if text is None:
+        return None
     path = Path(text).expanduser()
     if not path.is_file():
+        if "," not in text and ("/" in text or path.suffix):
+            raise InputError(
+                f"{option}: expected a text file with one name a line, or names separated by "
+                f"commas, got {text!r}, which is no file"
+            )
         return _separated(text)
     try:
         return [line.strip() for line in path.read_text("utf-8").splitlines() if line.strip()]
     except (OSError, UnicodeError) as error:
-        raise InputError(f"--classes: {text!r} cannot be read as text ({error})") from error
+        raise InputError(f"{option}: {text!r} cannot be read as text ({error})") from error
 
 
 def _import_data(text: str) -> Any:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ..errors import InputError
-from .arguments import Import, OwnTask, Store, image_options, load_data, own_task
+from .arguments import Import, OwnTask, Store, image_options, listed_names, load_data, own_task
 
 
 def report(
@@ -20,6 +20,8 @@ def report(
     size: str | None = None,
     title: str | None = None,
     worst: Annotated[Path | None, typer.Option(metavar="FILE")] = None,
+    classes: Annotated[str | None, typer.Option(metavar="NAMES")] = None,
+    names: Annotated[str | None, typer.Option(metavar="NAMES")] = None,
     task: OwnTask = None,
     imports: Import = None,
 ) -> None:
@@ -42,6 +44,9 @@ def report(
         size: For images in files, as for the scan: PIXELS or HEIGHTxWIDTH.
         title: The title of the page.
         worst: A file of orbical worst-case, to mark on the orbit plots.
+        classes: The names of the classes in their order: a text file with one a line, or separated
+            by commas. Default: those of the scan.
+        names: The names of the samples in their order, likewise.
     """
     from .._console import Console
     from ..interface.reports import report as write
@@ -56,6 +61,8 @@ def report(
             data=None if data is None else load_data(data, **image_options(size)),
             task=own_task(task),
             worst=worst,
+            classes=listed_names(classes, "--classes"),
+            names=listed_names(names, "--names"),
             title=title,
             advance=status.update,
         )

@@ -15,6 +15,7 @@ from .arguments import (
     Read,
     image_options,
     import_optional,
+    listed_names,
     load_data,
     named_models,
     own_task,
@@ -34,6 +35,8 @@ def view(
     size: str | None = None,
     orbits: Path | None = None,
     worst: Annotated[Path | None, typer.Option(metavar="FILE")] = None,
+    classes: Annotated[str | None, typer.Option(metavar="NAMES")] = None,
+    names: Annotated[str | None, typer.Option(metavar="NAMES")] = None,
     preprocess: Preprocess = None,
     read: Read = None,
     port: int | None = None,
@@ -65,6 +68,9 @@ def view(
         size: For images in files, as for the scan: PIXELS or HEIGHTxWIDTH.
         orbits: An .npy file with the orbit of each sample, as an integer, for bounds.
         worst: A file of orbical worst-case, to mark on the orbit plots.
+        classes: The names of the classes in their order: a text file with one a line, or separated
+            by commas. Default: those of the scan.
+        names: The names of the samples in their order, likewise.
         port: The port. Default: the first free one from 8420.
         host: The address to listen on.
         allow_origin: Accept pages from this origin, such as https://hub.example.org for a
@@ -83,6 +89,8 @@ def view(
         read=import_optional(read, "--read"),
         orbits=None if orbits is None else read_npy(orbits, "--orbits"),
         worst=worst,
+        classes=listed_names(classes, "--classes"),
+        names=listed_names(names, "--names"),
     )
     server = Server(session, host, port, expose, allow_origin or ())
     if expose:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,8 @@ def view(
     preprocess: Any = None,
     read: Any = None,
     orbits: Any = None,
-    classes: list[str] | None = None,
+    classes: Sequence[str] | None = None,
+    names: Sequence[str] | None = None,
     worst: Any = None,
     port: int | None = None,
     host: str = "127.0.0.1",
@@ -49,7 +50,8 @@ def view(
         preprocess: As passed to `orbical.scan`.
         read: How outputs are read, as passed to the task.
         orbits: The orbit id of each sample, for bounds.
-        classes: Names of the classes.
+        classes: Names of the classes, in the order of their indices.
+        names: Names of the samples, in their order.
         worst: The result of `orbical.worst_case` for the scan, or a netCDF file of it, to mark on
             the orbit plots.
         port: The port; None takes the next free one from 8420.
@@ -72,7 +74,13 @@ def view(
         Traceback (most recent call last):
         orbical.errors.InputError: scan: expected a saved scan, or a folder of them, got ...
     """
-    about = {"preprocess": preprocess, "read": read, "orbits": orbits, "classes": classes}
+    about = {
+        "preprocess": preprocess,
+        "read": read,
+        "orbits": orbits,
+        "classes": classes,
+        "names": names,
+    }
     session = open_session(scan, models, data, task=task, worst=worst, **about)
     if in_notebook():
         from .widget import widget

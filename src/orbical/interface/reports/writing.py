@@ -33,7 +33,8 @@ def report(
     data: Any = None,
     task: Any = None,
     orbits: Any = None,
-    classes: list[str] | None = None,
+    classes: Sequence[str] | None = None,
+    names: Sequence[str] | None = None,
     worst: Any = None,
     title: str | None = None,
     advance: Callable[[str], None] = lambda work: None,
@@ -55,7 +56,8 @@ def report(
         data: The inputs, if the scan did not keep them (`keep="inputs"`).
         task: The task, if it cannot be made from the scan's record.
         orbits: The orbit id of each sample, for bounds.
-        classes: Names of the classes.
+        classes: Names of the classes, in the order of their indices.
+        names: Names of the samples, in their order.
         worst: The result of `orbical.worst_case` for the scan, or a netCDF file of it.
         title: The title of the page.
         advance: Called with a short description before each step.
@@ -80,7 +82,7 @@ def report(
     from .. import open_session
 
     target = checked_path(path)
-    about = {"orbits": orbits, "classes": classes, "worst": worst}
+    about = {"orbits": orbits, "classes": classes, "names": names, "worst": worst}
     session = open_session(scan, None, data, task=task, **about)
     view = session.scan_view()
     if not view.complete:

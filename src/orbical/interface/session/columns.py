@@ -22,6 +22,8 @@ from .text_columns import Texts, as_categories, matching
 
 Array = np.ndarray
 Read = Callable[[], Any]
+TAIL = 1.5
+"""Numbers farther out than this many widths of the middle 98 % are drawn as its ends."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,7 @@ class Column:
         unit: The unit of its numbers.
         keys: The categories as filters name them; None for classes, which are numbered.
         ends: The range of its numbers, if it is fixed.
+        given: Whether it came with the data, as metadata.
     """
 
     name: str
@@ -48,6 +51,7 @@ class Column:
     unit: str = ""
     keys: list[str] | None = None
     ends: list[float] | None = None
+    given: bool = False
 
 
 def sample_columns(view: ScanView) -> dict[str, Column]:
@@ -119,9 +123,35 @@ def described(view: ScanView) -> list[dict[str, Any]]:
             "unit": column.unit,
             "keys": column.keys,
             "ends": column.ends,
+            "given": column.given,
         }
         for column in sample_columns(view).values()
     ]
+
+
+def titled(view: ScanView, column: Column, model: str) -> str:
+    """Return the title of a column, with the model whose numbers are shown."""
+    if not column.by_model or len(view.models) == 1:
+        return column.title
+    whose = model or ("mean over models" if column.kind == "number" else view.models[0])
+    return f"{column.title}, {whose}"
+
+
+def robust_ends(values: Array) -> tuple[float, float]:
+    """Return the ends of a scale: the range of the values, without tails that are far away.
+
+    >>> robust_ends(np.append(np.linspace(0, 1, 1000), 500.0))[1] < 1.1
+    True
+    """
+    seen = values[np.isfinite(values)]
+    if not len(seen):
+        return 0.0, 1.0
+    low, high = (float(one) for one in np.quantile(seen, [0.01, 0.99]))
+    least, most, reach = float(seen.min()), float(seen.max()), TAIL * (high - low)
+    return (
+        least if least >= low - reach else low,
+        most if most <= high + reach else high,
+    )
 
 
 def _chosen(clause: Clause, what: str) -> tuple[str, ...]:
@@ -148,8 +178,32 @@ def _declared(view: ScanView) -> list[Column]:
     return found
 
 
+def facts_of(view: ScanView, sample: int) -> dict[str, Any]:
+    """Return the metadata of a sample by title."""
+    given = [column for column in sample_columns(view).values() if column.given]
+    return {column.title: _fact(column, column.read()[sample]) for column in given}
+
+
+def _fact(column: Column, value: Any) -> Any:
+    if column.keys is not None:
+        return column.keys[value] if value >= 0 else None
+    return float(value) if column.kind == "number" else str(value)
+
+
+def _search_texts(view: ScanView) -> list[str]:
+    """Return what a search looks through: name, class and number of each sample."""
+    names = view.names or [""] * view.samples
+    if view.label is None or not view.classes:
+        return [f"{name} #{number}" for number, name in enumerate(names)]
+    kinds = [*map(str, view.classes), ""]
+    return [
+        f"{name} {kinds[kind]} #{number}"
+        for number, (name, kind) in enumerate(zip(names, view.label.tolist(), strict=True))
+    ]
+
+
 def _of_samples(view: ScanView) -> list[Column]:
-    found = []
+    found = [Column("search", "Name, class or number", "text", lambda: _search_texts(view))]
     if view.label is not None and view.classes:
         label = view.label.astype(np.int32)
         found.append(Column("label", "Label", "category", lambda: label))
@@ -222,10 +276,10 @@ def _given(name: str, title: str, values: Array) -> Column:
     """Return a metadata column: numbers as they are, texts as categories if many are alike."""
     if values.dtype.kind in "iuf":
         numbers = values.astype(np.float32)
-        return Column(name, title, "number", lambda: numbers)
+        return Column(name, title, "number", lambda: numbers, given=True)
     texts = values.astype(str)
     found = as_categories(texts)
     if found is None:
-        return Column(name, title, "text", lambda: texts)
+        return Column(name, title, "text", lambda: texts, given=True)
     codes, keys = found
-    return Column(name, title, "category", lambda: codes, keys=keys)
+    return Column(name, title, "category", lambda: codes, keys=keys, given=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,8 @@ from . import (
     calibration_plots,
     consistency,
     findings,
+    histograms,
+    listing,
     map_colors,
     pinned_samples,
     sample_maps,
@@ -43,11 +45,12 @@ def _embedding(view: ScanView, selection: Selection, message: dict[str, Any]) ->
 HANDLERS: dict[str, Handler] = {
     "aggregate": aggregates.aggregate,
     "consistency": consistency.consistency,
+    "columns": histograms.histograms,
     "embedding": _embedding,
     "findings": findings.findings,
     "color": map_colors.color,
     "subset": subsets.subset,
-    "list": subsets.listed,
+    "list": listing.listed,
     "sample": sample_views.sample,
     "hover": sample_views.hover,
     "place": sample_views.place,
@@ -72,6 +75,7 @@ class Session:
         orbits: The orbit id of each sample, for bounds.
         classes: Names of the classes.
         worst: The result of `orbical.worst_case` for the scan, or a file of it.
+        names: Names of the samples.
 
     Raises:
         InputError: If there is no scan, or if a model is not in any scan.
@@ -97,8 +101,9 @@ class Session:
         preprocess: Any = None,
         read: Any = None,
         orbits: Any = None,
-        classes: list[str] | None = None,
+        classes: Sequence[str] | None = None,
         worst: Any = None,
+        names: Sequence[str] | None = None,
     ) -> None:
         served = {"scan": scans} if isinstance(scans, Scan) else dict(scans)
         if not served:
@@ -117,7 +122,7 @@ class Session:
             live = LiveModels(scan, reader.row, own, data if fits else None, task, preprocess, read)
             ids = None if orbits is None else np.asarray(orbits)
             cases = None if worst is None else worst_cases.opened_worst(worst, scan)
-            self.scans[name] = ScanView(name, scan, live, reader, ids, classes, cases)
+            self.scans[name] = ScanView(name, scan, live, reader, ids, classes, cases, names)
 
     def scan_view(self, name: str = "") -> ScanView:
         """Return the view of a scan by name; the first for an empty name."""

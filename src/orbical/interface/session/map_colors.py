@@ -8,15 +8,13 @@ import numpy as np
 
 from ...errors import check_name
 from ..selection import Selection
-from .columns import Column, keys_of, sample_columns, values_of
+from .columns import keys_of, robust_ends, sample_columns, titled, values_of
 from .moments import moments_of, over_models
 from .scan_view import ScanView
 from .subsets import Answer
 
 Array = np.ndarray
 MOMENTS = ("mean", "variance")
-TAIL = 1.5
-"""Numbers farther out than this many widths of the middle 98 % are drawn as its ends."""
 
 
 def available_colors(view: ScanView) -> list[str]:
@@ -41,31 +39,6 @@ def color(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answ
     about |= {"scale": "diverging" if low == -1.0 else "sequential", "range": [low, high]}
     shown = np.where(np.isposinf(values), high, values)  # what never fails is beyond the last
     return about | {"unit": column.unit}, {"values": shown.astype(np.float32)}
-
-
-def titled(view: ScanView, column: Column, model: str) -> str:
-    """Return the title of a column, with the model whose numbers are shown."""
-    if not column.by_model or len(view.models) == 1:
-        return column.title
-    whose = model or ("mean over models" if column.kind == "number" else view.models[0])
-    return f"{column.title}, {whose}"
-
-
-def robust_ends(values: Array) -> tuple[float, float]:
-    """Return the ends of a scale: the range of the values, without tails that are far away.
-
-    >>> robust_ends(np.append(np.linspace(0, 1, 1000), 500.0))[1] < 1.1
-    True
-    """
-    seen = values[np.isfinite(values)]
-    if not len(seen):
-        return 0.0, 1.0
-    low, high = (float(one) for one in np.quantile(seen, [0.01, 0.99]))
-    least, most, reach = float(seen.min()), float(seen.max()), TAIL * (high - low)
-    return (
-        least if least >= low - reach else low,
-        most if most <= high + reach else high,
-    )
 
 
 def _of_metric(view: ScanView, selection: Selection) -> Answer:

@@ -14,6 +14,7 @@ from ..live_models import LiveAnswer
 from ..selection import Selection, sample_numbers
 from ..wire import PNG
 from .aggregates import axis_of
+from .columns import facts_of
 from .input_pictures import as_drawn, input_arrays, thinned, thumbnails
 from .scan_state import group_json
 from .scan_view import AGREES, ScanView
@@ -46,6 +47,8 @@ def sample(view: ScanView, selection: Selection, message: dict[str, Any]) -> Ans
         "metric": metric.name,
         "models": [view.models[model] for model in models],
         "label": None if view.label is None else int(view.label[number]),
+        "name": view.names[number] if view.names else "",
+        "facts": facts_of(view, number),
         "consensus": [_consensus_class(view, number, model) for model in models],
         "range": axis_of(metric, np.stack([found[name] for name in found if name != "correct"])),
         "reference": reference,
@@ -112,6 +115,8 @@ def hover(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answ
     known = arrays["values"] if sums is None else np.array([sums.low, sums.high])
     about = {
         "samples": chosen,
+        "names": [view.names[one] for one in chosen] if view.names else [],
+        "facts": [facts_of(view, one) for one in chosen],
         "metric": metric.name,
         "models": [view.models[model] for model in models],
         "range": axis_of(metric, known),

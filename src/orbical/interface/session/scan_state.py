@@ -47,7 +47,7 @@ def state(view: ScanView, titles: list[dict[str, str]]) -> Answer:
             "higher_is_better": record.score.higher_is_better,
             "labeled": view.scan.labeled,
             "truth_name": view.truth or "label",
-            "classes": record.task.settings.get("classes") or [],
+            "classes": view.class_names or [],
             "edges": record.task.settings.get("edges") or [],
             "threshold": record.task.settings.get("threshold"),
         },

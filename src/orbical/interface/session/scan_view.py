@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -37,8 +38,9 @@ class ScanView:
         live: LiveModels,
         reader: ScanReader,
         orbits: Array | None = None,
-        classes: list[str] | None = None,
+        classes: Sequence[str] | None = None,
         worst: xr.Dataset | None = None,
+        names: Sequence[str] | None = None,
     ) -> None:
         self.name = name
         self.scan = scan
@@ -55,7 +57,18 @@ class ScanView:
         self.orbits = orbits
         self.worst = worst
         self.sidecar = Sidecar(scan.path)  # named sets and findings
-        self._class_names = classes or scan.record.task.settings.get("classes")
+        own = scan.record.task.settings.get("classes")
+        self.class_names: list[str] | None = own if isinstance(own, list) else None
+        if classes is not None:
+            self._check_classes(classes)
+            self.class_names = [*classes]
+        if names is not None:
+            check_texts("names", names)
+            if len(names) != self.samples:
+                raise InputError(
+                    f"names: expected {self.samples}, one for each sample, got {len(names)}"
+                )
+        self._names = names
 
     @property
     def samples(self) -> int:
@@ -75,7 +88,7 @@ class ScanView:
     @cached_property
     def names(self) -> list[str] | None:
         """The names of the samples, if they have any."""
-        return self.scan.names
+        return self.scan.names if self._names is None else [*self._names]
 
     @property
     def truth(self) -> str | None:
@@ -93,15 +106,37 @@ class ScanView:
         """The names of the classes, or their numbers."""
         if self.label is None:
             return []
-        count = int(self.label.max()) + 1
-        for name, dims in self.reader.dims.items():
-            if dims[-1:] == ("class",):
-                count = max(count, self.reader.shape(name)[-1])
-        if self._class_names is not None:
-            if len(self._class_names) < count:
-                raise InputError(f"classes: expected {count} names, got {len(self._class_names)}")
-            return [*self._class_names]
-        return [*range(count)]
+        count = max(self._label_count(), self._output_count() or 0)
+        if self.class_names is None:
+            return [*range(count)]
+        if len(self.class_names) < count:
+            raise InputError(f"classes: expected {count} names, got {len(self.class_names)}")
+        return told_apart(self.class_names)
+
+    def _label_count(self) -> int:
+        return 0 if self.label is None else int(self.label.max(initial=-1)) + 1
+
+    def _output_count(self) -> int | None:
+        """Return the number of classes of the outputs, None if the scan does not know it."""
+        if self.class_names is not None:
+            return len(self.class_names)
+        dims = self.reader.dims
+        stored = [self.reader.shape(name)[-1] for name in dims if dims[name][-1:] == ("class",)]
+        return max(stored, default=None)
+
+    def _check_classes(self, classes: Sequence[str]) -> None:
+        """Refuse names that are not those of the classes, before any work."""
+        check_texts("classes", classes)
+        count, least = self._output_count(), self._label_count()
+        if count is None and self.label is None:
+            raise InputError(
+                f"classes: expected none for a scan without classes, got {len(classes)}"
+            )
+        if len(classes) != count if count is not None else len(classes) < least:
+            wanted = f"{least} or more" if count is None else count
+            raise InputError(
+                f"classes: expected {wanted} names, one for each class, got {len(classes)}"
+            )
 
     def shown(self, selection: Selection) -> list[int]:
         """Return the models shown, in the order of the scan."""
@@ -185,3 +220,19 @@ class ScanView:
         if not self.complete:
             values[np.isnan(read(_FINISHED, model))] = np.nan
         return values
+
+
+def check_texts(argument: str, names: Any) -> None:
+    """Refuse names that are no list of texts."""
+    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        raise InputError(f"{argument}: expected a list of texts, got {names!r:.60}")
+
+
+def told_apart(names: Sequence[str]) -> list[str | int]:
+    """Return names with their number added to those that occur more than once.
+
+    >>> told_apart(["crane", "dog", "crane"])
+    ['crane (0)', 'dog', 'crane (2)']
+    """
+    count = Counter(names)
+    return [f"{name} ({k})" if count[name] > 1 else name for k, name in enumerate(names)]

@@ -1,4 +1,4 @@
-"""Subsets of samples: a filter, a lasso on the map, and the best and worst of them."""
+"""Subsets of samples: a filter, and a lasso on the map."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ import numpy as np
 
 from ..selection import Selection
 from .columns import kept_by
-from .moments import moments_of, over_models
 from .sample_maps import sample_map
 from .scan_view import ScanView
 
 Array = np.ndarray
 
-MOST_LISTED = 200
 Answer = tuple[dict[str, Any], dict[str, Any]]
 
 
@@ -60,23 +58,3 @@ def subset(view: ScanView, selection: Selection, message: dict[str, Any]) -> Ans
     mask = mask_of(view, selection)
     mask = np.ones(view.samples, bool) if mask is None else mask
     return {"count": int(mask.sum())}, {"mask": mask.astype(np.uint8)}
-
-
-def listed(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
-    """Answer the worst, best or most variable samples of the subset, with their values."""
-    metric = view.metric(selection, per_sample=True)
-    sums = moments_of(view, view.variable(metric, view.reference(selection)))
-    models = view.of(selection)
-    variable = selection.order == "variable"
-    values = over_models((sums.variance if variable else sums.mean)[models])
-    upward = metric.higher_is_better is not False
-    falling = variable or (selection.order == "best") == upward
-    mask = mask_of(view, selection)
-    among = np.flatnonzero(np.isfinite(values) if mask is None else mask & np.isfinite(values))
-    keys = -values[among] if falling else values[among]
-    if len(among) > MOST_LISTED:
-        among = among[np.argpartition(keys, MOST_LISTED - 1)[:MOST_LISTED]]
-        keys = -values[among] if falling else values[among]
-    order = among[np.lexsort((among, keys))]
-    about = {"order": selection.order, "metric": metric.name, "count": len(order)}
-    return about, {"samples": order.astype(np.int32), "values": values[order]}

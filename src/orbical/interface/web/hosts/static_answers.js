@@ -6,9 +6,11 @@ import { color } from "./static_colors.js";
 import { consistency } from "./static_consistency.js";
 import { createContexts } from "./static_context.js";
 import { exported } from "./static_export.js";
+import { columns } from "./static_histograms.js";
+import { list } from "./static_list.js";
 import { pinned, place } from "./static_place.js";
 import { hover, sample } from "./static_samples.js";
-import { list, subset } from "./static_subset.js";
+import { subset } from "./static_subset.js";
 
 async function embedding(context) {
   const { xy, ...about } = await context.map();
@@ -21,6 +23,7 @@ const worst = async ({ pack }) => pack.take("worst");
 const ANSWERS = {
   aggregate,
   consistency,
+  columns,
   embedding,
   color,
   subset,

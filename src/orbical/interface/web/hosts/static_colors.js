@@ -1,5 +1,5 @@
 // One number for each sample of a report, to color the map by.
-import { columnOf, keysOf } from "./static_columns.js";
+import { columnOf, keysOf, titled } from "./static_columns.js";
 import { overModels } from "./static_subset.js";
 
 const TAIL = 1.5; // widths of the middle 98 %, beyond which numbers are drawn as its ends
@@ -25,11 +25,6 @@ async function ofMetric(context) {
   const values = overModels({ data: found[selection.color], models: found.models }, context.of, context.samples);
   const range = spread ? [0, robustEnds(values)[1]] : metric.unit === "share" ? [0, 1] : robustEnds(values);
   return { values, scale: "sequential", range, title: `${metric.title}, ${selection.color} over the orbit` };
-}
-
-function titled({ title, by_model: byModel, kind }, names, model) {
-  if (!byModel || names.length === 1) return title;
-  return `${title}, ${model || (kind === "number" ? "mean over models" : names[0])}`;
 }
 
 async function ofColumn(context) {

@@ -31,6 +31,28 @@ export async function columnOf({ pack, state, names, samples }, name, model = ""
   return { column, values: data.subarray(start, start + samples) };
 }
 
+// The name of a sample, and its metadata by title.
+export async function factsOf({ pack, state }, sample) {
+  const { arrays, texts } = await pack.take("columns");
+  const fact = ({ name, kind, keys }) => {
+    if (kind === "text") return texts[name][sample];
+    const value = arrays[name].data[sample];
+    if (kind === "category") return keys[value] ?? null;
+    return Number.isFinite(value) ? value : null;
+  };
+  const given = state.columns.filter((column) => column.given);
+  return {
+    name: texts.name?.[sample] ?? "",
+    facts: Object.fromEntries(given.map((column) => [column.title, fact(column)])),
+  };
+}
+
+// The title of a column, with the model whose numbers are shown.
+export function titled({ title, by_model: byModel, kind }, names, model) {
+  if (!byModel || names.length === 1) return title;
+  return `${title}, ${model || (kind === "number" ? "mean over models" : names[0])}`;
+}
+
 // The categories as filters name them: classes by their numbers.
 export const keysOf = (column, state) => column.keys ?? state.classes.map((_, c) => String(c));
 

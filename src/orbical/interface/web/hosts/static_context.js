@@ -64,8 +64,8 @@ export function createContexts(pack, state) {
     };
 
     // The rows of the subset among the samples of the report.
-    const rows = async () => {
-      const clauses = await Promise.all(selection.filter.map((text) => keptBy({ pack, state, names, samples }, text)));
+    const rows = async (filter = selection.filter) => {
+      const clauses = await Promise.all(filter.map((text) => keptBy({ pack, state, names, samples }, text)));
       const xy = selection.lasso.length ? (await map()).xy.data : null;
       const inside = (i) => !xy || insidePolygon(selection.lasso, xy[2 * i], xy[2 * i + 1]);
       const chosen = [];

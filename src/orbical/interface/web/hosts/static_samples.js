@@ -1,4 +1,5 @@
 // One sample of a report: its response along the orbit, and a small picture of it.
+import { factsOf } from "./static_columns.js";
 import { rowStart } from "./static_context.js";
 
 const MOST_HOVERED = 64;
@@ -52,6 +53,7 @@ export async function sample(context) {
     metric: perSample.name,
     models: models.map((model) => names[model]),
     label: state.arrays.label?.data[number] ?? null,
+    ...(await factsOf(context, number)),
     consensus: consensusOf(context, number),
     range: axisOf(perSample, [...values, ...(arrays.consensus_values?.data ?? [])]),
     reference: context.reference,
@@ -101,8 +103,11 @@ export async function hover(context, { samples }) {
   const label = state.arrays.label?.data;
   if (label) arrays.label = { data: Int32Array.from(chosen, (one) => label[one]), shape: [chosen.length] };
   const { low, high } = perSample;
+  const known = await Promise.all(chosen.map((one) => factsOf(context, one)));
   return {
     samples: chosen,
+    names: known.some(({ name }) => name) ? known.map(({ name }) => name) : [],
+    facts: known.map(({ facts }) => facts),
     metric: perSample.name,
     models: models.map((model) => names[model]),
     range: low === null || high === null ? axisOf(perSample, values) : [low, high],
