@@ -13,7 +13,13 @@ from talking import ask
 
 import orbical as ob
 from orbical.interface import open_session
-from orbical.interface.session import Session, confidence_columns, sample_maps, scan_reader
+from orbical.interface.session import (
+    Session,
+    confidence_columns,
+    sample_columns,
+    sample_maps,
+    scan_reader,
+)
 from orbical.interface.session.cache import Cache, _size_of
 from orbical.interface.session.pass_scheduler import PassScheduler
 from orbical.interface.session.scan_reader import ScanReader
@@ -84,7 +90,7 @@ def test_a_scan_turned_on_its_side_in_a_file_is_the_same(
     digits: ob.Scan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held = open_session(digits)
-    monkeypatch.setattr(confidence_columns, "MOST_IN_MEMORY", 0)
+    monkeypatch.setattr(sample_columns, "MOST_IN_MEMORY", 0)
     on_disk = open_session(digits)
     for selection in ({"element": 7}, {"scope": "orbit"}, {"filter": ["label:3,4"]}):
         one = ask(held, "calibration", **selection)

@@ -28,7 +28,15 @@ test("numbers in a fragment have four decimals at most", () => {
 });
 
 test("unknown and ill-written fields keep their default", () => {
-  for (const text of ["#sample=one", "#color", "#who=me", "#filter=label", "#filter=gap:x..2", "#position=,", "#sample=1e3"]) {
+  for (const text of [
+    "#sample=one",
+    "#color",
+    "#who=me",
+    "#filter=label",
+    "#filter=gap:x..2",
+    "#position=,",
+    "#sample=1e3",
+  ]) {
     assert.deepEqual(fromFragment(text), { ...DEFAULTS }, text);
   }
 });

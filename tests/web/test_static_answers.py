@@ -124,7 +124,8 @@ SELECTIONS = [
 
 COLORS = ["variance", "label", "predicted", "correct", "confidence", "share_correct"]
 COLORS += ["first_failure", "gap", "kind", "mass"]
-KINDS = ["aggregate", "columns", "consistency", "subset", "list", "sample", "embedding", "color"]
+KINDS = ["aggregate", "columns", "consistency", "spread", "subset", "list", "sample"]
+KINDS += ["embedding", "color"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -161,6 +162,16 @@ def test_a_page_of_the_list_is_that_of_the_session(report_answers, session, whol
     ours, theirs = both(report_answers, session, whole[1], [request])
     compare(ours[0], theirs[0])
     assert ours[0]["arrays"]["samples"]["data"] == [*range(76, 56, -1)]
+
+
+def test_the_spread_of_a_smaller_report_is_that_of_the_whole_scan(report_answers, session, part):
+    cases = [{}, {"reference": "consensus", "metric": "confidence"}, {"filter": ["label:1,2,3"]}]
+    requests = [{"kind": "spread", "selection": one} for one in cases]
+    ours, theirs = both(report_answers, session, part[1], requests)
+    for found, expected in zip(ours[:2], theirs[:2], strict=True):
+        compare(found, expected)
+    assert ours[2]["note"] == "quantiles of the samples in this report"
+    assert ours[2]["count"] < theirs[2][0]["count"]
 
 
 @pytest.mark.parametrize("scope", ["element", "orbit"])

@@ -44,10 +44,13 @@ class Selection:
         sample: The selected sample.
         element: The orbit position as an element of the scan; -1 is the identity.
         position: A continuous orbit position; empty for that of `element`.
-        scope: Calibration at the element or over the orbit.
+        scope: Calibration at the element or over the orbit; sets are calibrated upright or there.
         dense: Whether the individual plot has finer steps.
         pins: Samples shown side by side, at most 8.
         stage: The section that fills the window; empty for none.
+        show: What the aggregate section shows: "mean", "spread", "classes" or "runs".
+        quantile: The quantile of a map of the spread, in percent; empty for the worse tail.
+        answers: What the calibration section shows: "reliability", "confusion" or "sets".
 
     Example:
         >>> Selection(sample=12, filter=("label:6,9", "gap:0.1..")).to_fragment()
@@ -73,6 +76,9 @@ class Selection:
     dense: bool = False
     pins: tuple[int, ...] = ()
     stage: str = ""
+    show: str = "mean"
+    quantile: str = ""
+    answers: str = "reliability"
 
     @classmethod
     def from_json(cls, given: Any) -> Selection:
@@ -240,6 +246,9 @@ _FIELDS = {
     "dense": _Kind(_flag, lambda text: text == "1"),
     "pins": _several(_WHOLE, MOST_PINS),
     "stage": _TEXT,
+    "show": _one_of("mean", "spread", "classes", "runs"),
+    "quantile": _one_of("", "5", "25", "50", "75", "95"),
+    "answers": _one_of("reliability", "confusion", "sets"),
 }
 
 

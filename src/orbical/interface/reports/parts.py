@@ -2,8 +2,9 @@
 
 `state` describes the scan; `values/NAME` holds responses `[M, n, K]` of the samples in the report;
 `rows/NUMBER` inputs and outputs of a block of samples; `maps` their positions; `tallies` and
-`measures` the statistics of all samples and of each class, `consistency` those of answers that
-change; `bounds` those of the models; `worst` the worst cases of the samples in the report.
+`measures` the statistics of all samples and of each class, `spread` quantiles of all samples,
+`consistency` how often answers change; `bounds` those of the models; `worst` the worst cases of the
+samples in the report.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from ..session.sample_maps import sample_map
 from ..session.scan_state import state as state_of
 from ..session.scan_state import title_of
 from ..session.scan_view import ScanView
+from ..session.spread import is_outcome, quantiles_of
 from ..session.symmetry_bounds import bounds
 from ..session.worst_cases import rows_of
 from ..wire import PNG
@@ -76,6 +78,7 @@ def parts_of(
         "picture": made.picture,
         "thumbnails": pictures is not None,
         "scalars": _scalars(view),
+        "outcomes": [name for name, one in view.metrics.items() if is_outcome(view, one)],
         "left_out": made.left_out,
     }
     state, arrays = _state(view, chosen, methods, facts)
@@ -94,6 +97,9 @@ def parts_of(
     yield "maps", _maps(view, chosen.samples, methods)
     advance("means")
     yield "tallies", _tallies(view)
+    if not chosen.complete:  # otherwise the page holds all samples itself
+        advance("quantiles")
+        yield "spread", _spread(view)
     if state["consistency"]:
         yield "consistency", _consistency(view, chosen.samples)
     if {"confidence", "correct"} <= view.metrics.keys():
@@ -224,6 +230,16 @@ def _tallies(view: ScanView) -> bytes:
         arrays |= {f"{name}/count": sums.count.astype(np.int32)}
         arrays |= {f"{name}/mean": mean, f"{name}/variance": variance}
     return encode_part({"members": _members(view)}, arrays)
+
+
+def _spread(view: ScanView) -> bytes:
+    """Encode the quantiles `[M, 5, K]` of all samples, of each metric that has a spread."""
+    arrays: dict[str, Any] = {}
+    for metric, reference in itertools.product(view.metrics.values(), references(view)):
+        if metric.per_sample and not is_outcome(view, metric):
+            variable = view.variable(metric, reference)
+            arrays[f"{metric.name}/{reference}"] = quantiles_of(view, variable, None, ())
+    return encode_part({"count": view.samples}, arrays)
 
 
 def _consistency(view: ScanView, samples: Array) -> bytes:

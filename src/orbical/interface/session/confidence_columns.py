@@ -1,27 +1,18 @@
-"""Confidence and correctness of all samples at one element: a scan transposed.
-
-A scan is stored sample by sample. Calibration at an element needs all samples at that element, many
-times a second while someone drags along the orbit. So the pair is written once in that order, in
-memory if it is small, otherwise to a temporary file.
-"""
+"""Confidence and correctness of all samples at one element."""
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
+from .sample_columns import SampleColumns
 from .scan_view import ScanView
 
 Array = np.ndarray
 
-MOST_IN_MEMORY = 32 << 20
 
-
-class ConfidenceColumns:
+class ConfidenceColumns(SampleColumns):
     """`[M, K, N]` confidences, negative if incorrect and NaN if there is no output.
 
     There is no output for unfinished samples, where a detector finds nothing, and where an output
@@ -29,40 +20,18 @@ class ConfidenceColumns:
     """
 
     def __init__(self, view: ScanView, reference: str) -> None:
-        self._shape = (len(view.models), len(view.group), view.samples)
-        self._file: Any = None
-        self._held: Array | None = None
-        if 4 * np.prod(self._shape) <= MOST_IN_MEMORY:
-            self._held = np.empty(self._shape, np.float32)
-        else:
-            self._file = tempfile.TemporaryFile(prefix="orbical-")  # noqa: SIM115 - kept open
-            self._file.truncate(4 * int(np.prod(self._shape)))
         correct = view.variable(view.metrics["correct"], reference)
-        for rows in view.blocks("confidence"):
-            for model in range(self._shape[0]):
-                with view.passes.turn(patient=True):  # requests for what is visible come first
-                    sure = view.responses("confidence", rows, model, keep=False)
-                    right = view.responses(correct, rows, model, keep=False)
-                    signed = np.where(right > 0, sure, -sure)
-                    self._write(model, rows, np.where(np.isnan(right), np.nan, signed).T)
 
-    def _write(self, model: int, rows: slice, values: Array) -> None:
-        if self._held is not None:
-            self._held[model, :, rows] = values
-            return
-        for element, column in enumerate(np.ascontiguousarray(values)):
-            start = (model * self._shape[1] + element) * self._shape[2] + rows.start
-            self._file.seek(4 * start)
-            self._file.write(column.tobytes())
+        def signed(rows: slice, model: int) -> Array:
+            sure = view.responses("confidence", rows, model, keep=False)
+            right = view.responses(correct, rows, model, keep=False)
+            return np.where(np.isnan(right), np.nan, np.where(right > 0, sure, -sure))
+
+        super().__init__(view, "confidence", signed)
 
     def pair(self, model: int, element: int) -> tuple[Array, Array]:
         """Read `(confidence [N], correct [N])` of one model at one element."""
-        if self._held is not None:
-            column = self._held[model, element]
-        else:
-            size = 4 * self._shape[2]
-            start = (model * self._shape[1] + element) * size
-            column = np.frombuffer(os.pread(self._file.fileno(), size, start), np.float32)
+        column = self.column(model, element)
         return np.abs(column), ~np.signbit(column)
 
 

@@ -53,6 +53,7 @@ class ScanView:
         self.complete = scan.complete  # reading it accesses the disk
         self.warnings = [] if self.complete else [scan.caveat]
         self.cache = Cache(entries=4096, size=128 << 20)
+        self.columns = Cache(entries=4)  # each may be a file of the size of an array
         self.thumbnails = Cache(entries=4096, size=16 << 20)
         self.orbits = orbits
         self.worst = worst

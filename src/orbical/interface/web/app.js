@@ -24,6 +24,7 @@ const KINDS = [
   "subset",
   "aggregate",
   "consistency",
+  "spread",
   "sample",
   "place",
   "pinned",

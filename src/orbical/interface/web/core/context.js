@@ -42,6 +42,9 @@ export function createContext({ state, store, request, on, theme, history, root,
   /** The metric of the menus; a score against the consensus says so. */
   app.metric = () => titled(state.metrics.find(({ name }) => name === store.get().metric) ?? state.metrics[0]);
 
+  /** A metric of an answer, which may differ from the chosen one. */
+  app.metricNamed = (name) => titled(state.metrics.find((metric) => metric.name === name) ?? state.metrics[0]);
+
   function titled(metric, consensus = app.byConsensus()) {
     if (metric.name !== "score" || !consensus) return metric;
     return {

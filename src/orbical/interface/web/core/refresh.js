@@ -7,6 +7,7 @@ const METRIC = ["metric", "reference"];
 export const DEPENDS = {
   aggregate: ["models", ...METRIC, ...SUBSET],
   consistency: ["models", ...SUBSET],
+  spread: ["show", "models", ...METRIC, ...SUBSET],
   embedding: MAP,
   color: ["color", "of", ...METRIC],
   subset: SUBSET,
@@ -20,7 +21,10 @@ export const DEPENDS = {
 };
 
 // What is asked for only while the page shows it.
-const ONLY = { pinned: ({ pins = [] }) => pins.length > 0 };
+const ONLY = {
+  pinned: ({ pins = [] }) => pins.length > 0,
+  spread: ({ show }) => show === "spread",
+};
 const wanted = (kind, selection) => ONLY[kind]?.(selection) ?? true;
 
 const REST_MS = 120;

@@ -20,6 +20,9 @@ export const DEFAULTS = Object.freeze({
   dense: false,
   pins: [],
   stage: "",
+  show: "mean",
+  quantile: "",
+  answers: "reliability",
 });
 
 // What a reader of the address looks for comes first.

@@ -51,6 +51,11 @@ export function orders(state) {
   return ["worst", "best", "variable", ...numeric.flatMap((name) => [name, `-${name}`])];
 }
 
+/** What the aggregate section can show. */
+export function shows() {
+  return ["mean", "spread"];
+}
+
 /** The field values of a state that a link may lack: what to do with names that do not exist. */
 export function validated(selection, state) {
   const names = state.models.map((model) => model.name);
@@ -73,5 +78,8 @@ export function validated(selection, state) {
     element: selection.element < state.group.names.length ? Math.max(-1, selection.element) : -1,
     dense: selection.dense && state.live,
     pins: [...new Set(selection.pins)].filter((one) => one >= 0 && one < state.samples).slice(0, MOST_PINS),
+    show: known(selection.show, shows(), "mean"),
+    quantile: known(selection.quantile, ["5", "25", "50", "75", "95"], ""),
+    answers: known(selection.answers, ["reliability", "confusion", "sets"], "reliability"),
   };
 }

@@ -115,10 +115,10 @@ async function measures(context) {
   return { count: rows.length, arrays: { values: { data: values, shape: [models.length, elements] } } };
 }
 
-function axisOf({ low, high }, values) {
+export function axisOf({ low, high }, values) {
   const seen = values.filter((value) => Number.isFinite(value));
-  const least = low ?? (seen.length ? Math.min(...seen) : 0);
-  const most = high ?? (seen.length ? Math.max(...seen) : 1);
+  const least = low ?? (seen.length ? seen.reduce((a, b) => Math.min(a, b)) : 0);
+  const most = high ?? (seen.length ? seen.reduce((a, b) => Math.max(a, b)) : 1);
   return [least, most > least ? most : least + 1];
 }
 

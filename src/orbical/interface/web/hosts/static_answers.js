@@ -11,6 +11,7 @@ import { list } from "./static_list.js";
 import { pinned, place } from "./static_place.js";
 import { hover, sample } from "./static_samples.js";
 import { subset } from "./static_subset.js";
+import { spread } from "./static_spread.js";
 
 async function embedding(context) {
   const { xy, ...about } = await context.map();
@@ -24,6 +25,7 @@ const ANSWERS = {
   aggregate,
   consistency,
   columns,
+  spread,
   embedding,
   color,
   subset,

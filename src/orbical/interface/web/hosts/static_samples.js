@@ -1,5 +1,6 @@
 // One sample of a report: its response along the orbit, and a small picture of it.
 import { factsOf } from "./static_columns.js";
+import { axisOf } from "./static_aggregate.js";
 import { rowStart } from "./static_context.js";
 
 const MOST_HOVERED = 64;
@@ -12,13 +13,6 @@ function responsesOf({ data, shape }, models, sample) {
     found.set(data.subarray(start, start + shape[2]), row * shape[2]);
   });
   return found;
-}
-
-function axisOf({ low, high }, values) {
-  const seen = values.filter((value) => Number.isFinite(value));
-  const least = low ?? (seen.length ? seen.reduce((a, b) => Math.min(a, b)) : 0);
-  const most = high ?? (seen.length ? seen.reduce((a, b) => Math.max(a, b)) : 1);
-  return [least, most > least ? most : least + 1];
 }
 
 // The class of each model's consensus, where answers are classes.

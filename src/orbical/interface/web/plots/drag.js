@@ -1,6 +1,6 @@
 /** Press anywhere and drag; hover to read. Positions are in pixels of the root element. */
 
-/** Call `press(x, y, phase)` with phase press, drag or done, and `hover(x, y)` or `hover(null)`. */
+/** Call `press(x, y, phase, shift)` with phase press, drag or done, and `hover(x, y)` or `hover(null)`. */
 export function attachDrag(frame, { press, hover }) {
   const { root } = frame;
   root.style.touchAction = "none";
@@ -8,6 +8,7 @@ export function attachDrag(frame, { press, hover }) {
   root.style.userSelect = "none";
   let held = null;
   let corner = null;
+  /** @type {[number, number]} */
   let last = [0, 0];
   const local = (event) => {
     // While dragging the page below changes with every move: the corner is asked for once.
@@ -20,18 +21,18 @@ export function attachDrag(frame, { press, hover }) {
     corner = root.getBoundingClientRect();
     held = event.pointerId;
     root.setPointerCapture(held);
-    press(...local(event), "press");
+    press(...local(event), "press", event.shiftKey);
   });
   frame.on(root, "pointermove", (event) => {
     if (held === null) hover(...local(event));
-    else if (event.pointerId === held) press(...local(event), "drag");
+    else if (event.pointerId === held) press(...local(event), "drag", event.shiftKey);
   });
   const release = (event) => {
     if (event.pointerId !== held) return;
     held = null;
     const at = event.type === "pointerup" ? local(event) : last;
     corner = null;
-    press(...at, "done");
+    press(...at, "done", event.shiftKey);
   };
   frame.on(root, "pointerup", release);
   frame.on(root, "pointercancel", release);

@@ -3,6 +3,7 @@
 import { dashOf } from "../draw/colors.js";
 import { short } from "../draw/format.js";
 import { clamp, isGeometric, linear, logarithmic, nearestPlace } from "../draw/scales.js";
+import { bandsOf } from "../draw/quantiles.js";
 import { stepAlong } from "../draw/key_steps.js";
 import { INK, PANEL, SOFT, assign, node, polyline, round, stroke } from "../draw/svg.js";
 import { axes, axesBox, ticksFor } from "./axes.js";
@@ -49,9 +50,9 @@ export function line(orbit) {
 
   function curve(data, model, m) {
     const drawn = [];
-    if (data.low && data.high) {
-      const whole = [...of(data.high, m), ...of(data.low, m).reverse()].filter((point) => point.every(Number.isFinite));
-      drawn.push(node("path", { d: polyline(whole, true), fill: model.color, "fill-opacity": 0.2 }));
+    for (const { low, high, look } of bandsOf(data, model.color)) {
+      const whole = [...of(high, m), ...of(low, m).reverse()].filter((point) => point.every(Number.isFinite));
+      drawn.push(node("path", { d: polyline(whole, true), ...look }));
     }
     const points = of(data.values, m);
     const look = {
@@ -117,6 +118,7 @@ export function line(orbit) {
       const scaled = places.map((each) => x(each));
       return { element: orbit.index[nearestPlace(scaled, px)], position: [] };
     },
+    valueAt: (_x, py) => y?.invert(py),
     step(element, key, shift) {
       const next = stepAlong(cellOf(element), n, key, { shift });
       return next === null ? null : orbit.index[next];

@@ -14,7 +14,7 @@ import { slices } from "./slices.js";
 import { tiles } from "./tiles.js";
 import { createTooltip } from "./tooltip.js";
 
-/** Layout kind -> drawing; each makes `{ draw, mark, hover, locate, at, step, name }`. */
+/** Layout kind -> drawing; each makes `{ draw, mark, hover, locate, at, step, name }`; curves also `valueAt`. */
 const LAYOUTS = { circle: polar, line, plane, slices, ball, tiles };
 
 /** Make the plot of an orbit in `el`; see the members of what is returned. */
@@ -37,6 +37,8 @@ export function createOrbitPlot(el, group) {
   const now = { element: orbit.identity, position: [] };
   /** @type {(move: { element: number, position: number[], done: boolean }) => void} */
   let moved = () => {};
+  /** @type {(press: { element: number, value?: number, shift: boolean }) => void} */
+  let pressed = () => {};
   /** @type {(place: { element: number } | null) => void} */
   let hovered = () => {};
   let [filled, hover] = [false, null];
@@ -91,10 +93,11 @@ export function createOrbitPlot(el, group) {
   }
 
   attachDrag(frame, {
-    press(x, y, phase) {
+    press(x, y, phase, shift) {
       const place = filled ? layout.locate(x, y, phase) : null;
       if (phase === "press") layout.hover(null, frame, data);
       if (place) {
+        if (phase === "done") pressed({ element: place.element, value: layout.valueAt?.(x, y), shift });
         go(place, phase === "done");
         if (phase !== "done") read(place, x, y);
       }
@@ -119,7 +122,7 @@ export function createOrbitPlot(el, group) {
   return {
     /** Give the numbers: `values` of all models and elements, flat; `marks` of the worst cases. */
     set(given) {
-      Object.assign(data, { low: null, high: null, title: "", marks: [] }, given);
+      Object.assign(data, { low: null, high: null, inner: null, title: "", marks: [] }, given);
       data.range = given.range?.every?.(Number.isFinite) ? given.range : rangeOf(data.values);
       if (!(data.range[1] > data.range[0])) data.range = [data.range[0], data.range[0] + 1];
       data.write = formatter(given.format, data.range); // in cells, side by side
@@ -138,6 +141,8 @@ export function createOrbitPlot(el, group) {
       say();
     },
     onmove: (callback) => (moved = callback),
+    /** Hear of the value under the pointer when it is released, where the plot is of curves. */
+    onpress: (callback) => (pressed = callback),
     onhover: (callback) => (hovered = callback),
     focus: () => frame.root.focus(),
     destroy: () => frame.destroy(),

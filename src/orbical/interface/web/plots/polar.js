@@ -4,6 +4,7 @@ import { dashOf } from "../draw/colors.js";
 import { degrees, short } from "../draw/format.js";
 import { angleAt, betweenAngles, nameOf, nearestAngle, placeAt, turned } from "../draw/orbits.js";
 import { clamp, linear, rings } from "../draw/scales.js";
+import { bandsOf } from "../draw/quantiles.js";
 import { stepAlong } from "../draw/key_steps.js";
 import {
   INK,
@@ -87,9 +88,9 @@ export function polar(orbit) {
   function curve(data, model, m) {
     const drawn = [];
     const line = { fill: "none", stroke: model.color };
-    if (data.low && data.high) {
-      const band = polyline(trace(ringOf(data.high, m)), true) + polyline(trace(ringOf(data.low, m)), true);
-      drawn.push(node("path", { d: band, fill: model.color, "fill-opacity": 0.2, "fill-rule": "evenodd" }));
+    for (const { low, high, look } of bandsOf(data, model.color)) {
+      const band = polyline(trace(ringOf(high, m)), true) + polyline(trace(ringOf(low, m)), true);
+      drawn.push(node("path", { d: band, "fill-rule": "evenodd", ...look }));
     }
     const start = data.values[m * orbit.size + orbit.identity];
     if (Number.isFinite(start) && data.models.length <= 3) {
@@ -165,6 +166,7 @@ export function polar(orbit) {
       const element = orbit.index[nearestAngle(angles, angle)];
       return { element, position: orbit.continuous && phase !== "hover" ? [angle] : [] };
     },
+    valueAt: (x, y) => scale.invert(Math.hypot(x - center[0], y - center[1])),
     step(element, key, shift) {
       const next = stepAlong(orbit.cells[element]?.[0] ?? 0, orbit.index.length, key, { shift, around: true });
       return next === null ? null : orbit.index[next];

@@ -1,86 +1,62 @@
-// The metric over the orbit, averaged over the subset, for every model.
+// The whole data set along the orbit: one switch, and a face for each of its choices.
 
-import { h } from "../core/dom.js";
-import { counted } from "../core/text.js";
-import { precise } from "../draw/format.js";
-import { holding } from "../draw/scales.js";
-import { createOrbitPlot } from "../plots/orbit.js";
-import { createChanges } from "./changes.js";
-import { createFrame } from "./frame.js";
-import { createLegend } from "./legend.js";
+import { h, show } from "../core/dom.js";
+import { shows } from "../core/selection_rules.js";
+import { createFrame, createSwitch } from "./frame.js";
+import { createMean } from "./aggregate_mean.js";
+import { createSpread } from "./aggregate_spread.js";
 import { hintFor, hints } from "./help_text.js";
-import { createWorstCase } from "./worst_case.js";
+
+/** The choices: their words, what they are for, and what makes `{ focus, destroy }` in an element. */
+const FACES = {
+  mean: ["mean", "The average at each position", createMean],
+  spread: ["spread", "How the samples differ at each position", createSpread],
+};
 
 /** The overview: where along the orbit do the models fail? */
 export function createSection(el, app) {
   const frame = createFrame({ name: "aggregate", title: "Aggregate", hint: hintFor(hints.aggregate, app.group.kind) });
   el.append(frame.el);
-  const plotEl = frame.body.appendChild(h("div", { class: "plot-holder" }));
-  const legend = createLegend();
-  const changes = createChanges(app);
-  const worst = createWorstCase(app, draw);
-  frame.body.append(legend.el, worst.el, changes.el);
-  const plot = createOrbitPlot(plotEl, app.group);
-  let answer = null;
-  let hovered = null;
-  let mask = null;
+  const names = shows();
+  const choice = createSwitch(
+    "Show",
+    names.map((name) => [name, ...FACES[name].slice(0, 2)]),
+    (value) => app.select({ show: value }),
+  );
+  frame.controls.append(choice.el);
+  const faces = new Map();
 
-  function readout() {
-    if (!answer) return;
-    const element = hovered ?? app.element();
-    const [models, count] = answer.arrays.values.shape;
-    const values = Array.from({ length: models }, (_, m) => answer.arrays.values.data[m * count + element]);
-    legend.set(app.shown(answer.models), values, {
-      where: `at ${app.group.names[element]}`,
-      format: precise(app.metric().unit),
-    });
+  /** What a face says about itself; it is shown while the face is. */
+  function sayings(name) {
+    const last = { state: ["loading"], note: "" };
+    const shown = () => app.store.get().show === name;
+    return {
+      state: (...given) => ((last.state = given), shown() && frame.state(...given)),
+      note: (text) => ((last.note = text), shown() && frame.note(text)),
+      again: () => (frame.state(...last.state), frame.note(last.state[0] === "ready" ? last.note : "")),
+    };
   }
 
-  function draw() {
-    if (!answer) return;
-    if (answer.error) return frame.state("error", answer.error);
-    if (!answer.count) return frame.state("empty", `No ${app.noun} in this subset.`);
-    const metric = app.metric();
-    frame.state("ready");
-    frame.note(`${metric.per_sample ? "mean" : metric.title} of ${counted(answer.count, app.state.samples, app.noun)}`);
-    const models = app.shown(answer.models);
-    const marks = worst.of(models, metric, (sample) => !mask || mask[sample] > 0);
-    plot.set({
-      models,
-      marks,
-      values: answer.arrays.values.data,
-      low: answer.arrays.low?.data,
-      high: answer.arrays.high?.data,
-      range: holding(answer.range, marks),
-      higherIsBetter: metric.higher_is_better,
-      title: metric.title,
-      format: metric.unit,
-    });
-    mark();
+  function face(name) {
+    if (!faces.has(name)) {
+      const holder = frame.body.appendChild(h("div", { class: `face ${name}-face` }));
+      const says = sayings(name);
+      faces.set(name, { holder, says, ...FACES[name][2](holder, app, says) });
+    }
+    return faces.get(name);
   }
 
-  function mark() {
-    const { element, position } = app.place();
-    plot.mark(element, position);
-    readout();
+  function turn() {
+    const { show: name } = app.store.get();
+    choice.set(name);
+    face(name).says.again();
+    for (const [other, { holder }] of faces) show(holder, other === name);
   }
 
-  plot.onmove((move) => app.move(move));
-  plot.onhover((place) => {
-    hovered = place ? place.element : null;
-    readout();
-  });
-  const stops = [
-    app.on("aggregate", (given) => ((answer = given), draw())),
-    app.on("subset", (given) => {
-      mask = given.arrays?.mask?.data ?? null;
-      if (app.state.worst) draw();
-    }),
-    app.store.subscribe(["element", "position"], mark),
-    app.theme.on(draw),
-  ];
+  const stop = app.store.subscribe(["show"], turn);
+  turn();
   return {
-    focus: () => plot.focus(),
-    destroy: () => (stops.forEach((stop) => stop()), changes.destroy(), worst.destroy(), plot.destroy()),
+    focus: () => face(app.store.get().show).focus(),
+    destroy: () => (stop(), faces.forEach((each) => each.destroy())),
   };
 }

@@ -1,0 +1,72 @@
+"""Numbers of all samples at one element: an array of a scan, transposed.
+
+A scan is stored sample by sample. Calibration, quantiles and confusion at an element need all
+samples at that element, many times a second while someone drags along the orbit. So they are
+written once in that order, in memory if they are small, otherwise to a temporary file.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .scan_view import ScanView
+
+Array = np.ndarray
+
+MOST_IN_MEMORY = 32 << 20
+
+
+class SampleColumns:
+    """`[M, K, N]` single precision numbers, read one column of N at a time.
+
+    Args:
+        view: The view of the scan.
+        variable: The array whose blocks are walked through.
+        read: Returns `[rows, K]` for a range of samples and a model.
+    """
+
+    def __init__(self, view: ScanView, variable: str, read: Callable[[slice, int], Array]) -> None:
+        self._shape = (len(view.models), len(view.group), view.samples)
+        self._file: Any = None
+        self._held: Array | None = None
+        if 4 * np.prod(self._shape) <= MOST_IN_MEMORY:
+            self._held = np.empty(self._shape, np.float32)
+        else:
+            self._file = tempfile.TemporaryFile(prefix="orbical-")  # noqa: SIM115 - kept open
+            self._file.truncate(4 * int(np.prod(self._shape)))
+        for rows in view.blocks(variable):
+            for model in range(self._shape[0]):
+                with view.passes.turn(patient=True):  # requests for what is visible come first
+                    self._write(model, rows, read(rows, model).astype(np.float32, copy=False).T)
+
+    def _write(self, model: int, rows: slice, values: Array) -> None:
+        if self._held is not None:
+            self._held[model, :, rows] = values
+            return
+        for element, column in enumerate(np.ascontiguousarray(values)):
+            start = (model * self._shape[1] + element) * self._shape[2] + rows.start
+            os.pwrite(self._file.fileno(), column.tobytes(), 4 * start)  # read without a buffer
+
+    def column(self, model: int, element: int) -> Array:
+        """Read the numbers `[N]` of one model at one element."""
+        if self._held is not None:
+            return np.asarray(self._held[model, element])
+        size = 4 * self._shape[2]
+        start = (model * self._shape[1] + element) * size
+        return np.frombuffer(os.pread(self._file.fileno(), size, start), np.float32)
+
+
+def response_columns(view: ScanView, variable: str) -> SampleColumns:
+    """Return the columns of a variable with one number per position, computed once."""
+
+    def compute() -> SampleColumns:
+        return SampleColumns(
+            view, variable, lambda rows, model: view.responses(variable, rows, model, keep=False)
+        )
+
+    return view.columns.get_or_compute(variable, compute)

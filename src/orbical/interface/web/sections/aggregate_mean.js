@@ -1,0 +1,82 @@
+// The metric over the orbit, averaged over the subset, for every model.
+
+import { h } from "../core/dom.js";
+import { counted } from "../core/text.js";
+import { precise } from "../draw/format.js";
+import { holding } from "../draw/scales.js";
+import { createOrbitPlot } from "../plots/orbit.js";
+import { createChanges } from "./changes.js";
+import { createLegend } from "./legend.js";
+import { createWorstCase } from "./worst_case.js";
+
+/** The mean of a metric, or a measure of the subset, with its interval. */
+export function createMean(el, app, frame) {
+  const plotEl = el.appendChild(h("div", { class: "plot-holder" }));
+  const legend = createLegend();
+  const changes = createChanges(app);
+  const worst = createWorstCase(app, draw);
+  el.append(legend.el, worst.el, changes.el);
+  const plot = createOrbitPlot(plotEl, app.group);
+  let answer = null;
+  let hovered = null;
+  let mask = null;
+
+  function readout() {
+    if (!answer) return;
+    const element = hovered ?? app.element();
+    const [models, count] = answer.arrays.values.shape;
+    const values = Array.from({ length: models }, (_, m) => answer.arrays.values.data[m * count + element]);
+    legend.set(app.shown(answer.models), values, {
+      where: `at ${app.group.names[element]}`,
+      format: precise(app.metric().unit),
+    });
+  }
+
+  function draw() {
+    if (!answer) return;
+    if (answer.error) return frame.state("error", answer.error);
+    if (!answer.count) return frame.state("empty", `No ${app.noun} in this subset.`);
+    const metric = app.metric();
+    frame.state("ready");
+    frame.note(`${metric.per_sample ? "mean" : metric.title} of ${counted(answer.count, app.state.samples, app.noun)}`);
+    const models = app.shown(answer.models);
+    const marks = worst.of(models, metric, (sample) => !mask || mask[sample] > 0);
+    plot.set({
+      models,
+      marks,
+      values: answer.arrays.values.data,
+      low: answer.arrays.low?.data,
+      high: answer.arrays.high?.data,
+      range: holding(answer.range, marks),
+      higherIsBetter: metric.higher_is_better,
+      title: metric.title,
+      format: metric.unit,
+    });
+    mark();
+  }
+
+  function mark() {
+    const { element, position } = app.place();
+    plot.mark(element, position);
+    readout();
+  }
+
+  plot.onmove((move) => app.move(move));
+  plot.onhover((place) => {
+    hovered = place ? place.element : null;
+    readout();
+  });
+  const stops = [
+    app.on("aggregate", (given) => ((answer = given), draw())),
+    app.on("subset", (given) => {
+      mask = given.arrays?.mask?.data ?? null;
+      if (app.state.worst) draw();
+    }),
+    app.store.subscribe(["element", "position"], mark),
+    app.theme.on(draw),
+  ];
+  return {
+    focus: () => plot.focus(),
+    destroy: () => (stops.forEach((stop) => stop()), changes.destroy(), worst.destroy(), plot.destroy()),
+  };
+}

@@ -1,0 +1,134 @@
+// How the samples differ at each position: a fan of quantiles, or a map of one of them, and the
+// samples behind each band.
+
+import { fill, h, modelLabel, write } from "../core/dom.js";
+import { counted, sentence } from "../core/text.js";
+import { fixed, formatter, precise } from "../draw/format.js";
+import { BANDS, bandEnd, bandOf, bandWords, quantileRows } from "../draw/quantiles.js";
+import { createOrbitPlot } from "../plots/orbit.js";
+import { createSelect } from "./frame.js";
+
+const FANS = ["circle", "line"]; // elsewhere color shows one number for each position
+const QUANTILES = { 5: "5 %", 25: "25 %", 50: "median", 75: "75 %", 95: "95 %" };
+
+/** The quantiles of a metric over the subset. */
+export function createSpread(el, app, frame) {
+  const fan = FANS.includes(app.group.kind);
+  const plotEl = el.appendChild(h("div", { class: "plot-holder" }));
+  const plot = createOrbitPlot(plotEl, app.group);
+  const quantile = createSelect("map of the", (value) => app.select({ quantile: value }), { quiet: true });
+  const corner = h("th", { scope: "col" });
+  const rows = h("tbody", {});
+  const table = h(
+    "table",
+    { "aria-label": "Samples behind each band, at this position" },
+    h(
+      "thead",
+      {},
+      h(
+        "tr",
+        {},
+        corner,
+        ...BANDS.map(({ name, short }) => h("th", { scope: "col", title: `The ${name} of the samples` }, short)),
+      ),
+    ),
+    rows,
+  );
+  const note = h("p", { class: "view-note" });
+  el.append(h("div", { class: "bands" }, table), h("div", { class: "spread-foot" }, fan ? null : quantile.el, note));
+  let answer = null;
+  let pointed = null;
+
+  /** The quantile of a map: the one chosen, or the tail that is worse. */
+  const mapped = (metric) => app.store.get().quantile || (metric.higher_is_better === false ? "95" : "5");
+
+  function draw() {
+    if (!answer) return;
+    if (answer.error) return frame.state("error", answer.error);
+    if (!answer.count) return frame.state("empty", `No ${app.noun} in this subset.`);
+    const metric = app.metricNamed(answer.metric);
+    const chosen = mapped(metric);
+    frame.state("ready");
+    frame.note(`spread over ${counted(answer.count, app.state.samples, app.noun)}`);
+    const [low, first, median, third, high] = quantileRows(answer.arrays.quantiles);
+    const one = { 5: low, 25: first, 50: median, 75: third, 95: high }[chosen];
+    plot.set({
+      models: app.shown(answer.models),
+      ...(fan ? { values: median, low, high, inner: [first, third] } : { values: one }),
+      range: answer.range,
+      higherIsBetter: metric.higher_is_better,
+      title: fan ? metric.title : `${metric.title}, ${chosen === "50" ? "median" : `${chosen} % of samples below`}`,
+      format: metric.unit,
+    });
+    quantile.set(Object.entries(QUANTILES), chosen);
+    const instead =
+      answer.metric === app.metric().name ? "" : `${app.metric().title} has no spread: ${metric.title} is shown.`;
+    write(note, [instead, answer.note && sentence(`${answer.note}.`)].filter(Boolean).join(" "));
+    mark();
+  }
+
+  /** The ends of the bands here; each is a button that shows only the samples in it. */
+  function tell() {
+    if (!answer?.arrays?.quantiles || answer.error) return;
+    const { element } = app.place();
+    const quantiles = quantileRows(answer.arrays.quantiles);
+    const size = answer.arrays.quantiles.shape[2];
+    const { unit } = app.metricNamed(answer.metric);
+    const formats = {
+      brief: unit === "share" ? (value) => fixed(value, 2) : formatter(unit, answer.range),
+      exact: precise(unit),
+    };
+    write(corner, `at ${app.group.names[element]}`);
+    const made = app.shown(answer.models).map((model, m) => {
+      const ends = quantiles.map((values) => values[m * size + element]);
+      return h(
+        "tr",
+        {},
+        h("th", { scope: "row" }, ...modelLabel(model, 12)),
+        ...BANDS.map((_, b) => cell(model, b, ends, formats)),
+      );
+    });
+    fill(rows, made);
+  }
+
+  function cell(model, band, ends, { brief, exact }) {
+    const words = bandEnd(band, ends, brief);
+    const known = ends.every(Number.isFinite);
+    const label = `${model.name}, ${BANDS[band].name}: ${bandWords(band, ends, exact)}`;
+    const here = pointed?.model === model.name && pointed.band === band;
+    const press = () => app.sets.choose({ band: { model: model.name, band } });
+    const attributes = {
+      type: "button",
+      class: here ? "band here" : "band",
+      title: `${label}. Click to show only these ${app.noun}.`,
+      "aria-label": label,
+    };
+    return h("td", {}, known && app.sets ? h("button", { ...attributes, onclick: press }, words) : known ? words : "–");
+  }
+
+  /** The band under the pointer, of the model whose fan is nearest. */
+  function point({ element, value, shift }) {
+    pointed = Number.isFinite(value) ? bandOf(answer.arrays.quantiles, element, value) : null;
+    if (pointed) pointed = { band: pointed.band, model: answer.models[pointed.m] };
+    if (pointed && shift && app.sets) app.sets.choose({ band: pointed });
+  }
+
+  function mark() {
+    const { element, position } = app.place();
+    plot.mark(element, position);
+    tell();
+  }
+
+  plot.onpress(point);
+  plot.onmove((move) => {
+    app.move(move);
+    tell();
+  });
+  const stops = [
+    app.on("spread", (given) => ((answer = given), (pointed = null), draw())),
+    app.store.subscribe(["quantile"], draw),
+    app.store.subscribe(["element", "position"], mark),
+    app.theme.on(draw),
+  ];
+  return { focus: () => plot.focus(), destroy: () => (stops.forEach((stop) => stop()), plot.destroy()) };
+}
