@@ -9,6 +9,8 @@ import numpy as np
 
 WIDE = {"width": 1440, "height": 900}
 SECTIONS = ("aggregate", "embedding", "calibration", "individual", "input", "detail")
+CORNERS = [(0.02, 0.02), (0.55, 0.02), (0.5, 0.6), (0.02, 0.7)]
+"""The upper left of the embedding."""
 
 
 class Page:
@@ -138,20 +140,49 @@ class Page:
     def fragment(self):
         return self.tab.evaluate("location.hash.slice(1)")
 
-    def lasso(self):
-        """Draw around the upper left of the embedding; the polygon, in the map's coordinates."""
+    def lasso(self, corners=CORNERS, key="", waits=True):
+        """Draw around a part of the embedding, holding a key; the corners in pixels."""
         box = self.tab.locator(".embedding .scatter").bounding_box()
-        self.tab.get_by_role("button", name="lasso").click()
-        corners = [(0.02, 0.02), (0.55, 0.02), (0.5, 0.6), (0.02, 0.7)]
+        if key:
+            for one in key.split("+"):
+                self.tab.keyboard.down(one)
+        else:
+            self.tab.get_by_role("button", name="lasso").click()
         places = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in corners]
+        before = self.fragment()
         self.tab.mouse.move(*places[0])
         self.tab.mouse.down()
         for place in [*places[1:], places[0]]:
             self.tab.mouse.move(*place, steps=6)
         self.tab.mouse.up()
-        self.tab.wait_for_selector(".chip:not([hidden])")
-        pairs = re.search(r"lasso=([^&]+)", self.fragment())[1].split(";")
-        return np.array([pair.split(",") for pair in pairs], float)
+        for one in key.split("+") if key else ():
+            self.tab.keyboard.up(one)
+        if waits:
+            self.until("before => location.hash.slice(1) !== before", before)
+        return np.array(places)
+
+    def members(self):
+        """The samples of the subset, as the address says them."""
+        found = re.search(r"members=([\d,-]*)", self.fragment())[1]
+        runs = [[int(end) for end in run.split("-")] for run in found.split(",") if run]
+        return {sample for run in runs for sample in range(run[0], run[-1] + 1)}
+
+    def on_screen(self, xy):
+        """Where samples at places of the map are drawn, in pixels, from where two of them are."""
+        now = self.fragment()
+        far = [int(xy.sum(1).argmin()), int(xy.sum(1).argmax())]
+        seen = []
+        for sample in far:
+            self.tab.evaluate("text => { location.hash = text }", f"{now}&sample={sample}")
+            self.until(
+                "wanted => document.querySelector('.one h2').textContent === wanted",
+                f"Image {sample}",
+            )
+            seen.append(self.ring())
+        self.tab.evaluate("text => { location.hash = text }", now)
+        seen = np.array(seen)
+        scale = (seen[1] - seen[0]) / (xy[far[1]] - xy[far[0]])
+        return seen[0] + scale * (xy - xy[far[0]])
 
     def drag_to(self, degrees, section="individual", release=True):
         """Press at the top of a dial and drag counter-clockwise to an angle."""
@@ -168,6 +199,19 @@ class Page:
             mouse.move(x - radius * math.sin(turn), y - radius * math.cos(turn))
         if release:
             mouse.up()
+
+
+def circled(corners, places):
+    """The samples inside an outline, and those inside or so close that a pixel decides."""
+    from matplotlib.path import Path as Outline
+
+    centered = corners.mean(0)
+    sets = []
+    for grown in (-4, 4):
+        away = corners - centered
+        outline = centered + away * (1 + grown / np.linalg.norm(away, axis=1, keepdims=True))
+        sets.append({*np.flatnonzero(Outline(outline).contains_points(places)).tolist()})
+    return sets
 
 
 def values(scan, name, sample):

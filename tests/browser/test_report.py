@@ -9,7 +9,7 @@ import re
 
 import numpy as np
 import pytest
-from reader import values
+from reader import circled, values
 
 import orbical as ob
 from orbical.interface.reports import report
@@ -90,13 +90,14 @@ def test_a_click_in_the_embedding_selects_the_sample_there(opened, digit_scan):
 
 
 def test_a_lasso_is_computed_in_the_page(opened, digit_scan):
-    from matplotlib.path import Path as Outline
-
     from orbical.interface.session import Session
 
     page = opened("sample=2&element=20")
     _, arrays = Session({"digits": digit_scan}).handle({"kind": "embedding", "selection": {}})
-    inside = Outline(page.lasso()).contains_points(arrays["xy"])
+    places = page.on_screen(arrays["xy"])
+    surely, perhaps = circled(page.lasso(), places)
+    assert surely <= page.members() <= perhaps
+    inside = np.isin(np.arange(120), [*page.members()])
     assert 0 < inside.sum() < 120
     mean = digit_scan.data["score"].values[:, inside, 20].mean(1)
     page.shows(".aggregate .legend b", f"{mean[0]:.3f}")

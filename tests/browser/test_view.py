@@ -176,11 +176,12 @@ def test_everything_is_reached_with_the_keyboard_alone(view):
     press("c")
     page.until("() => location.hash.includes('color=variance')")
     press("2")
+    page.tab.wait_for_selector(".embedding .body:not(.stale)")
     press("+")
-    page.until("() => location.hash.includes('lasso=')")
+    page.until("() => location.hash.includes('subset=')")
     page.tab.wait_for_selector(".chip:not([hidden])")
     press("Escape")
-    page.until("() => !location.hash.includes('lasso=')")
+    page.until("() => !location.hash.includes('subset=')")
     press("?")
     assert page.tab.get_by_role("dialog").is_visible()
     press("Escape")
@@ -240,10 +241,12 @@ def test_the_numbers_jump_to_the_sections_one_after_the_other(view):
         page.until(f"() => document.activeElement.closest('.section.{section}')")
 
 
-def test_an_empty_subset_leaves_no_count_in_the_headings(view):
+def test_an_empty_subset_leaves_no_count_in_the_headings(view, live_server):
     page = view("sample=3")
     page.shows(".section.aggregate .note", "mean of 120 images")
-    page.tab.evaluate("() => { location.hash = 'sample=3&lasso=9,9;9.1,9;9.1,9.1' }")
+    nobody, _ = live_server.session.handle({"kind": "set", "recipe": {"samples": []}})
+    address = f"sample=3&subset={nobody['hash']}"
+    page.tab.evaluate("text => { location.hash = text }", address)
     for section in ("aggregate", "calibration"):
         page.tab.wait_for_selector(f".section.{section}[data-state=empty]")
         assert page.text(f".section.{section} .note") == ""

@@ -80,6 +80,13 @@ async def hear(client: ClientConnection) -> Any:
     return decode(await asyncio.wait_for(client.recv(), 20))  # type: ignore[arg-type]
 
 
+def lassoed(session: Session, polygon: Any, **map_of: str) -> str:
+    """Make a set by a lasso on a map, and return its hash."""
+    recipe = {"lasso": {"polygon": [[*corner] for corner in polygon], **map_of}}
+    found: str = session.handle({"kind": "set", "recipe": recipe})[0]["hash"]
+    return found
+
+
 def ask(session: Session, kind: str, extra: dict[str, Any] | None = None, **selection: Any) -> Any:
     """Ask a session a question, and expect the answer to be to that question."""
     header, arrays = session.handle(

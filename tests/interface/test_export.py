@@ -8,6 +8,7 @@ import io
 import numpy as np
 import pytest
 import torch
+from talking import lassoed
 
 import orbical as ob
 from orbical.errors import InputError, MissingExtra
@@ -65,9 +66,10 @@ def test_a_table_shows_only_the_models_chosen(session):
 
 def test_indices_are_those_of_the_subset(session):
     view = session.scan_view()
-    _, _, content = export.indices(view, Selection(filter=("label:3,5",), lasso=LASSO))
+    chosen = lassoed(session, LASSO)
+    _, _, content = export.indices(view, Selection(filter=("label:3,5",), subset=chosen))
     expected, arrays = session.handle(
-        {"kind": "subset", "selection": {"filter": ["label:3,5"], "lasso": [*map(list, LASSO)]}}
+        {"kind": "subset", "selection": {"filter": ["label:3,5"], "subset": chosen}}
     )
     assert [int(line) for line in content.split()] == np.flatnonzero(arrays["mask"]).tolist()
     assert 0 < expected["count"] < 60
@@ -132,7 +134,7 @@ def test_a_table_with_finer_steps_has_the_scanned_elements(session):
 
 def test_an_empty_subset_is_exported_as_a_table_without_rows(session):
     parquet = pytest.importorskip("pyarrow.parquet")
-    nowhere = Selection(lasso=((5.0, 5.0), (6.0, 5.0), (5.0, 6.0)))
+    nowhere = Selection(subset=lassoed(session, [(5.0, 5.0), (6.0, 5.0), (5.0, 6.0)]))
     table = parquet.read_table(io.BytesIO(export.parquet(session.scan_view(), nowhere)[2]))
     assert table.num_rows == 0
     assert {"sample", "label", "mean_a", "x", "y"} <= {*table.column_names}

@@ -29,7 +29,7 @@ def test_addresses_are_written_and_read_as_by_the_page(case: dict[str, Any]) -> 
 
 def test_numbers_in_an_address_have_four_decimals_at_most() -> None:
     assert Selection(position=(12.345678,)).to_fragment() == "position=12.3457"
-    assert Selection(lasso=((-0.00001, 0.1),)).to_fragment() == "lasso=0,0.1"
+    assert Selection(position=(-0.00001, 0.1)).to_fragment() == "position=0,0.1"
     # A tie, which JavaScript's toFixed rounds away from zero and Python's format to even.
     assert Selection(position=(0.03125,)).to_fragment() == "position=0.0313"
 
@@ -47,6 +47,7 @@ def test_numbers_in_an_address_have_four_decimals_at_most() -> None:
         "#sample=1_0",
         "#position=1_0",
         "#position=nan",
+        "#subset=all",
     ],
 )
 def test_an_address_opens_what_it_can(text: str) -> None:
@@ -73,9 +74,9 @@ def test_an_address_opens_what_it_can(text: str) -> None:
         ({"filter": ["gap:nan.."]}, "filter"),
         ({"filter": ["label:" + "1," * 40_000]}, "filter"),
         ({"filter": ["label:1"] * 65}, "filter"),
-        ({"lasso": [[0, 1], [2]]}, "lasso"),
-        ({"lasso": [[0, float("nan")]]}, "lasso"),
-        ({"lasso": [[0, 0]] * 2000}, "lasso"),
+        ({"subset": "0123"}, "subset"),
+        ({"subset": "0123456789ABCDEF"}, "subset"),
+        ({"subset": 3}, "subset"),
         ({"position": [1, 2, 3, 4]}, "position"),
         ({"reference": "mine"}, "reference"),
         ({"color": ["mean"]}, "color"),

@@ -241,13 +241,13 @@ def test_measures_are_those_of_the_registry(session: Session) -> None:
 
 
 def test_a_subset_of_nobody_is_answered(session: Session) -> None:
-    far = [[5, 5], [6, 5], [6, 6]]
-    header, arrays = ask(session, "aggregate", lasso=far)
+    nobody = ask(session, "set", {"recipe": {"samples": []}})[0]["hash"]
+    header, arrays = ask(session, "aggregate", subset=nobody)
     assert header["count"] == 0
     assert np.isnan(arrays["values"]).all()
     for kind in ("calibration", "list", "subset"):
-        assert ask(session, kind, lasso=far)[0]["count"] == 0
-    assert np.isnan(ask(session, "aggregate", lasso=far, metric="ece")[1]["values"]).all()
+        assert ask(session, kind, subset=nobody)[0]["count"] == 0
+    assert np.isnan(ask(session, "aggregate", subset=nobody, metric="ece")[1]["values"]).all()
 
 
 def test_bounds_need_orbits(session: Session, folder: Path) -> None:

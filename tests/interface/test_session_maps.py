@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from talking import ask, decode
+from talking import ask, decode, lassoed
 
 import orbical as ob
 from orbical.interface import open_session
@@ -62,32 +62,33 @@ def test_a_lasso_makes_a_subset_that_everything_follows(session: Session, digits
     lasso = [[-0.4, -1], [0.6, -1], [0.6, 0.5], [-0.4, 0.5]]
     inside = (xy[:, 0] > -0.4) & (xy[:, 0] < 0.6) & (xy[:, 1] < 0.5)
     assert 0 < inside.sum() < 120
-    header, arrays = ask(session, "subset", lasso=lasso)
+    chosen = lassoed(session, lasso)
+    header, arrays = ask(session, "subset", subset=chosen)
     np.testing.assert_array_equal(arrays["mask"], inside)
     assert header["count"] == inside.sum()
     both = inside & (digits.data["label"].values == 3)
-    assert ask(session, "subset", lasso=lasso, filter=["label:3"])[0]["count"] == both.sum()
-    _, mean = ask(session, "aggregate", lasso=lasso)
+    assert ask(session, "subset", subset=chosen, filter=["label:3"])[0]["count"] == both.sum()
+    _, mean = ask(session, "aggregate", subset=chosen)
     expected = digits.data["score"].values[:, inside].mean(1)
     np.testing.assert_allclose(mean["values"], expected, rtol=1e-5)
-    header, _ = ask(session, "calibration", lasso=lasso)
+    header, _ = ask(session, "calibration", subset=chosen)
     assert header["count"] == inside.sum()
-    listed = ask(session, "list", lasso=lasso)[1]["samples"]
+    listed = ask(session, "list", subset=chosen)[1]["samples"]
     assert {*listed.tolist()} == {*np.flatnonzero(inside).tolist()}
 
 
-def test_a_lasso_keeps_its_samples_when_the_metric_changes(session: Session) -> None:
-    lasso = [[-0.4, -1], [0.6, -1], [0.6, 0.5]]
+def test_a_subset_keeps_its_samples_when_map_and_metric_change(session: Session) -> None:
+    chosen = lassoed(session, [[-0.4, -1], [0.6, -1], [0.6, 0.5]])
     masks = [
-        ask(session, "subset", lasso=lasso, metric=metric)[1]["mask"]
-        for metric in ("", "confidence", "ece")
+        ask(session, "subset", subset=chosen, **other)[1]["mask"]
+        for other in ({}, {"metric": "ece"}, {"method": "ica", "of": "second"})
     ]
     np.testing.assert_array_equal(masks[0], masks[1])
     np.testing.assert_array_equal(masks[0], masks[2])
 
 
 def test_the_even_odd_rule_of_a_lasso_that_crosses_itself() -> None:
-    from orbical.interface.session.subsets import inside
+    from orbical.interface.session.set_recipes import inside
 
     bow = np.array([[-1, -1], [1, 1], [1, -1], [-1, 1]])
     points = np.array([[-0.8, 0.0], [0.8, 0.0], [0.0, 0.8], [0.0, -0.8], [np.nan, 0]])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from talking import ask
+from talking import ask, lassoed
 
 import orbical as ob
 from orbical.interface import open_session
@@ -63,9 +63,10 @@ def test_the_cache_is_bounded_and_changes_nothing(
     small = Session({"digits": digits})
     small.scan_view().reader._cache = Cache(size=3 * 32 * 24 * 4)
     usual = open_session(digits)
+    lassoed(usual, LASSO)
     for kind, selection in (
         ("aggregate", {}),
-        ("aggregate", {"metric": "correct", "lasso": LASSO}),
+        ("aggregate", {"metric": "correct", "subset": lassoed(small, LASSO)}),
         ("aggregate", {"metric": "ece"}),
         ("embedding", {}),
         ("calibration", {"element": 3}),

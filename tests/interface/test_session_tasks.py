@@ -22,7 +22,7 @@ from orbical.interface.session.input_pictures import (
     on_black,
 )
 
-ANSWERED = [kind for kind in KINDS if kind not in ("hover", "export")]
+ANSWERED = [kind for kind in KINDS if kind not in ("hover", "export", "set")]
 
 
 def ask_everything(session: Session, **selection: Any) -> None:

@@ -24,7 +24,7 @@ for (const { fragment, selection } of cases) {
 
 test("numbers in a fragment have four decimals at most", () => {
   assert.equal(toFragment({ ...DEFAULTS, position: [12.345678] }), "position=12.3457");
-  assert.equal(toFragment({ ...DEFAULTS, lasso: [[-0.00001, 0.1]] }), "lasso=0,0.1");
+  assert.equal(toFragment({ ...DEFAULTS, position: [-0.00001, 0.1] }), "position=0,0.1");
 });
 
 test("unknown and ill-written fields keep their default", () => {
@@ -36,6 +36,7 @@ test("unknown and ill-written fields keep their default", () => {
     "#filter=gap:x..2",
     "#position=,",
     "#sample=1e3",
+    "#subset=all",
   ]) {
     assert.deepEqual(fromFragment(text), { ...DEFAULTS }, text);
   }
@@ -46,22 +47,17 @@ test("a new element forgets the position between elements", () => {
   assert.deepEqual(consequences(DEFAULTS, { element: 4, position: [20.5] }), { element: 4, position: [20.5] });
 });
 
-test("a lasso survives a change of metric, sample and color, and no other embedding", () => {
-  const drawn = {
-    ...DEFAULTS,
-    lasso: [
-      [0, 0],
-      [1, 0],
-      [0, 1],
-    ],
-  };
-  for (const patch of [{ metric: "ece" }, { sample: 4 }, { color: "gap" }, { filter: ["label:6"] }]) {
-    assert.equal("lasso" in consequences(drawn, patch), false, JSON.stringify(patch));
-  }
-  for (const patch of [{ method: "tsne" }, { of: "plain" }, { reference: "consensus" }]) {
-    assert.deepEqual(consequences(drawn, patch).lasso, [], JSON.stringify(patch));
-  }
-  assert.equal("lasso" in consequences(drawn, { method: "pca" }), false);
+test("a subset survives every change but that of the scan", () => {
+  const chosen = { ...DEFAULTS, subset: "0123456789abcdef" };
+  for (const patch of [
+    { metric: "ece" },
+    { sample: 4 },
+    { method: "tsne" },
+    { of: "plain" },
+    { reference: "consensus" },
+  ])
+    assert.equal("subset" in consequences(chosen, patch), false, JSON.stringify(patch));
+  assert.equal(consequences(chosen, { scan: "other" }).subset, "");
 });
 
 test("another scan begins anew", () => {

@@ -74,8 +74,21 @@ def packed(session, count):
 
 def both(report_answers, session, parts, requests):
     asked = [{"kind": "aggregate", "sequence": 1, "selection": {}, **one} for one in requests]
-    ours = report_answers(parts, asked)
-    return ours, [session.handle(one) for one in asked]
+    makes = [made for one in asked for made in _without_lasso(session, one)]
+    ours = report_answers(parts, [*makes, *asked])
+    return ours[len(makes) :], [session.handle(one) for one in asked]
+
+
+def _without_lasso(session, request):
+    """Put the set of a lasso in its place, and yield the request that makes it."""
+    selection = {**request["selection"]}
+    request["selection"] = selection
+    if "lasso" in selection:
+        of_map = {name: selection[name] for name in ("method", "of") if name in selection}
+        recipe = {"lasso": {"polygon": selection.pop("lasso"), **of_map}}
+        make = {"kind": "set", "sequence": 1, "recipe": recipe}
+        selection["subset"] = session.handle(make)[0]["hash"]
+        yield make
 
 
 def compare(ours, theirs, tolerance=2e-4, skip=()):
@@ -285,6 +298,36 @@ def test_tables_are_made_in_the_page(report_answers, session, whole):
     label = session.scan_view().label
     assert [int(one) for one in numbers] == np.flatnonzero(label == 3).tolist()
     assert "parquet" in ours[2]["error"]
+
+
+def test_sets_are_made_as_by_the_session(report_answers, session, whole):
+    few = {"samples": [3, 5, 41, 79]}
+    lasso = {"lasso": {"polygon": BAND, "method": "ica", "of": "net0", "reference": "consensus"}}
+    recipes = [
+        few,
+        lasso,
+        {"union": [few, lasso]},
+        {"intersection": [few, lasso]},
+        {"difference": ["", lasso]},
+        {"union": [lasso, {"difference": ["", lasso]}]},
+        {"samples": []},
+        {"shown": True},
+    ]
+    requests = [
+        {"kind": "set", "recipe": one, "selection": {"filter": ["label:1,2"]}} for one in recipes
+    ]
+    ours, theirs = both(report_answers, session, whole[1], requests)
+    for found, expected in zip(ours, theirs, strict=True):
+        compare(found, expected)
+    assert ours[5]["hash"] == ""  # all of them
+
+
+def test_a_set_that_is_not_in_the_report_is_refused_by_a_code(report_answers, whole):
+    unknown = "0123456789abcdef"
+    requests = [{"kind": "list", "sequence": 1, "selection": {"subset": unknown}}]
+    (refused,) = report_answers(whole[1], requests)
+    assert (refused["code"], refused["set"]) == ("unknown-set", unknown)
+    assert refused["error"]
 
 
 def test_what_cannot_be_answered_is_said(report_answers, whole):

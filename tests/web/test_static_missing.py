@@ -95,7 +95,7 @@ def test_moments_and_means_of_models_leave_gaps_out(in_node):
         };
         const pack = { take: async () => ({ arrays: { values } }) };
         const context = createContexts(pack, state)({
-          reference: "truth", metric: "score", filter: [], lasso: [], models: [], of: "",
+          reference: "truth", metric: "score", filter: [], subset: "", models: [], of: "",
         });
         const { mean, variance, models } = await context.moments("score");
         const joint = overModels({ data: mean, models }, [0, 1], 5);

@@ -35,7 +35,7 @@ class Selection:
             against each, and the truth elsewhere.
         filter: Clauses over columns of the samples, such as `label:6,9` or `gap@plain:0.1..`; a
             sample is shown if all of them keep it.
-        lasso: Corners of a polygon on the map, in [-1, 1]^2; empty for none.
+        subset: The hash of a set of samples; empty for all.
         method: The embedding method of the map.
         of: The model whose responses are embedded; empty for all together.
         color: What colors the map: "mean" or "variance" of the metric, or a column.
@@ -64,7 +64,7 @@ class Selection:
     metric: str = ""
     reference: str = "truth"
     filter: tuple[str, ...] = ()
-    lasso: tuple[tuple[float, float], ...] = ()
+    subset: str = ""
     method: str = "pca"
     of: str = ""
     color: str = "mean"
@@ -131,8 +131,7 @@ def _written(value: Any) -> str:
         return "0" if text == "-0" else text
     if isinstance(value, str):
         return quote(value, safe=UNESCAPED)
-    separator = ";" if value and isinstance(value[0], tuple) else ","
-    return separator.join(_written(part) for part in value)
+    return ",".join(_written(part) for part in value)
 
 
 @dataclass(frozen=True)
@@ -153,6 +152,13 @@ def _expected(name: str, what: str, value: Any) -> InputError:
 def _text(name: str, value: Any) -> str:
     if not isinstance(value, str) or len(value) > _MOST_TEXT:
         raise _expected(name, "a string", value)
+    return value
+
+
+def set_name(name: str, value: Any) -> str:
+    """Read the hash of a set of samples; empty for all of them."""
+    if not isinstance(value, str) or not re.fullmatch(r"([0-9a-f]{16})?", value):
+        raise _expected(name, "16 hexadecimal digits", value)
     return value
 
 
@@ -234,7 +240,7 @@ _FIELDS = {
     "metric": _TEXT,
     "reference": _one_of("truth", "consensus", "both"),
     "filter": replace(_several(_CLAUSE, 64, ";"), write=";".join),  # clauses are escaped
-    "lasso": _several(_Kind(_corner, _several(_NUMBER, 2).parse), MOST_VERTICES, ";"),
+    "subset": _Kind(set_name, unquote),
     "method": _TEXT,
     "of": _TEXT,
     "color": _TEXT,
@@ -250,6 +256,15 @@ _FIELDS = {
     "quantile": _one_of("", "5", "25", "50", "75", "95"),
     "answers": _one_of("reliability", "confusion", "sets"),
 }
+
+
+def polygon(value: Any) -> tuple[tuple[float, float], ...]:
+    """Read the corners of a polygon, at least three."""
+    corners: tuple[tuple[float, float], ...]
+    corners = _several(_Kind(_corner, str), MOST_VERTICES).read("polygon", value)
+    if len(corners) < 3:
+        raise _expected("polygon", f"3 to {MOST_VERTICES} corners", value)
+    return corners
 
 
 def sample_numbers(value: Any) -> tuple[int, ...]:

@@ -28,7 +28,8 @@ __all__ = ["Server", "serve"]
 
 FIRST_PORT = 8420
 PORTS_TRIED = 100
-MOST_MESSAGE_BYTES = 1 << 18
+MOST_MESSAGE_BYTES = 1 << 20
+"""Enough for a set among six million samples, whose bits the page may have to send again."""
 THREADS = 8
 LIVE_THREADS = 32
 """Threads that wait for models, so that a model that hangs delays no other answer."""

@@ -43,7 +43,7 @@ def report(
 
     The report is interactive at the scanned resolution: inputs are transformed in the page, outputs
     are those of the scan. Means and calibration errors cover all samples of the scan, and each
-    class; those of a lasso cover the samples in the report. A report of more than 20 MB becomes a
+    class; those of a subset cover the samples in the report. A report of more than 20 MB becomes a
     folder of the same name with `index.html`, which also opens without a server. An earlier report
     of the same name is replaced; other folders are never written to.
 
@@ -173,7 +173,7 @@ def _note(chosen: ChosenSamples) -> str:
         return ""
     return (
         f"{chosen.how[:1].upper()}{chosen.how[1:]}. Means and calibration cover all samples, and "
-        "each class; those of a lasso cover the samples shown."
+        "each class; those of a subset cover the samples shown."
     )
 
 

@@ -68,7 +68,7 @@ def _means(
     sums = moments_of(view, variable)
     if mask is None:
         parts = tuple(part.sum(1) for part in (sums.count, sums.total, sums.squares))
-    elif not selection.lasso and sums.by_class and (chosen := labels_alone(selection.filter)):
+    elif not selection.subset and sums.by_class and (chosen := labels_alone(selection.filter)):
         known = [label for label in chosen if label < sums.count.shape[1]]
         parts = tuple(part[:, known].sum(1) for part in (sums.count, sums.total, sums.squares))
     else:

@@ -25,11 +25,13 @@ from . import (
     sample_maps,
     sample_views,
     scan_state,
+    set_recipes,
     spread,
     subsets,
     symmetry_bounds,
     worst_cases,
 )
+from .sample_sets import UnknownSet
 from .scan_reader import ScanReader
 from .scan_view import ScanView
 from .subsets import Answer
@@ -39,7 +41,13 @@ Handler = Callable[[ScanView, Selection, dict[str, Any]], Answer]
 
 def _embedding(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
     found = sample_maps.sample_map(view, selection)
-    about = {"explained": found.explained, "method": selection.method, "note": found.note}
+    about = {
+        "explained": found.explained,
+        "method": selection.method,
+        "note": found.note,
+        "of": selection.of,
+        "reference": view.reference(selection),
+    }
     return about, {"xy": found.xy}
 
 
@@ -51,6 +59,7 @@ HANDLERS: dict[str, Handler] = {
     "embedding": _embedding,
     "findings": findings.findings,
     "color": map_colors.color,
+    "set": set_recipes.sample_set,
     "subset": subsets.subset,
     "list": listing.listed,
     "sample": sample_views.sample,
@@ -175,6 +184,9 @@ class Session:
         """Answer a request with a frame; errors become a frame with an `error`."""
         try:
             return encode(*self.handle(message))
+        except UnknownSet as error:
+            about = {"code": error.code, "set": error.set}
+            return encode({**error_header(message, str(error)), **about}, {})
         except OrbicalError as error:
             text = str(error)
         except Exception as error:  # shown in the page; the session goes on

@@ -55,6 +55,7 @@ class ScanView:
         self.cache = Cache(entries=4096, size=128 << 20)
         self.columns = Cache(entries=4)  # each may be a file of the size of an array
         self.thumbnails = Cache(entries=4096, size=16 << 20)
+        self.sets = Cache(entries=1024, size=32 << 20)
         self.orbits = orbits
         self.worst = worst
         self.sidecar = Sidecar(scan.path)  # named sets and findings

@@ -1,4 +1,4 @@
-"""Subsets of samples: a filter, and a lasso on the map."""
+"""The subset: the samples shown."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from ..selection import Selection
 from .columns import kept_by
-from .sample_maps import sample_map
+from .sample_sets import mask_of_set
 from .scan_view import ScanView
 
 Array = np.ndarray
@@ -19,7 +19,7 @@ Answer = tuple[dict[str, Any], dict[str, Any]]
 
 def mask_of(view: ScanView, selection: Selection) -> Array | None:
     """Return the mask `[N]` of the subset, None if it is all samples."""
-    if not selection.filter and not selection.lasso:
+    if not selection.filter and not selection.subset:
         return None
     key = ("mask", *subset_key(view, selection))
     return view.cache.get_or_compute(key, lambda: _mask(view, selection))
@@ -27,30 +27,14 @@ def mask_of(view: ScanView, selection: Selection) -> Array | None:
 
 def subset_key(view: ScanView, selection: Selection) -> tuple[Hashable, ...]:
     """Return what the subset depends on, as a key for caches."""
-    if not selection.lasso:
-        return (selection.filter,)
-    map_of = (selection.method, selection.of, view.reference(selection))
-    return (selection.filter, selection.lasso, *map_of)
+    return (selection.filter, selection.subset)
 
 
 def _mask(view: ScanView, selection: Selection) -> Array:
-    mask = np.ones(view.samples, bool)
+    mask = mask_of_set(view, selection.subset)
     for clause in selection.filter:
         mask &= kept_by(view, clause)
-    if selection.lasso:
-        mask &= inside(np.asarray(selection.lasso), sample_map(view, selection).xy)
     return mask
-
-
-def inside(polygon: Array, xy: Array) -> Array:
-    """Check which points `[N, 2]` lie inside a polygon `[V, 2]`, by the even-odd rule.
-
-    >>> inside(np.array([[0, 0], [1, 0], [0, 1]]), np.array([[0.2, 0.2], [0.9, 0.9]])).tolist()
-    [True, False]
-    """
-    from matplotlib.path import Path
-
-    return Path(polygon).contains_points(xy)
 
 
 def subset(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:

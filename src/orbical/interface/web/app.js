@@ -6,10 +6,12 @@ import { createRefresh } from "./core/refresh.js";
 import { createHistory } from "./core/history.js";
 import { createKeyboard } from "./core/keyboard.js";
 import { createRequests } from "./core/requests.js";
+import { createSets } from "./core/sets.js";
 import { validated } from "./core/selection_rules.js";
 import { createStore } from "./core/store.js";
 import { createTheme } from "./core/theme.js";
 import { createThumbnails } from "./core/thumbnails.js";
+import { createUndo } from "./core/undo.js";
 import { decode } from "./core/wire.js";
 import { createExport } from "./sections/export.js";
 import { createFindingsPanel } from "./sections/findings.js";
@@ -39,12 +41,16 @@ const KINDS = [
 /** Show the page in `el`, with the data behind `model`. Returns the function that ends it. */
 function render({ model, el }) {
   el.classList.add("orbical");
-  const history = createHistory(model);
+  let sets = null;
+  const history = createHistory(model, ({ subset }) => sets?.runs(subset) ?? null);
   const store = createStore(history.read());
   // The server drops a waiting request for a newer one, so that it should always hold the newest; a
   // notebook's kernel answers all that it was sent, so that it should be sent little.
   const limit = model.get("host") === "socket" ? Infinity : 2;
-  const requests = createRequests((message) => model.send(message), { limit });
+  const requests = createRequests((message) => model.send(message), {
+    limit,
+    refused: (answer) => sets?.refused(answer) ?? false,
+  });
   const theme = createTheme(el);
   const help = createHelp(el);
   const shell = createShell(el, { onhelp: help.open, ontheme: theme.toggle });
@@ -84,6 +90,15 @@ function render({ model, el }) {
     shell.overview.dataset.layout = state.group.kind;
     shell.detail.classList.toggle("with-many", state.models.length > 4);
     app.thumbnails = createThumbnails(app);
+    app.undo = createUndo(store);
+    sets = app.sets = createSets({
+      samples: state.samples,
+      store,
+      request: (body) => app.request("set", body),
+      again: requests.again,
+      lost: (name) => lose(name, app),
+    });
+    sets.learn(store.get().subset, history.members());
     app.sections = createSections(shell, app);
     app.stage = createStage(shell, app);
     app.help = help;
@@ -105,11 +120,22 @@ function render({ model, el }) {
       app.findings,
       app.story,
       app.panel,
+      app.undo,
       keys,
       refresh,
+      sets,
+      { destroy: app.on("set", sets.receive) },
     ];
+    sets.fetch();
     if (app.story.begin(fresh) === false) startAtFirst(app);
     return undefined;
+  }
+
+  /** Nobody knows the samples of a set, as after a link from elsewhere: show all, and say so. */
+  function lose(name, app) {
+    if (store.get().subset !== name) return;
+    store.set({ subset: "" }, { from: "state" });
+    app.sections.headings.lost();
   }
 
   /** Nothing was asked for: begin with a sample whose answers change most along its orbit. */
@@ -145,7 +171,10 @@ function render({ model, el }) {
     requests.on("state", mount),
     store.subscribe(["scan"], load),
     store.subscribe(["done"], keep),
-    history.onchange((selection) => store.set(known ? validated(selection, known) : selection, { from: "link" })),
+    history.onchange((selection) => {
+      sets?.learn(selection.subset, history.members());
+      store.set(known ? validated(selection, known) : selection, { from: "link" });
+    }),
   ];
   model.on("msg:custom", receive);
   model.on("connection", connection);

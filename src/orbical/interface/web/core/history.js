@@ -11,9 +11,19 @@ function written(selection) {
   return text ? `${text}&sample=0` : "sample=0";
 }
 
-/** Where the selection is kept: the URL fragment of a page, or the synced trait of a widget. */
-export function createHistory(model) {
+const MEMBERS = /(?:^|&)members=([\d,-]*)/;
+
+/**
+ * Where the selection is kept: the URL fragment of a page, or the synced trait of a widget. A fragment also has
+ * the samples of the subset if `members(selection)` says them, so that a link works where the set is not known.
+ */
+export function createHistory(model, members = /** @type {(selection: any) => string | null} */ (() => null)) {
   const page = model.get("host") !== undefined;
+
+  function withMembers(text, selection) {
+    const samples = page && selection.subset ? members(selection) : null;
+    return samples === null ? text : `${text}&members=${samples}`;
+  }
 
   function read() {
     return page ? location.hash.replace(/^#/, "") : (model.get("fragment") ?? "");
@@ -21,7 +31,7 @@ export function createHistory(model) {
 
   /** Write; `replace` keeps the way back free of steps the reader did not make, `anew` starts over. */
   function write(selection, replace, anew = false) {
-    const fragment = anew ? toFragment(selection) : written(selection);
+    const fragment = withMembers(anew ? toFragment(selection) : written(selection), selection);
     if (fragment === read()) return;
     if (!page) {
       model.set("fragment", fragment);
@@ -44,8 +54,16 @@ export function createHistory(model) {
   /** The address that opens this very view. */
   function link(selection) {
     const address = page ? location.href.replace(/#.*$/, "") : "";
-    return `${address}#${written(selection)}`;
+    return `${address}#${withMembers(written(selection), selection)}`;
   }
 
-  return { read: () => fromFragment(read()), fresh: () => ONLY_SCAN.test(read()), write, onchange, link };
+  return {
+    read: () => fromFragment(read()),
+    fresh: () => ONLY_SCAN.test(read()),
+    /** The samples of the subset, where the address says them. */
+    members: () => MEMBERS.exec(read())?.[1] ?? "",
+    write,
+    onchange,
+    link,
+  };
 }

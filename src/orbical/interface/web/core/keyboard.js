@@ -2,13 +2,13 @@
 
 const TYPING = "input:not([type=radio], [type=checkbox]), textarea, select, [contenteditable], dialog";
 
-/** Listen for single keys on `target`; `table` maps a key to what it does. */
+/** Listen for keys on `target`; `table` maps a key, such as "m" or "Ctrl+z", to what it does. */
 export function createKeyboard(target, table) {
   function onkeydown(event) {
-    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.defaultPrevented || event.altKey) return;
     const from = event.composedPath()[0];
     if (from instanceof Element && from.closest(TYPING) && event.key !== "Escape") return;
-    const act = table[event.key];
+    const act = table[event.ctrlKey || event.metaKey ? `Ctrl+${event.key}` : event.key];
     if (!act) return;
     if (act(event) === false) return;
     event.preventDefault();

@@ -1,21 +1,22 @@
 // Which answer depends on which fields: a change asks again for exactly what it touches.
 
-const SUBSET = ["filter", "lasso"];
+import { SHOWN } from "./selection.js";
+
 const MAP = ["method", "of", "reference"]; // the map is of the scores, whatever metric is shown
 const METRIC = ["metric", "reference"];
 
 export const DEPENDS = {
-  aggregate: ["models", ...METRIC, ...SUBSET],
-  consistency: ["models", ...SUBSET],
-  spread: ["show", "models", ...METRIC, ...SUBSET],
+  aggregate: ["models", ...METRIC, ...SHOWN],
+  consistency: ["models", ...SHOWN],
+  spread: ["show", "models", ...METRIC, ...SHOWN],
   embedding: MAP,
   color: ["color", "of", ...METRIC],
-  subset: SUBSET,
-  list: ["order", "of", ...METRIC, ...SUBSET],
+  subset: SHOWN,
+  list: ["order", "of", ...METRIC, ...SHOWN],
   sample: ["sample", "models", "dense", ...METRIC],
   place: ["sample", "element", "position", "models", "reference"],
   pinned: ["pins", "element", "position", "models", "reference"],
-  calibration: ["scope", "element", "models", "reference", ...SUBSET],
+  calibration: ["scope", "element", "models", "reference", ...SHOWN],
   bounds: ["models"],
   worst: [],
 };

@@ -4,8 +4,14 @@
 const nextFrame = (callback) =>
   typeof requestAnimationFrame === "function" ? requestAnimationFrame(callback) : setTimeout(callback, 16);
 
-/** Make the flow control between the page and `send(message)`. */
-export function createRequests(send, { frame = nextFrame, limit = 2 } = {}) {
+/**
+ * Make the flow control between the page and `send(message)`; an answer for which `refused(answer)` is true
+ * is delivered to nobody.
+ */
+export function createRequests(
+  send,
+  { frame = nextFrame, limit = 2, refused = /** @type {(answer: any) => boolean} */ (() => false) } = {},
+) {
   const kinds = new Map();
   let sequence = 0;
   let scheduled = false;
@@ -53,9 +59,15 @@ export function createRequests(send, { frame = nextFrame, limit = 2 } = {}) {
       one.flying = one.flying.filter((number) => number > answer.sequence);
       one.shown = answer.sequence;
     }
-    for (const listener of [...one.listeners]) listener(answer);
+    if (!refused(answer)) for (const listener of [...one.listeners]) listener(answer);
     if (one.waiting !== null) schedule();
     return true;
+  }
+
+  /** Ask once more what was asked last, unless something newer waits. */
+  function again(kind) {
+    const one = slot(kind);
+    if (one.waiting === null && one.last !== null) request(kind, one.last);
   }
 
   /** Listen to answers of a kind; returns the function that stops it. */
@@ -79,5 +91,5 @@ export function createRequests(send, { frame = nextFrame, limit = 2 } = {}) {
     schedule();
   }
 
-  return { request, receive, on, close, reopen };
+  return { request, again, receive, on, close, reopen };
 }

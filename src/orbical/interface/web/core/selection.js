@@ -8,7 +8,7 @@ export const DEFAULTS = Object.freeze({
   metric: "",
   reference: "truth",
   filter: [],
-  lasso: [],
+  subset: "",
   method: "pca",
   of: "",
   color: "mean",
@@ -25,6 +25,9 @@ export const DEFAULTS = Object.freeze({
   answers: "reliability",
 });
 
+/** The fields that decide which samples are shown. */
+export const SHOWN = ["filter", "subset"];
+
 // What a reader of the address looks for comes first.
 const FIRST = ["scan", "sample", "element"];
 const ORDER = [...FIRST, ...Object.keys(DEFAULTS).filter((name) => !FIRST.includes(name))];
@@ -33,8 +36,8 @@ const READ = {
   models: (text) => list(text).map(decodeURIComponent),
   filter: (text) => (text ? text.split(";").map((one) => (parseClause(one), one)) : []),
   position: (text) => list(text).map(real),
-  lasso: (text) => (text ? text.split(";").map((pair) => pair.split(",").map(real)) : []),
   pins: (text) => list(text).map(whole),
+  subset: hash,
   sample: whole,
   element: whole,
   dense: (text) => text === "1",
@@ -50,12 +53,16 @@ const WRITE = {
   filter: (value) => value.join(";"), // clauses are escaped
   pins: (value) => value.join(","),
   position: (value) => value.map(short).join(","),
-  lasso: (value) => value.map((pair) => pair.map(short).join(",")).join(";"),
   dense: (value) => (value ? "1" : "0"),
 };
 
 function list(text) {
   return text ? text.split(",") : [];
+}
+
+function hash(text) {
+  if (!/^[0-9a-f]{16}$/.test(text)) throw new Error(`expected the name of a set, got ${text}`);
+  return text;
 }
 
 function whole(text) {

@@ -1,19 +1,15 @@
 // What one change of the selection brings with it. Pure functions, the same for every way to change.
 
 import { parseClause } from "./clauses.js";
-import { DEFAULTS, same } from "./selection.js";
+import { DEFAULTS } from "./selection.js";
 
 export const MOST_PINS = 8;
-const EMBEDDING = ["scan", "method", "of", "reference"];
 
 /** The fields to change when the reader changes `patch`. */
 export function consequences(selection, patch) {
-  const changed = (name) => name in patch && !same(patch[name], selection[name]);
-  if (changed("scan")) return { ...DEFAULTS, scan: patch.scan };
+  if ("scan" in patch && patch.scan !== selection.scan) return { ...DEFAULTS, scan: patch.scan };
   const full = { ...patch };
   if ("element" in patch && !("position" in patch)) full.position = [];
-  // A lasso is drawn in the coordinates of one embedding and means nothing in another.
-  if (EMBEDDING.some(changed) && selection.lasso.length && !patch.lasso?.length) full.lasso = [];
   return full;
 }
 

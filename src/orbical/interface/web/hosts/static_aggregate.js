@@ -1,5 +1,5 @@
 // The metric over the orbit: its mean over the subset, or a measure of the subset. Values of all
-// samples and of each class come from the whole scan and were computed in Python; those of a lasso
+// samples and of each class come from the whole scan and were computed in Python; those of a subset
 // are computed here, from the samples in the report.
 import { meanInterval, shareInterval } from "./static_intervals.js";
 import { rowStart } from "./static_context.js";

@@ -10,12 +10,14 @@ import { columns } from "./static_histograms.js";
 import { list } from "./static_list.js";
 import { pinned, place } from "./static_place.js";
 import { hover, sample } from "./static_samples.js";
+import { sampleSet } from "./static_sets.js";
 import { subset } from "./static_subset.js";
 import { spread } from "./static_spread.js";
 
 async function embedding(context) {
   const { xy, ...about } = await context.map();
-  return { method: context.selection.method, ...about, arrays: { xy } };
+  const { reference, selection } = context;
+  return { method: selection.method, of: selection.of, reference, ...about, arrays: { xy } };
 }
 
 const bounds = async ({ pack }) => pack.take("bounds");
@@ -28,6 +30,7 @@ const ANSWERS = {
   spread,
   embedding,
   color,
+  set: sampleSet,
   subset,
   list,
   sample,
@@ -51,8 +54,8 @@ export function createAnswers(pack) {
       if (kind === "state") return { ...state, kind, sequence };
       const answer = await ANSWERS[kind](contexts({ ...DEFAULTS, ...selection }), extra);
       return { ...answer, kind, sequence };
-    } catch (error) {
-      return { kind, sequence, error: error instanceof Error ? error.message : String(error), arrays: {} };
+    } catch (/** @type {any} */ error) {
+      return { kind, sequence, error: error?.message ?? String(error), ...error?.about, arrays: {} };
     }
   };
 }

@@ -1,5 +1,5 @@
 // Calibration of a subset of a report, at one element or over whole orbits. Intervals are those that
-// Python computed for all samples and for each class; a lasso has values without intervals.
+// Python computed for all samples and for each class; a subset has values without intervals.
 import { pairsAt } from "./static_aggregate.js";
 import { MEASURES, cumulative, reliability } from "./static_measures.js";
 
@@ -72,7 +72,7 @@ async function storedDiagrams(context, whole) {
 }
 
 function noteOf(known, drawn) {
-  if (!known) return "computed in the browser, without intervals for a lasso, a filter or several classes";
+  if (!known) return "computed in the browser, without intervals for a subset, a filter or several classes";
   return drawn ? "" : "errors use all samples of the class, curves only those in this report";
 }
 

@@ -1,5 +1,5 @@
 // How often answers change along the orbit. Shares of all samples and of each class come from sums
-// over the whole scan; those of a lasso from the samples in the report.
+// over the whole scan; those of a subset from the samples in the report.
 import { shareInterval } from "./static_intervals.js";
 
 function add(sums, other) {

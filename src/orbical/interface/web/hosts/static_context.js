@@ -1,7 +1,7 @@
 // What a request to a report is about: the selection, read against the state of the scan.
 import { labelsAlone } from "../core/clauses.js";
-import { insidePolygon } from "../draw/polygon.js";
 import { keptBy } from "./static_columns.js";
+import { createSetStore } from "./static_sets.js";
 
 // Mean and variance of every response [M, N] over its orbit, by the weights of the group, over the
 // elements at which it has a value; NaN where it has none.
@@ -34,6 +34,7 @@ export function createContexts(pack, state) {
   const elements = state.group.names.length;
   const weights = state.arrays.weights.data;
   const moments = new Map();
+  const sets = createSetStore(samples);
   // Only one class has a consensus that it agrees with; of anything else `correct` stays what it is.
   const agreed = state.arrays.consensus_class ? "agrees" : "correct";
 
@@ -55,10 +56,11 @@ export function createContexts(pack, state) {
       return moments.get(variable);
     };
 
-    const map = async () => {
-      const name = `${selection.method}/${selection.of}/${reference}`;
+    const map = async (stated = {}) => {
+      const { method, of } = { ...selection, ...stated };
+      const name = `${method}/${of}/${stated.reference ?? reference}`;
       const maps = await pack.take("maps");
-      const missing = maps.about[name]?.error ?? `this report has no ${selection.method} embedding for this selection`;
+      const missing = maps.about[name]?.error ?? `this report has no ${method} embedding for this selection`;
       if (!maps.arrays[name]) throw new Error(missing);
       return { xy: maps.arrays[name], ...maps.about[name] };
     };
@@ -66,22 +68,22 @@ export function createContexts(pack, state) {
     // The rows of the subset among the samples of the report.
     const rows = async (filter = selection.filter) => {
       const clauses = await Promise.all(filter.map((text) => keptBy({ pack, state, names, samples }, text)));
-      const xy = selection.lasso.length ? (await map()).xy.data : null;
-      const inside = (i) => !xy || insidePolygon(selection.lasso, xy[2 * i], xy[2 * i + 1]);
+      const inside = sets.mask(selection.subset);
       const chosen = [];
       for (let i = 0; i < samples; i++) {
-        if (clauses.every((kept) => kept(i)) && inside(i)) chosen.push(i);
+        if (clauses.every((kept) => kept(i)) && inside[i]) chosen.push(i);
       }
       return chosen;
     };
 
     // The classes of a subset that is nothing else: what Python computed of the whole scan holds for it.
-    const classes = selection.lasso.length ? null : selection.filter.length ? labelsAlone(selection.filter) : [];
+    const classes = selection.subset ? null : selection.filter.length ? labelsAlone(selection.filter) : [];
 
     const placeOf = (name) => names.indexOf(name);
     return {
       pack,
       state,
+      sets,
       selection,
       reference,
       metric,

@@ -5,7 +5,14 @@ import { panned, toData, zoomed } from "../draw/viewport.js";
 
 const [STILL, CORNERS] = [4, 40];
 
-/** Watch the plot; `state` holds `view` and `mode`, `does` is told what was done. */
+/** What the keys held at the start of a lasso make of it, as in programs for pictures. */
+function meantBy({ shiftKey, altKey }) {
+  if (shiftKey && altKey) return "keep";
+  if (shiftKey) return "add";
+  return altKey ? "remove" : "";
+}
+
+/** Watch the plot; `state` holds `view`, `mode` and `busy`, `does` is told what was done. */
 export function attachGestures(frame, state, does) {
   const { root } = frame;
   root.style.touchAction = "none";
@@ -16,16 +23,19 @@ export function attachGestures(frame, state, does) {
     return [event.clientX - left, event.clientY - top];
   };
   const kindOf = (event) => {
-    if (event.button === 1 || event.altKey || event.ctrlKey || event.metaKey) return "pan";
-    if (event.shiftKey || state.mode === "lasso") return "lasso";
+    if (event.button === 1 || event.ctrlKey || event.metaKey) return "pan";
+    if (event.shiftKey || event.altKey || state.mode === "lasso") return "lasso";
     return state.view.zoom > 1 ? "pan" : "click";
   };
   frame.on(root, "pointerdown", (event) => {
     if (held || event.button > 1 || !state.view) return;
     const [x, y] = local(event);
+    const kind = kindOf(event);
+    if (kind === "lasso" && state.busy) return; // these points are about to move
     held = {
       id: event.pointerId,
-      kind: kindOf(event),
+      kind,
+      how: meantBy(event),
       from: [x, y],
       last: [x, y],
       moved: false,
@@ -55,18 +65,18 @@ export function attachGestures(frame, state, does) {
   });
   const release = (event) => {
     if (!held || event.pointerId !== held.id) return;
-    const { kind, moved, path, from, before } = held;
+    const { kind, how, moved, path, from, before } = held;
     held = null;
-    if (event.type !== "pointerup") does.draft(before);
+    if (event.type !== "pointerup" || (kind === "lasso" && state.busy)) does.draft(before);
     else if (!moved || kind === "click") does.pick(...(moved ? local(event) : from));
-    else if (kind === "lasso") finish(path, before);
+    else if (kind === "lasso") finish(path, before, how);
   };
-  const finish = (path, before) => {
+  const finish = (path, before, how) => {
     const corners = simplifyTo(path, CORNERS, 1.5);
     if (corners.length < 3) return does.draft(before);
     const polygon = corners.map((place) => toData(state.view, ...place).map((value) => Math.round(value * 1e4) / 1e4));
     does.draft(polygon);
-    return does.lasso(polygon);
+    return does.lasso(polygon, how);
   };
   frame.on(root, "pointerup", release);
   frame.on(root, "pointercancel", release);

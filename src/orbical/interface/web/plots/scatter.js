@@ -14,10 +14,10 @@ const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowD
 
 /** Make a scatter plot in `el`; see the members of what is returned. */
 export function createScatter(el, { webgl = true } = {}) {
-  /** @type {Record<"hover" | "pick" | "lasso", (found: any) => void>} */
+  /** @type {Record<"hover" | "pick" | "lasso", (found: any, how?: string) => void>} */
   const calls = { hover() {}, pick() {}, lasso() {} };
   /** @type {Record<string, any>} */
-  const state = { view: null, selected: -1, hovered: -1, lasso: [], mode: "select" };
+  const state = { view: null, selected: -1, hovered: -1, lasso: [], mode: "select", busy: false };
   /** @type {any[]} */
   let [points, buckets, asked, layer] = [null, null, 0, null];
   const marks = createScatterMarks();
@@ -90,7 +90,7 @@ export function createScatter(el, { webgl = true } = {}) {
       state.lasso = polygon;
       overlay();
     },
-    lasso: (polygon) => calls.lasso(polygon),
+    lasso: (polygon, how) => calls.lasso(polygon, how),
     later,
   });
   frame.on(frame.root, "keydown", (event) => {
@@ -129,6 +129,11 @@ export function createScatter(el, { webgl = true } = {}) {
     setMode(mode) {
       state.mode = mode;
       frame.root.style.cursor = mode === "lasso" ? "crosshair" : "default";
+    },
+    /** While a map is computed the points that are shown can be looked at, and not circled. */
+    setBusy(busy) {
+      state.busy = busy;
+      frame.root.toggleAttribute("data-busy", busy);
     },
     setLasso(polygon) {
       state.lasso = Array.from(polygon ?? []);

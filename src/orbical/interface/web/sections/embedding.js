@@ -1,6 +1,7 @@
 // All samples, arranged by how the models respond along the orbit.
 
 import { button, h, show, write } from "../core/dom.js";
+import { same } from "../core/selection.js";
 import { sentence } from "../core/text.js";
 import { colorize, isDark } from "../draw/colors.js";
 import { shortened } from "../draw/format.js";
@@ -38,7 +39,10 @@ export function createSection(el, app) {
   const trouble = h("p", { class: "quiet-text trouble", role: "status", hidden: true });
   frame.body.append(key.el, progress, trouble);
   /** @type {any[]} */
-  let [xy, values, mask, armed] = [null, null, null, false];
+  let [xy, values, mask, armed, awaited] = [null, null, null, false, true];
+  // What was circled last: the outline, where it was drawn, the set it made, and upon which one.
+  /** @type {Record<string, any>} */
+  let drawn = { polygon: [], map: null, set: "", base: "", how: "new" };
 
   function arm(on) {
     armed = on;
@@ -63,7 +67,7 @@ export function createSection(el, app) {
         ? classLabels(xy.arrays.xy.data, values.arrays.values.data, values.names ?? app.state.classes, dark)
         : [];
     scatter.set({ xy: xy.arrays.xy.data, colors, mask: mask?.arrays?.mask?.data, labels });
-    scatter.setLasso(app.store.get().lasso);
+    outline();
     scatter.select(app.store.get().sample);
     if (values)
       key.set(
@@ -91,31 +95,69 @@ export function createSection(el, app) {
   }
 
   /** What is being waited for; a share only where one is known. */
-  function waiting({ text, progress: share }) {
+  function waiting(/** @type {{ text?: string, progress?: number }} */ { text, progress: share = 0 }) {
     const { method: wanted } = app.store.get();
     const done = share > 0 ? ` ${Math.round(100 * share)} %` : "";
     return text || `Computing ${METHODS[wanted] ?? wanted} …${done}`;
   }
 
   function receive(answer) {
-    const slow = answer.progress !== undefined;
-    show(progress, slow);
-    if (slow) return write(progress, waiting(answer));
+    if (answer.progress !== undefined) return write(progress, waiting(answer));
     xy = answer;
+    mark(Boolean(xy.error));
     return draw();
+  }
+
+  /** The map that is chosen, and the one that is shown. */
+  const wanted = () => {
+    const { method: name, of: model } = app.store.get();
+    return { method: name, of: model, reference: app.byConsensus() ? "consensus" : "truth" };
+  };
+  const mapOf = ({ method: name, of: model, reference }) => ({ method: name, of: model, reference });
+
+  /** Dim the map while another one is computed: what is circled must be what is selected. */
+  function mark(answered) {
+    awaited = !answered && (!xy || !same(mapOf(xy), wanted()));
+    scatter.setBusy(awaited);
+    lassoButton.disabled = awaited;
+    if (awaited) arm(false);
+    frame.body.classList.toggle("stale", awaited);
+    write(progress, awaited ? waiting({}) : "");
+    show(progress, awaited);
+  }
+
+  /** The outline stays while the map and the set that it made are shown. */
+  function outline() {
+    const stays = drawn.set && drawn.set === app.store.get().subset && xy && same(drawn.map, mapOf(xy));
+    scatter.setLasso(stays ? drawn.polygon : []);
+  }
+
+  /** Make a set of the samples inside a polygon on the map that is shown, upon the present set or another. */
+  function circle(polygon, how, base) {
+    const map = mapOf(xy);
+    app.sets.choose({ lasso: { polygon, ...map } }, how, base).then(
+      (made) => ((drawn = { polygon, map, set: made.hash, base: made.base, how }), outline()),
+      (error) => (app.announce(error.message), outline()),
+    );
   }
 
   /** The subset around the selected sample, wider or narrower: the lasso of the keyboard. */
   function region(factor) {
-    if (!xy || xy.error) return;
-    const { sample, lasso } = app.store.get();
+    if (!xy || xy.error || awaited) return;
+    const { sample, subset } = app.store.get();
     const center = xy.arrays.xy.data.slice(2 * sample, 2 * sample + 2);
-    app.select({ lasso: lasso.length ? scaledAbout(lasso, center, factor) : circleAround(center, 0.12) });
+    const again = drawn.set && drawn.set === subset && same(drawn.map, mapOf(xy));
+    if (again) circle(scaledAbout(drawn.polygon, center, factor), drawn.how, drawn.base);
+    else circle(circleAround(center, 0.12), "new");
   }
 
   scatter.onpick((sample) => app.select({ sample }));
   scatter.onhover((point) => card.set(point));
-  scatter.onlasso((polygon) => (arm(false), app.select({ lasso: polygon.map(([x, y]) => [x, y]) })));
+  scatter.onlasso((polygon, how) => {
+    arm(false);
+    if (polygon.length) circle(polygon, how || "new");
+    else app.select({ subset: "" });
+  });
   frame.body.addEventListener("keydown", (event) => {
     const factor = { "+": 1.25, "=": 1.25, "-": 0.8, "−": 0.8 }[event.key];
     if (!factor) return;
@@ -128,7 +170,8 @@ export function createSection(el, app) {
     app.on("subset", (answer) => ((mask = answer), draw())),
     app.store.subscribe(["sample"], ({ sample }) => scatter.select(sample)),
     app.store.subscribe(["method", "color", "of"], menus),
-    app.store.subscribe(["lasso"], ({ lasso }) => scatter.setLasso(lasso)),
+    app.store.subscribe(["method", "of", "reference"], () => mark(false)),
+    app.store.subscribe(["subset"], outline),
     app.theme.on(draw),
   ];
   menus();

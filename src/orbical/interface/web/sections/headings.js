@@ -7,7 +7,7 @@ import { className, counted, sentence, singular, whole } from "../core/text.js";
 export function createSection(shell, app) {
   const one = singular(app.noun);
   const all = h("h2", {}, `All ${app.noun}`);
-  const chip = button("", () => app.select({ lasso: [], filter: [] }), { class: "chip", hidden: true });
+  const chip = button("", () => app.select({ subset: "", filter: [] }), { class: "chip", hidden: true });
   const help = app.state.report?.note || "Drag along the orbit · click a point · lasso a subset";
   const warned = app.state.warnings.map((text) => `${sentence(text)}.`);
   const hint = h("p", { class: "hint" }, [...warned, help].join(" "));
@@ -61,5 +61,12 @@ export function createSection(shell, app) {
     app.store.subscribe(["sample"], () => sample(null)),
   ];
   sample(null);
-  return { destroy: () => stops.forEach((stop) => stop()) };
+  /** Nobody knows the set that a link names. */
+  function lost() {
+    const where = app.state.report ? "in this report" : "known here";
+    write(hint, `The subset of this link is not ${where}; all ${app.noun} are shown.`);
+    app.announce(hint.textContent);
+  }
+
+  return { lost, destroy: () => stops.forEach((stop) => stop()) };
 }

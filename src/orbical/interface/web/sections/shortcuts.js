@@ -40,7 +40,10 @@ export function shortcuts(app) {
     ".": () => app.story.step(1),
     x: () => (app.stage.close(), app.exporter.open()),
     f: () => app.stage.toggle(),
-    Escape: () => app.stage.close() || (store.get().lasso.length ? app.select({ lasso: [] }) : false),
+    Escape: () => app.stage.close() || (store.get().subset ? app.select({ subset: "" }) : false),
+    "Ctrl+z": () => app.undo.undo(),
+    "Ctrl+Z": () => app.undo.redo(),
+    "Ctrl+y": () => app.undo.redo(),
   };
   for (const key of "+=-−0") table[key] = () => app.sections[store.get().stage]?.zoom?.key(key) ?? false;
   ORDER.forEach((name, i) => (table[String(i + 1)] = () => app.sections[name]?.focus()));

@@ -1,0 +1,128 @@
+"""How sets of samples are made: by a lasso on a map, of sample numbers, or from other sets."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ...errors import InputError, check_name
+from ..selection import Selection, polygon, set_name
+from .sample_maps import sample_map
+from .sample_sets import keep_set, mask_of_set, packed
+from .scan_view import ScanView
+from .subsets import Answer, mask_of
+
+Array = np.ndarray
+Maker = Callable[[ScanView, Selection, Any], Array]
+_MAP = ("method", "of", "reference")
+
+
+def sample_set(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
+    """Answer the hash, the count and the bits of the set that a recipe makes.
+
+    A recipe is the hash of a set, or an object with one field: the name of a maker and what it is
+    given, such as `{"union": ["0123456789abcdef", {"samples": [3, 5]}]}`.
+    """
+    mask = made(view, selection, message.get("recipe"))
+    return {"hash": keep_set(view, mask), "count": int(mask.sum())}, {"bits": packed(mask)}
+
+
+def made(view: ScanView, selection: Selection, recipe: Any) -> Array:
+    """Return the mask `[N]` of the set that a recipe makes."""
+    if isinstance(recipe, str):
+        return mask_of_set(view, set_name("recipe", recipe))
+    if not isinstance(recipe, Mapping) or len(recipe) != 1:
+        raise _expected("a hash or an object with one field", recipe)
+    [(name, given)] = recipe.items()
+    check_name("recipe", name, MAKERS)
+    return MAKERS[name](view, selection, given)
+
+
+def _expected(what: str, got: Any) -> InputError:
+    return InputError(f"recipe: expected {what}, got {type(got).__name__}")
+
+
+def _lasso(view: ScanView, selection: Selection, given: Any) -> Array:
+    """Return the samples inside a polygon on the map that is stated with it."""
+    if not isinstance(given, Mapping):
+        raise _expected("a polygon with its map", given)
+    stated = Selection.from_json({name: given[name] for name in _MAP if name in given})
+    of_map = {name: getattr(stated, name) for name in _MAP}
+    return inside(
+        np.asarray(polygon(given.get("polygon"))),
+        sample_map(view, replace(selection, **of_map)).xy,
+    )
+
+
+def inside(corners: Array, xy: Array) -> Array:
+    """Check which points `[N, 2]` lie inside a polygon `[V, 2]`, by the even-odd rule.
+
+    >>> inside(np.array([[0, 0], [1, 0], [0, 1]]), np.array([[0.2, 0.2], [0.9, 0.9]])).tolist()
+    [True, False]
+    """
+    from matplotlib.path import Path
+
+    return Path(corners).contains_points(xy)
+
+
+def _samples(view: ScanView, selection: Selection, given: Any) -> Array:
+    """Return the samples of a list of numbers."""
+    mask = np.zeros(view.samples, bool)
+    numbers = np.asarray(given if isinstance(given, list) else None)
+    if numbers.size == 0 and isinstance(given, list):
+        return mask
+    if numbers.dtype.kind != "i" or numbers.ndim != 1:
+        raise _expected("a list of sample numbers", given)
+    if numbers.min() < 0 or numbers.max() >= view.samples:
+        raise InputError(
+            f"recipe samples: expected 0 to {view.samples - 1}, "
+            f"got {numbers.min()} to {numbers.max()}"
+        )
+    mask[numbers] = True
+    return mask
+
+
+def _shown(view: ScanView, selection: Selection, given: Any) -> Array:
+    """Return the samples that the selection shows."""
+    mask = mask_of(view, selection)
+    return np.ones(view.samples, bool) if mask is None else mask
+
+
+def _bits(view: ScanView, selection: Selection, given: Any) -> Array:
+    """Return the samples of a mask that was packed into bits, in base64."""
+    try:
+        bits = np.frombuffer(base64.b64decode(given, validate=True), np.uint8)
+    except (TypeError, ValueError, binascii.Error):
+        raise _expected("bits in base64", given) from None
+    if len(bits) != -(-view.samples // 8):
+        raise InputError(
+            f"recipe bits: expected {-(-view.samples // 8)} bytes for {view.samples} samples, "
+            f"got {len(bits)}"
+        )
+    return np.unpackbits(bits, count=view.samples, bitorder="little").view(bool)
+
+
+def _combined(
+    combine: Callable[[Array, Array], Array], view: ScanView, selection: Selection, given: Any
+) -> Array:
+    if not isinstance(given, list) or len(given) != 2:
+        raise _expected("two recipes", given)
+    return combine(*(made(view, selection, one) for one in given))
+
+
+MAKERS: dict[str, Maker] = {
+    "bits": _bits,
+    "difference": partial(_combined, lambda one, other: one & ~other),
+    "intersection": partial(_combined, np.logical_and),
+    "lasso": _lasso,
+    "samples": _samples,
+    "shown": _shown,
+    "union": partial(_combined, np.logical_or),
+}
+"""What a recipe may name; each returns the mask `[N]` of its samples."""
