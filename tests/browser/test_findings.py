@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+import torch
+
+import orbical as ob
+from orbical.interface.session import Session
 
 pytestmark = pytest.mark.browser
 
@@ -80,3 +86,48 @@ def test_what_cannot_be_saved_is_said_and_axe_finds_nothing(panel, live_server, 
     panel.tab.get_by_role("button", name="kept in memory", exact=True).click()
     panel.shows(".story h2", "kept in memory")
     assert panel.violations(axe) == []
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory):
+    """The report of a small scan with two findings."""
+    images, labels = ob.datasets.digits()
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+    folder = tmp_path_factory.mktemp("told")
+    scan = ob.scan(
+        {"net": net},
+        (images[:40], labels[:40]),
+        group="rotations:8",
+        task="classification",
+        keep="inputs",
+        out=folder / "digits.zarr",
+        progress=False,
+    )
+    session = Session({"digits": scan})
+    for number, view in enumerate(("sample=7&element=2", "sample=11&element=5&metric=confidence")):
+        one = {"id": f"{number:08}", "title": f"step {number}", "note": "why", "view": view}
+        request = {"kind": "findings", "do": "save", "finding": one}
+        session.handle(request)
+    return ob.report(folder / "digits.zarr", folder / "report.html").as_uri()
+
+
+def test_a_report_opens_on_its_story_and_prints_a_finding_to_a_page(paged, told):
+    page = paged(told)
+    tab = page.tab
+    page.shows(".story .step", "Finding 1 of 2")
+    page.shows(".story h2", "step 0")
+    page.until("() => location.hash === '#sample=7&element=2'")
+    tab.get_by_role("button", name="Next ›").click()
+    page.until("() => location.hash.includes('sample=11&element=5')")
+    tab.reload()
+    page.shows(".story .step", "Finding 2 of 2")  # as its address says
+    page.ready()
+    tab.evaluate("() => { window.print = () => { window.printed = true }; }")
+    tab.keyboard.press("Control+p")
+    page.until("() => window.printed === true")
+    paper = tab.pdf(prefer_css_page_size=True)
+    sizes = re.findall(rb"/MediaBox \[0 0 (\d+)\S* (\d+)", paper)
+    assert sizes == [(b"841", b"594")] * 2  # A4 landscape
+    assert tab.locator(".story-print").count() == 0
+    assert page.text(".story .step") == "Finding 2 of 2"

@@ -10,6 +10,9 @@ import pytest
 from talking import ask
 
 from orbical.errors import InputError, StoreError
+from orbical.interface.reports.parts import chosen_samples
+from orbical.interface.reports.story import story
+from orbical.interface.selection import Selection
 from orbical.interface.session import Session
 from orbical.interface.sidecar import Sidecar
 
@@ -98,3 +101,17 @@ def test_a_file_of_something_else_is_named(session: Session) -> None:
         StoreError, match=r"findings.json: finding title: expected text, got int; rep"
     ):
         ask(session, "findings")
+
+
+def test_a_report_holds_the_samples_of_its_findings_in_its_own_numbers(session: Session) -> None:
+    view = session.scan_view()
+    usual = chosen_samples(view, 6)
+    absent = [one for one in range(view.samples) if one not in usual.samples][:2]
+    fragment = f"sample={absent[0]}&element=3&pins={absent[1]}&method=tsne"
+    change(session, "save", finding=finding(1, title="first", note="why", view=fragment))
+    chosen = chosen_samples(view, 6)
+    assert {*chosen.samples} == {*usual.samples, *absent}
+    assert chosen.how.endswith("and 2 samples of the findings")
+    told = Selection.from_fragment(story(view, chosen, ["pca"])[0]["view"])
+    assert chosen.samples[[told.sample, *told.pins]].tolist() == absent
+    assert (told.element, told.method) == (3, "pca")

@@ -35,6 +35,7 @@ from ..wire import PNG
 from .encoding import Array, Quantized, encode_part, quantize, quantize_log_odds
 from .sample_blocks import blocks_of
 from .sampling import FEWEST, ChosenSamples, informative_samples
+from .story import story, with_findings
 
 _FALLBACKS = {"input": "image", "detail": "values"}
 """The views that replace those drawn in Python."""
@@ -44,14 +45,15 @@ SLOW = ("smooth_ece",)
 
 
 def chosen_samples(view: ScanView, count: int | None) -> ChosenSamples:
-    """Select the samples of a report; all of them for None."""
+    """Select the samples of a report, among them those of the findings; all for None."""
     if count is None or view.samples <= count >= FEWEST:
         return ChosenSamples(np.arange(view.samples), view.samples, "")
     variable = view.variable(view.metrics["score"], references(view)[0])
     sums = moments_of(view, variable)
     xy = sample_map(view, Selection(reference=references(view)[0])).xy
     upward = view.metrics["score"].higher_is_better is not False
-    return informative_samples(sums.mean, sums.variance, xy, view.label, count, upward)
+    chosen = informative_samples(sums.mean, sums.variance, xy, view.label, count, upward)
+    return with_findings(view, chosen)
 
 
 def references(view: ScanView) -> list[str]:
@@ -80,6 +82,7 @@ def parts_of(
         "scalars": _scalars(view),
         "outcomes": [name for name, one in view.metrics.items() if is_outcome(view, one)],
         "left_out": made.left_out,
+        "findings": story(view, chosen, methods),
     }
     state, arrays = _state(view, chosen, methods, facts)
     yield "state", encode_part(state, arrays)

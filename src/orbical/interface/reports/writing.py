@@ -45,7 +45,8 @@ def report(
     are those of the scan. Means and calibration errors cover all samples of the scan, and each
     class; those of a subset cover the samples in the report. A report of more than 20 MB becomes a
     folder of the same name with `index.html`, which also opens without a server. An earlier report
-    of the same name is replaced; other folders are never written to.
+    of the same name is replaced; other folders are never written to. If the scan has findings, the
+    page opens on them, one after the other, and their samples are included.
 
     Args:
         scan: A scan, or the folder of one.

@@ -85,6 +85,7 @@ function render({ model, el }) {
       announce: shell.announce,
       request: requests.request,
       on: requests.on,
+      busy: requests.busy,
     });
     Object.assign(shell.detail.dataset, { layout: state.group.kind, view: state.views.detail });
     shell.overview.dataset.layout = state.group.kind;

@@ -91,5 +91,8 @@ export function createRequests(
     schedule();
   }
 
-  return { request, again, receive, on, close, reopen };
+  /** Whether something was asked that is not answered. */
+  const busy = () => [...kinds.values()].some((one) => one.waiting !== null || one.flying.length > 0);
+
+  return { request, again, receive, on, close, reopen, busy };
 }

@@ -19,11 +19,16 @@ export function createTheme(root) {
   }
 
   function apply() {
-    root.dataset.theme = current();
-    if (root.ownerDocument.documentElement.classList.contains("orbical-page")) {
-      root.ownerDocument.documentElement.dataset.theme = current();
-    }
+    show(current());
     for (const listener of listeners) listener(current());
+  }
+
+  /** Show a theme for a while, as paper needs the light one; without a name, that of the reader. */
+  function show(name = current()) {
+    root.dataset.theme = name;
+    if (root.ownerDocument.documentElement.classList.contains("orbical-page")) {
+      root.ownerDocument.documentElement.dataset.theme = name;
+    }
     document.dispatchEvent(new Event("themechange")); // plots on a canvas paint themselves anew
   }
 
@@ -37,6 +42,7 @@ export function createTheme(root) {
   apply();
   return {
     current,
+    show,
     toggle,
     on: (listener) => (listeners.add(listener), () => listeners.delete(listener)),
     destroy: () => system.removeEventListener("change", apply),

@@ -1,6 +1,7 @@
 // The story: findings one after the other, each with its title and note above the page that shows it.
 
 import { button, h, show, write } from "../core/dom.js";
+import { printStory } from "./story_print.js";
 import { toFragment } from "../core/selection.js";
 
 /** The bar of the story; `go(place)` shows a finding, `close` ends it. */
@@ -15,10 +16,11 @@ export function createStory(el, app) {
   const before = button("‹ Previous", () => go(at() - 1), { class: "tool" });
   const after = button("Next ›", () => go(at() + 1), { class: "tool primary" });
   const back = button("Back to the finding", () => go(at()), { class: "link" });
+  const paper = button("Print", print, { class: "tool", title: "Print all findings, one to a page" });
   const end = button("✕", close, { class: "tool icon", "aria-label": "Close the story", title: "Close the story" });
   const words = h("div", { class: "words" }, step, h("div", { class: "line" }, title, back), note);
   const bar = h("section", { class: "story", "aria-label": "Story", hidden: true }, words);
-  bar.append(h("div", { class: "buttons" }, before, after, end));
+  bar.append(h("div", { class: "buttons" }, before, after, paper, end));
   el.append(bar);
 
   const at = () => findings.list().findIndex(({ id }) => id === current);
@@ -31,6 +33,23 @@ export function createStory(el, app) {
     draw();
     app.announce(`${step.textContent}: ${finding.title}. ${finding.note}`);
     return undefined;
+  }
+
+  async function print() {
+    const here = current;
+    paper.disabled = true;
+    await printStory(app, (place) => go(place, "link"));
+    paper.disabled = false;
+    current = here;
+    draw();
+  }
+
+  /** In a report with a story, printing prints the story. */
+  function onkeydown(event) {
+    if (event.key !== "p" || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey) return;
+    if (!app.state.report || !findings.list().length) return;
+    event.preventDefault();
+    print();
   }
 
   const shows = (finding) => toFragment(findings.selection(finding)) === toFragment(store.get());
@@ -63,7 +82,8 @@ export function createStory(el, app) {
     for (const listener of listeners) listener();
   }
 
-  const stops = [findings.on(draw), store.subscribe(["done"], draw)];
+  addEventListener("keydown", onkeydown);
+  const stops = [() => removeEventListener("keydown", onkeydown), findings.on(draw), store.subscribe(["done"], draw)];
   return {
     begin,
     go,

@@ -1,0 +1,49 @@
+// The story on paper: each finding on a page of its own, with the picture of what it shows.
+
+import { h } from "../core/dom.js";
+import { svgBlob } from "../core/downloads.js";
+import { pageSvg } from "../core/page_svg.js";
+
+const CALM_FRAMES = 3;
+const MOST_MS = 20000;
+
+const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
+
+/** Wait until everything that was asked is answered and drawn. */
+async function settled(busy) {
+  const end = performance.now() + MOST_MS;
+  for (let calm = 0; calm < CALM_FRAMES && performance.now() < end; calm = busy() ? 0 : calm + 1) await frame();
+}
+
+/** A picture of the page as an image, so that its names cannot clash with those of another. */
+async function picture(app) {
+  app.sections.embedding.repaint();
+  const image = new Image();
+  image.alt = "";
+  image.src = URL.createObjectURL(svgBlob(pageSvg(app.root.querySelector(".main"))));
+  await image.decode();
+  return image;
+}
+
+/** Print all findings; `visit(place)` shows one of them. Afterwards the page is as it was. */
+export async function printStory(app, visit) {
+  const before = app.store.get();
+  const pages = h("div", { class: "story-print" });
+  app.theme.show("light");
+  for (const [place, { title, note }] of app.findings.list().entries()) {
+    visit(place);
+    await settled(app.busy);
+    pages.append(h("article", {}, h("h1", {}, title), h("p", {}, note), await picture(app)));
+  }
+  app.theme.show();
+  app.store.set(before, { from: "link" });
+  app.root.append(pages);
+  app.root.classList.add("printing");
+  const done = () => {
+    app.root.classList.remove("printing");
+    pages.querySelectorAll("img").forEach((image) => URL.revokeObjectURL(image.src));
+    pages.remove();
+  };
+  addEventListener("afterprint", done, { once: true });
+  print();
+}
