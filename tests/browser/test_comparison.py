@@ -86,3 +86,33 @@ def test_truth_and_consensus_stand_beside_each_other(view, digit_scan):
     page.shows(".where", "155°")
     page.tab.get_by_label("Metric").select_option("confidence")
     page.until("() => document.querySelectorAll('.individual .orbit-plot').length === 1")
+
+
+CARD = """() => { const canvas = document.querySelector(".glyph-layer");
+    if (!canvas) return null;
+    const { width, height } = canvas, box = canvas.getBoundingClientRect();
+    const seen = canvas.getContext("2d").getImageData(0, 0, width, height).data;
+    for (let x = 0; x < width; x += 1) for (let y = 0; y < height; y += 1)
+        if (seen[4 * (y * width + x) + 3] > 60) return [box.x + x, box.y + y];
+    return null; }"""
+
+
+def test_orbits_are_laid_out_on_the_map(view):
+    page = view("sample=2&order=best")
+    assert page.tab.evaluate(CARD) is None
+    page.tab.get_by_role("radio", name="glyphs").check()
+    page.until(CARD)  # the outermost picture to the left
+    page.tab.wait_for_timeout(200)
+    left, top = page.tab.evaluate(CARD)
+    page.tab.mouse.click(left + 4, top + 3)  # its corner: the sample of the picture is meant
+    page.until("() => !location.hash.includes('sample=2&')")
+    assert "marks=glyphs" in page.fragment()
+    x, y = page.ring()
+    assert 20 < x - left < 45  # the middle of the picture
+    assert abs(y - top) < 45
+    before = page.tab.evaluate("() => document.querySelector('.glyph-layer').toDataURL()")
+    page.tab.mouse.move(x, y)
+    page.tab.mouse.wheel(0, -600)
+    page.until("old => document.querySelector('.glyph-layer').toDataURL() !== old", before)
+    page.tab.get_by_role("radio", name="points").check()
+    page.until("() => !document.querySelector('.glyph-layer')")

@@ -82,6 +82,7 @@ def test_an_address_opens_what_it_can(text: str) -> None:
         ({"color": ["mean"]}, "color"),
         ({"dense": 1}, "dense"),
         ({"pins": [0.5]}, "pins"),
+        ({"marks": "stars"}, "marks"),
         ({"pins": [1, 2, 3, 4, 5, 6, 7, 8, 9]}, "pins"),
         ({"models": "plain"}, "models"),
         ({"scan": "x" * 10_000}, "scan"),

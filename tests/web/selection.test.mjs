@@ -118,6 +118,7 @@ test("a link to what does not exist falls back to what does", () => {
     dense: true,
     reference: "no",
     pins: [3, 99, 3, 0],
+    marks: "x",
   };
   const given = validated(wild, state);
   assert.deepEqual(

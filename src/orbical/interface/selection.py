@@ -51,6 +51,7 @@ class Selection:
         show: What the aggregate section shows: "mean", "spread", "classes" or "runs".
         quantile: The quantile of a map of the spread, in percent; empty for the worse tail.
         answers: What the calibration section shows: "reliability", "confusion" or "sets".
+        marks: What the map draws, "points" or "glyphs" of orbits.
 
     Example:
         >>> Selection(sample=12, filter=("label:6,9", "gap:0.1..")).to_fragment()
@@ -79,6 +80,7 @@ class Selection:
     show: str = "mean"
     quantile: str = ""
     answers: str = "reliability"
+    marks: str = "points"
 
     @classmethod
     def from_json(cls, given: Any) -> Selection:
@@ -255,6 +257,7 @@ _FIELDS = {
     "show": _one_of("mean", "spread", "classes", "runs"),
     "quantile": _one_of("", "5", "25", "50", "75", "95"),
     "answers": _one_of("reliability", "confusion", "sets"),
+    "marks": _one_of("points", "glyphs"),
 }
 
 

@@ -23,6 +23,7 @@ export const DEFAULTS = Object.freeze({
   show: "mean",
   quantile: "",
   answers: "reliability",
+  marks: "points",
 });
 
 /** The fields that decide which samples are shown. */

@@ -74,6 +74,7 @@ export function validated(selection, state) {
     element: selection.element < state.group.names.length ? Math.max(-1, selection.element) : -1,
     position: state.live ? selection.position : [],
     dense: selection.dense && state.live,
+    marks: known(selection.marks, ["points", "glyphs"], "points"),
     pins: [...new Set(selection.pins)].filter((one) => one >= 0 && one < state.samples).slice(0, MOST_PINS),
     show: known(selection.show, shows(), "mean"),
     quantile: known(selection.quantile, ["5", "25", "50", "75", "95"], ""),

@@ -7,6 +7,7 @@ import { assign } from "../draw/svg.js";
 import { affine, toData, toPixels, wholeView } from "../draw/viewport.js";
 import { createFrame, sayEmpty } from "./frame.js";
 import { attachGestures } from "./gestures.js";
+import { createGlyphLayer, glyphSize } from "./glyph_layer.js";
 import { createPoints } from "./point_layer.js";
 import { createScatterMarks } from "./scatter_marks.js";
 
@@ -19,7 +20,7 @@ export function createScatter(el, { webgl = true } = {}) {
   /** @type {Record<string, any>} */
   const state = { view: null, selected: -1, hovered: -1, lasso: [], mode: "select", busy: false };
   /** @type {any[]} */
-  let [points, buckets, asked, layer] = [null, null, 0, null];
+  let [points, buckets, asked, layer, glyphs] = [null, null, 0, null, null];
   const marks = createScatterMarks();
   const frame = createFrame(el, paint, { canvas: true, name: "scatter" });
   layer = createPoints(frame.canvas, webgl);
@@ -46,11 +47,12 @@ export function createScatter(el, { webgl = true } = {}) {
     frame.front.replaceChildren(...marks.elements);
     if (!buckets.some) sayEmpty(frame, "no samples");
     const { zoom, x, y } = state.view ?? { zoom: 1 };
-    const whole = wholeView(buckets.bounds, width, height);
+    const whole = wholeView(buckets.bounds, width, height, glyphs ? glyphSize(width) / 2 + 4 : undefined);
     state.view = zoom > 1 ? { ...whole, zoom, x, y } : whole;
     const n = points.xy.length / 2;
     const look = { radius: pointRadius(n, state.view.zoom), opacity: pointOpacity(n) };
     layer.draw({ width, height, ratio, ...affine(state.view), ...look });
+    glyphs?.draw(state.view, points);
     marks.name(state, points.labels ?? [], frame.dark);
     overlay();
   }
@@ -72,7 +74,12 @@ export function createScatter(el, { webgl = true } = {}) {
       });
   }
 
-  const at = (x, y) => (buckets?.some && state.view ? buckets.nearest(...toData(state.view, x, y)) : -1);
+  /** The sample meant at a place: that of a picture there, else the nearest. */
+  const at = (x, y) => {
+    const pictured = glyphs?.at(x, y) ?? -1;
+    return pictured >= 0 ? pictured : nearest(x, y);
+  };
+  const nearest = (x, y) => (buckets?.some && state.view ? buckets.nearest(...toData(state.view, x, y)) : -1);
   const choose = (i) => {
     if (i >= 0) select(i);
     if (i >= 0) calls.pick(i);
@@ -139,6 +146,12 @@ export function createScatter(el, { webgl = true } = {}) {
       state.lasso = Array.from(polygon ?? []);
       overlay();
     },
+    /** Draw pictures of some samples at their places, or none: see `createGlyphLayer`. */
+    setGlyphs(pictures) {
+      glyphs?.destroy();
+      glyphs = pictures ? createGlyphLayer(frame, pictures) : null;
+      if (frame.width) paint();
+    },
     /** Where a sample is drawn, in pixels of the plot. */
     place: (i) => (state.view ? toPixels(state.view, points.xy[2 * i], points.xy[2 * i + 1]) : null),
     onhover: (callback) => (calls.hover = callback),
@@ -149,6 +162,7 @@ export function createScatter(el, { webgl = true } = {}) {
     repaint: paint,
     destroy() {
       cancelAnimationFrame(asked);
+      glyphs?.destroy();
       layer.destroy();
       frame.destroy();
     },

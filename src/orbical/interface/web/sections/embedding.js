@@ -7,8 +7,9 @@ import { colorize, isDark } from "../draw/colors.js";
 import { shortened } from "../draw/format.js";
 import { classLabels } from "../draw/class_labels.js";
 import { createScatter } from "../plots/scatter.js";
-import { createFrame, createSelect } from "./frame.js";
+import { createFrame, createSelect, createSwitch } from "./frame.js";
 import { createHoverCard } from "./hovercard.js";
+import { createMapGlyphs } from "./map_glyphs.js";
 import { createColorKey, withColorRange } from "./color_key.js";
 import { circleAround, scaledAbout } from "./keyboard_lasso.js";
 import { hints } from "./help_text.js";
@@ -30,9 +31,18 @@ export function createSection(el, app) {
     "aria-pressed": "false",
     title: "Draw around points to select a subset (or Shift-drag)",
   });
-  frame.controls.append(method.el, color.el, of.el, lassoButton);
+  const marks = createSwitch(
+    "Marks",
+    [
+      ["points", "points", "A point for each sample"],
+      ["glyphs", "glyphs", "The orbits of samples at their places, as many as there is room for; zoom in for more"],
+    ],
+    (value) => app.select({ marks: value }),
+  );
+  frame.controls.append(method.el, color.el, of.el, marks.el, lassoButton);
   const plotEl = frame.body.appendChild(h("div", { class: "plot-holder" }));
   const scatter = createScatter(plotEl);
+  const glyphs = createMapGlyphs(app, plotEl);
   const card = createHoverCard(plotEl, app);
   const key = createColorKey();
   const progress = h("p", { class: "progress", role: "status", hidden: true });
@@ -164,7 +174,15 @@ export function createSection(el, app) {
     event.preventDefault();
     region(factor);
   });
+  function mark() {
+    const on = app.store.get().marks === "glyphs";
+    marks.set(app.store.get().marks);
+    scatter.setGlyphs(on ? glyphs : null);
+  }
+
   const stops = [
+    glyphs.on(() => app.store.get().marks === "glyphs" && scatter.repaint()),
+    app.store.subscribe(["marks"], mark),
     app.on("embedding", receive),
     app.on("color", (answer) => ((values = answer.error ? null : withColorRange(answer)), draw())),
     app.on("subset", (answer) => ((mask = answer), draw())),
@@ -175,10 +193,11 @@ export function createSection(el, app) {
     app.theme.on(draw),
   ];
   menus();
+  mark();
   // A WebGL canvas can be read only in the turn in which it was painted.
   return {
     focus: () => scatter.focus(),
     repaint: () => scatter.repaint(),
-    destroy: () => (stops.forEach((stop) => stop()), card.destroy(), scatter.destroy()),
+    destroy: () => (stops.forEach((stop) => stop()), card.destroy(), glyphs.destroy(), scatter.destroy()),
   };
 }
