@@ -174,7 +174,7 @@ export function createSection(el, app) {
     event.preventDefault();
     region(factor);
   });
-  function mark() {
+  function drawGlyphs() {
     const on = app.store.get().marks === "glyphs";
     marks.set(app.store.get().marks);
     scatter.setGlyphs(on ? glyphs : null);
@@ -182,7 +182,7 @@ export function createSection(el, app) {
 
   const stops = [
     glyphs.on(() => app.store.get().marks === "glyphs" && scatter.repaint()),
-    app.store.subscribe(["marks"], mark),
+    app.store.subscribe(["marks"], drawGlyphs),
     app.on("embedding", receive),
     app.on("color", (answer) => ((values = answer.error ? null : withColorRange(answer)), draw())),
     app.on("subset", (answer) => ((mask = answer), draw())),
@@ -193,7 +193,7 @@ export function createSection(el, app) {
     app.theme.on(draw),
   ];
   menus();
-  mark();
+  drawGlyphs();
   // A WebGL canvas can be read only in the turn in which it was painted.
   return {
     focus: () => scatter.focus(),

@@ -14,7 +14,13 @@ export function createFrame({ name, title, hint }) {
   const info = h("button", { type: "button", class: "info", title: hint, "aria-label": `About ${title}` }, "i");
   const controls = h("div", { class: "controls" });
   const stage = () => el.dispatchEvent(new CustomEvent("stage", { bubbles: true, detail: name }));
-  const enlarge = h("button", { type: "button", class: "tool icon enlarge", onclick: stage, "data-transient": "" });
+  const enlarge = h("button", {
+    type: "button",
+    class: "tool icon enlarge",
+    onclick: stage,
+    "data-transient": "",
+    "aria-label": `Enlarge ${title}`,
+  });
   enlarge.append(node("svg", { viewBox: "0 0 14 14", "aria-hidden": "true" }, node("path", { d: CORNERS })));
   const head = h("header", {}, h("div", { class: "names" }, heading, info, note), controls, enlarge);
   head.addEventListener("dblclick", ({ target }) => {
