@@ -36,7 +36,11 @@ Read = Annotated[
 ]
 Preprocess = Annotated[
     str | None,
-    typer.Option(help="package.module:function applied to transformed batches before the models."),
+    typer.Option(
+        help="What is applied to transformed batches before the models: package.module:function, "
+        "or for images names such as imagenet,bgr,nhwc: unit, bytes, symmetric or imagenet; rgb, "
+        "bgr or gray; nchw or nhwc."
+    ),
 ]
 
 
@@ -91,6 +95,19 @@ def import_optional(text: str | None, argument: str) -> Any:
     from .._imports import import_attribute
 
     return None if text is None else import_attribute(text, argument)
+
+
+def preprocessing(text: str | None) -> Any:
+    """Return the preprocessing of a command: a function by import path, or images by name.
+
+    >>> preprocessing("imagenet,bgr")
+    ImagePreprocessing(scale='imagenet', channels='bgr', layout='nchw')
+    """
+    from ..data.preprocessing import ImagePreprocessing
+
+    if text is None or ":" in text:
+        return import_optional(text, "--preprocess")
+    return ImagePreprocessing.parse(text, "--preprocess")
 
 
 def own_task(text: str | None) -> Any:

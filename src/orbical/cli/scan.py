@@ -23,6 +23,7 @@ from .arguments import (
     named_models,
     own_task,
     path_or_url,
+    preprocessing,
     task_options,
 )
 from .executors import executor_of, threads_of
@@ -220,7 +221,7 @@ def scan(
                 device=device,
                 workers=readers,
                 fingerprint=fingerprint,
-                preprocess=import_optional(preprocess, "--preprocess"),
+                preprocess=preprocessing(preprocess),
                 threads=threads_of(threads, processes),
                 executor=executor,
                 part=part,

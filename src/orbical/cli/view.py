@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from ..data.array_files import read_npy
+from ..errors import InputError
 from .arguments import (
     Import,
     OwnTask,
@@ -20,6 +21,7 @@ from .arguments import (
     named_models,
     own_task,
     path_or_url,
+    preprocessing,
 )
 
 _EXPOSE = (
@@ -29,7 +31,7 @@ _EXPOSE = (
 
 
 def view(
-    store: Annotated[Any, typer.Argument(parser=path_or_url, metavar="STORE")],
+    what: Annotated[list[str], typer.Argument(metavar="STORE | MODEL... DATA")],
     model: Annotated[list[str] | None, typer.Option("--model", "-m", metavar="NAME=SOURCE")] = None,
     data: Annotated[str | None, typer.Option("--data", "-d")] = None,
     size: str | None = None,
@@ -47,19 +49,27 @@ def view(
     ] = None,
     browser: bool = True,
     task: OwnTask = None,
+    group: Annotated[str | None, typer.Option("--group", "-g", metavar="GROUP")] = None,
+    samples: Annotated[int | None, typer.Option(min=4)] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FOLDER")] = None,
     imports: Import = None,
 ) -> None:
-    """Open the interactive view of a scan in the browser.
+    """Open the interactive view of a scan in the browser; or take a first look at a model.
 
     \b
     orbical view run.zarr
     orbical view run.zarr --model net=mine.nets:net
+    orbical view model.onnx photos/
 
     With models, dragging along the orbit evaluates them between the scanned elements; without
-    models, it snaps to the scanned elements.
+    models, it snaps to the scanned elements. Models and data in place of a scan are looked at
+    at once: a few images are scanned before the page opens, more while you look. The page says
+    which settings were guessed, and you can change them there.
 
     Args:
-        store: A saved scan, or a folder of scans.
+        what: A saved scan, or a folder of scans. For a first look: models, each a file.onnx, a
+            file.pt2 or package.module:attribute, optionally as NAME=SOURCE, and last the data, a
+            folder of images or an .npz file.
         model: A model to run live; repeat for more. NAME is its name in the scan. SOURCE is
             package.module:attribute (a trailing () calls it), a file.onnx or a file.pt2. Import
             paths and .pt2 files run their author's code: use only what you trust.
@@ -69,8 +79,11 @@ def view(
         orbits: An .npy file with the orbit of each sample, as an integer, for bounds.
         worst: A file of orbical worst-case, to mark on the orbit plots.
         classes: The names of the classes in their order: a text file with one a line, or separated
-            by commas. Default: those of the scan.
-        names: The names of the samples in their order, likewise.
+            by commas. Default: those of the scan. For a first look: of all classes of the model.
+        names: The names of the samples in their order, likewise; for a saved scan.
+        group: For a first look: the symmetry group. Default: rotations.
+        samples: For a first look: the number of samples. Default: 120.
+        out: For a first look: save the scan here. Default: a temporary folder.
         port: The port. Default: the first free one from 8420.
         host: The address to listen on.
         allow_origin: Accept pages from this origin, such as https://hub.example.org for a
@@ -80,19 +93,42 @@ def view(
     from ..interface import open_session
     from ..interface.server import Server, serve
 
-    session = open_session(
-        store,
-        named_models(model or []),
-        None if data is None else load_data(data, **image_options(size)),
-        task=own_task(task),
-        preprocess=import_optional(preprocess, "--preprocess"),
-        read=import_optional(read, "--read"),
-        orbits=None if orbits is None else read_npy(orbits, "--orbits"),
-        worst=worst,
-        classes=listed_names(classes, "--classes"),
-        names=listed_names(names, "--names"),
-    )
+    if len(what) > 1:
+        from .first_look import first_look
+
+        given = {"group": group, "task": task, "preprocess": preprocessing(preprocess)}
+        pictures = image_options(size, classes=classes)
+        session = first_look(what[:-1], what[-1], given, pictures, samples, out)
+    else:
+        _refuse_first_look_options(what[0], group=group, samples=samples, out=out)
+        session = open_session(
+            path_or_url(what[0]),
+            named_models(model or []),
+            None if data is None else load_data(data, **image_options(size)),
+            task=own_task(task),
+            preprocess=preprocessing(preprocess),
+            read=import_optional(read, "--read"),
+            orbits=None if orbits is None else read_npy(orbits, "--orbits"),
+            worst=worst,
+            classes=listed_names(classes, "--classes"),
+            names=listed_names(names, "--names"),
+        )
     server = Server(session, host, port, expose, allow_origin or ())
     if expose:
         typer.echo(f"exposed on {host}: {_EXPOSE.partition('. ')[2]}", err=True)
     serve(server, browser)
+    if session.preview is not None:
+        typer.echo(session.preview.last_words(), err=True)
+
+
+def _refuse_first_look_options(store: str, **given: Any) -> None:
+    if store.endswith((".onnx", ".pt2")):
+        raise InputError(
+            f"DATA: expected a folder of images or an .npz file after the model, got only {store!r}"
+        )
+    for name, value in given.items():
+        if value is not None:
+            raise InputError(
+                f"--{name}: expected none for a saved scan, got {value!r}; it is an option of a "
+                "first look, orbical view model.onnx photos/"
+            )

@@ -21,6 +21,7 @@ from .arguments import (
     load_data,
     named_models,
     own_task,
+    preprocessing,
 )
 from .scan import message_when_stopped
 
@@ -98,7 +99,7 @@ def worst_case(
             rounds=rounds,
             device=device,
             batch_size=int(batch_size) if batch_size.isdigit() else batch_size,
-            preprocess=import_optional(preprocess, "--preprocess"),
+            preprocess=preprocessing(preprocess),
             progress=not quiet,
         )
         _write(found, out)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors
     from .files import open_path
     from .hugging_face import HuggingFace
     from .image_folder import ImageFolder
+    from .preprocessing import ImagePreprocessing
     from .source import Source
     from .streams import Stream
     from .tables import Table
@@ -23,13 +24,22 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors
 _HOMES = {
     "HuggingFace": "hugging_face",
     "ImageFolder": "image_folder",
+    "ImagePreprocessing": "preprocessing",
     "Source": "source",
     "Stream": "streams",
     "Table": "tables",
     "open_path": "files",
 }
 
-__all__ = ["HuggingFace", "ImageFolder", "Source", "Stream", "Table", "open_path"]
+__all__ = [
+    "HuggingFace",
+    "ImageFolder",
+    "ImagePreprocessing",
+    "Source",
+    "Stream",
+    "Table",
+    "open_path",
+]
 
 
 def __getattr__(name: str) -> Any:

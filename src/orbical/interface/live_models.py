@@ -18,6 +18,7 @@ from torch import Tensor
 
 from .._trees import Tree, concatenate, leaves, to_device, tree_map
 from ..actions import Action
+from ..data.preprocessing import recorded_preprocessing
 from ..data.samples import Samples
 from ..errors import InputError, ModelError, OrbicalError, check_name
 from ..groups import Elements
@@ -94,7 +95,7 @@ class LiveModels:
         self.scan, self._row, self.patience_s = scan, row, patience_s
         self.locator = OrbitLocator(scan.group)
         self.warnings: list[str] = []
-        self._preprocess = preprocess
+        self._preprocess = preprocess or recorded_preprocessing(scan.record.preprocess)
         self._fields = _input_fields(scan)
         self.models: dict[str, Predictor] = {}
         for name, model in (models or {}).items():

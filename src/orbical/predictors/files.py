@@ -62,6 +62,16 @@ class OnnxPredictor(Predictor):
         sizes = {entry.shape[0] for entry in self._inputs.values() if entry.shape}
         self._size = next((size for size in sizes if isinstance(size, int)), None)
 
+    @property
+    def declared_inputs(self) -> dict[str, tuple[list[Any], str]]:
+        """The shape of each input, with names or None for free sizes, and its type."""
+        return {name: ([*entry.shape], entry.type) for name, entry in self._inputs.items()}
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """What the author of the file wrote into it, such as the names of classes."""
+        return dict(self._session.get_modelmeta().custom_metadata_map)
+
     def _open(self, providers: list[str]) -> Any:
         try:
             return self._onnxruntime.InferenceSession(self._path, providers=providers)

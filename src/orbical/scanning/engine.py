@@ -53,7 +53,7 @@ def scan(
     workers: int = 0,
     fingerprint: str | None = None,
     preprocess: Callable[[Tree], Tree] | None = None,
-    progress: bool = True,
+    progress: bool | Callable[[int, int], None] = True,
 ) -> Scan:
     """Evaluate models along the orbits of a data set.
 
@@ -95,7 +95,8 @@ def scan(
         fingerprint: a text that identifies the data, such as their version. A store with the same
             text is continued without reading the samples that are finished.
         preprocess: a function applied to each transformed batch before the models.
-        progress: whether to show a progress bar.
+        progress: whether to show a progress bar; or a function, which is called with the
+            evaluations done and their total after every batch.
 
     Returns:
         The scan. With `out`, the same call resumes it after an interruption.
@@ -249,7 +250,7 @@ def _fill(
     asked: list[str],
     part: Part,
     batch_size: int,
-    progress: bool,
+    progress: bool | Callable[[int, int], None],
 ) -> None:
     """Run the units of a part that are not done, each chunk for all its models at once."""
     record = store.record

@@ -11,11 +11,17 @@ def progress_bar(
     total: int,
     done: int,
     per_sample: int,
-    shown: bool,
+    shown: bool | Callable[[int, int], None],
     title: str = "scan",
     each: str = "elements",
 ) -> Iterator[Callable[[int], None]]:
-    """Show samples, evaluations per second and the time left, on the error stream."""
+    """Show samples, evaluations per second and the time left, on the error stream.
+
+    A function in place of a bar is called with the evaluations done and their total.
+    """
+    if callable(shown):
+        yield _counter(total, done, shown)
+        return
     if not shown:
         yield lambda inputs: None
         return
@@ -50,3 +56,14 @@ def progress_bar(
             )
 
         yield advance
+
+
+def _counter(total: int, done: int, told: Callable[[int, int], None]) -> Callable[[int], None]:
+    finished = done
+
+    def advance(inputs: int) -> None:
+        nonlocal finished
+        finished += inputs
+        told(finished, total)
+
+    return advance

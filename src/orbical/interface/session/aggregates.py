@@ -38,7 +38,7 @@ def aggregate(view: ScanView, selection: Selection, message: dict[str, Any]) -> 
     metric = view.metric(selection)
     models = view.shown(selection)
     mask = mask_of(view, selection)
-    count = view.samples if mask is None else int(mask.sum())
+    count = view.finished if mask is None else int(mask.sum())
     find = _means if metric.per_sample else _measures
     found = find(view, selection, metric, mask)
     arrays = {name: found[name][models] for name in ENDS[:3] if name in found}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -70,7 +71,8 @@ HANDLERS: dict[str, Handler] = {
     "bounds": symmetry_bounds.bounds,
     "worst": worst_cases.worst_cases,
 }
-KINDS = ("state", *HANDLERS, "export")
+KINDS = ("state", *HANDLERS, "export", "preview")
+_LIVE = ("place", "sample")
 
 
 class Session:
@@ -125,6 +127,9 @@ class Session:
         known = {name for scan in served.values() for name in scan.models}
         for name in named:
             check_name("models", name, known)
+        self.preview: Any = None
+        self._asked = 0.0
+        self._former: dict[str, ScanView] = {}
         self.scans: dict[str, ScanView] = {}
         for name, scan in served.items():
             own = {key: model for key, model in named.items() if key in scan.models}
@@ -147,7 +152,16 @@ class Session:
         titles = [
             {"name": view.name, "title": scan_state.title_of(view)} for view in self.scans.values()
         ]
-        return scan_state.state(self.scan_view(name), titles)
+        shown = None if self.preview is None else self.preview.shown  # first: it may go on
+        about, arrays = scan_state.state(self.scan_view(name), titles)
+        if self.preview is not None:  # which says itself how far the scan is
+            about |= {"preview": shown, "warnings": self.scan_view(name).live.warnings}
+        return about, arrays
+
+    @property
+    def idle_s(self) -> float:
+        """How long ago a reader moved, as far as this needs the models."""
+        return time.monotonic() - self._asked
 
     def handle(self, message: Mapping[str, Any]) -> Answer:
         """Answer a request.
@@ -169,6 +183,10 @@ class Session:
         if isinstance(sequence, bool) or not isinstance(sequence, int):
             raise InputError(f"sequence: expected an integer, got {sequence!r}")
         selection = Selection.from_json(message.get("selection", {}))
+        if kind in _LIVE:
+            self._asked = time.monotonic()
+        if kind == "preview":
+            return {**self._previewed(message), "kind": kind, "sequence": sequence}, {}
         view = self.scan_view(selection.scan)
         if kind == "state":
             fields, arrays = self.state(selection.scan)
@@ -179,6 +197,18 @@ class Session:
         else:
             fields, arrays = HANDLERS[kind](view, selection, dict(message))
         return {**fields, "kind": kind, "sequence": sequence}, arrays
+
+    def show(self, other: Session) -> None:
+        """Answer from the scans of another session; those before may still be at work."""
+        for view in self._former.values():
+            view.live.close()
+        self._former, self.scans = self.scans, other.scans
+
+    def _previewed(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        if self.preview is None:
+            raise InputError("kind: expected a saved scan to have no preview, got 'preview'")
+        answered: dict[str, Any] = self.preview.answer(message)
+        return answered
 
     def answer(self, message: Any) -> bytes:
         """Answer a request with a frame; errors become a frame with an `error`."""
@@ -223,8 +253,10 @@ class Session:
         return {"kind": "embedding", "sequence": message.get("sequence", 0), **about}
 
     def close(self) -> None:
-        """End the models' threads."""
-        for view in self.scans.values():
+        """End the models' threads, and the scan of a first look."""
+        if self.preview is not None:
+            self.preview.close()
+        for view in (*self.scans.values(), *self._former.values()):
             view.live.close()
 
 

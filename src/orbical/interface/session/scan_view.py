@@ -78,6 +78,14 @@ class ScanView:
         return self.reader.samples
 
     @cached_property
+    def finished(self) -> int:
+        """The number of samples that every model has finished."""
+        if self.complete:
+            return self.samples
+        rows = [self.scan.record.rows(int(k)) for k in np.flatnonzero(self.scan.done.all(0))]
+        return sum(min(one.stop, self.samples) - one.start for one in rows)
+
+    @cached_property
     def label(self) -> Array | None:
         """The class of each sample, if there are classes."""
         if "label" in self.reader and self.reader.dims["label"] == ("sample",):

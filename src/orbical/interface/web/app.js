@@ -7,7 +7,7 @@ import { createHistory } from "./core/history.js";
 import { createKeyboard } from "./core/keyboard.js";
 import { createRequests } from "./core/requests.js";
 import { createSets } from "./core/sets.js";
-import { validated } from "./core/selection_rules.js";
+import { atSamePlace, validated } from "./core/selection_rules.js";
 import { createStore } from "./core/store.js";
 import { createTheme } from "./core/theme.js";
 import { createThumbnails } from "./core/thumbnails.js";
@@ -16,6 +16,7 @@ import { decode } from "./core/wire.js";
 import { createExport } from "./sections/export.js";
 import { createFindingsPanel } from "./sections/findings.js";
 import { createHelp } from "./sections/help.js";
+import { createPreview } from "./sections/preview.js";
 import { createSections } from "./sections/index.js";
 import { shortcuts } from "./sections/shortcuts.js";
 import { createShell } from "./sections/shell.js";
@@ -57,6 +58,8 @@ function render({ model, el }) {
   const parts = [theme, help, shell];
   let mounted = [];
   let known = null;
+  let refresh = null;
+  let preview = null;
 
   function receive(content, buffers) {
     requests.receive(buffers?.length ? decode(buffers[0]) : content);
@@ -70,10 +73,12 @@ function render({ model, el }) {
 
   function mount(state) {
     if (state.error) return shell.state("error", state.error);
+    const scrolled = el.scrollTop;
     unmount();
+    const kept = atSamePlace(store.get(), known, state);
     known = state;
     const fresh = history.fresh();
-    store.set(validated(store.get(), state), { from: "state" });
+    store.set(validated(kept, state), { from: "state" });
     shell.name(state.scans.length > 1 ? "" : (state.title ?? ""));
     shell.state("ready");
     const app = createContext({
@@ -108,7 +113,7 @@ function render({ model, el }) {
     app.story = createStory(shell.bar, app);
     app.panel = createFindingsPanel(shell.findings, app);
     const keys = createKeyboard(model.get("host") === undefined ? el : document, shortcuts(app));
-    const refresh = createRefresh(
+    refresh = createRefresh(
       store,
       app.request,
       KINDS.filter((kind) => state[kind] !== false),
@@ -127,8 +132,18 @@ function render({ model, el }) {
       sets,
       { destroy: app.on("set", sets.receive) },
     ];
+    el.scrollTop = scrolled;
     sets.fetch();
     if (app.story.begin(fresh) === false) startAtFirst(app);
+    if (!state.preview) return undefined;
+    preview ??= createPreview(shell.preview, {
+      root: el,
+      request: requests.request,
+      on: requests.on,
+      refresh: () => refresh.again(),
+      reload: () => requests.request("state", { selection: { scan: store.get().scan } }),
+    });
+    preview.at(state.preview);
     return undefined;
   }
 
@@ -184,6 +199,7 @@ function render({ model, el }) {
     unmount();
     stops.forEach((stop) => stop());
     parts.forEach((part) => part.destroy());
+    preview?.destroy();
     model.off("msg:custom", receive);
   };
 }

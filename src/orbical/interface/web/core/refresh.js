@@ -65,6 +65,7 @@ export function createRefresh(store, request, kinds) {
     timer = setTimeout(() => ask("calibration"), REST_MS);
   }
 
-  kinds.filter((kind) => wanted(kind, store.get())).forEach((kind) => ask(kind));
-  return { destroy: () => (stop(), clearTimeout(timer)) };
+  const everything = () => kinds.filter((kind) => wanted(kind, store.get())).forEach((kind) => ask(kind));
+  everything();
+  return { again: everything, destroy: () => (stop(), clearTimeout(timer)) };
 }

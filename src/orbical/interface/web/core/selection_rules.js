@@ -1,6 +1,7 @@
 // What one change of the selection brings with it. Pure functions, the same for every way to change.
 
 import { parseClause } from "./clauses.js";
+import { coordinates, nearestElement } from "./positions.js";
 import { DEFAULTS } from "./selection.js";
 
 export const MOST_PINS = 8;
@@ -50,6 +51,14 @@ export function orders(state) {
 /** What the aggregate section can show. */
 export function shows() {
   return ["mean", "spread"];
+}
+
+/** The selection where the group of a scan became finer: at the element nearest to the one before. */
+export function atSamePlace(selection, before, after) {
+  if (!before || selection.element < 0 || before.group.spec === after.group.spec) return selection;
+  const position = coordinates(before.group, selection.element);
+  const alike = position.length && position.length === coordinates(after.group, 0).length;
+  return { ...selection, element: alike ? nearestElement(after.group, position) : -1 };
 }
 
 /** The field values of a state that a link may lack: what to do with names that do not exist. */

@@ -18,6 +18,7 @@ export function createShell(root, { onhelp, ontheme }) {
     h("div", { class: "actions" }, exporter, findings, themer, helper),
   );
   const banner = h("div", { class: "banner", role: "alert", hidden: true });
+  const preview = h("div", { class: "preview", hidden: true, role: "region", "aria-label": "First look" });
   const [overview, detail] = [h("div", { class: "overview" }), h("div", { class: "one" })];
   const strip = h("div", { class: "pin-strip" });
   const main = h("main", { class: "main", tabindex: "-1" }, overview, detail, strip);
@@ -32,7 +33,7 @@ export function createShell(root, { onhelp, ontheme }) {
     ),
   );
   const spoken = h("div", { class: "hidden", "aria-live": "polite" });
-  const page = h("div", { class: "page" }, bar, banner, main, waiting);
+  const page = h("div", { class: "page" }, bar, banner, preview, main, waiting);
   root.append(page, spoken);
 
   function state(kind, text) {
@@ -67,6 +68,7 @@ export function createShell(root, { onhelp, ontheme }) {
     page,
     bar,
     menus,
+    preview,
     overview,
     detail,
     strip,

@@ -1,0 +1,77 @@
+"""`orbical view MODEL DATA`: a first look at models on data, without a scan made before."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from .._imports import existing_file
+from ..errors import InputError
+
+_FILES = (".onnx", ".pt2")
+
+
+def first_look(
+    models: Sequence[str],
+    data: str,
+    given: Mapping[str, Any],
+    images: dict[str, Any],
+    samples: int | None,
+    out: Path | None,
+) -> Any:
+    """Scan a few samples and return a session, behind which more are scanned."""
+    sources = named_sources(models)
+    _check_data(data)
+    # The page's own libraries load while the models are tried, which mostly waits for C code.
+    threading.Thread(target=import_module, args=("orbical.interface.session",)).start()
+    from ..groups import as_group
+    from ..interface.previews.looking import SAMPLES, Preview
+    from ..interface.previews.proposals import GROUPS, proposed
+    from ..predictors import as_predictor
+
+    if given.get("group") is not None and given["group"] not in GROUPS:
+        as_group(given["group"])
+    predictors = {name: as_predictor(source) for name, source in sources.items()}
+    for predictor in predictors.values():
+        module = getattr(predictor, "module", None)
+        if module is not None:
+            module.eval()  # the scan and the page use it at the same time
+    proposal = proposed(predictors, data, given, **images)
+    return Preview(sources, predictors, data, proposal, samples or SAMPLES, out).open()
+
+
+def named_sources(models: Sequence[str]) -> dict[str, str]:
+    """Return models by name: `NAME=SOURCE`, or the name of the file or of the attribute.
+
+    >>> named_sources(["nets/plain.onnx", "b=mine.nets:net"])
+    Traceback (most recent call last):
+    orbical.errors.InputError: MODEL: expected a file, got 'nets/plain.onnx', which does not exist
+    >>> named_sources(["mine.nets:net()"])
+    {'net': 'mine.nets:net()'}
+    """
+    named: dict[str, str] = {}
+    for text in models:
+        name, separator, source = text.rpartition("=")
+        suffix = Path(source).suffix
+        if suffix in _FILES:
+            existing_file("MODEL", source)
+            name = name if separator else Path(source).stem
+        elif ":" in source:
+            name = name if separator else source.rpartition(":")[2].removesuffix("()")
+        else:
+            raise InputError(
+                f"MODEL: expected a file ending in {' or '.join(_FILES)}, or "
+                f"package.module:attribute, before the data, got {source!r}"
+            )
+        if name in named:
+            raise InputError(f"MODEL: expected each name once, got {name!r} twice; use NAME=SOURCE")
+        named[name] = source
+    return named
+
+
+def _check_data(data: str) -> None:
+    if not Path(data).expanduser().exists():
+        raise InputError(f"DATA: expected a folder or a file, got {data!r}, which does not exist")

@@ -1,0 +1,129 @@
+"""The usual preparations of images for a network, by name: scale, order of channels, layout."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ..errors import InputError, unknown_name
+
+SCALES = {
+    "unit": "0 to 1",
+    "bytes": "0 to 255",
+    "symmetric": "-1 to 1",
+    "imagenet": "ImageNet mean and std",
+}
+CHANNELS = {"rgb": "RGB", "bgr": "BGR", "gray": "gray"}
+LAYOUTS = {"nchw": "channels first", "nhwc": "channels last"}
+_MEAN, _STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+_LUMINANCE = (0.299, 0.587, 0.114)  # ITU-R 601, as Pillow converts to gray
+
+
+@dataclass(frozen=True)
+class ImagePreprocessing:
+    """Images `[N, 3, H, W]` in 0..1, as a network was trained on them.
+
+    Args:
+        scale: `"unit"` leaves 0..1, `"bytes"` is 0..255, `"symmetric"` is -1..1, `"imagenet"`
+            subtracts ImageNet's mean and divides by its standard deviation.
+        channels: `"rgb"`, `"bgr"` or `"gray"`.
+        layout: `"nchw"`, or `"nhwc"` for channels last.
+
+    Raises:
+        InputError: if a name is unknown.
+
+    Example:
+        >>> import torch
+        >>> prepared = ImagePreprocessing.parse("bytes,nhwc")
+        >>> prepared(torch.ones(2, 3, 8, 8)).shape, str(prepared)
+        (torch.Size([2, 8, 8, 3]), 'bytes,nhwc')
+    """
+
+    scale: str = "unit"
+    channels: str = "rgb"
+    layout: str = "nchw"
+
+    def __post_init__(self) -> None:
+        known = {"scale": SCALES, "channels": CHANNELS, "layout": LAYOUTS}
+        for name, names in known.items():
+            if getattr(self, name) not in names:
+                raise unknown_name(name, getattr(self, name), names)
+        # The record of a scan names functions by this: other settings are another function.
+        object.__setattr__(self, "__qualname__", str(self))
+
+    @classmethod
+    def parse(cls, text: str, argument: str = "preprocess") -> ImagePreprocessing:
+        """Read names separated by commas, such as `imagenet,bgr`.
+
+        Args:
+            text: the names, in any order; what is left out has its default.
+            argument: the name of the argument in error messages.
+
+        Returns:
+            The preprocessing.
+
+        Raises:
+            InputError: if a name is unknown, or two exclude each other.
+        """
+        kinds = {"scale": SCALES, "channels": CHANNELS, "layout": LAYOUTS}
+        chosen: dict[str, str] = {}
+        for word in (part.strip() for part in text.split(",")):
+            kind = next((kind for kind, names in kinds.items() if word in names), None)
+            if kind is None:
+                known = [name for names in kinds.values() for name in names]
+                raise unknown_name(argument, word, [*known, "package.module:function"])
+            if kind in chosen:
+                raise InputError(f"{argument}: expected one {kind}, got {chosen[kind]} and {word}")
+            chosen[kind] = word
+        return cls(**chosen)
+
+    def __str__(self) -> str:
+        usual = ("rgb", "nchw")
+        return ",".join(
+            [self.scale, *(one for one in (self.channels, self.layout) if one not in usual)]
+        )
+
+    def __call__(self, batch: Tensor) -> Tensor:
+        """Prepare a batch of images."""
+        if batch.ndim != 4 or batch.shape[1] not in (1, 3):
+            raise InputError(
+                f"preprocess: expected images [N, 3, H, W] or [N, 1, H, W], got {[*batch.shape]}"
+            )
+        images = batch.float()
+        if self.channels == "gray" and images.shape[1] == 3:
+            images = (images * _column(_LUMINANCE, images)).sum(1, keepdim=True)
+        images = self._scaled(images)
+        if self.channels == "bgr":
+            images = images.flip(1)
+        return images if self.layout == "nchw" else images.permute(0, 2, 3, 1).contiguous()
+
+    def _scaled(self, images: Tensor) -> Tensor:
+        if self.scale == "bytes":
+            return images * 255
+        if self.scale == "symmetric":
+            return images * 2 - 1
+        if self.scale == "imagenet":
+            gray = images.shape[1] == 1
+            mean, std = ((sum(one) / 3,) if gray else one for one in (_MEAN, _STD))
+            return (images - _column(mean, images)) / _column(std, images)
+        return images
+
+
+def _column(values: tuple[float, ...], images: Tensor) -> Tensor:
+    return torch.tensor(values, device=images.device)[:, None, None]
+
+
+_PREFIX = f"{__name__}:"
+
+
+def recorded_preprocessing(name: str | None) -> ImagePreprocessing | None:
+    """Return the preprocessing that a scan's record names, None if it is a function of the user's.
+
+    >>> recorded_preprocessing("orbical.data.preprocessing:imagenet,bgr")
+    ImagePreprocessing(scale='imagenet', channels='bgr', layout='nchw')
+    """
+    if name is None or not name.startswith(_PREFIX):
+        return None
+    return ImagePreprocessing.parse(name.removeprefix(_PREFIX))

@@ -1,0 +1,245 @@
+"""A first look: a coarse scan of a few samples, then a finer one of more, behind the page."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import warnings
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...data.images import ImageFiles
+from ...data.source import hash_of
+from ...errors import InputError, StoreError
+from ...groups import as_group
+from ...predictors import Predictor
+from ..daemon_threads import DaemonPool
+from .proposals import NONE, Proposal
+from .sentences import found, full_command, groups_of
+from .status import Refinement, Status
+
+if TYPE_CHECKING:
+    from ..session import Session
+
+SAMPLES = 120
+FEWEST, MOST_FIRST = 4, 12
+SECONDS_FOR_FIRST = 1.5
+"""About how long the coarse scan may take, before the page can open."""
+COARSE, FINE = 0, 1
+
+
+class Preview:
+    """The scans of a first look, one after the other, and how far they are.
+
+    Args:
+        models: the models as they were named, by name.
+        predictors: the models.
+        data: the data as they were named.
+        proposal: how they are scanned.
+        samples: how many samples are scanned at most.
+        out: where the scan is saved; by default in the user's temporary folder.
+    """
+
+    def __init__(
+        self,
+        models: Mapping[str, str],
+        predictors: Mapping[str, Predictor],
+        data: str,
+        proposal: Proposal,
+        samples: int = SAMPLES,
+        out: Path | None = None,
+    ) -> None:
+        self._models, self._predictors, self._data = dict(models), dict(predictors), data
+        self._samples, self._out = min(samples, len(proposal.source)), out
+        self._status = Status()
+        self._session: Session | None = None
+        self._pool = DaemonPool(1, "first look")
+        self._proposal = proposal
+        given = proposal.source.stamp() or str(Path(data).absolute())
+        known = (f"{name} {one.fingerprint() or one.source}" for name, one in predictors.items())
+        self._identity = [*known, given]
+        self._first_key = self._key()
+
+    def open(self) -> Session:
+        """Scan a few samples coarsely and return the session; then refine behind it."""
+        number = self._status.begin("scanning")
+        self._session, sentence = self._opened(self._coarse(number))
+        self._session.preview = self
+        self._status.tell(number, sentence=sentence)
+        self._pool.submit(self._refine, number)
+        return self._session
+
+    def answer(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        """Answer how far the scan is; with `settings` or `action`, change or stop it first."""
+        changes, action = message.get("settings"), message.get("action")
+        if changes is not None:
+            if not isinstance(changes, Mapping):
+                raise InputError(f"settings: expected an object, got {changes!r}")
+            self._change({str(name): str(value) for name, value in changes.items()})
+        elif action == "stop":
+            self._status.begin("stopped")
+        elif action == "resume" and self._status.read()["phase"] == "stopped":
+            self._pool.submit(self._refine, self._status.begin("scanning"))
+        return {
+            **self._status.read(),
+            "settings": [one.as_json() for one in self._proposal.settings.values()],
+            "command": self.command,
+            "path": str(self.path),
+            "total": self._samples,
+        }
+
+    @property
+    def shown(self) -> dict[str, int]:
+        """What the page can show: a number that grows with it, and one of its plots."""
+        told = self._status.read()
+        return {"version": told["version"], "look": told["look"]}
+
+    @property
+    def command(self) -> str:
+        """The command that scans all samples."""
+        return full_command(self._proposal, self._models, self._data)
+
+    @property
+    def path(self) -> Path:
+        """The path of the fine scan; with other settings than the first it has another."""
+        key = self._key()
+        if self._out is None:
+            return _temporary() / f"look-{key}.zarr"
+        if key == self._first_key:
+            return self._out
+        return self._out.with_name(f"{self._out.stem}-{key[:6]}{self._out.suffix}")
+
+    def last_words(self) -> str:
+        """Return what was found, where it is saved, and the command that repeats it in full."""
+        told = self._status.read()
+        done = "" if told["phase"] == "finished" else f" ({told['share']:.0%} done)"
+        where = f"scan    {self.path}{done}   (the same command continues it)"
+        return "\n".join([told["sentence"], where, f"in full {self.command}"])
+
+    def close(self) -> None:
+        """End the scan; finished units stay in the store."""
+        phase = self._status.read()["phase"]
+        self._status.begin("stopped" if phase == "scanning" else phase)
+        self._pool.shutdown()
+
+    def _change(self, changes: dict[str, str]) -> None:
+        proposal = self._proposal.changed(changes)
+        files = isinstance(proposal.source, ImageFiles)
+        if proposal["task"] != "classification" and files and proposal["labels"] != NONE:
+            proposal = proposal.changed({"labels": NONE})
+        self._proposal = proposal
+        self._pool.submit(self._again, self._status.begin("scanning", share=0.0, sentence=""))
+
+    def _again(self, number: int) -> None:
+        """Look again with other settings; the page keeps what it shows until there is more."""
+        with self._status.reported(number):
+            self._status.check(number)
+            self._show(number, self._coarse(number), anew=True)
+            self._refine(number)
+
+    def _refine(self, number: int) -> None:
+        assert self._session is not None
+        path, session = self.path, self._session
+        group = as_group(groups_of(self._proposal["group"])[FINE])
+        with self._status.reported(number):
+            self._status.check(number)
+            refinement = Refinement(
+                self._status,
+                number,
+                self._unit * len(group) * len(self._predictors),
+                lambda: session.idle_s,
+                lambda anew: self._show(number, path, anew),
+            )
+            self._scan(FINE, path, None, refinement.advance)
+            refinement.show()
+            self._status.tell(number, phase="finished", share=1.0, seconds_left=None)
+
+    def _coarse(self, number: int) -> Path:
+        """Scan the first unit of a store with all samples, at the coarse group."""
+        path = _temporary() / f"first-{self._key()}.zarr"
+        units = -(-self._samples // self._unit)
+        self._scan(COARSE, path, f"1/{units}", lambda *_: self._status.check(number))
+        return path
+
+    def _scan(
+        self, level: int, path: Path, part: str | None, progress: Callable[[int, int], None]
+    ) -> None:
+        from ...scanning.engine import scan
+
+        proposal = self._proposal
+        settings: dict[str, Any] = {
+            "group": groups_of(proposal["group"])[level],
+            "task": _task(proposal),
+            "out": path,
+            "keep": "inputs",
+            "chunk": self._unit,
+            "preprocess": proposal.preprocess,
+            "part": part,
+            "progress": progress,
+        }
+        try:
+            scan(self._predictors, proposal.chosen(self._samples), **settings)
+        except StoreError:
+            if path.parent != _temporary():  # a store that the user named is not replaced
+                raise
+            shutil.rmtree(path, ignore_errors=True)
+            scan(self._predictors, proposal.chosen(self._samples), **settings)
+
+    @property
+    def _unit(self) -> int:
+        """The samples of a unit: as many as can be scanned before the page opens."""
+        size = len(as_group(groups_of(self._proposal["group"])[COARSE]))
+        most = SECONDS_FOR_FIRST / max(self._proposal.seconds * size, 1e-6)
+        return int(max(FEWEST, min(MOST_FIRST, most)))
+
+    def _show(self, number: int, path: Path, anew: bool) -> None:
+        """Let the page show the finished units of a scan."""
+        assert self._session is not None
+        session, sentence = self._opened(path)
+        self._status.check(number)
+        self._session.show(session)
+        self._status.shown(number, sentence, anew)  # only now: the page asks at once
+
+    def _opened(self, path: Path) -> tuple[Session, str]:
+        """Open a scan, complete or not, and say in a sentence what was found."""
+        from ...store.scan_result import load
+        from ..session import Session
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a unit that is being written
+            scan = load(path)
+            name = Path(self._data).name or "look"
+            session = Session({name: scan}, self._predictors, classes=self._proposal.classes)
+        return session, found(scan, isinstance(self._proposal.source, ImageFiles))
+
+    def _key(self) -> str:
+        """Return what distinguishes a look from others: models, data and settings."""
+        values = [f"{name} {one.value}" for name, one in self._proposal.settings.items()]
+        return hash_of([*self._identity, *values, str(self._samples)])
+
+
+def _task(proposal: Proposal) -> Any:
+    from ... import tasks
+
+    kinds: Mapping[str, Any] = tasks.TASKS
+    if proposal["task"] == "regression":
+        return kinds["regression"]()
+    return kinds[proposal["task"]](outputs=proposal["outputs"], classes=proposal.classes)
+
+
+def _temporary() -> Path:
+    """Return a folder of this user alone, the same each time, so that a look can be continued."""
+    if not hasattr(os, "getuid"):
+        folder = Path(tempfile.gettempdir()) / "orbical"
+        folder.mkdir(exist_ok=True)
+        return folder
+    folder = Path(tempfile.gettempdir()) / f"orbical-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    about = folder.lstat()
+    if about.st_uid != os.getuid() or about.st_mode & 0o077:
+        raise InputError(
+            f"out: expected {str(folder)!r} to be a folder of yours alone; pass --out FOLDER"
+        )
+    return folder

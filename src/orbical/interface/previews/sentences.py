@@ -1,0 +1,112 @@
+"""What a first look found, in one sentence; and the command that repeats it in full."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from ...data.images import ImageFiles
+from ...groups import Group
+from ...store.scan_result import Scan
+from .proposals import FOLDERS, GROUPS, Proposal
+
+ANGLE = 30.0
+"""The rotation that the sentence is about, in degrees."""
+
+
+def found(scan: Scan, images: bool) -> str:
+    """Return one sentence about the finished samples of a scan.
+
+    With labels it is about accuracy, otherwise about agreement with the answer upright.
+    """
+    data, group = scan.data, scan.group
+    if "predicted" not in data:
+        return _of_scores(scan)
+    finished = np.isfinite(data["score_vs_consensus"].values).all(2)
+    place = element_to_name(group)
+    noun = "photographs" if images else "samples"
+    parts = []
+    for model, name in enumerate(scan.models):
+        rows = finished[model]
+        predicted = data["predicted"].values[model][rows]
+        count = len(predicted)
+        if not count:
+            continue
+        upright = predicted[:, [group.identity]]
+        if scan.labeled:
+            right = predicted == data["label"].values[rows][:, None]
+            before, after = (right[:, at].mean() for at in (group.identity, place))
+            parts.append(
+                f"{name} is right for {before:.0%} of {count} {noun} as they are and for "
+                f"{after:.0%} {words_for(group, place)}".replace("%", " %")
+            )
+        else:
+            kept = (predicted == upright)[:, place].mean()
+            parts.append(
+                f"{name} keeps its answer for {kept:.0%} of {count} {noun} "
+                f"{words_for(group, place)}".replace("%", " %")
+            )
+    own = "" if scan.labeled else "; without labels this is agreement with itself"
+    return f"{', '.join(parts)}{own}." if parts else ""
+
+
+def _of_scores(scan: Scan) -> str:
+    values = scan.data["score_vs_consensus"].mean("sample", skipna=True).values
+    place = element_to_name(scan.group)
+    each = [
+        f"{name} differs from its average over the orbit by {row[place]:.3g} "
+        f"{words_for(scan.group, place)} and {row[scan.group.identity]:.3g} as they are"
+        for name, row in zip(scan.models, values, strict=True)
+    ]
+    return f"{', '.join(each)} ({scan.record.score.meaning})."
+
+
+def element_to_name(group: Group) -> int:
+    """Return the element that the sentence is about: a turn by 30 degrees, or the first other."""
+    if [*group.coords] == ["angle"]:
+        return int(np.abs(group.coords["angle"] - ANGLE).argmin())
+    return next((k for k in range(len(group)) if k != group.identity), group.identity)
+
+
+def words_for(group: Group, place: int) -> str:
+    """Return where an element is, in words.
+
+    >>> from orbical.groups import rotations
+    >>> words_for(rotations(12), 1)
+    'when turned by 30°'
+    """
+    if [*group.coords] == ["angle"]:
+        return f"when turned by {group.coords['angle'][place]:.3g}°"
+    return f"at {group.name(place)}"
+
+
+def full_command(proposal: Proposal, models: Mapping[str, str], data: str) -> str:
+    """Return the `orbical scan` command that evaluates all samples at the full group."""
+    words = ["orbical", "scan"]
+    for name, source in models.items():
+        words += ["-m", f"{name}={source}"]
+    words += ["-d", data, "-t", proposal["task"], "-g", groups_of(proposal["group"])[2]]
+    size = proposal.size
+    if size is not None:
+        words += ["--size", str(size) if isinstance(size, int) else f"{size[0]}x{size[1]}"]
+    if proposal.preprocess is not None:
+        words += ["--preprocess", str(proposal.preprocess)]
+    if proposal["outputs"] == "probabilities":
+        words += ["--outputs", "probabilities"]
+    foreign = proposal["labels"] != FOLDERS and proposal.source.labels is not None
+    if isinstance(proposal.source, ImageFiles) and foreign:
+        words += ["--classes", "CLASSES.txt"]  # the names of the model's classes, not of folders
+    out = Path(data).name.removesuffix(".npz") or "run"
+    return shlex.join([*words, "-o", f"{out}.zarr"])
+
+
+def groups_of(name: str) -> tuple[str, str, str]:
+    """Return a group of the choices, or one given by its text: coarse, fine and full.
+
+    >>> groups_of("dihedral")[0], groups_of("rotations:24")[1]
+    ('dihedral:4', 'rotations:24')
+    """
+    return GROUPS.get(name, (name, name, name))

