@@ -53,7 +53,7 @@ def test_the_first_look_refines_and_takes_other_settings(looked, paged, monkeypa
     tab.click("text=/^Settings/")
     assert "Guessed: the question asked most" in page.text(".preview-settings")
     assert "orbical scan -m" in page.text(".preview .in-full")
-    tab.get_by_label("Group", exact=True).select_option("dihedral")
+    tab.select_option(".preview-settings label:has-text('Group') select", "dihedral")
     page.until("() => document.querySelector('.overview').dataset.layout === 'tiles'")
     page.until("() => document.querySelector('.preview .share').textContent === 'Scan finished'")
 

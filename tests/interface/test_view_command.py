@@ -153,7 +153,7 @@ def test_mistakes_are_told_before_anything_is_served(
     folder: Path, options: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(InputError, match=said):
-        view(folder / "digits.zarr", **options, browser=False)
+        view([str(folder / "digits.zarr")], **options, browser=False)
 
 
 def test_a_folder_of_scans_is_a_menu(folder: Path, tmp_path: Path, nets: dict[str, object]) -> None:

@@ -91,8 +91,9 @@ def view(
         browser: Open the page in a browser.
     """
     from ..interface import open_session
-    from ..interface.server import Server, serve
+    from ..interface.server import Server, check_host, serve
 
+    check_host(host, expose)
     if len(what) > 1:
         from .first_look import first_look
 

@@ -65,11 +65,7 @@ class Server:
         exposed: bool = False,
         allow_origin: Iterable[str] = (),
     ) -> None:
-        if not is_loopback(host) and not exposed:
-            raise InputError(
-                f"host: expected 127.0.0.1, got {host!r}, which others on the network can reach; "
-                "pass exposed=True (--expose) to allow it"
-            )
+        check_host(host, exposed)
         self.session = session
         self.host = host
         self._socket = _listening(host, port)
@@ -245,6 +241,15 @@ class Server:
         pool = self._live if message["kind"] in LIVE_KINDS else self._pool
         while (frame := await loop.run_in_executor(pool, next, frames, None)) is not None:
             yield frame
+
+
+def check_host(host: str, exposed: bool) -> None:
+    """Refuse an address that others can reach, unless that is wanted."""
+    if not is_loopback(host) and not exposed:
+        raise InputError(
+            f"host: expected 127.0.0.1, got {host!r}, which others on the network can reach; "
+            "pass exposed=True (--expose) to allow it"
+        )
 
 
 def _read(text: str | None) -> dict[str, Any] | None:
