@@ -105,7 +105,9 @@ def told(tmp_path_factory):
         progress=False,
     )
     session = Session({"digits": scan})
-    for number, view in enumerate(("sample=7&element=2", "sample=11&element=5&metric=confidence")):
+    for number, view in enumerate(
+        ("sample=7&element=2&stage=input", "sample=11&element=5&metric=confidence")
+    ):
         one = {"id": f"{number:08}", "title": f"step {number}", "note": "why", "view": view}
         request = {"kind": "findings", "do": "save", "finding": one}
         session.handle(request)
@@ -117,7 +119,7 @@ def test_a_report_opens_on_its_story_and_prints_a_finding_to_a_page(paged, told)
     tab = page.tab
     page.shows(".story .step", "Finding 1 of 2")
     page.shows(".story h2", "step 0")
-    page.until("() => location.hash === '#sample=7&element=2'")
+    page.until("() => location.hash === '#sample=7&element=2&stage=input'")
     tab.get_by_role("button", name="Next ›").click()
     page.until("() => location.hash.includes('sample=11&element=5')")
     tab.reload()

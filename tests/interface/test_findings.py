@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from talking import ask
 
@@ -14,7 +15,8 @@ from orbical.interface.reports.parts import chosen_samples
 from orbical.interface.reports.story import story
 from orbical.interface.selection import Selection
 from orbical.interface.session import Session
-from orbical.interface.sidecar import Sidecar
+from orbical.interface.session.sample_sets import keep_set
+from orbical.interface.sidecar import Sidecar, bits_key
 
 
 @pytest.fixture
@@ -112,6 +114,25 @@ def test_a_report_holds_the_samples_of_its_findings_in_its_own_numbers(session: 
     chosen = chosen_samples(view, 6)
     assert {*chosen.samples} == {*usual.samples, *absent}
     assert chosen.how.endswith("and 2 samples of the findings")
-    told = Selection.from_fragment(story(view, chosen, ["pca"])[0]["view"])
+    found, _ = story(view, chosen, ["pca"])
+    told = Selection.from_fragment(found[0]["view"])
     assert chosen.samples[[told.sample, *told.pins]].tolist() == absent
     assert (told.element, told.method) == (3, "pca")
+
+
+def test_the_subset_of_a_finding_outlives_the_session_and_is_that_of_the_report(
+    session: Session, scan: Any
+) -> None:
+    mask = np.arange(90) % 3 == 0
+    name = keep_set(session.scan_view(), mask)
+    change(session, "save", finding=finding(1, view=f"sample=3&subset={name}"))
+    later = Session({"digits": scan})
+    later.scan_view().sidecar = session.scan_view().sidecar
+    assert ask(later, "subset", subset=name)[0]["count"] == 30
+    chosen = chosen_samples(later.scan_view(), 12)
+    found, sets = story(later.scan_view(), chosen, ["pca"])
+    here = np.unpackbits(sets[0], count=len(chosen.samples), bitorder="little").astype(bool)
+    np.testing.assert_array_equal(here, mask[chosen.samples])
+    assert Selection.from_fragment(found[0]["view"]).subset == bits_key(sets[0].tobytes())
+    with pytest.raises(InputError, match="expected a set of samples that is known here"):
+        change(later, "save", finding=finding(2, view=f"subset={'0' * 16}"))

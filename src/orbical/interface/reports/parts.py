@@ -82,9 +82,10 @@ def parts_of(
         "scalars": _scalars(view),
         "outcomes": [name for name, one in view.metrics.items() if is_outcome(view, one)],
         "left_out": made.left_out,
-        "findings": story(view, chosen, methods),
     }
+    facts["findings"], sets = story(view, chosen, methods)
     state, arrays = _state(view, chosen, methods, facts)
+    arrays["sets"] = sets
     yield "state", encode_part(state, arrays)
     for number, block in enumerate(made):
         yield f"rows/{number}", encode_part({"steps": block.steps}, block.arrays)

@@ -11,7 +11,9 @@ import numpy as np
 from ..._text import counted
 from ..selection import Selection
 from ..session.findings import Finding, saved_findings
+from ..session.sample_sets import ALL, UnknownSet, mask_of_set, packed
 from ..session.scan_view import ScanView
+from ..sidecar import bits_key
 from .sampling import Array, ChosenSamples
 
 
@@ -27,9 +29,14 @@ def with_findings(view: ScanView, chosen: ChosenSamples) -> ChosenSamples:
     return ChosenSamples(samples, chosen.of, how)
 
 
-def story(view: ScanView, chosen: ChosenSamples, methods: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the findings as the page of a report takes them."""
-    return [_told(view, one, chosen.samples, methods) for one in saved_findings(view)]
+def story(
+    view: ScanView, chosen: ChosenSamples, methods: Sequence[str]
+) -> tuple[list[dict[str, Any]], Array]:
+    """Return the findings as the page of a report takes them, and the bits `[S, ...]` of sets."""
+    sets: dict[str, Array] = {}
+    told = [_told(view, one, chosen.samples, methods, sets) for one in saved_findings(view)]
+    empty = np.zeros((0, -(-len(chosen.samples) // 8)), np.uint8)
+    return told, np.stack([*sets.values()]) if sets else empty
 
 
 def _shown(view: ScanView, finding: Finding) -> list[int]:
@@ -38,14 +45,33 @@ def _shown(view: ScanView, finding: Finding) -> list[int]:
 
 
 def _told(
-    view: ScanView, finding: Finding, samples: Array, methods: Sequence[str]
+    view: ScanView,
+    finding: Finding,
+    samples: Array,
+    methods: Sequence[str],
+    sets: dict[str, Array],
 ) -> dict[str, Any]:
     selection = Selection.from_fragment(finding.view)
     here = {int(sample): place for place, sample in enumerate(samples)}
     kept = replace(
         selection,
+        subset=_set_here(view, selection.subset, samples, sets),
         sample=here.get(selection.sample, 0),
         pins=tuple(here[one] for one in selection.pins if one in here),
         method=selection.method if selection.method in methods else methods[0],
     )
     return {**asdict(finding), "view": kept.to_fragment()}
+
+
+def _set_here(view: ScanView, name: str, samples: Array, sets: dict[str, Array]) -> str:
+    """Return the name of a set among the samples of a report, and keep its bits in `sets`."""
+    try:
+        mask = mask_of_set(view, name)[samples]
+    except UnknownSet:  # its file was removed or altered
+        return ALL
+    if mask.all():
+        return ALL
+    bits = packed(mask)
+    here = bits_key(bits.tobytes())
+    sets[here] = bits
+    return here

@@ -10,6 +10,7 @@ from typing import Any
 from ..._text import printable
 from ...errors import InputError, StoreError, check_name
 from ..selection import Selection
+from .sample_sets import ALL, mask_of_set, packed
 from .scan_view import ScanView
 from .subsets import Answer
 
@@ -65,6 +66,8 @@ def findings(view: ScanView, selection: Selection, message: dict[str, Any]) -> A
         found = saved_findings(view)
     else:
         check_name("do", change, CHANGES)
+        if change == "save":
+            _keep_subset(view, Finding.from_json(message.get("finding")))
 
         def changed(document: Any) -> Any:
             after = CHANGES[change](_read(document), message)
@@ -74,6 +77,13 @@ def findings(view: ScanView, selection: Selection, message: dict[str, Any]) -> A
 
         found = _read(view.sidecar.update(_DOCUMENT, [], changed))
     return {"findings": [asdict(one) for one in found], "unsaved": view.sidecar.unsaved}, {}
+
+
+def _keep_subset(view: ScanView, finding: Finding) -> None:
+    """Save the samples of a finding's subset, which its view only names."""
+    subset = Selection.from_fragment(finding.view).subset
+    if subset != ALL:
+        view.sidecar.keep_bits(packed(mask_of_set(view, subset)).tobytes())
 
 
 def saved_findings(view: ScanView) -> list[Finding]:

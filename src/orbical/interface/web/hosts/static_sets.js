@@ -9,10 +9,11 @@ class UnknownSet extends Error {
   }
 }
 
-// The sets made so far, each as a mask of the samples of the report.
-export function createSetStore(samples) {
+// The sets made so far, each as a mask of the samples of the report; at first those of its findings,
+// bits [S, ...].
+export function createSetStore(samples, { data, shape: [count, bytes] }) {
   const held = new Map();
-  return {
+  const store = {
     mask(name) {
       if (!name) return new Uint8Array(samples).fill(1);
       if (!held.has(name)) throw new UnknownSet(name);
@@ -25,6 +26,8 @@ export function createSetStore(samples) {
       return { hash: name, count: sizeOf(bits), arrays: { bits: { data: bits, shape: [bits.length] } } };
     },
   };
+  for (let i = 0; i < count; i++) store.keep(unpacked(data.subarray(i * bytes, (i + 1) * bytes), samples));
+  return store;
 }
 
 async function lasso(context, { polygon, ...map }) {

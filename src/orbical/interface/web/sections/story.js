@@ -66,9 +66,24 @@ export function createStory(el, app) {
     draw();
   }
 
+  /** Where one section fills the window, the bar lies over its lower edge. */
+  function float(on) {
+    if (on === bar.classList.contains("floating")) return;
+    bar.classList.toggle("floating", on);
+    if (on) {
+      app.root.append(bar); // what lies beside the stage is inert
+      bar.popover = "manual";
+      bar.showPopover();
+    } else {
+      bar.removeAttribute("popover");
+      el.append(bar);
+    }
+  }
+
   function draw() {
     const [all, place] = [findings.list(), at()];
     show(bar, place >= 0);
+    float(place >= 0 && Boolean(store.get().stage));
     if (place >= 0) {
       const finding = all[place];
       write(step, `Finding ${place + 1} of ${all.length}`);
