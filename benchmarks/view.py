@@ -1,6 +1,6 @@
 """How fast the view is, in a real browser: from the pointer to the picture.
 
-Run: python benchmarks/view.py [live slow click ready report] [--json FILE]. Needs Chromium and
+Run: python benchmarks/view.py [live slow click ready report look] [--json FILE]. Needs Chromium and
 playwright. Every page is served by `orbical view` in a process of its own, and driven by the real
 mouse of the browser; times are taken in the page, from an event to the frame painted after its
 answer. On a machine that does other work as well these are upper ends.
@@ -9,6 +9,7 @@ answer. On a machine that does other work as well these are upper ends.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import re
 import shutil
@@ -85,7 +86,7 @@ LISTEN = """
   };
   requestAnimationFrame(look);
 })();
-""" % [*SECTIONS]
+"""
 
 
 @dataclass
@@ -103,9 +104,8 @@ class Served:
 
 
 @contextlib.contextmanager
-def served(scan: Path, *models: str, path: Path | None = None) -> Iterator[Served]:
+def served(scan: Path, *words: str, path: Path | None = None) -> Iterator[Served]:
     """Serve a scan by the command, as a user does."""
-    words = [word for model in models for word in ("--model", model)]
     env = {**os.environ, "PYTHONUNBUFFERED": "1"}
     if path is not None:
         env["PYTHONPATH"] = str(path)
@@ -142,10 +142,10 @@ def browsing() -> Iterator[Any]:
         chromium.close()
 
 
-def opened(browser: Any, address: str) -> Any:
+def opened(browser: Any, address: str, sections: tuple[str, ...] = SECTIONS) -> Any:
     """Open a page and wait until its sections are drawn."""
     tab = browser.new_page(viewport={"width": 1440, "height": 900})
-    tab.add_init_script(LISTEN)
+    tab.add_init_script(LISTEN % [*sections])
     tab.goto(address, wait_until="commit")
     tab.wait_for_function("() => window.orbicalLog?.ready", timeout=60_000)
     return tab
@@ -243,7 +243,7 @@ def _drags(work: str, code: str, median: float | None, ninety_fifth: float) -> I
         scan = digit_scan(folder, 300)
         (folder / "padded_digits.py").write_text(code)
         module = "padded_digits" if code else "orbical.zoo.digits"
-        models = [f"{one}={module}:{one}()" for one in NETWORKS]
+        models = [f"--model={one}={module}:{one}()" for one in NETWORKS]
         with served(scan, *models, path=folder) as server:
             tab = opened(browser, server.url)
             latencies, rate, behind = dragged(tab, 5.0)
@@ -337,6 +337,43 @@ def click() -> Iterator[Row]:
     yield under("click to individual plot, 100,000 samples, worst of 25", max(times), 60.0)
 
 
+def photo_network(folder: Path) -> Path:
+    """Write an ONNX file of a small network for photographs of 224 x 224, with random weights."""
+    import torch
+
+    torch.manual_seed(0)
+    widths = (3, 16, 32, 64, 128)
+    layers: list[torch.nn.Module] = []
+    for before, after in itertools.pairwise(widths):
+        layers += [torch.nn.Conv2d(before, after, 3, 2, 1), torch.nn.ReLU()]
+    end = [torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(widths[-1], 1000)]
+    path = folder / "network.onnx"
+    example = (torch.zeros(2, 3, 224, 224),)
+    batch = torch.export.Dim("n", min=1)
+    net = torch.nn.Sequential(*layers, *end).eval()
+    torch.onnx.export(net, example, path, dynamic_shapes=[{0: batch}], verbose=False)
+    return path
+
+
+def look() -> Iterator[Row]:
+    """Take a first look at a network on photographs: from the command to the first picture."""
+    from PIL import Image
+
+    with tempfile.TemporaryDirectory() as name, browsing() as browser:
+        folder = Path(name)
+        rng = np.random.default_rng(0)
+        (folder / "photos").mkdir()
+        for number in range(200):
+            coarse = rng.integers(0, 256, (15, 20, 3), np.uint8)
+            photo = Image.fromarray(coarse).resize((640, 480))
+            photo.save(folder / "photos" / f"{number}.jpg")
+        os.environ["TMPDIR"] = name  # a look that was taken before is not continued
+        with served(photo_network(folder), str(folder / "photos")) as server:
+            opened(browser, server.url, ("aggregate", "embedding", "individual"))
+            since = (time.time() - server.started) * 1000
+    yield under("command to first picture, network.onnx photos/", since, 8000.0)
+
+
 def ready() -> Iterator[Row]:
     """Open a scan of 100,000 samples x 72 elements x 2 models."""
     with tempfile.TemporaryDirectory() as name, browsing() as browser:
@@ -380,4 +417,4 @@ def report() -> Iterator[Row]:
 
 
 if __name__ == "__main__":
-    timing.run([live, slow, click, ready, report], __doc__ or "")
+    timing.run([live, slow, click, ready, report, look], __doc__ or "")

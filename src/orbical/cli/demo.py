@@ -43,9 +43,12 @@ def demo(
         console.print(f"figure  {figures.save(figure, out / name / f'{title}.png')}")
     console.print(f"scan    {made.scan.path}   (orbical view {made.scan.path})")
     if view:
-        from ..interface import view as open_view
+        from ..interface import open_session
+        from ..interface.server import Server, serve
 
-        open_view(made.scan, models=made.models)
+        session = open_session(made.scan, made.models)
+        session.guide = True
+        serve(Server(session))
 
 
 demo.__doc__ = f"{demo.__doc__}".format(

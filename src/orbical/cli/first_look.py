@@ -25,13 +25,13 @@ def first_look(
     """Scan a few samples and return a session, behind which more are scanned."""
     sources = named_sources(models)
     _check_data(data)
-    # The page's own libraries load while the models are tried, which mostly waits for C code.
-    threading.Thread(target=import_module, args=("orbical.interface.session",)).start()
     from ..groups import as_group
     from ..interface.previews.looking import SAMPLES, Preview
     from ..interface.previews.proposals import GROUPS, proposed
     from ..predictors import as_predictor
 
+    # The page's own libraries load while the models are tried, which mostly runs C code.
+    threading.Thread(target=import_module, args=("orbical.interface.server",), daemon=True).start()
     if given.get("group") is not None and given["group"] not in GROUPS:
         as_group(given["group"])
     predictors = {name: as_predictor(source) for name, source in sources.items()}

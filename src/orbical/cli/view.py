@@ -90,8 +90,7 @@ def view(
             JupyterHub proxy. Repeatable.
         browser: Open the page in a browser.
     """
-    from ..interface import open_session
-    from ..interface.server import Server, check_host, serve
+    from ..interface.access import check_host
 
     check_host(host, expose)
     if len(what) > 1:
@@ -101,6 +100,8 @@ def view(
         pictures = image_options(size, classes=classes)
         session = first_look(what[:-1], what[-1], given, pictures, samples, out)
     else:
+        from ..interface import open_session
+
         _refuse_first_look_options(what[0], group=group, samples=samples, out=out)
         session = open_session(
             path_or_url(what[0]),
@@ -114,6 +115,8 @@ def view(
             classes=listed_names(classes, "--classes"),
             names=listed_names(names, "--names"),
         )
+    from ..interface.server import Server, serve
+
     server = Server(session, host, port, expose, allow_origin or ())
     if expose:
         typer.echo(f"exposed on {host}: {_EXPOSE.partition('. ')[2]}", err=True)

@@ -40,6 +40,15 @@ def is_loopback(host: str) -> bool:
     return host in LOOPBACK
 
 
+def check_host(host: str, exposed: bool) -> None:
+    """Refuse an address that others can reach, unless that is wanted."""
+    if not is_loopback(host) and not exposed:
+        raise InputError(
+            f"host: expected 127.0.0.1, got {host!r}, which others on the network can reach; "
+            "pass exposed=True (--expose) to allow it"
+        )
+
+
 class AccessGuard:
     """Decides which requests are accepted.
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
-from .access import HEADERS, AccessGuard, is_loopback
+from .access import HEADERS, AccessGuard, check_host, is_loopback
 from .daemon_threads import DaemonPool
 from .request_queues import AsyncRequestQueue
 from .session import KINDS, Session
@@ -241,15 +241,6 @@ class Server:
         pool = self._live if message["kind"] in LIVE_KINDS else self._pool
         while (frame := await loop.run_in_executor(pool, next, frames, None)) is not None:
             yield frame
-
-
-def check_host(host: str, exposed: bool) -> None:
-    """Refuse an address that others can reach, unless that is wanted."""
-    if not is_loopback(host) and not exposed:
-        raise InputError(
-            f"host: expected 127.0.0.1, got {host!r}, which others on the network can reach; "
-            "pass exposed=True (--expose) to allow it"
-        )
 
 
 def _read(text: str | None) -> dict[str, Any] | None:

@@ -128,6 +128,7 @@ class Session:
         for name in named:
             check_name("models", name, known)
         self.preview: Any = None
+        self.guide = False
         self._asked = 0.0
         self._former: dict[str, ScanView] = {}
         self.scans: dict[str, ScanView] = {}
@@ -154,6 +155,7 @@ class Session:
         ]
         shown = None if self.preview is None else self.preview.shown  # first: it may go on
         about, arrays = scan_state.state(self.scan_view(name), titles)
+        about["guide"] = self.guide
         if self.preview is not None:  # which says itself how far the scan is
             about |= {"preview": shown, "warnings": self.scan_view(name).live.warnings}
         return about, arrays

@@ -15,6 +15,7 @@ import { createUndo } from "./core/undo.js";
 import { decode } from "./core/wire.js";
 import { createExport } from "./sections/export.js";
 import { createFindingsPanel } from "./sections/findings.js";
+import { createGuide } from "./sections/guide.js";
 import { createHelp } from "./sections/help.js";
 import { createPreview } from "./sections/preview.js";
 import { createSections } from "./sections/index.js";
@@ -135,6 +136,11 @@ function render({ model, el }) {
     el.scrollTop = scrolled;
     sets.fetch();
     if (app.story.begin(fresh) === false) startAtFirst(app);
+    if (state.guide) {
+      const guide = createGuide(el, app);
+      mounted.push(guide);
+      help.offer("Repeat the first minute", guide.begin);
+    }
     if (!state.preview) return undefined;
     preview ??= createPreview(shell.preview, {
       root: el,

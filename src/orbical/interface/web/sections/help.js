@@ -1,6 +1,6 @@
 // Help that opens on `?`: what each section shows, the keys, and the words.
 
-import { button, h, uid } from "../core/dom.js";
+import { button, h, show, uid, write } from "../core/dom.js";
 import { glossary, keyTable, tour } from "./help_text.js";
 
 /** A modal dialog with three parts. */
@@ -54,9 +54,19 @@ export function createHelp(root) {
       ),
     ),
   );
+  const offered = button("", null, { class: "tool", hidden: true });
+  close.before(offered);
+
+  /** Offer something else in the bar of the dialog, which it closes. */
+  function offer(text, begin) {
+    show(offered, true);
+    write(offered, text);
+    offered.onclick = () => (dialog.close(), begin());
+  }
+
   dialog.addEventListener("click", (event) => {
     if (event.target === dialog) dialog.close();
   });
   root.append(dialog);
-  return { open: () => dialog.open || dialog.showModal(), destroy: () => dialog.remove() };
+  return { offer, open: () => dialog.open || dialog.showModal(), destroy: () => dialog.remove() };
 }
