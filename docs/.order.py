@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 FIRST = (
-    *("index.md", "tutorials", "guide", "studies", "theory.md", "metrics.md", "intervals.md"),
-    *("api", "benchmarks.md", "reliability.md", "design.md"),
+    *("index.md", "tutorials", "guide", "gallery.md", "metrics.md", "studies", "theory.md"),
+    "intervals.md",
+    *("api", "comparison.md", "benchmarks.md", "reliability.md", "design.md"),
 )
 GUIDES = (
     "scan",

