@@ -116,3 +116,24 @@ def test_orbits_are_laid_out_on_the_map(view):
     page.until("old => document.querySelector('.glyph-layer').toDataURL() !== old", before)
     page.tab.get_by_role("radio", name="points").check()
     page.until("() => !document.querySelector('.glyph-layer')")
+
+
+def test_small_multiples_show_each_class_and_select_it(view, digit_scan, axe):
+    page = view("sample=2&element=30")
+    page.tab.get_by_role("radio", name="by class").check()
+    page.until("() => document.querySelectorAll('.small-multiple').length === 10")
+    label = digit_scan.data["label"].values
+    score = digit_scan.data["score"].values
+    shown = page.tab.locator(".small-multiple").evaluate_all(
+        "all => all.map(one => [...one.querySelectorAll('i')].map(number => +number.textContent))"
+    )
+    for place, numbers in enumerate(shown):
+        assert numbers == pytest.approx(score[:, label == place, 30].mean(1).tolist(), abs=6e-4)
+    assert page.violations(axe) == []
+    six = page.tab.locator(".small-multiple").nth(6)
+    six.click()
+    page.until("() => location.hash.includes('filter=label:6')")
+    page.until("() => document.querySelectorAll('.small-multiple')[6].ariaPressed === 'true'")
+    assert page.tab.locator(".small-multiple").count() == 10  # the others stay beside it
+    six.click()
+    page.until("() => !location.hash.includes('filter')")

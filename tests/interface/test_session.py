@@ -127,6 +127,44 @@ def test_the_consensus_may_take_the_place_of_the_truth(session: Session, digits:
     np.testing.assert_array_equal(one["values"], agreed.values[:, 77])
 
 
+def test_small_multiples_are_the_means_of_the_classes(session: Session, digits: ob.Scan) -> None:
+    header, arrays = ask(session, "classes", metric="confidence")
+    assert (header["column"], header["total"]) == ("label", 10)
+    label, confidence = digits.data["label"].values, digits.data["confidence"].values
+    for place, group in enumerate(header["groups"]):
+        mine = label == place
+        assert group == {"key": str(place), "name": str(place), "count": int(mine.sum())}
+        np.testing.assert_allclose(arrays["values"][place], confidence[:, mine].mean(1), atol=1e-6)
+    # The chosen class keeps the others beside it, within the rest of the filter.
+    about, some = ask(session, "classes", filter=["label:3", "correct@first:correct"])
+    kept = digits.data["correct"].values[0, :, digits.group.identity] > 0
+    counts = np.bincount(label[kept], minlength=10)
+    assert [group["count"] for group in about["groups"]] == counts[counts > 0].tolist()
+    for place, one in enumerate(np.flatnonzero(counts)):
+        expected = digits.data["score"].values[:, kept & (label == one)].mean(1)
+        np.testing.assert_allclose(some["values"][place], expected, atol=1e-6)
+    measured = ask(session, "classes", metric="ece")[1]["values"][4]
+    alone = ask(session, "aggregate", metric="ece", filter=["label:4"])[1]["values"]
+    np.testing.assert_allclose(measured, alone, atol=1e-6)
+    for most in (0, "all", True):
+        with pytest.raises(InputError, match="most: expected a positive integer"):
+            ask(session, "classes", {"most": most})
+    with pytest.raises(InputError, match="selection by"):
+        ask(session, "classes", by="weather")
+
+
+def test_of_many_classes_the_worst_come_first() -> None:
+    images, _ = ob.datasets.digits()
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 20))
+    given = (images[:60], torch.arange(60) % 20)
+    scan = ob.scan(net, given, group="rotations:4", task="classification", progress=False)
+    header, arrays = ask(Session(scan), "classes")
+    assert (len(header["groups"]), header["total"]) == (12, 20)
+    means = arrays["values"].mean((1, 2))
+    assert means.tolist() == sorted(means.tolist())
+    assert len(ask(Session(scan), "classes", {"most": 36})[0]["groups"]) == 20
+
+
 def test_one_sample_is_shown_against_truth_and_consensus(session: Session, digits: ob.Scan) -> None:
     header, arrays = ask(session, "sample", sample=31, reference="both")
     here = digits.data.isel(sample=31)

@@ -137,7 +137,7 @@ SELECTIONS = [
 
 COLORS = ["variance", "label", "predicted", "correct", "confidence", "share_correct"]
 COLORS += ["first_failure", "gap", "kind", "mass"]
-KINDS = ["aggregate", "columns", "consistency", "spread", "subset", "list", "sample"]
+KINDS = ["aggregate", "classes", "columns", "consistency", "spread", "subset", "list", "sample"]
 KINDS += ["embedding", "color"]
 
 
@@ -161,7 +161,8 @@ def test_answers_are_those_of_the_session(report_answers, session, whole, kind):
     for case, found, expected in zip(cases, ours, theirs, strict=True):
         # Sixteen bits move a confidence over the edge of a bin now and then.
         measure = case.get("metric") in ("ece", "ks", "esd", "smooth_ece", "mmce")
-        loose = 2e-3 if measure and kind == "aggregate" else 2e-4
+        # Of eight samples of a class, ties made by sixteen bits weigh more.
+        loose = {"aggregate": 2e-3, "classes": 2e-2}.get(kind, 2e-4) if measure else 2e-4
         drawn = measure and kind == "aggregate"  # intervals of other draws, none of a lasso
         compare(found, expected, loose, skip=("low", "high", "samples") if drawn else ("samples",))
         if kind == "list":

@@ -49,6 +49,7 @@ class Selection:
         pins: Samples shown side by side, at most 8.
         stage: The section that fills the window; empty for none.
         show: What the aggregate section shows: "mean", "spread", "classes" or "runs".
+        by: The column whose values are the groups of "classes"; empty for the first.
         quantile: The quantile of a map of the spread, in percent; empty for the worse tail.
         answers: What the calibration section shows: "reliability", "confusion" or "sets".
         marks: What the map draws, "points" or "glyphs" of orbits.
@@ -78,6 +79,7 @@ class Selection:
     pins: tuple[int, ...] = ()
     stage: str = ""
     show: str = "mean"
+    by: str = ""
     quantile: str = ""
     answers: str = "reliability"
     marks: str = "points"
@@ -255,6 +257,7 @@ _FIELDS = {
     "pins": _several(_WHOLE, MOST_PINS),
     "stage": _TEXT,
     "show": _one_of("mean", "spread", "classes", "runs"),
+    "by": _TEXT,
     "quantile": _one_of("", "5", "25", "50", "75", "95"),
     "answers": _one_of("reliability", "confusion", "sets"),
     "marks": _one_of("points", "glyphs"),

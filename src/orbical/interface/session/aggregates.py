@@ -84,11 +84,11 @@ def _measures(
 ) -> dict[str, Array]:
     reference = view.reference(selection)
     key = ("measure", metric.name, reference, *subset_key(view, selection))
-    measure = measured if MEASURES[metric.name].kind == "pair" else _regression
+    measure = measured if MEASURES[metric.name].kind == "pair" else regression
     return view.cache.get_or_compute(key, partial(measure, view, metric.name, reference, mask))
 
 
-def _regression(view: ScanView, name: str, reference: str, mask: Array | None) -> dict[str, Array]:
+def regression(view: ScanView, name: str, reference: str, mask: Array | None) -> dict[str, Array]:
     """Compute a measure of the predicted variances of the subset, at every element."""
     data = view.scan.data
     if mask is not None:

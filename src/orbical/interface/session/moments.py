@@ -75,6 +75,25 @@ def _sums(view: ScanView, variable: str, rows: Array) -> tuple[Array, Array, Arr
     return count, total, squares
 
 
+def sums_by(view: ScanView, variable: str, codes: Array, groups: int) -> tuple[Array, Array]:
+    """Sum over the samples of each group: count and total, `[M, G, K]`; a code of -1 is none."""
+    with view.passes.turn():
+        shape = (len(view.models), groups, len(view.group))
+        count, total = np.zeros(shape), np.zeros(shape)
+        for span in view.blocks(variable):
+            order = np.argsort(codes[span], kind="stable")
+            order = order[codes[span][order] >= 0]
+            present, starts = np.unique(codes[span][order], return_index=True)
+            if not len(present):
+                continue
+            for model in range(shape[0]):
+                values = view.responses(variable, span, model)[order].astype(np.float64)
+                seen = np.isfinite(values)
+                count[model, present] += np.add.reduceat(seen.astype(np.float64), starts)
+                total[model, present] += np.add.reduceat(np.where(seen, values, 0.0), starts)
+        return count, total
+
+
 def _make(view: ScanView, variable: str) -> Moments:
     models, size = len(view.models), len(view.group)
     classes = max(1, len(view.classes))

@@ -29,6 +29,7 @@ const KINDS = [
   "aggregate",
   "consistency",
   "spread",
+  "classes",
   "sample",
   "place",
   "pinned",

@@ -21,12 +21,15 @@ export function createContext({ state, store, request, on, busy, theme, history,
   app.request = (kind, extra = {}) => {
     const { sample, pins } = store.get();
     const held = {
+      classes: () => ({ most: app.mostGroups }),
       place: () => (scenes.has(sample) ? { scene: false } : {}),
       pinned: () => ({ held: pins.filter(scenes.has) }),
     }[kind];
     request(kind, { selection: store.get(), ...extra, ...held?.() });
   };
   app.select = (patch) => store.set(consequences(store.get(), patch));
+  /** How many groups of samples are asked for. */
+  app.mostGroups = 12;
   app.look = (name) => {
     const place = places.get(name) ?? 0;
     return { name, color: modelColor(place), dash: DASHES[place % DASHES.length] };

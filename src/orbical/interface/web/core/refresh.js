@@ -9,6 +9,7 @@ export const DEPENDS = {
   aggregate: ["models", ...METRIC, ...SHOWN],
   consistency: ["models", ...SHOWN],
   spread: ["show", "models", ...METRIC, ...SHOWN],
+  classes: ["show", "by", "models", ...METRIC, ...SHOWN],
   embedding: MAP,
   color: ["color", "of", ...METRIC],
   subset: SHOWN,
@@ -23,6 +24,7 @@ export const DEPENDS = {
 
 // What is asked for only while the page shows it.
 const ONLY = {
+  classes: ({ show }) => show === "classes",
   pinned: ({ pins = [] }) => pins.length > 0,
   spread: ({ show }) => show === "spread",
 };

@@ -21,6 +21,7 @@ export const DEFAULTS = Object.freeze({
   pins: [],
   stage: "",
   show: "mean",
+  by: "",
   quantile: "",
   answers: "reliability",
   marks: "points",

@@ -49,8 +49,13 @@ export function orders(state) {
 }
 
 /** What the aggregate section can show. */
-export function shows() {
-  return ["mean", "spread"];
+export function shows(state) {
+  return ["mean", "spread", ...(groupColumns(state).length ? ["classes"] : [])];
+}
+
+/** The columns whose values divide the samples into groups. */
+export function groupColumns({ columns = [] }) {
+  return columns.filter((column) => column.kind === "category" && !column.by_model);
 }
 
 /** The selection where the group of a scan became finer: at the element nearest to the one before. */
@@ -85,7 +90,12 @@ export function validated(selection, state) {
     dense: selection.dense && state.live,
     marks: known(selection.marks, ["points", "glyphs"], "points"),
     pins: [...new Set(selection.pins)].filter((one) => one >= 0 && one < state.samples).slice(0, MOST_PINS),
-    show: known(selection.show, shows(), "mean"),
+    show: known(selection.show, shows(state), "mean"),
+    by: known(
+      selection.by,
+      groupColumns(state).map((column) => column.name),
+      "",
+    ),
     quantile: known(selection.quantile, ["5", "25", "50", "75", "95"], ""),
     answers: known(selection.answers, ["reliability", "confusion", "sets"], "reliability"),
   };

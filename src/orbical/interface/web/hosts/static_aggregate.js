@@ -5,6 +5,8 @@ import { meanInterval, shareInterval } from "./static_intervals.js";
 import { rowStart } from "./static_context.js";
 import { MEASURES } from "./static_measures.js";
 
+const LEAST = 3; // samples of a measure, as in Python
+
 // Count, sum and sum of squares at one element, from the classes of the whole scan.
 function sumsOfClasses(tally, classes, model, k, elements) {
   const { count, mean, variance } = tally;
@@ -109,7 +111,7 @@ async function measures(context) {
   models.forEach((model, row) => {
     for (let k = 0; k < elements; k++) {
       const pair = pairsAt(confidence, correct, rows, model, k);
-      values[row * elements + k] = pair[0].length > 1 ? MEASURES[metric.name](...pair) : NaN;
+      values[row * elements + k] = pair[0].length >= LEAST ? MEASURES[metric.name](...pair) : NaN;
     }
   });
   return { count: rows.length, arrays: { values: { data: values, shape: [models.length, elements] } } };

@@ -12,6 +12,7 @@ import { pinned, place } from "./static_place.js";
 import { hover, sample } from "./static_samples.js";
 import { sampleSet } from "./static_sets.js";
 import { subset } from "./static_subset.js";
+import { classes } from "./static_small_multiples.js";
 import { spread } from "./static_spread.js";
 
 async function embedding(context) {
@@ -28,6 +29,7 @@ const ANSWERS = {
   consistency,
   columns,
   spread,
+  classes,
   embedding,
   color,
   set: sampleSet,

@@ -3,6 +3,7 @@
 import { h, show } from "../core/dom.js";
 import { shows } from "../core/selection_rules.js";
 import { createFrame, createSwitch } from "./frame.js";
+import { createClasses } from "./aggregate_classes.js";
 import { createMean } from "./aggregate_mean.js";
 import { createSpread } from "./aggregate_spread.js";
 import { hintFor, hints } from "./help_text.js";
@@ -11,13 +12,14 @@ import { hintFor, hints } from "./help_text.js";
 const FACES = {
   mean: ["mean", "The average at each position", createMean],
   spread: ["spread", "How the samples differ at each position", createSpread],
+  classes: ["by class", "A small plot for each class", createClasses],
 };
 
 /** The overview: where along the orbit do the models fail? */
 export function createSection(el, app) {
   const frame = createFrame({ name: "aggregate", title: "Aggregate", hint: hintFor(hints.aggregate, app.group.kind) });
   el.append(frame.el);
-  const names = shows();
+  const names = shows(app.state);
   const choice = createSwitch(
     "Show",
     names.map((name) => [name, ...FACES[name].slice(0, 2)]),
