@@ -43,3 +43,79 @@ def test_a_map_that_is_computed_is_dimmed_and_cannot_be_circled(view, live_serve
     surely, perhaps = circled(page.lasso(), places)
     assert surely <= page.members() <= perhaps
     assert page.members()
+
+
+RIGHT = [(0.3, 0.02), (0.98, 0.02), (0.98, 0.98), (0.3, 0.98)]
+
+
+def test_shift_adds_alt_takes_out_and_undo_agrees_with_back(view):
+    page = view("sample=2")
+    page.lasso()
+    left = page.members()
+    page.lasso(RIGHT, key="Shift")
+    both = page.members()
+    page.tab.keyboard.press("Control+z")
+    page.until("() => location.hash.includes('members=')")
+    assert page.members() == left
+    page.lasso(RIGHT, key="Alt")
+    without = page.members()
+    assert without < left < both
+    page.tab.go_back()  # the browser's way back is a step of the same walk
+    page.tab.get_by_role("button", name="Redo the change of the subset").click()
+    page.until("wanted => location.hash.slice(1) === wanted", page.fragment())
+    assert page.members() == without
+    page.tab.keyboard.press("Control+z")
+    page.lasso(RIGHT, key="Shift+Alt")
+    assert page.members() == left - without
+    for _ in range(2):
+        page.tab.keyboard.press("Control+z")
+    page.until("() => location.hash === '#sample=2'")
+    assert page.tab.get_by_role("button", name="Undo the change of the subset").is_disabled()
+    page.tab.keyboard.press("Control+Shift+Z")
+    page.until("() => location.hash.includes('members=')")
+    assert page.members() == left
+
+
+def test_a_set_survives_another_map_and_is_saved_chosen_combined_and_deleted(view, live_server):
+    page = view("sample=2")
+    page.lasso()
+    left = page.members()
+    page.tab.get_by_label("Method").select_option("ica")
+    page.tab.get_by_label("Metric").select_option("confidence")
+    page.until("() => location.hash.includes('metric=confidence')")
+    assert page.members() == left
+    menu = page.tab.get_by_role("button", name="Sets ▾")
+    menu.click()
+    page.tab.get_by_label("Name of the set").fill("left side")
+    page.tab.keyboard.press("Enter")
+    page.tab.get_by_role("button", name="left side", exact=True).wait_for()
+    page.tab.get_by_role("button", name="Invert").click()
+    page.until("before => !location.hash.includes(before)", page.fragment())
+    assert page.members() == {*range(120)} - left
+    page.tab.get_by_role("button", name="Add these samples to the subset: left side").click()
+    page.until("() => !location.hash.includes('subset')")  # all of them
+    page.tab.get_by_role("button", name="left side", exact=True).click()
+    page.until("() => location.hash.includes('members=')")
+    assert page.members() == left
+    count = len(left)
+    page.shows(".chip", f"left side · {count} of 120 images · clear")
+    page.tab.get_by_role("button", name="Delete the name left side").click()
+    page.shows(".chip", f"{count} of 120 images · clear")
+    saved, _ = live_server.session.handle({"kind": "names"})
+    assert saved["sets"] == []
+
+
+def test_a_link_brings_its_samples_and_an_unknown_set_is_said_plainly(view, live_server):
+    page = view("sample=2")
+    page.lasso()
+    link, left = page.fragment(), page.members()
+    live_server.session.scan_view().sets = type(live_server.session.scan_view().sets)()
+    live_server.session.scan_view().cache = type(live_server.session.scan_view().cache)()
+    page.open(link)  # the session has forgotten all sets: the page sends it again
+    page.shows(".chip", f"{len(left)} of 120 images · clear")
+    page.open("sample=2&subset=0123456789abcdef")
+    page.shows(
+        ".overview .hint", "The subset of this link is not known here; all images are shown."
+    )
+    page.shows(".section.aggregate .note", "mean of 120 images")
+    page.until("() => location.hash === '#sample=2'")

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from talking import ask, decode, lassoed
 
-from orbical.errors import InputError
+from orbical.errors import InputError, StoreError
 from orbical.interface import open_session
 from orbical.interface.session import Session, sample_maps
 
@@ -125,3 +125,50 @@ def test_a_recipe_that_is_none_is_refused_by_name(
 ) -> None:
     with pytest.raises(InputError, match=message):
         session.handle({"kind": "set", "recipe": recipe})
+
+
+@pytest.fixture
+def store(folder: Path, tmp_path: Path) -> Path:
+    """A scan of its own, to write beside."""
+    return Path(shutil.copytree(folder / "digits.zarr", tmp_path / "run.zarr"))
+
+
+def test_named_sets_are_saved_beside_the_scan_and_known_after_a_restart(store: Path) -> None:
+    first = open_session(store)
+    name, members = make(first, {"samples": [3, 7]})
+    saved, _ = ask(first, "names", {"do": "save", "name": " sixes ", "set": name})
+    assert saved["sets"] == [{"name": "sixes", "hash": name, "count": 2}]
+    assert saved["unsaved"] == ""
+    later = open_session(store)
+    assert ask(later, "names")[0]["sets"] == saved["sets"]
+    assert make(later, name) == (name, members)
+    other, _ = make(later, {"samples": [9]})
+    again, _ = ask(later, "names", {"do": "save", "name": "sixes", "set": other})
+    assert again["sets"] == [{"name": "sixes", "hash": other, "count": 1}]
+    assert ask(later, "names", {"do": "delete", "name": "sixes"})[0]["sets"] == []
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"do": "save", "name": "", "set": "0" * 16}, "name: expected 1 to 80 characters"),
+        ({"do": "save", "name": "x" * 81, "set": "0" * 16}, "name: expected 1 to 80 characters"),
+        ({"do": "save", "name": 3, "set": "0" * 16}, "name: expected 1 to 80 characters"),
+        ({"do": "save", "name": "a", "set": ""}, "expected a part of the samples"),
+        ({"do": "save", "name": "a", "set": "0" * 16}, "known here"),
+        ({"do": "rename"}, "do: unknown name 'rename'"),
+    ],
+)
+def test_a_name_that_cannot_be_given_is_refused(
+    session: Session, change: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        ask(session, "names", change)
+
+
+def test_a_damaged_file_of_names_is_named(store: Path) -> None:
+    beside = store.with_name("run.zarr.view")
+    beside.mkdir()
+    (beside / "sets.json").write_text('[{"name": "a", "hash": "x", "count": 1}]')
+    with pytest.raises(StoreError, match=r"sets\.json: .*repair or remove"):
+        ask(open_session(store), "names")

@@ -331,6 +331,35 @@ def test_a_set_that_is_not_in_the_report_is_refused_by_a_code(report_answers, wh
     assert refused["error"]
 
 
+def test_named_sets_travel_with_a_report_in_the_numbers_of_its_samples(report_answers, tmp_path):
+    scan = Session({"digits": small_scan(tmp_path / "run.zarr")})
+    view = scan.scan_view()
+    make = {"kind": "set", "recipe": {"samples": [0, 1, 2, 11, 29]}}
+    name = scan.handle(make)[0]["hash"]
+    scan.handle({"kind": "names", "do": "save", "name": "mine", "set": name})
+    chosen, parts = packed(scan, 20)
+    requests = [
+        {"kind": "names", "sequence": 1},
+        {"kind": "export", "what": "indices", "selection": {"subset": name}},
+        {"kind": "names", "do": "delete", "name": "mine"},
+        {"kind": "set", "recipe": {"samples": [4, 5]}},
+    ]
+    named, exported, deleted, _ = report_answers(parts, requests)
+    held = sorted({*chosen.samples.tolist()} & {0, 1, 2, 11, 29})
+    assert named["sets"] == [{"name": "mine", "hash": name, "count": len(held)}]
+    assert "saves nothing" in named["unsaved"]
+    assert [int(one) for one in bytes(exported["arrays"]["file"]["data"]).split()] == held
+    assert deleted["sets"] == []
+    assert view.samples == 30
+
+
+def small_scan(path):
+    images, labels = ob.datasets.digits()
+    data = (images[:30], labels[:30])
+    settings = {"group": "rotations:4", "task": "classification", "keep": ("inputs",)}
+    return ob.scan(nets(1, 1), data, out=path, progress=False, **settings)
+
+
 def test_what_cannot_be_answered_is_said(report_answers, whole):
     requests = [
         {"kind": "aggregate", "sequence": 4, "selection": {"metric": "nonsense"}},

@@ -91,7 +91,8 @@ def test_moments_and_means_of_models_leave_gaps_out(in_node):
         const state = {
           metrics: [{ name: "score", per_sample: true }], models: [{ name: "a" }, { name: "b" }],
           samples: 5, group: { names: ["0", "1", "2", "3"] }, task: { labeled: true },
-          arrays: { weights: { data: given.weights } },
+          arrays: { weights: { data: given.weights }, sets: { data: [], shape: [0, 1] } },
+          report: { sets: [] },
         };
         const pack = { take: async () => ({ arrays: { values } }) };
         const context = createContexts(pack, state)({

@@ -9,6 +9,8 @@ samples in the report.
 
 from __future__ import annotations
 
+import base64
+import contextlib
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -25,9 +27,11 @@ from ..session.consistency import changes, sums
 from ..session.input_pictures import thumbnails
 from ..session.moments import moments_of
 from ..session.sample_maps import sample_map
+from ..session.sample_sets import UnknownSet, mask_of_set, packed
 from ..session.scan_state import state as state_of
 from ..session.scan_state import title_of
 from ..session.scan_view import ScanView
+from ..session.set_names import saved_sets
 from ..session.spread import is_outcome, quantiles_of
 from ..session.symmetry_bounds import bounds
 from ..session.worst_cases import rows_of
@@ -82,6 +86,7 @@ def parts_of(
         "scalars": _scalars(view),
         "outcomes": [name for name, one in view.metrics.items() if is_outcome(view, one)],
         "left_out": made.left_out,
+        "sets": _named_sets(view, chosen.samples),
     }
     facts["findings"], sets = story(view, chosen, methods)
     state, arrays = _state(view, chosen, methods, facts)
@@ -114,6 +119,17 @@ def parts_of(
         yield "worst", encode_part(*rows_of(view, chosen.samples))
     if state["bounds"]:
         yield "bounds", encode_part(bounds(view, Selection(), {})[0], {})
+
+
+def _named_sets(view: ScanView, samples: Array) -> list[dict[str, Any]]:
+    """Return the named sets as bits of the report's samples, under their hashes in the scan."""
+    found = []
+    for one in saved_sets(view):
+        with contextlib.suppress(UnknownSet):  # its file was removed or altered
+            bits = packed(mask_of_set(view, one.hash)[samples]).tobytes()
+            text = base64.b64encode(bits).decode()
+            found.append({"name": one.name, "hash": one.hash, "bits": text})
+    return found
 
 
 def _state(

@@ -6,6 +6,7 @@ import { createRefresh } from "./core/refresh.js";
 import { createHistory } from "./core/history.js";
 import { createKeyboard } from "./core/keyboard.js";
 import { createRequests } from "./core/requests.js";
+import { createSetNames } from "./core/set_names.js";
 import { createSets } from "./core/sets.js";
 import { atSamePlace, validated } from "./core/selection_rules.js";
 import { createStore } from "./core/store.js";
@@ -107,6 +108,7 @@ function render({ model, el }) {
       lost: (name) => lose(name, app),
     });
     sets.learn(store.get().subset, history.members());
+    app.names = createSetNames(app);
     app.sections = createSections(shell, app);
     app.stage = createStage(shell, app);
     app.help = help;
@@ -128,6 +130,7 @@ function render({ model, el }) {
       app.findings,
       app.story,
       app.panel,
+      app.names,
       app.undo,
       keys,
       refresh,

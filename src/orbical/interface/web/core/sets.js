@@ -20,6 +20,8 @@ export function createSets({ samples, store, request, again, lost }) {
   const known = new Map();
   const refusedKinds = new Set();
   const jobs = [];
+  const watchers = new Set();
+  let mode = "new";
   let running = null;
 
   function remember(name, bits) {
@@ -51,11 +53,14 @@ export function createSets({ samples, store, request, again, lost }) {
     next();
   }
 
-  /** Choose the samples of a recipe: alone ("new"), or with the present ones ("add", "keep", "remove"). */
-  function choose(recipe, how = "new", upon = null) {
+  /**
+   * Choose the samples of a recipe: alone ("new"), or with the present ones ("add", "keep", "remove"), or `upon`
+   * another set; `also` changes other fields in the same step.
+   */
+  function choose(recipe, how = "new", { upon = null, also = {} } = {}) {
     let base = "";
     const use = (answer) => {
-      store.set({ subset: answer.hash });
+      store.set({ subset: answer.hash, ...also });
       return { ...answer, base };
     };
     return make(() => joined((base = upon ?? store.get().subset), recipe, how), use);
@@ -102,6 +107,10 @@ export function createSets({ samples, store, request, again, lost }) {
     learn,
     receive,
     refused,
+    /** What a lasso does where no key says it. */
+    mode: () => mode,
+    setMode: (how) => ((mode = how), watchers.forEach((watcher) => watcher())),
+    onmode: (watcher) => (watchers.add(watcher), () => watchers.delete(watcher)),
     fetch: () => fetched(store.get()),
     /** The samples of a set as text for a link; nothing where there are too many. */
     runs: (name) => (known.has(name) ? toRuns(known.get(name)) : null),

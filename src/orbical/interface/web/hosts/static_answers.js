@@ -10,7 +10,7 @@ import { columns } from "./static_histograms.js";
 import { list } from "./static_list.js";
 import { pinned, place } from "./static_place.js";
 import { hover, sample } from "./static_samples.js";
-import { sampleSet } from "./static_sets.js";
+import { sampleSet, setNames } from "./static_sets.js";
 import { subset } from "./static_subset.js";
 import { classes } from "./static_small_multiples.js";
 import { spread } from "./static_spread.js";
@@ -32,6 +32,7 @@ const ANSWERS = {
   classes,
   embedding,
   color,
+  names: setNames,
   set: sampleSet,
   subset,
   list,

@@ -34,7 +34,7 @@ export function createContexts(pack, state) {
   const elements = state.group.names.length;
   const weights = state.arrays.weights.data;
   const moments = new Map();
-  const sets = createSetStore(samples, state.arrays.sets);
+  const sets = createSetStore(samples, state.arrays.sets, state.report.sets);
   // Only one class has a consensus that it agrees with; of anything else `correct` stays what it is.
   const agreed = state.arrays.consensus_class ? "agrees" : "correct";
 

@@ -9,11 +9,19 @@ class UnknownSet extends Error {
   }
 }
 
-// The sets made so far, each as a mask of the samples of the report; at first those of its findings,
-// bits [S, ...].
-export function createSetStore(samples, { data, shape: [count, bytes] }) {
-  const held = new Map();
+const bytesOf = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+
+// The sets made so far, each as a mask of the samples of the report; at first those of its findings, bits [S, ...], and
+// those with names, under the hashes that they have in the scan.
+export function createSetStore(samples, { data, shape: [count, bytes] }, given) {
+  /** @type {Map<string, any>} */
+  const held = new Map(given.map(({ hash, bits }) => [hash, unpacked(bytesOf(bits), samples)]));
+  let named = given.map(({ name, hash, bits }) => ({ name, hash, count: sizeOf(bytesOf(bits)) }));
   const store = {
+    named: () => named,
+    rename(change) {
+      named = change(named);
+    },
     mask(name) {
       if (!name) return new Uint8Array(samples).fill(1);
       if (!held.has(name)) throw new UnknownSet(name);
@@ -45,10 +53,7 @@ async function numbers(context, samples) {
 
 const shown = async (context) => numbers(context, await context.rows());
 
-async function bits(context, text) {
-  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-  return unpacked(bytes, context.samples);
-}
+const bits = async (context, text) => unpacked(bytesOf(text), context.samples);
 
 const combined = (both) => async (context, recipes) => {
   const [one, other] = await Promise.all(recipes.map((recipe) => made(context, recipe)));
@@ -71,6 +76,22 @@ async function made(context, recipe) {
   const [[name, given]] = Object.entries(recipe);
   if (!(name in MAKERS)) throw new Error(`recipe: expected one of ${Object.keys(MAKERS).join(", ")}, got ${name}`);
   return MAKERS[name](context, given);
+}
+
+const without = (name) => (named) => named.filter((one) => one.name !== name);
+
+const CHANGES = {
+  delete: ({ name }) => without(name),
+  save: ({ name, set }, sets) => {
+    const given = { name, hash: set, count: sizeOf(packed(sets.mask(set))) };
+    return (named) => [...without(name)(named), given];
+  },
+};
+
+// The names of sets; a report has no place to save new ones.
+export async function setNames({ sets }, message) {
+  if (message.do) sets.rename(CHANGES[message.do](message, sets));
+  return { sets: sets.named(), unsaved: "a report saves nothing", arrays: {} };
 }
 
 export async function sampleSet(context, { recipe }) {

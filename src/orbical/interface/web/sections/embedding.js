@@ -29,7 +29,8 @@ export function createSection(el, app) {
   const lassoButton = button("lasso", () => arm(!armed), {
     class: "tool",
     "aria-pressed": "false",
-    title: "Draw around points to select a subset (or Shift-drag)",
+    title:
+      "Draw around points to select a subset. Shift-drag adds to it, Alt-drag takes out, both keep only what is circled",
   });
   const marks = createSwitch(
     "Marks",
@@ -145,7 +146,7 @@ export function createSection(el, app) {
   /** Make a set of the samples inside a polygon on the map that is shown, upon the present set or another. */
   function circle(polygon, how, base) {
     const map = mapOf(xy);
-    app.sets.choose({ lasso: { polygon, ...map } }, how, base).then(
+    app.sets.choose({ lasso: { polygon, ...map } }, how, { upon: base }).then(
       (made) => ((drawn = { polygon, map, set: made.hash, base: made.base, how }), outline()),
       (error) => (app.announce(error.message), outline()),
     );
@@ -158,14 +159,14 @@ export function createSection(el, app) {
     const center = xy.arrays.xy.data.slice(2 * sample, 2 * sample + 2);
     const again = drawn.set && drawn.set === subset && same(drawn.map, mapOf(xy));
     if (again) circle(scaledAbout(drawn.polygon, center, factor), drawn.how, drawn.base);
-    else circle(circleAround(center, 0.12), "new");
+    else circle(circleAround(center, 0.12), app.sets.mode());
   }
 
   scatter.onpick((sample) => app.select({ sample }));
   scatter.onhover((point) => card.set(point));
   scatter.onlasso((polygon, how) => {
     arm(false);
-    if (polygon.length) circle(polygon, how || "new");
+    if (polygon.length) circle(polygon, how || app.sets.mode());
     else app.select({ subset: "" });
   });
   frame.body.addEventListener("keydown", (event) => {

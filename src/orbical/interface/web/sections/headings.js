@@ -1,6 +1,7 @@
 // The headings of the two halves: how many samples on the left, which one on the right.
 
 import { button, fill, h, write } from "../core/dom.js";
+import { createSubsetMenu } from "./subset_menu.js";
 import { className, counted, sentence, singular, whole } from "../core/text.js";
 
 /** Left: the subset, with a chip that clears it. Right: the sample, with a step to its neighbors. */
@@ -11,7 +12,8 @@ export function createSection(shell, app) {
   const help = app.state.report?.note || "Drag along the orbit · click a point · lasso a subset";
   const warned = app.state.warnings.map((text) => `${sentence(text)}.`);
   const hint = h("p", { class: "hint" }, [...warned, help].join(" "));
-  shell.overview.append(h("div", { class: "half" }, all, chip, hint));
+  const menu = createSubsetMenu(app);
+  shell.overview.append(h("div", { class: "half" }, all, chip, menu.el, hint));
 
   const title = h("h2", {});
   const label = h("p", {});
@@ -28,6 +30,7 @@ export function createSection(shell, app) {
   shell.detail.append(h("div", { class: "half" }, title, label, h("span", { class: "pair" }, before, after)));
 
   let mask = null;
+  let counts = null;
   let answered = null;
 
   function count(answer) {
@@ -38,7 +41,9 @@ export function createSection(shell, app) {
     chip.hidden = !some;
     write(all, some ? "Subset" : total === 1 ? `One ${one}` : `All ${whole(total)} ${app.noun}`);
     if (!some) return;
-    fill(chip, counted(answer.count, total, app.noun), h("span", { class: "clear" }, " · clear"));
+    const name = app.names.of(app.store.get().subset);
+    const words = [name, counted(answer.count, total, app.noun)].filter(Boolean).join(" · ");
+    fill(chip, words, h("span", { class: "clear" }, " · clear"));
     chip.title = "The aggregate, the list and the calibration show this subset. Click to clear it.";
   }
 
@@ -56,7 +61,8 @@ export function createSection(shell, app) {
   }
 
   const stops = [
-    app.on("subset", count),
+    app.on("subset", (answer) => count((counts = answer))),
+    app.names.on(() => counts && count(counts)),
     app.on("sample", sample),
     app.store.subscribe(["sample"], () => sample(null)),
   ];
@@ -68,5 +74,5 @@ export function createSection(shell, app) {
     app.announce(hint.textContent);
   }
 
-  return { lost, destroy: () => stops.forEach((stop) => stop()) };
+  return { lost, destroy: () => (stops.forEach((stop) => stop()), menu.destroy()) };
 }
