@@ -15,9 +15,11 @@ import torch
 import orbical as ob
 from orbical.errors import InputError
 from orbical.interface.reports import html_page as pages
-from orbical.interface.reports import report
+from orbical.interface.reports import maps, report
 from orbical.interface.reports.encoding import quantize, quantize_log_odds
+from orbical.interface.reports.maps import planned_maps
 from orbical.interface.reports.sampling import informative_samples
+from orbical.interface.session import Session
 from orbical.interface.static_files import icon
 
 
@@ -219,3 +221,16 @@ def test_pixels_in_steps_of_a_255th_are_exact():
 
 def test_files_of_parts_have_names_that_every_system_takes():
     assert pages.file_name("values/score_vs_consensus") == "values_score_vs_consensus.js"
+
+
+def test_maps_are_those_that_are_quick_or_asked_for_and_the_rest_is_named(scan, monkeypatch):
+    view = Session({"digits": scan}).scan_view()
+    usual = planned_maps(view, None, ["truth", "consensus"], 100)
+    assert [one for one in usual.maps if one[0] == "isomap"] == [("isomap", "", "truth")]
+    assert len([one for one in usual.maps if one[0] == "ica"]) == 2 * (1 + len(view.models))
+    assert usual.note().startswith("maps left out: tsne")
+    assert usual.note().endswith("isomap of some models or references")
+    assert planned_maps(view, ["all"], ["truth", "consensus"], 100).note() == ""
+    monkeypatch.setattr(maps, "MOST_BYTES", 900)
+    few = planned_maps(view, ["all"], ["truth", "consensus"], 100)
+    assert few.maps == [("pca", "", "truth"), ("pca", "", "consensus")]

@@ -368,4 +368,4 @@ def test_what_cannot_be_answered_is_said(report_answers, whole):
     ours = report_answers(whole[1], requests)
     assert "got nonsense" in ours[0]["error"]
     assert ours[0]["sequence"] == 4
-    assert "no tsne embedding" in ours[1]["error"]
+    assert "leaves out this map (tsne)" in ours[1]["error"]

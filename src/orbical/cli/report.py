@@ -37,8 +37,8 @@ def report(
         out: The file to write; a report over 20 MB becomes a folder.
         samples: Number of samples to include, or 'all'. Chosen are the most variable, the worst,
             and others spread over the map.
-        method: An embedding of the samples to include: pca, ica, isomap, tsne or umap. Repeatable.
-            Default: pca.
+        method: An embedding of the samples to include: pca, ica, isomap, tsne, umap, or all.
+            Repeatable. Default: those that take seconds, and those that findings show.
         data: The inputs, if they are not in the scan (--keep inputs), as for the scan: a folder of
             images, a table, an .npz file, package.module:attribute, or a built-in name.
         size: For images in files, as for the scan: PIXELS or HEIGHTxWIDTH.
@@ -51,13 +51,13 @@ def report(
     from .._console import Console
     from ..interface.reports import report as write
 
-    console, methods = Console(soft_wrap=True), tuple(method or ("pca",))
+    console = Console(soft_wrap=True)
     with console.status("opening") as status:
         page = write(
             store,
             out,
             samples=_count(samples),
-            methods=methods,
+            methods=method,
             data=None if data is None else load_data(data, **image_options(size)),
             task=own_task(task),
             worst=worst,

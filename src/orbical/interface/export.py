@@ -142,10 +142,9 @@ def _png(picture: Array | None) -> bytes:
 
 def report_file(view: ScanView, selection: Selection) -> File:
     """Write the scan as one page, with fewer samples if it would be too large for one file."""
-    methods = [*dict.fromkeys(["pca", selection.method])]
     samples = SAMPLES
     while True:
-        text = single_page(*build_report(view, samples=samples, methods=methods))
+        text = single_page(*build_report(view, samples=samples))
         if len(text) <= MOST_BYTES or samples <= FEWEST:
             return f"{view.name}.html", "text/html", text.encode()
         samples //= 2

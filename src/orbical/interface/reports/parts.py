@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import InputError
 from ..selection import Selection
 from ..session.aggregates import ENDS, LEAST, WITH_INTERVAL, measured_together
 from ..session.calibration_plots import diagrams_of_all, pooled
@@ -37,6 +36,7 @@ from ..session.symmetry_bounds import bounds
 from ..session.worst_cases import rows_of
 from ..wire import PNG
 from .encoding import Array, Quantized, encode_part, quantize, quantize_log_odds
+from .maps import encoded_maps, planned_maps
 from .sample_blocks import blocks_of
 from .sampling import FEWEST, ChosenSamples, informative_samples
 from .story import story, with_findings
@@ -68,7 +68,7 @@ def references(view: ScanView) -> list[str]:
 def parts_of(
     view: ScanView,
     chosen: ChosenSamples,
-    methods: Sequence[str],
+    methods: Sequence[str] | None,
     about: dict[str, Any],
     advance: Advance,
 ) -> Iterator[tuple[str, bytes]]:
@@ -88,8 +88,9 @@ def parts_of(
         "left_out": made.left_out,
         "sets": _named_sets(view, chosen.samples),
     }
-    facts["findings"], sets = story(view, chosen, methods)
-    state, arrays = _state(view, chosen, methods, facts)
+    plan = planned_maps(view, methods, references(view), len(chosen.samples))
+    facts["findings"], sets = story(view, chosen, plan.methods)
+    state, arrays = _state(view, chosen, plan.methods, facts)
     arrays["sets"] = sets
     yield "state", encode_part(state, arrays)
     for number, block in enumerate(made):
@@ -103,7 +104,7 @@ def parts_of(
         )
     yield "columns", _columns(view, chosen.samples)
     advance("maps")
-    yield "maps", _maps(view, chosen.samples, methods)
+    yield "maps", encoded_maps(view, chosen.samples, plan.maps)
     advance("means")
     yield "tallies", _tallies(view)
     if not chosen.complete:  # otherwise the page holds all samples itself
@@ -219,22 +220,6 @@ def _columns(view: ScanView, samples: Array) -> bytes:
             kind = np.float32 if column.kind == "number" else np.int32
             arrays[name] = values[..., samples].astype(kind)
     return encode_part({"texts": texts}, arrays)
-
-
-def _maps(view: ScanView, samples: Array, methods: Sequence[str]) -> bytes:
-    about: dict[str, Any] = {}
-    arrays: dict[str, Array] = {}
-    for method, of, reference in itertools.product(methods, ("", *view.models), references(view)):
-        selection = Selection(method=method, of=of, reference=reference)
-        name = f"{method}/{of}/{reference}"
-        try:
-            found = sample_map(view, selection)
-        except InputError as error:  # too few samples for a map: the page shows the message
-            about[name] = {"error": str(error)}
-            continue
-        arrays[name] = found.xy[samples]
-        about[name] = {"explained": found.explained, "note": found.note, "metric": "score"}
-    return encode_part({"about": about}, arrays)
 
 
 def _tallies(view: ScanView) -> bytes:

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ... import __version__
-from ...errors import InputError, check_name
+from ...errors import InputError
 from ...groups.group import whole_number
-from ..session.sample_maps import available_methods
 from ..session.scan_state import title_of
 from .html_page import MOST_BYTES, Heading, is_report, remove, single_page, write_folder
-from .parts import chosen_samples, parts_of
+from .maps import check_methods, planned_maps
+from .parts import chosen_samples, parts_of, references
 from .sampling import FEWEST, ChosenSamples
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def report(
     path: str | Path = "report.html",
     *,
     samples: int | None = SAMPLES,
-    methods: Sequence[str] = ("pca",),
+    methods: Sequence[str] | None = None,
     data: Any = None,
     task: Any = None,
     orbits: Any = None,
@@ -53,7 +53,9 @@ def report(
         path: The file, such as `report.html`.
         samples: How many samples to include: a third with the largest variance along the orbit, a
             third with the worst scores, the rest spread over the map. None includes all.
-        methods: Maps of samples to include: `"pca"`, `"ica"`, `"isomap"`, `"tsne"`, `"umap"`.
+        methods: Maps of samples to include, for each model and reference: `"pca"`, `"ica"`,
+            `"isomap"`, `"tsne"`, `"umap"`, or `"all"`. By default those that take seconds, and
+            those that findings show. The footer of the page names what is left out.
         data: The inputs, if the scan did not keep them (`keep="inputs"`).
         task: The task, if it cannot be made from the scan's record.
         orbits: The orbit id of each sample, for bounds.
@@ -118,17 +120,18 @@ def build_report(
     view: ScanView,
     *,
     samples: int | None = SAMPLES,
-    methods: Sequence[str] = ("pca",),
+    methods: Sequence[str] | None = None,
     title: str | None = None,
     advance: Callable[[str], None] = lambda work: None,
 ) -> tuple[Heading, dict[str, bytes]]:
     """Build the parts of a report, with its title and footer."""
-    _check(methods)
+    check_methods(methods)
     if samples is not None:
         samples = whole_number("samples", samples, FEWEST, other="None or ")
     advance("selecting samples")
     chosen = chosen_samples(view, samples)
-    about = facts(view, chosen)
+    plan = planned_maps(view, methods, references(view), len(chosen.samples))
+    about = {**facts(view, chosen), "maps": plan.note()}
     parts = dict(parts_of(view, chosen, methods, about, advance))
     return (title or title_of(view), footer(about)), parts
 
@@ -182,19 +185,12 @@ def footer(about: Mapping[str, Any]) -> list[str]:
     """Return the footer of a report."""
     all_of_them = "1 sample" if about["of"] == 1 else f"{about['of']:,} samples"
     count = all_of_them if about["samples"] == about["of"] else about["how"]
+    maps = f" · {about['maps']}" if about["maps"] else ""
     versions = ", ".join(f"{name} {text}" for name, text in about["versions"].items())
     return [
         f"Report written {about['made'].replace('T', ' ')[:16]} UTC, scan of "
         f"{about['scanned'][:10]} · {about['group']} · {count} · data {about['data']}",
         f"Models: {'; '.join(about['models'])} · {versions} · scores and confidences to 0.0001, "
         "pixels and class probabilities to 1/255, maps and fields to 1/65,000 of their range, "
-        "labels and predicted classes exact · this page loads and sends nothing",
+        f"labels and predicted classes exact{maps} · this page loads and sends nothing",
     ]
-
-
-def _check(methods: Sequence[str]) -> None:
-    known = available_methods()
-    for method in methods:
-        check_name("methods", method, known)
-    if not methods:
-        raise InputError("methods: expected at least one, got none")
