@@ -88,6 +88,7 @@ def test_a_model_that_raises_is_shown_and_the_rest_goes_on(view, serve, digit_sc
     page.tab.wait_for_selector(".errors:not([hidden])")
     assert "plain" in page.text(".errors")
     assert "no weights for this digit" in page.text(".errors")
+    assert page.text(".badge") == "plain failed"  # and not "live"
     known = values(digit_scan, "probabilities", 2)["augmented"][30]
     np.testing.assert_allclose(page.bars()["augmented"], known, atol=6e-4)
     page.tab.keyboard.press("]")

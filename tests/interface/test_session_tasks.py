@@ -384,3 +384,51 @@ def test_volumes_are_shown_as_slices(tmp_path: Path) -> None:
     expected = (255 * volumes[2, 0, 2].numpy()).round()
     np.testing.assert_array_equal(hovered["thumbnail"][0, :, :, 0], expected)
     assert report(scan, tmp_path / "volumes.html").stat().st_size > 10_000
+
+
+def test_metrics_have_their_own_names_and_a_sensible_order() -> None:
+    """Scores come before confidence, measures of sets and what is neither good nor bad."""
+    scenes = ob.datasets.scenes(2, seed=1)
+
+    def nothing(images: torch.Tensor) -> list[dict[str, torch.Tensor]]:
+        empty = {"boxes": torch.zeros(0, 4), "labels": torch.zeros(0), "scores": torch.zeros(0)}
+        return [empty for _ in images]
+
+    scan = ob.scan(
+        nothing,
+        (scenes["images"], scenes["objects"]),
+        group="translations:8:8",
+        task=ob.tasks.Detection(classes=scenes["classes"]),
+        progress=False,
+    )
+    titles = {one["name"]: one["title"] for one in Session(scan).state()[0]["metrics"]}
+    assert (titles["iou"], titles["ap"], titles["correct"]) == ("IoU", "AP", "Accuracy")
+    assert [*titles][:2] == ["score", "correct"]
+    known = [name for name in titles if name in ("iou", "confidence", "ece", "count")]
+    assert known == ["iou", "confidence", "ece", "count"]
+
+
+def test_no_interval_of_a_mean_distance_reaches_below_zero() -> None:
+    target = torch.tensor([[0.0, 0.0], [0.0, 0.0], [10.0, 0.0]])
+    scan = ob.scan(
+        lambda batch: torch.zeros(len(batch["pos"]), 2),
+        ({"pos": torch.randn(3, 5, 2)}, target),
+        group="rotations:4",
+        task=ob.tasks.Regression({"pos": ob.actions.Points()}, representation="vector"),
+        progress=False,
+    )
+    _, arrays = ask(Session(scan), "aggregate")
+    assert arrays["values"] == pytest.approx(10 / 3)
+    assert (arrays["low"] == 0).all()
+
+
+@pytest.mark.parametrize(("pbc", "noun"), [(True, "crystals"), (False, "molecules")])
+def test_atoms_in_a_cell_are_crystals(pbc: bool, noun: str) -> None:
+    build = pytest.importorskip("ase.build", reason="ase is not installed")
+    from ase.calculators.emt import EMT
+
+    atoms = build.bulk("Cu", cubic=True) if pbc else build.molecule("H2O")
+    scan = ob.scan(
+        EMT(), [atoms], group="rotations3d:4", task="atoms", keep="inputs", progress=False
+    )
+    assert Session(scan).state()[0]["noun"] == noun

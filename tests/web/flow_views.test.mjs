@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { arranged, arrows, fieldOf, longest, quantile, thinned } from "../../src/orbical/interface/web/views/flow.js";
+import { arranged, arrows, fieldOf, lengths, thinned } from "../../src/orbical/interface/web/views/flow.js";
 import { frameOf, overlay } from "../../src/orbical/interface/web/views/pair.js";
 
 test("a model's field is cut out of all fields", () => {
@@ -19,7 +19,7 @@ test("blocks are means of the cells that are there", () => {
 
 test("an arrow lies on its cell and points down for positive dy", () => {
   const field = { data: Float32Array.from([0, 0, 0, 2]), shape: [2, 1, 2] };
-  const [still, down] = arrows(field, longest([field]), 1);
+  const [still, down] = arrows(field, Math.max(...lengths(field)), 1);
   assert.deepEqual(still, [0.5, 0.5, 0.5, 0.5]);
   assert.deepEqual(down, [1.5, 0, 1.5, 1]);
 });
@@ -35,9 +35,14 @@ test("panels are as large as the room allows", () => {
   assert.ok(arranged(3, 10, 10).side >= 44);
 });
 
-test("a quantile is one of the numbers", () => {
-  assert.equal(quantile([3, 1, 2], 0.5), 2);
-  assert.equal(quantile([], 0.5), 0);
+test("an arrow beyond the scale keeps its direction and is cut", () => {
+  const field = { data: Float32Array.from([300, 400]), shape: [2, 1, 1] };
+  const [[x0, y0, x1, y1]] = arrows(field, 1, 1);
+  for (const [found, wanted] of [
+    [x1 - x0, 0.6],
+    [y1 - y0, 0.8],
+  ])
+    assert.ok(Math.abs(found - wanted) < 1e-6);
 });
 
 test("frames are shown one by one, or over each other as orange and blue that make white", () => {

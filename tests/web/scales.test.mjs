@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import {
+  atLeast,
+  colorRange,
   edges,
   isGeometric,
   linear,
@@ -75,4 +77,20 @@ test("numbers are written with a true minus sign, and a dash where there is none
   assert.equal(decimals([0, 0.02]), 4);
   assert.equal(formatter("px", [0, 30])(2.25), "2.3 px");
   assert.equal(formatter("share", [0, 1])(0.5), "0.500");
+});
+
+test("colors leave out what lies far outside, and a model that diverges", () => {
+  const calm = Float32Array.from({ length: 100 }, (_, i) => i / 99);
+  assert.deepEqual(colorRange([calm]), [0, 1]);
+  assert.ok(colorRange([Float32Array.from([...calm, 500])])[1] <= 1);
+  assert.deepEqual(colorRange([calm, calm.map((value) => 1e6 * value)]), [0, 10]);
+  assert.deepEqual(colorRange([calm, calm.map((value) => -1e6 * value)]), [-10, 1]);
+  assert.deepEqual(colorRange([new Float32Array(3), calm]), [0, 1]); // one that is perfect
+  assert.deepEqual(colorRange([Float32Array.of(NaN)]), [0, 1]);
+  assert.deepEqual(colorRange([Float32Array.of(0.5, 0.5)]), [0.5, 1.5]);
+});
+
+test("a range of colors is no narrower than a share of the whole", () => {
+  assert.deepEqual(atLeast([0.2, 0.9], [0, 1], 0.05), [0.2, 0.9]);
+  assert.deepEqual(atLeast([1, 1], [0, 1], 0.25), [0.75, 1]);
 });

@@ -228,6 +228,33 @@ def measures(
     ]
 
 
+_WORDS = {
+    "ap": "AP",
+    "correct": "accuracy",
+    "ece": "ECE",
+    "f1": "F1",
+    "iou": "IoU",
+    "mae": "MAE",
+    "nll": "NLL",
+    "oks": "OKS",
+    "pck": "PCK",
+    "rmse": "RMSE",
+    "std": "standard deviation",
+    "vs": "vs.",
+}
+"""The words in names of stored quantities that are not written as they are."""
+
+
+def quantity_title(name: str) -> str:
+    """Return the title of a quantity that a scan stores, for menus and axes.
+
+    >>> quantity_title("mean_iou"), quantity_title("ap"), quantity_title("forces_vs_consensus")
+    ('Mean IoU', 'AP', 'Forces vs. consensus')
+    """
+    words = " ".join(_WORDS.get(word, word) for word in name.split("_"))
+    return words[:1].upper() + words[1:]
+
+
 def titled(name: str) -> str:
     """Return a measure's title, or of an unknown name what stands before a comma titled.
 

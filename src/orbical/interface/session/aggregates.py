@@ -76,6 +76,8 @@ def _means(
         parts = view.cache.get_or_compute(key, lambda: sums_over(view, variable, mask))
     of_sums = share_interval_of_sums if metric.unit == "share" else interval_of_sums
     mean, low, high = of_sums(*parts)
+    if metric.low is not None:
+        low = np.maximum(low, metric.low)  # no distance is below zero
     return {"values": mean, "low": low, "high": high}
 
 

@@ -20,12 +20,14 @@ SHARES = ("changed", "pairs")
 
 
 def counted(view: ScanView) -> str | bool:
-    """Return what is counted: samples, pixels or points; False if the task does not define it."""
+    """Return what is counted: samples, pixels, voxels or points; False if nothing is."""
     if not has_answers(view.scan):
         return False
     if "changed_pixels" not in view.reader:
         return "samples"
-    return "points" if "point_class" in view.reader else "pixels"
+    if "point_class" in view.reader:
+        return "points"
+    return "voxels" if view.input_view == "volume" else "pixels"
 
 
 def consistency(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:

@@ -53,4 +53,6 @@ def _of_metric(view: ScanView, selection: Selection) -> Answer:
     elif metric.unit == "share":
         low, high = 0.0, 1.0
     title = f"{metric.title}, {selection.color} over the orbit"
-    return {"scale": "sequential", "range": [low, high], "title": title}, {"values": values}
+    about = {"scale": "sequential", "range": [low, high], "title": title}
+    better = False if spread else metric.higher_is_better
+    return about | {"higher_is_better": better}, {"values": values}

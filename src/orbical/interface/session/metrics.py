@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...calibration import Measure, scan_measures
+from ...calibration.registry import quantity_title
 from ...errors import unknown_name
 from .scan_reader import ScanReader
 
-_TITLES = {"correct": "Accuracy"}  # others are titled by their name
 _HIDDEN = ("score_vs_consensus",)  # it is the score, once the consensus is the reference
 
 
@@ -27,7 +27,11 @@ class Metric:
 
 
 def find_metrics(reader: ScanReader) -> dict[str, Metric]:
-    """List the metrics of a scan: arrays with one number per position, and measures of sets."""
+    """List the metrics of a scan: arrays with one number per position, and measures of sets.
+
+    The score comes first, then accuracy and other scores, confidence, measures of sets, distances
+    from the consensus, and what is neither good nor bad.
+    """
     score = reader.scan.record.score
     found: dict[str, Metric] = {}
     names = [name for name in reader.dims if _one_number_a_place(reader, name)]
@@ -38,7 +42,9 @@ def find_metrics(reader: ScanReader) -> dict[str, Metric]:
         better = None if better is None else bool(better)  # attributes are stored as 0 or 1
         share = unit == "share"
         meaning = score.meaning if name == "score" else reader.meanings[name]
-        title = meaning if name == "score" else _TITLES.get(name, name.replace("_", " "))
+        if reader.scan.record.views.input == "volume":
+            meaning = meaning.replace("pixels", "voxels")
+        title = meaning if name == "score" else quantity_title(name)
         found[name] = Metric(
             name=name,
             title=title[:1].upper() + title[1:],
@@ -51,7 +57,21 @@ def find_metrics(reader: ScanReader) -> dict[str, Metric]:
         )
     for measure in scan_measures(reader.scan, listed="view"):
         found[measure.name] = _of_measure(measure)
-    return found
+    return dict(sorted(found.items(), key=lambda item: _rank(item[1])))
+
+
+def _rank(metric: Metric) -> int:
+    """Return the place of a metric in menus; those of one place keep their order."""
+    first = {"score": 0, "correct": 1, "action_defect": 6}
+    if metric.name in first:
+        return first[metric.name]
+    if not metric.per_sample:
+        return 4
+    if metric.name.endswith("_vs_consensus"):
+        return 5
+    if metric.name.endswith("confidence"):
+        return 3
+    return 2 if metric.higher_is_better is not None else 6
 
 
 def _of_measure(measure: Measure) -> Metric:

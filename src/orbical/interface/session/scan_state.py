@@ -55,7 +55,7 @@ def state(view: ScanView, titles: list[dict[str, str]]) -> Answer:
         "models": [{"name": name, "live": name in live.answering} for name in view.models],
         "classes": view.classes,
         "samples": view.samples,
-        "noun": "molecules" if _molecular(view) else NOUNS.get(view.input_view, "samples"),
+        "noun": _noun(view),
         "names": sample_names(view),
         "group": group_json(group),
         "metrics": [vars(metric) for metric in view.metrics.values()],
@@ -89,6 +89,17 @@ def state(view: ScanView, titles: list[dict[str, str]]) -> Answer:
         if name in group.parts:
             arrays[name] = np.asarray(group.parts[name], np.float32)
     return about, arrays
+
+
+def _noun(view: ScanView) -> str:
+    """Return the word for samples; atoms with a periodic cell, first and last, are crystals."""
+    if not _molecular(view):
+        return NOUNS.get(view.input_view, "samples")
+    if not view.live.has_inputs or not view.samples:
+        return "molecules"
+    ends = [view.live.input(number) for number in (0, view.samples - 1)]
+    repeats = {isinstance(one, dict) and "pbc" in one and bool(one["pbc"].any()) for one in ends}
+    return "structures" if len(repeats) > 1 else "crystals" if True in repeats else "molecules"
 
 
 def _molecular(view: ScanView) -> bool:

@@ -71,7 +71,8 @@ export function createContext({ state, store, request, on, busy, theme, history,
     return { ...metric, column: metric.name === "score" && app.byConsensus() ? "score_vs_consensus" : metric.name };
   };
 
-  app.shortTitle = (metric) => (metric.name === "score" ? "score" : metric.title.toLowerCase());
+  app.shortTitle = (metric) =>
+    metric.name === "score" ? "score" : metric.title.replace(/^[A-Z](?=[a-z]+\b)/, (letter) => letter.toLowerCase());
   app.element = () => (store.get().element < 0 ? group.identity : store.get().element);
   app.place = () => ({ element: app.element(), position: store.get().position });
 

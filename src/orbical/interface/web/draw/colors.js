@@ -140,9 +140,14 @@ function build(kind, dark) {
   return table;
 }
 
-/** The place in a ramp of 256 of a value in a range. */
+/** A range from bad to good, so that the last color of a ramp is always the good one. */
+export function badToGood(/** @type {number[]} */ [low, high], higherIsBetter) {
+  return higherIsBetter === false ? [high, low] : [low, high];
+}
+
+/** The place in a ramp of 256 of a value in a range, which may fall: from bad to good. */
 export function rampPlace(value, /** @type {number[]} */ [low, high]) {
-  const share = high > low ? (value - low) / (high - low) : 0.5;
+  const share = high !== low ? (value - low) / (high - low) : 0.5;
   return Math.min(Math.max(Math.round(share * 255), 0), 255);
 }
 

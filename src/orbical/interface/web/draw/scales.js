@@ -76,6 +76,51 @@ export function rangeOf(values) {
   return seen && high > low ? [low, high] : [0, 1];
 }
 
+const [CUT, FAR, TIMES, MANY] = [0.02, 1, 10, 500];
+
+/** The ends of some numbers without tails that are far away; percentiles of many are those of every n-th. */
+function robustEnds(values) {
+  const step = Math.ceil(values.length / MANY);
+  const some = [];
+  let [least, most] = [Infinity, -Infinity];
+  for (let i = 0; i < values.length; i += 1) {
+    const value = values[i];
+    if (!Number.isFinite(value)) continue;
+    if (value < least) least = value;
+    if (value > most) most = value;
+    if (i % step === 0) some.push(value);
+  }
+  if (!some.length) return least <= most ? [least, most] : null;
+  some.sort((a, b) => a - b);
+  const at = (share) => some[Math.round(share * (some.length - 1))];
+  const [low, high] = [at(CUT), at(1 - CUT)];
+  const reach = FAR * (high - low);
+  return [least >= low - reach ? least : low, most <= high + reach ? most : high];
+}
+
+/**
+ * A range of colors for the values of several models, each an array: from the 2nd to the 98th percentile where values
+ * lie far outside, and no farther from 0 than ten times what the best model reaches, so that one model which diverges
+ * leaves the others their colors.
+ */
+export function colorRange(rows) {
+  const ends = rows.map(robustEnds).filter((pair) => pair !== null);
+  if (!ends.length) return [0, 1];
+  const [low, high] = [Math.min(...ends.map(([least]) => least)), Math.max(...ends.map(([, most]) => most))];
+  const reaches = ends.map((pair) => Math.max(...pair.map(Math.abs))).filter((reach) => reach > 0);
+  const most = TIMES * Math.min(...reaches);
+  const range = [clamp(low, -most, most), clamp(high, -most, most)];
+  return range[1] > range[0] ? range : [low, low + 1];
+}
+
+/** A range at least as wide as a share of another that holds it: noise must not look like a pattern. */
+export function atLeast(/** @type {number[]} */ [low, high], whole, share) {
+  const least = share * (whole[1] - whole[0]);
+  if (!(least > high - low)) return [low, high];
+  const start = clamp((low + high - least) / 2, whole[0], whole[1] - least);
+  return [start, start + least];
+}
+
 /** Whether there is any number among the values. */
 export function anyFinite(values) {
   for (let i = 0; i < values.length; i += 1) if (Number.isFinite(values[i])) return true;

@@ -61,7 +61,7 @@ async function means(context) {
     for (let k = 0; k < elements; k++) {
       const [value, low, high] = interval(sumsAt(model, k));
       arrays.values.data[row * elements + k] = value;
-      arrays.low.data[row * elements + k] = low;
+      arrays.low.data[row * elements + k] = Math.max(low, metric.low ?? -Infinity); // no distance is below zero
       arrays.high.data[row * elements + k] = high;
     }
   });

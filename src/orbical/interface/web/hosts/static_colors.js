@@ -24,7 +24,8 @@ async function ofMetric(context) {
   const spread = selection.color === "variance";
   const values = overModels({ data: found[selection.color], models: found.models }, context.of, context.samples);
   const range = spread ? [0, robustEnds(values)[1]] : metric.unit === "share" ? [0, 1] : robustEnds(values);
-  return { values, scale: "sequential", range, title: `${metric.title}, ${selection.color} over the orbit` };
+  const title = `${metric.title}, ${selection.color} over the orbit`;
+  return { values, scale: "sequential", range, title, higher_is_better: spread ? false : metric.higher_is_better };
 }
 
 async function ofColumn(context) {

@@ -1,6 +1,6 @@
 /** The key of colors: a bar with ticks, and what the numbers are. */
 
-import { ramp } from "../draw/colors.js";
+import { colorOf } from "../draw/colors.js";
 import { short } from "../draw/format.js";
 import { linear, ticks } from "../draw/scales.js";
 import { INK, SOFT, fitted, label, node, round, stroke, textWidth } from "../draw/svg.js";
@@ -27,14 +27,21 @@ function tickWidth(range) {
   return Math.ceil(Math.max(...ticks(...range, 5).map((value) => textWidth(short(value))), 8));
 }
 
-/** Draw the bar with its left edge at `x`, and its words in the `room` beside it; returns its elements. */
-export function colorBar({ x, y: top, height, room }, range, dark, lines) {
+/**
+ * Draw the bar with its left edge at `x`, and its words in the `room` beside it; returns its elements. `shades` is the
+ * range from bad to good; `beyond` says at which ends values lie outside.
+ */
+export function colorBar(
+  { x, y: top, height, room },
+  range,
+  dark,
+  lines,
+  { shades = range, beyond = [false, false] } = {},
+) {
   const y = linear(range, [top + height, top]);
-  const table = ramp("sequential", dark);
-  const steps = Math.min(Math.ceil(height), 128);
+  const steps = Math.min(Math.ceil(height), 64);
   const drawn = [];
   for (let k = 0; k < steps; k += 1) {
-    const at = 3 * Math.round(((k + 0.5) / steps) * 255);
     const high = height / steps;
     // A little overlap, so that no hairline shows between the steps.
     const place = {
@@ -43,8 +50,17 @@ export function colorBar({ x, y: top, height, room }, range, dark, lines) {
       width: WIDE,
       height: round(high + (k ? 0.6 : 0)),
     };
-    drawn.push(node("rect", { ...place, fill: `rgb(${table[at]}, ${table[at + 1]}, ${table[at + 2]})` }));
+    const value = range[0] + ((k + 0.5) / steps) * (range[1] - range[0]);
+    drawn.push(node("rect", { ...place, fill: colorOf(value, shades, dark) }));
   }
+  // An arrow at an end beyond which there are values.
+  const tips = [`M${x} ${top + height}h${WIDE}l${-WIDE / 2} 7z`, `M${x} ${top}h${WIDE}l${-WIDE / 2} -7z`];
+  tips.forEach((d, k) => {
+    if (!beyond[k]) return;
+    const tip = node("path", { d, class: "beyond", fill: colorOf(range[k], shades, dark) });
+    tip.append(node("title", {}, `some values are ${k ? "above" : "below"} ${short(range[k])}`));
+    drawn.push(tip);
+  });
   const values = ticks(...range, height > 120 ? 5 : 2);
   for (const value of values) {
     drawn.push(stroke(x + WIDE, y(value), x + WIDE + 4, y(value), { stroke: SOFT }));

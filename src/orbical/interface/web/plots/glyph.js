@@ -2,7 +2,7 @@
 
 import { h } from "../core/dom.js";
 import { fit, resolve } from "../draw/canvas.js";
-import { colorOf, isDark } from "../draw/colors.js";
+import { badToGood, colorOf, isDark } from "../draw/colors.js";
 import { paintHeatmap, polarCells } from "../draw/heatmap.js";
 import { orbitOf, placeAt } from "../draw/orbits.js";
 import { clamp, rangeOf } from "../draw/scales.js";
@@ -10,7 +10,7 @@ import { tableOf } from "../draw/tile_table.js";
 
 const DASHES = [[], [3, 1.5], [1, 1.5], [4, 1.5, 1, 1.5]];
 
-/** Make a glyph of `size` pixels: `{ element, set({ models, values, range, mark }) }`. */
+/** Make a glyph of `size` pixels: `{ element, set({ models, values, range, higherIsBetter, mark }) }`. */
 export function createGlyph(group, size = 48) {
   const orbit = orbitOf(group);
   const element = document.createElement("canvas");
@@ -24,11 +24,11 @@ export function createGlyph(group, size = 48) {
  * Draw an orbit into a square of a canvas, from its upper left corner on: the `values` of all models, in the
  * colors of the page at `element`, and the position `mark`, an element of the orbit, where one is given.
  */
-export function drawGlyph(context, orbit, size, { models, values, range, element, mark = -1 }) {
+export function drawGlyph(context, orbit, size, { models, values, range, higherIsBetter, element, mark = -1 }) {
   const [low, high] = range?.every?.(Number.isFinite) && range[1] > range[0] ? range : rangeOf(values);
   const share = (value) => clamp((value - low) / (high - low), 0, 1);
   const draw = { circle, line, ball }[orbit.kind] ?? cells;
-  draw(context, orbit, size, { models, values, share, range: [low, high], element, mark });
+  draw(context, orbit, size, { models, values, share, range: badToGood([low, high], higherIsBetter), element, mark });
 }
 
 /** A small ring where the position is. */

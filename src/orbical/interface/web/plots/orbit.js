@@ -1,8 +1,9 @@
 /** A metric along the orbit, drawn as the group's layout says; one class for every section. */
 
+import { badToGood } from "../draw/colors.js";
 import { better, formatter, precise } from "../draw/format.js";
 import { nameOf, orbitOf } from "../draw/orbits.js";
-import { anyFinite, clamp, rangeOf } from "../draw/scales.js";
+import { anyFinite, atLeast, clamp, colorRange, rangeOf } from "../draw/scales.js";
 import { assign } from "../draw/svg.js";
 import { ball } from "./ball.js";
 import { attachDrag } from "./drag.js";
@@ -13,6 +14,8 @@ import { polar } from "./polar.js";
 import { slices } from "./slices.js";
 import { tiles } from "./tiles.js";
 import { createTooltip } from "./tooltip.js";
+
+const NARROWEST = 0.05; // of the whole range: colors spread over less would show noise
 
 /** Layout kind -> drawing; each makes `{ draw, mark, hover, locate, at, step, name }`; curves also `valueAt`. */
 const LAYOUTS = { circle: polar, line, plane, slices, ball, tiles };
@@ -25,6 +28,8 @@ export function createOrbitPlot(el, group) {
     models: [],
     values: new Float32Array(0),
     range: [0, 1],
+    shades: [0, 1],
+    beyond: [false, false],
     title: "",
     /** @type {any[]} */
     marks: [],
@@ -50,6 +55,13 @@ export function createOrbitPlot(el, group) {
     layout.draw(frame, data);
     layout.mark(now.element, now.position, frame, data);
     return undefined;
+  }
+
+  /** The range of colors: that of the values, or all of the given one where samples are to be compared. */
+  function shadesOf({ values, fixed, format }, range) {
+    if (fixed) return range;
+    const rows = data.models.map((_, m) => values.subarray(m * orbit.size, (m + 1) * orbit.size));
+    return format === "share" ? atLeast(colorRange(rows), range, NARROWEST) : colorRange(rows);
   }
 
   function read(place, x, y) {
@@ -124,7 +136,11 @@ export function createOrbitPlot(el, group) {
     set(given) {
       Object.assign(data, { low: null, high: null, inner: null, title: "", marks: [] }, given);
       data.range = given.range?.every?.(Number.isFinite) ? given.range : rangeOf(data.values);
+      if (layout.canvas) data.range = shadesOf(given, data.range);
       if (!(data.range[1] > data.range[0])) data.range = [data.range[0], data.range[0] + 1];
+      data.shades = badToGood(data.range, given.higherIsBetter);
+      const [low, high] = data.range;
+      data.beyond = [data.values.some((value) => value < low), data.values.some((value) => value > high)];
       data.write = formatter(given.format, data.range); // in cells, side by side
       data.say = precise(given.format); // by itself
       data.better = better(given.higherIsBetter);

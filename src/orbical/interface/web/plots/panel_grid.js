@@ -29,7 +29,7 @@ export function panelGrid(orbit, cells) {
       ...titles(panel, data.models[panel.m], named, plan),
       ...cells.decorate(panel, data, frame),
     ]);
-    frame.back.replaceChildren(...parts, ...colorBar(plan.bar, data.range, frame.dark, words));
+    frame.back.replaceChildren(...parts, ...colorBar(plan.bar, data.range, frame.dark, words, data));
     marks = node("g", { class: "orbit-handle" });
     pointer = node("g", { "data-transient": "" });
     worst = node("g");
@@ -55,14 +55,14 @@ export function panelGrid(orbit, cells) {
   function draw(frame, data) {
     const models = data.models.map(({ name, color }) => name + color);
     const { width, height, dark } = frame;
-    const look = [width, height, dark, data.range, data.title, data.better, ...models].join("|");
+    const look = [width, height, dark, data.range, data.beyond, data.title, data.better, ...models].join("|");
     if (look !== drawn || !marks.parentNode) furnish(frame, data);
     else cells.refresh?.(data, frame);
     drawn = look;
     const context = fit(frame.canvas, width, height);
     for (const panel of panels) {
       const values = data.values.subarray(panel.m * orbit.size, (panel.m + 1) * orbit.size);
-      cells.paint(context, panel, values, data.range, dark);
+      cells.paint(context, panel, values, data.shades, dark);
     }
     worst.replaceChildren(...worstCases(data));
   }

@@ -99,7 +99,7 @@ export function tiles(orbit) {
   /** Write a tile's value, in ink that is read on its color; one that is too wide stands in the title alone. */
   function write({ element, m, title, value, texts, picture, wide }, data, dark) {
     const number = data.values[m * orbit.size + element];
-    const ink = readableOn(colorOf(number, data.range, dark));
+    const ink = readableOn(colorOf(number, data.shades, dark));
     const words = data.write(number);
     title.textContent = `${orbit.names?.[element] ?? ""}: ${words}`;
     value.textContent = textWidth(words) <= wide - 2 ? words : "";

@@ -4,7 +4,7 @@ import { fill, h, modelLabel, show } from "../core/dom.js";
 import { fixed } from "../draw/format.js";
 
 /** What is counted where an answer has many parts. */
-const PARTS = { pixels: "pixel changes", points: "point changes" };
+const PARTS = { pixels: "pixel changes", points: "point changes", voxels: "voxel changes" };
 
 const percent = (share) => fixed(100 * share, share > 0 && share < 0.095 ? 1 : 0);
 

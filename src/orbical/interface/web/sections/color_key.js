@@ -1,7 +1,7 @@
 // What the colors of the embedding mean: a ramp with its ends, or the classes.
 
 import { fill, h } from "../core/dom.js";
-import { classColor, colorOf } from "../draw/colors.js";
+import { badToGood, classColor, colorOf } from "../draw/colors.js";
 import { short } from "../draw/format.js";
 
 const STOPS = 24;
@@ -40,7 +40,7 @@ function narrowed({ range, arrays }) {
 export function createColorKey() {
   const el = h("div", { class: "key" });
 
-  function set({ scale, range, title, names }, state, dark) {
+  function set({ scale, range, title, names, higher_is_better: upward }, state, dark) {
     const name = h("span", { class: "key-title", title }, title ?? "");
     if (scale === "classes")
       fill(
@@ -48,7 +48,14 @@ export function createColorKey() {
         (names ?? state.classes).slice(0, MOST).map((text, c) => chip(classColor(c, dark), text)),
         name,
       );
-    else fill(el, h("span", {}, end(range[0])), strip(scale, range, dark), h("span", {}, end(range[1])), name);
+    else
+      fill(
+        el,
+        h("span", {}, end(range[0])),
+        strip(scale, range, badToGood(range, upward), dark),
+        h("span", {}, end(range[1])),
+        name,
+      );
   }
 
   return { el, set };
@@ -60,9 +67,9 @@ function chip(color, text) {
   return h("span", { class: "chip-class" }, dot, String(text));
 }
 
-function strip(kind, [low, high], dark) {
+function strip(kind, [low, high], shades, dark) {
   const el = h("span", { class: "strip", "aria-hidden": "true" });
-  const at = (i) => colorOf(low + ((high - low) * i) / (STOPS - 1), [low, high], dark, kind);
+  const at = (i) => colorOf(low + ((high - low) * i) / (STOPS - 1), shades, dark, kind);
   el.style.background = `linear-gradient(to right, ${Array.from({ length: STOPS }, (_, i) => at(i)).join()})`;
   return el;
 }

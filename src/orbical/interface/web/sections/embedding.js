@@ -3,7 +3,7 @@
 import { button, h, show, write } from "../core/dom.js";
 import { same } from "../core/selection.js";
 import { sentence } from "../core/text.js";
-import { colorize, isDark } from "../draw/colors.js";
+import { badToGood, colorize, isDark } from "../draw/colors.js";
 import { shortened } from "../draw/format.js";
 import { classLabels } from "../draw/class_labels.js";
 import { createScatter } from "../plots/scatter.js";
@@ -71,7 +71,11 @@ export function createSection(el, app) {
     const dark = isDark(frame.el);
     const count = app.state.samples;
     const colors = values
-      ? colorize(values.arrays.values.data, { kind: values.scale, range: values.range }, dark)
+      ? colorize(
+          values.arrays.values.data,
+          { kind: values.scale, range: badToGood(values.range, values.higher_is_better) },
+          dark,
+        )
       : new Uint8Array(4 * count).fill(128);
     const labels =
       values?.scale === "classes"

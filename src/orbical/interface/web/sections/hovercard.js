@@ -39,7 +39,12 @@ export function createHoverCard(holder, app) {
     if (found?.picture) paint(canvas, found.picture);
     if (found?.values) {
       const metric = app.sampleMetric();
-      glyph.set({ models: app.shown(), values: found.values, range: [metric.low ?? 0, metric.high ?? 1] });
+      glyph.set({
+        models: app.shown(),
+        values: found.values,
+        range: [metric.low, metric.high],
+        higherIsBetter: metric.higher_is_better,
+      });
     }
     place();
   }

@@ -72,7 +72,8 @@ export function createSection(el, app) {
     const models = app.shown(answer.models);
     const marks = worst.of(models, metric, (sample) => sample === answer.sample);
     const range = holding(answer.range ?? [metric.low, metric.high], marks);
-    const common = { models, range, higherIsBetter: metric.higher_is_better, format: metric.unit };
+    const fixed = metric.low !== null && metric.high !== null; // the same colors for every sample
+    const common = { models, range, fixed, higherIsBetter: metric.higher_is_better, format: metric.unit };
     const { values, consensus_values: other } = answer.arrays;
     plots[0].set({ ...common, marks, values: values.data, title: metric.title });
     if (other) plots[1].set({ ...common, values: other.data, title: app.againstConsensus(metric).title });

@@ -30,7 +30,9 @@ export function createMapGlyphs(app, el) {
     context.save();
     context.translate(PAD, PAD);
     const range = found.range?.every(Number.isFinite) ? found.range : null;
-    drawGlyph(context, orbit, size - 2 * PAD, { models: app.shown(), values: found.values, range, element: el });
+    const { higher_is_better: higherIsBetter } = app.sampleMetric();
+    const given = { models: app.shown(), values: found.values, range, higherIsBetter, element: el };
+    drawGlyph(context, orbit, size - 2 * PAD, given);
     context.restore();
     if (found.picture) corner(context, size * CORNER, found.picture);
     return canvas;

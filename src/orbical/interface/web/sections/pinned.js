@@ -75,9 +75,11 @@ export function createSection(el, app) {
     const known = found.filter((each) => each?.values);
     const ends = known.flatMap(({ range }) => range ?? []).filter(Number.isFinite);
     const range = ends.length ? [Math.min(...ends), Math.max(...ends)] : [0, 1];
+    const { higher_is_better: higherIsBetter } = app.sampleMetric();
     cards.forEach(({ glyph }, n) => {
       glyph.element.classList.toggle("away", !found[n]?.values);
-      if (found[n]?.values) glyph.set({ models: app.shown(), values: found[n].values, range, mark: app.element() });
+      if (!found[n]?.values) return;
+      glyph.set({ models: app.shown(), values: found[n].values, range, higherIsBetter, mark: app.element() });
     });
   }
 

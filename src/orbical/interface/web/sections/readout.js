@@ -85,17 +85,31 @@ export function createSection(el, app) {
     return at < 0 ? NaN : sample.arrays.values.data[at * app.group.names.length + app.place().element];
   }
 
+  /** Whether the models run: what they gave here decides, not what was hoped for. */
+  function running() {
+    if (!app.state.live)
+      return {
+        words: "scanned positions only",
+        title: "No models were passed: the page snaps to the scanned positions",
+      };
+    const failed = Object.keys(place?.errors ?? {});
+    if (!failed.length) return { state: "live", words: "live", title: "The models run as you drag" };
+    const title = `${failed.join(", ")}: failed here; the numbers are those of the scan. Prediction says why.`;
+    if (!place.live) return { state: "failing", words: "models failed", title };
+    return { state: "failing", words: `${shortened(failed[0], 12)} failed`, title };
+  }
+
   function draw() {
     const { element, position } = app.place();
     const here = app.placeName(element, position);
     write(name, here);
     name.classList.toggle("long", here.length > LONG);
     home.hidden = element === app.group.identity && !position.length;
-    write(badge, app.state.live ? "live" : "scanned positions only");
-    badge.classList.toggle("is-live", app.state.live);
-    badge.title = app.state.live
-      ? "The models run as you drag"
-      : "No models were passed: the page snaps to the scanned positions";
+    const { words, title, state } = running();
+    write(badge, words);
+    badge.classList.toggle("is-live", state === "live");
+    badge.classList.toggle("is-failing", state === "failing");
+    badge.title = title;
     const metric = app.sampleMetric();
     const models = app.shown();
     const predicted = place?.arrays["detail/predicted"];

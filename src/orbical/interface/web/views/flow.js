@@ -2,8 +2,9 @@
 
 import { fill, h, write } from "../core/dom.js";
 import { fit, onAppearance, resolve } from "../draw/canvas.js";
-import { colorOf, modelInk } from "../draw/colors.js";
+import { badToGood, colorOf, modelInk } from "../draw/colors.js";
 import { fixed } from "../draw/format.js";
+import { colorRange } from "../draw/scales.js";
 import { tileButton } from "./tile.js";
 
 /** @import { ViewContent } from "./index.js" */
@@ -49,27 +50,22 @@ export function thinned({ data, shape }, step) {
   return { data: means, shape: [axes, down, across] };
 }
 
-/** The longest vector of some fields. */
-export function longest(fields) {
-  let most = 0;
-  for (const { data } of fields) {
-    const half = data.length / 2;
-    for (let i = 0; i < half; i += 1) {
-      const length = Math.hypot(data[i], data[half + i]);
-      if (length > most) most = length;
-    }
-  }
-  return most;
+/** How long the vectors of a field are. */
+export function lengths({ data }) {
+  const half = data.length / 2;
+  return Float64Array.from({ length: half }, (_, i) => Math.hypot(data[i], data[half + i]));
 }
 
-/** Arrows `[x0, y0, x1, y1]` in cells, centered on their cells; the longest is `reach` cells long. */
+/** Arrows `[x0, y0, x1, y1]` in cells, centered on their cells; one of `most` is `reach` cells long, and none is longer. */
 export function arrows({ data, shape }, most, reach = 1.3) {
   const [, rows, columns] = shape;
   const plane = rows * columns;
   const unit = most > 0 ? reach / most : 0;
   const made = [];
   for (let i = 0; i < plane; i += 1) {
-    const [dx, dy] = [data[i] * unit, data[plane + i] * unit];
+    const length = Math.hypot(data[i], data[plane + i]) * unit;
+    const cut = length > reach ? reach / length : 1;
+    const [dx, dy] = [data[i] * unit * cut, data[plane + i] * unit * cut];
     if (!Number.isFinite(dx) || !Number.isFinite(dy)) continue;
     const [x, y] = [(i % columns) + 0.5, Math.floor(i / columns) + 0.5];
     made.push([x - dx / 2, y - dy / 2, x + dx / 2, y + dy / 2]);
@@ -161,10 +157,9 @@ export function createView(el) {
   function draw() {
     if (!given) return;
     const panels = panelsOf(given);
-    const errors = panels
-      .filter((panel) => panel.error)
-      .flatMap((panel) => Array.from(panel.error.data).filter(Number.isFinite));
-    const scale = steady(given.place.sample, quantile(errors, 0.98), longest(panels.map((panel) => panel.field)));
+    const errors = panels.filter((panel) => panel.error).map((panel) => panel.error.data);
+    const speeds = panels.map((panel) => lengths(panel.field));
+    const scale = steady(given.place.sample, colorRange(errors)[1], colorRange(speeds)[1]);
     const shown = alone === null || !panels[alone] ? panels.map((panel, k) => [panel, k]) : [[panels[alone], alone]];
     const box = board.getBoundingClientRect();
     const { side, columns } = arranged(shown.length, box.width || 240, Math.max(box.height || 200, 90));
@@ -181,7 +176,11 @@ export function createView(el) {
       if (focused) tiles[0].el.focus();
     }
     shown.forEach(([panel], k) => tiles[k].set(panel, scale));
-    legend(scale, errors.length > 0);
+    legend(
+      scale,
+      errors.length > 0,
+      errors.some((row) => row.some((error) => error > scale.error)),
+    );
     const spoken = panels.filter((panel) => panel.words && panel.color).map((panel) => `${panel.name}: ${panel.words}`);
     board.setAttribute("aria-label", spoken.join("; "));
     write(note, given.fields.flow_map || given.fields.flow ? "" : "No flow stored at this position.");
@@ -217,7 +216,7 @@ export function createView(el) {
     const step = Math.max(1, Math.ceil(ROOMY / (side / panel.field.shape[1])));
     const field = thinned(panel.field, step);
     const cell = side / field.shape[1];
-    if (panel.error) heat(context, panel.error, side, [0, scale.error], dark());
+    if (panel.error) heat(context, panel.error, side, badToGood([0, scale.error], false), dark());
     else {
       context.fillStyle = resolve(el, "var(--hover, #eef1f4)");
       context.fillRect(0, 0, side, side);
@@ -240,16 +239,16 @@ export function createView(el) {
     }
   }
 
-  function legend({ error, speed }, colored) {
+  function legend({ error, speed }, colored, beyond) {
     const context = fit(strip, 40, 8);
     for (let i = 0; i < 40; i += 1) {
-      context.fillStyle = colorOf(i, [0, 39], dark());
+      context.fillStyle = colorOf(i, badToGood([0, 39], false), dark());
       context.fillRect(i, 0, 1.5, 8);
     }
     strip.hidden = !colored;
     write(
       words,
-      `${colored ? `error 0 to ${fixed(error, error < 1 ? 2 : 1)} px, ` : ""}longest arrow ${fixed(speed, 1)} px`,
+      `${colored ? `error 0 to ${fixed(error, error < 1 ? 2 : 1)} px${beyond ? " and more" : ""}, ` : ""}longest arrow ${fixed(speed, 1)} px`,
     );
   }
 
@@ -296,11 +295,4 @@ function arrowPath(context, /** @type {number[]} */ [x0, y0, x1, y1], head) {
     context.moveTo(x1, y1);
     context.lineTo(x1 - size * (ux + 0.55 * side * uy), y1 - size * (uy - 0.55 * side * ux));
   }
-}
-
-/** The value below which a share of the numbers lies. */
-export function quantile(numbers, share) {
-  if (!numbers.length) return 0;
-  const sorted = Float32Array.from(numbers).sort();
-  return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))];
 }

@@ -2,14 +2,16 @@
 
 import { fill, h, write } from "../core/dom.js";
 import { onAppearance } from "../draw/canvas.js";
-import { classColor, colorOf, colorize, modelInk } from "../draw/colors.js";
+import { badToGood, classColor, colorOf, colorize, modelInk } from "../draw/colors.js";
 import { fixed } from "../draw/format.js";
+import { colorRange } from "../draw/scales.js";
 import { tileButton } from "./tile.js";
 
 /** @import { Field, ViewContent } from "./index.js" */
 
 const [NAME, GAP, LEAST, MOST_CLASSES] = [20, 5, 40, 12];
 const SHARE = [0, 1];
+const LESS_IS_BETTER = badToGood(SHARE, false);
 
 const short = (value) => String(Number(value.toPrecision(2)));
 
@@ -44,18 +46,6 @@ export function difference(answer, other, seen = answer) {
   return { ...answer, data: answer.data.map(apart) };
 }
 
-/** Lowest and highest finite value of some maps. */
-export function span(maps) {
-  let [low, high] = [Infinity, -Infinity];
-  for (const { data } of maps) {
-    for (const value of data) {
-      if (value < low) low = value;
-      if (value > high) high = value;
-    }
-  }
-  return low <= high ? [low, high] : [0, 1];
-}
-
 /** The panels of class maps: the truth once, and for each model its classes, differences and entropy. */
 export function classPanels(/** @type {ViewContent} */ { fields, truths = {}, consensus = {}, models, colors }) {
   const whole = fields.segments;
@@ -74,9 +64,9 @@ export function classPanels(/** @type {ViewContent} */ { fields, truths = {}, co
         about: "differs from the consensus",
         map: differs,
         kind: "sequential",
-        range: SHARE,
+        range: LESS_IS_BETTER,
       });
-    if (entropy) panels.push({ title: "entropy", map: entropy, kind: "sequential", range: SHARE });
+    if (entropy) panels.push({ title: "entropy", map: entropy, kind: "sequential", range: LESS_IS_BETTER });
     return panels;
   });
   const first = truth ? [{ title: "truth", map: classes(mapOf(truth, 0)), kind: "classes", range: SHARE }] : [];
@@ -117,8 +107,9 @@ export function valuePanels(/** @type {ViewContent} */ { fields, models, colors,
 export function steadyRanges(known, panels) {
   /** @type {Record<string, number[]>} */
   const ranges = { ...known };
-  for (const { map, scale } of panels) {
-    const [low, high] = span([map]);
+  for (const scale of new Set(panels.map((panel) => panel.scale))) {
+    const rows = panels.filter((panel) => panel.scale === scale).map(({ map }) => map.data);
+    const [low, high] = colorRange(rows);
     const [least, most] = ranges[scale] ?? [Infinity, -Infinity];
     ranges[scale] = [scale === "error" ? 0 : Math.min(low, least), Math.max(high, most)];
   }
@@ -263,7 +254,12 @@ export function createView(el, state) {
     };
   }
 
-  function paint(canvas, { map, kind, scale, range = kept.ranges[scale] }) {
+  /** The range of a scale, from bad to good where it has such ends. */
+  function shades(scale) {
+    return badToGood(kept.ranges[scale], scale === "error" ? false : undefined);
+  }
+
+  function paint(canvas, { map, kind, scale, range = shades(scale) }) {
     if (canvas.width !== map.columns || canvas.height !== map.rows) {
       Object.assign(canvas, { width: map.columns, height: map.rows });
     }
@@ -282,18 +278,26 @@ export function createView(el, state) {
         .sort((a, b) => a - b)
         .slice(0, MOST_CLASSES)
         .map((c) => chip(classColor(c, dark()), String(names[c] ?? `class ${c}`))),
-      chip(gradient(), "0 to 1"),
+      chip(gradient(LESS_IS_BETTER), "0 to 1"),
     ]);
   }
 
   /** From what to what the colors of values and errors go. */
   function rangesLegend() {
-    const words = Object.entries(kept.ranges).map(([name, [low, high]]) => `${name} ${short(low)} to ${short(high)}`);
-    fill(key, [chip(gradient(), words.join(", "))]);
+    fill(
+      key,
+      Object.entries(kept.ranges).map(([name, [low, high]]) =>
+        chip(
+          gradient(badToGood(SHARE, name === "error" ? false : undefined)),
+          `${name} ${short(low)} to ${short(high)}`,
+        ),
+      ),
+    );
   }
 
-  function gradient() {
-    return `linear-gradient(to right, ${[0, 0.25, 0.5, 0.75, 1].map((value) => colorOf(value, SHARE, dark())).join(",")})`;
+  function gradient(range) {
+    const colors = [0, 0.25, 0.5, 0.75, 1].map((value) => colorOf(value, range, dark()));
+    return `linear-gradient(to right, ${colors.join(",")})`;
   }
 
   function chip(background, words) {
