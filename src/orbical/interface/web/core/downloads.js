@@ -16,8 +16,8 @@ export function svgBlob(svg) {
   return new Blob([new XMLSerializer().serializeToString(svg)], { type: "image/svg+xml" });
 }
 
-/** An SVG as PNG at twice its size, through a canvas. */
-export function pngBlob(svg, scale = 2) {
+/** An SVG as PNG at some times its size, through a canvas. */
+export function pngBlob(svg, scale) {
   return new Promise((resolve, reject) => {
     const picture = new Image();
     const url = URL.createObjectURL(svgBlob(svg));

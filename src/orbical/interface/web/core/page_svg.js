@@ -1,10 +1,11 @@
 // The page as one SVG: boxes, text, plots and pixels where they stand. No foreignObject, so every
 // program can open it and a canvas can draw it.
 
-import { drawBox, drawPixels, drawText, drawWords, node, backgroundOf } from "./svg_parts.js";
+import { backgroundOf, drawBefore, drawBox, drawPixels, drawText, drawWords, fitting, node } from "./svg_parts.js";
 import { standaloneCopy, rounded } from "./svg_copy.js";
 
-const SKIPPED = new Set(["SCRIPT", "STYLE", "DIALOG", "OPTION", "INPUT", "BR"]);
+const SKIPPED = new Set(["SCRIPT", "STYLE", "DIALOG", "OPTION", "BR"]);
+const ARROW = 18; // the room for the arrow of a menu
 const LEFT_OUT = "[popover]:not(:popover-open), .hidden, [data-transient]";
 
 /** Draw an element and all it holds into an SVG of its size, on the color behind it. */
@@ -30,6 +31,7 @@ function walk(el, out, origin) {
   drawBox(style, box, out, origin);
   if (el.tagName === "CANVAS" || el.tagName === "IMG") drawPixels(el, style, box, out, origin);
   else if (el.tagName === "SELECT") drawChoice(el, style, box, out, origin);
+  else if (el.tagName === "INPUT") drawField(el, style, box, out, origin);
   else inside(el, style, box, out, origin);
 }
 
@@ -37,9 +39,12 @@ function walk(el, out, origin) {
 function inside(el, style, box, out, origin) {
   const into = style.overflowX === "visible" ? out : cutOut(box, origin);
   if (into !== out) out.append(into);
+  drawBefore(el, box, into, origin);
+  const cut = style.textOverflow === "ellipsis" && el.scrollWidth > el.clientWidth;
+  const edge = cut ? box.right - parseFloat(style.paddingRight) : Infinity;
   for (const child of el.childNodes) {
     if (child.nodeType === Node.ELEMENT_NODE) walk(child, into, origin);
-    else if (child.nodeType === Node.TEXT_NODE && child.data.trim()) drawText(child, style, into, origin);
+    else if (child.nodeType === Node.TEXT_NODE && child.data.trim()) drawText(child, style, into, origin, edge);
   }
 }
 
@@ -52,7 +57,25 @@ function cutOut(box, origin) {
 
 function drawChoice(select, style, box, out, origin) {
   const cut = cutOut(box, origin);
-  const words = select.selectedOptions[0]?.textContent ?? "";
-  drawWords(words, style, box.left + parseFloat(style.paddingLeft), (box.top + box.bottom) / 2, cut, origin);
+  const [left, middle] = [box.left + parseFloat(style.paddingLeft) + 4, (box.top + box.bottom) / 2];
+  const words = fitting(select.selectedOptions[0]?.textContent ?? "", style, box.right - ARROW - left);
+  drawWords(words, style, left, middle, cut, origin);
+  const [x, y] = [box.right - origin.left - ARROW / 2 - 4, middle - origin.top];
+  cut.append(node("path", { d: `M${x - 4} ${y - 2}l4 4l4 -4`, fill: "none", stroke: style.color, "stroke-width": 2 }));
   out.append(cut);
+}
+
+/** The words in a field, or the sign in a check box. */
+function drawField(input, style, box, out, origin) {
+  const middle = (box.top + box.bottom) / 2;
+  const place = [box.left + parseFloat(style.paddingLeft), middle];
+  if (input.type === "checkbox") {
+    const [x, y] = [box.left - origin.left, box.top - origin.top];
+    const sign = `M${x + 0.22 * box.width} ${y + 0.5 * box.height}l${0.2 * box.width} ${0.22 * box.height}l${0.36 * box.width} ${-0.42 * box.height}`;
+    const look = { fill: "none", stroke: getComputedStyle(input, "::before").backgroundColor, "stroke-width": 2 };
+    if (input.checked) out.append(node("path", { d: sign, ...look }));
+  } else if (["text", "search", "number"].includes(input.type)) {
+    const room = box.width - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+    drawWords(fitting(input.value || input.placeholder, style, room), style, ...place, out, origin);
+  }
 }

@@ -49,7 +49,30 @@ export function drawBox(style, box, out, origin) {
     );
   }
   if (style.backgroundImage.startsWith("linear-gradient(to right")) drawRamp(style, [x, y], box, out);
+  const inner = /^(rgba?\([^)]*\)) 0px 0px 0px ([\d.]+)px inset$/.exec(style.boxShadow);
+  if (inner) drawInnerLine(inner[1], Number(inner[2]), half, [x, y], box, style, out);
   if (!even) drawSides(style, widths, [x, y, x + box.width, y + box.height], out);
+}
+
+/** A line along the inside of the border: what is selected. */
+function drawInnerLine(stroke, wide, half, [x, y], box, style, out) {
+  const off = 2 * half + wide / 2;
+  const place = { x: rounded(x + off), y: rounded(y + off), rx: parseFloat(style.borderTopLeftRadius) || 0 };
+  const size = { width: rounded(box.width - 2 * off), height: rounded(box.height - 2 * off) };
+  out.append(node("rect", { ...place, ...size, fill: "none", stroke, "stroke-width": wide }));
+}
+
+/** A colored sign before the words of an element, such as the dot of a badge. */
+export function drawBefore(el, box, out, origin) {
+  const style = getComputedStyle(el, "::before");
+  const [width, height] = [parseFloat(style.width), parseFloat(style.height)];
+  if (style.content === "none" || clear(style.backgroundColor) || !width || !height) return;
+  const own = getComputedStyle(el);
+  const line = own.display.includes("flex") ? box.height : parseFloat(own.lineHeight) || box.height;
+  const y = box.top - origin.top + parseFloat(own.paddingTop) + (Math.min(line, box.height) - height) / 2;
+  const x = box.left - origin.left + parseFloat(own.paddingLeft);
+  const place = { x: rounded(x), y: rounded(y), width, height };
+  out.append(node("rect", { ...place, rx: Math.min(width, height) / 2, fill: style.backgroundColor }));
 }
 
 /** The colors of a key, from left to right. */
@@ -97,13 +120,25 @@ function drawn(picture) {
   return canvas.toDataURL("image/png");
 }
 
-/** One text per line box, so that wrapped text stays as it is on the page. */
-export function drawText(text, style, out, origin) {
+/** Words that fit in some room, with an ellipsis where they are cut. */
+export function fitting(words, style, room) {
+  const pen = h("canvas", {}).getContext("2d");
+  pen.font = `${style.fontStyle} ${style.fontWeight} ${style.fontSize} ${style.fontFamily}`;
+  const wide = (text) => pen.measureText(text).width;
+  if (wide(words) <= room) return words;
+  let end = words.length;
+  while (end > 0 && wide(`${words.slice(0, end)}…`) > room) end -= 1;
+  return `${words.slice(0, end).trimEnd()}…`;
+}
+
+/** One text per line box, so that wrapped text stays as it is on the page; cut at an edge where the page does. */
+export function drawText(text, style, out, origin, edge = Infinity) {
   const range = document.createRange();
   let line = "";
   /** @type {any} */
   let box = null; // of the line, once it has begun
-  const flush = () => line && drawWords(line.trimEnd(), style, box.left, (box.top + box.bottom) / 2, out, origin);
+  const cut = (words) => (edge === Infinity ? words : fitting(words, style, edge - box.left));
+  const flush = () => line && drawWords(cut(line.trimEnd()), style, box.left, (box.top + box.bottom) / 2, out, origin);
   for (let i = 0; i < text.length; i += 1) {
     range.setStart(text, i);
     range.setEnd(text, i + 1);
@@ -130,6 +165,7 @@ export function drawWords(words, style, left, middle, out, origin) {
     "font-family": style.fontFamily.replaceAll('"', "'"),
     "font-weight": style.fontWeight,
     "font-style": style.fontStyle,
+    "text-decoration": style.textDecorationLine === "underline" ? "underline" : "none",
   });
   text.textContent = words;
   out.append(text);

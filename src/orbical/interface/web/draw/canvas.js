@@ -2,8 +2,21 @@
 
 const MOST_PIXELS = 1 << 24; // of a picture that is zoomed; beyond, the browser enlarges it
 
+let density = 0; // of a picture that is being exported
+
+/** Pixels of a canvas to one of the page. */
+export function pixelRatio() {
+  return density || devicePixelRatio || 1;
+}
+
+/** Let all canvases be painted for some pixels to one of the page; 0 for those of the screen. */
+export function setPixelRatio(ratio) {
+  density = ratio;
+  document.dispatchEvent(new Event("themechange")); // plots on a canvas paint themselves anew
+}
+
 /** Give a canvas a size in CSS pixels at the screen's own resolution; returns its context. */
-export function fit(canvas, width, height, wanted = devicePixelRatio || 1) {
+export function fit(canvas, width, height, wanted = pixelRatio()) {
   const ratio = Math.min(wanted, Math.sqrt(MOST_PIXELS / Math.max(width * height, 1)));
   const [w, h] = [Math.max(Math.round(width * ratio), 1), Math.max(Math.round(height * ratio), 1)];
   if (canvas.width !== w || canvas.height !== h) Object.assign(canvas, { width: w, height: h });

@@ -1,5 +1,6 @@
 /** Samples as points: hover, pick, lasso, zoom; up to a million. */
 
+import { pixelRatio } from "../draw/canvas.js";
 import { count as counted } from "../draw/format.js";
 import { createPointIndex } from "../draw/nearest_point.js";
 import { pointOpacity, pointRadius } from "../draw/point_raster.js";
@@ -38,7 +39,7 @@ export function createScatter(el, { webgl = true } = {}) {
 
   function paint() {
     if (!layer) return;
-    const [{ width, height, canvas }, ratio] = [frame, devicePixelRatio || 1];
+    const [{ width, height, canvas }, ratio] = [frame, pixelRatio()];
     const [w, h] = [Math.round(width * ratio), Math.round(height * ratio)];
     if (canvas.width !== w || canvas.height !== h) Object.assign(canvas, { width: w, height: h });
     Object.assign(canvas.style, { width: `${width}px`, height: `${height}px` });

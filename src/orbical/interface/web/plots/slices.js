@@ -1,5 +1,6 @@
 /** Rotations in space by three planes of axes: direction is the axis, radius the angle. */
 
+import { pixelRatio } from "../draw/canvas.js";
 import { h } from "../core/dom.js";
 import { paintHeatmap, nearestSorted, nearestTurn, polarCells, polarPlace } from "../draw/heatmap.js";
 import { clamp } from "../draw/scales.js";
@@ -33,7 +34,7 @@ export function slices(orbit) {
   }
 
   function paint(context, panel, values, range, dark) {
-    prepare(Math.max(Math.round(panel.width * (devicePixelRatio || 1)), 8));
+    prepare(Math.max(Math.round(panel.width * pixelRatio()), 8));
     paintHeatmap(made.pixels.data, made.cells[panel.p], values, range, dark);
     made.picture.getContext("2d").putImageData(made.pixels, 0, 0);
     context.save();

@@ -1,7 +1,7 @@
 // Export: pictures, data, the subset, the link.
 
 import { button, fill, h } from "../core/dom.js";
-import { pageSvg } from "../core/page_svg.js";
+import { NARROWEST, WIDEST, figureOf, figureWidth } from "../core/figure.js";
 import { copyText, download, pngBlob, svgBlob } from "../core/downloads.js";
 import { attachPopover } from "../core/popover.js";
 import { createSelect } from "./frame.js";
@@ -16,28 +16,32 @@ const DATA = {
 /** The export menu behind its button. */
 export function createExport(opener, app) {
   let what = "";
+  let [width, scale] = ["", "2"];
   const status = h("p", { class: "export-status", role: "status" });
 
   function parts() {
     const found = [...app.root.querySelectorAll(".section:not([hidden])")];
-    return [["", "whole page"], ...found.map((el) => [el.classList[1], el.querySelector("h3").textContent])];
+    const { stage } = app.store.get();
+    return [
+      ["", stage ? "enlarged section" : "whole page"],
+      ...found.map((el) => [el.classList[1], el.querySelector("h3").textContent]),
+    ];
   }
 
   function target() {
-    return what ? app.root.querySelector(`.section.${what}`) : app.root.querySelector(".page");
+    if (what) return app.root.querySelector(`.section.${what}`);
+    return app.root.querySelector(".staged") ?? app.root.querySelector(".page");
   }
 
   function picture(kind) {
     menu.close();
-    requestAnimationFrame(() => {
-      app.sections.embedding.repaint();
-      const svg = pageSvg(target());
-      const name = `orbical-${what || "view"}.${kind}`;
-      if (kind === "svg") return download(svgBlob(svg), name);
-      return pngBlob(svg)
-        .then((blob) => download(blob, name))
-        .catch((error) => app.announce(error.message));
-    });
+    const el = target();
+    const size = { width: figureWidth(width, el.getBoundingClientRect().width), scale: Number(scale) };
+    const name = `orbical-${what || app.store.get().stage || "view"}.${kind}`;
+    figureOf(el, app.root, size, () => app.sections.embedding.repaint())
+      .then((svg) => (kind === "svg" ? svgBlob(svg) : pngBlob(svg, size.scale)))
+      .then((blob) => download(blob, name))
+      .catch((error) => app.announce(error.message));
   }
 
   function data(kind) {
@@ -56,6 +60,20 @@ export function createExport(opener, app) {
   function content() {
     const select = createSelect("Figure", (value) => (what = value));
     select.set(parts(), what);
+    const wide = h("input", {
+      type: "number",
+      min: NARROWEST,
+      max: WIDEST,
+      placeholder: "as shown",
+      value: width,
+      title: "The figure is laid out at this width, in pixels; empty for the width on the screen",
+      oninput: () => (width = wide.value),
+    });
+    const times = createSelect("Scale", (value) => (scale = value), { title: "Pixels of a PNG to one of the width" });
+    times.set(
+      ["1", "2", "3", "4"].map((each) => [each, `${each}×`]),
+      scale,
+    );
     fill(status);
     const item = (kind) => button(DATA[kind][0], () => data(kind), { class: "item", title: DATA[kind][1] });
     const known = app.state.exports ?? ["csv", "indices", "parquet", "report"];
@@ -64,6 +82,8 @@ export function createExport(opener, app) {
         "div",
         { class: "menu-row" },
         select.el,
+        h("label", { class: "field" }, h("span", {}, "Width in px"), wide),
+        times.el,
         button("PNG", () => picture("png"), { class: "tool" }),
         button("SVG", () => picture("svg"), { class: "tool" }),
       ),
@@ -83,5 +103,12 @@ export function createExport(opener, app) {
     fill(status, `Saved ${answer.filename}.`);
     return download(new Blob([answer.arrays.file.data], { type: answer.type }), answer.filename);
   });
-  return { open: menu.open, destroy: stop };
+  /** Open the menu, on the enlarged section where there is one: what is behind it waits. */
+  function open() {
+    app.root.querySelector(".staged")?.append(menu.panel);
+    menu.open();
+  }
+
+  menu.panel.addEventListener("toggle", (event) => event.newState === "closed" && opener.after(menu.panel));
+  return { open, destroy: stop };
 }

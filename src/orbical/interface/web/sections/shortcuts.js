@@ -38,7 +38,7 @@ export function shortcuts(app) {
     b: () => app.panel.toggle(),
     ",": () => app.story.step(-1),
     ".": () => app.story.step(1),
-    x: () => (app.stage.close(), app.exporter.open()),
+    x: () => app.exporter.open(),
     f: () => app.stage.toggle(),
     Escape: () => app.stage.close() || (store.get().subset ? app.select({ subset: "" }) : false),
     "Ctrl+z": () => app.undo.undo(),
