@@ -188,6 +188,39 @@ def test_the_spread_of_a_smaller_report_is_that_of_the_whole_scan(report_answers
     assert ours[2]["count"] < theirs[2][0]["count"]
 
 
+@pytest.mark.parametrize("kind", ["confusion", "coverage"])
+def test_confusion_and_sets_are_those_of_the_session(report_answers, session, whole, kind):
+    cases = [{}, {"element": 5, "models": ["net1"]}, {"scope": "orbit"}]
+    if kind == "confusion":
+        cases += [{"reference": "consensus", "element": 3}, {"filter": ["label:3,4"]}]
+    requests = [{"kind": kind, "selection": one} for one in cases]
+    ours, theirs = both(report_answers, session, whole[1], requests)
+    for found, expected in zip(ours, theirs, strict=True):
+        compare(found, expected)
+
+
+def test_a_report_says_that_sets_are_those_of_all_samples(report_answers, session, whole):
+    requests = [{"kind": "coverage", "selection": {"filter": ["label:3,4"]}}]
+    ours, _ = both(report_answers, session, whole[1], requests)
+    assert "cannot compute them for a subset" in ours[0]["note"]
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        {"band": {"model": "net1", "band": 0}},
+        {"band": {"model": "net0", "band": 3}},
+        {"cell": {"model": "net1", "expected": 3, "predicted": 5}},
+    ],
+)
+def test_the_samples_behind_a_count_are_those_of_the_session(
+    report_answers, session, whole, recipe
+):
+    requests = [{"kind": "set", "selection": {"element": 4}, "recipe": recipe}]
+    ours, theirs = both(report_answers, session, whole[1], requests)
+    assert ours[0]["hash"] == theirs[0][0]["hash"]
+
+
 @pytest.mark.parametrize("scope", ["element", "orbit"])
 def test_calibration_is_that_of_the_session(report_answers, session, whole, scope):
     cases = [

@@ -105,25 +105,40 @@ def along_orbit(
     wanted = checked_coverage(chosen.coverage)
     place = _place(calibrate, like)
     _refuse_open_groups(place, scan, chosen)
-    shape = (like.sizes["model"], like.sizes["element"])
-    counts = {name: np.zeros(shape) for name in ("n", "hits", "size", "squares")}
-    for model in range(shape[0]):
+    counts = {
+        name: np.zeros((like.sizes["model"], like.sizes["element"]))
+        for name in ("n", "hits", "size", "squares")
+    }
+    for model in range(like.sizes["model"]):
         finished = np.flatnonzero(np.isfinite(like.isel(model=model).values).all(1))
-        held, tested = halves(finished, share, seed)
-        weight = torch.as_tensor(np.asarray(data["weight"].values, dtype=np.float64))
-        averaged = weight if place == "average" else None
-        at_truth = [block.at_truth for block in _blocks(data, chosen, model, held, averaged, 0)]
-        threshold = _thresholds(torch.cat(at_truth), place, wanted, weight)
-        for block in _blocks(data, chosen, model, tested, averaged, 1):
-            size = _sizes(block.answers, threshold)
-            for name, values in {
-                "n": torch.ones_like(size),
-                "hits": (block.at_truth <= threshold).double(),
-                "size": size,
-                "squares": size.square(),
-            }.items():
-                counts[name][model] += values.sum(0).numpy()
+        parts = halves(finished, share, seed)
+        for _, hits, size in tested(data, chosen, model, parts, place):
+            counts["n"][model] += len(size)
+            counts["hits"][model] += hits.sum(0)
+            counts["size"][model] += size.sum(0)
+            counts["squares"][model] += np.square(size).sum(0)
     return _labeled(like, counts, wanted, level)
+
+
+def tested(
+    data: Any,
+    method: Any,
+    model: int,
+    parts: tuple[np.ndarray, np.ndarray],
+    place: str | int,
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Calibrate on the first part of the rows and yield rows, hits and sizes of the second.
+
+    Hits and sizes are `[n, K]`: whether each set contains the truth, and how large it is.
+    """
+    weight = torch.as_tensor(np.asarray(data["weight"].values, dtype=np.float64))
+    averaged = weight if place == "average" else None
+    held, others = parts
+    at_truth = [block.at_truth for block in _blocks(data, method, model, held, averaged, 0)]
+    threshold = _thresholds(torch.cat(at_truth), place, checked_coverage(method.coverage), weight)
+    for block in _blocks(data, method, model, others, averaged, 1):
+        hits = (block.at_truth <= threshold).numpy()
+        yield block.rows, hits, _sizes(block.answers, threshold).numpy()
 
 
 def _method_of(data: Any, method: Any) -> Any:

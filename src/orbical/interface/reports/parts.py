@@ -3,8 +3,8 @@
 `state` describes the scan; `values/NAME` holds responses `[M, n, K]` of the samples in the report;
 `rows/NUMBER` inputs and outputs of a block of samples; `maps` their positions; `tallies` and
 `measures` the statistics of all samples and of each class, `spread` quantiles of all samples,
-`consistency` how often answers change; `bounds` those of the models; `worst` the worst cases of the
-samples in the report.
+`consistency` how often answers change, `coverage` those of conformal sets; `bounds` those of the
+models; `worst` the worst cases of the samples in the report.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from ..session.aggregates import ENDS, LEAST, WITH_INTERVAL, measured_together
 from ..session.calibration_plots import diagrams_of_all, pooled
 from ..session.columns import sample_columns
 from ..session.confidence_columns import columns_of
+from ..session.conformal_sets import coverage
 from ..session.consistency import changes, sums
 from ..session.input_pictures import thumbnails
 from ..session.moments import moments_of
@@ -84,6 +85,7 @@ def parts_of(
         "picture": made.picture,
         "thumbnails": pictures is not None,
         "scalars": _scalars(view),
+        "coverage": {"confidence", "correct"} <= view.metrics.keys(),
         "outcomes": [name for name, one in view.metrics.items() if is_outcome(view, one)],
         "left_out": made.left_out,
         "sets": _named_sets(view, chosen.samples),
@@ -116,6 +118,8 @@ def parts_of(
         yield "measures", _measures(view, chosen.complete, advance)
         if not chosen.complete:  # otherwise the page draws all samples itself
             yield "diagrams", _diagrams(view)
+        advance("sets")
+        yield "coverage", _coverage(view)
     if state["worst"]:
         yield "worst", encode_part(*rows_of(view, chosen.samples))
     if state["bounds"]:
@@ -303,6 +307,16 @@ def _orbit_ends(view: ScanView, reference: str, model: int, masks: Sequence[Arra
             _, error = pooled(view, pairs, model, kept)
             row[:] = [float(end) for end in (error.value, error.low, error.high, error.calibrated)]
     return found
+
+
+def _coverage(view: ScanView) -> bytes:
+    """Encode coverage and size of sets of all samples, calibrated upright and over the orbit."""
+    about: dict[str, Any] = {}
+    arrays: dict[str, Any] = {}
+    for place, scope in {"identity": "element", "orbit": "orbit"}.items():
+        about[place], found = coverage(view, Selection(scope=scope), {})
+        arrays |= {f"{place}/{name}": values for name, values in found.items()}
+    return encode_part({"about": about}, arrays)
 
 
 def _diagrams(view: ScanView) -> bytes:

@@ -17,6 +17,8 @@ from ..wire import encode
 from . import (
     aggregates,
     calibration_plots,
+    conformal_sets,
+    confusions,
     consistency,
     findings,
     histograms,
@@ -72,6 +74,8 @@ HANDLERS: dict[str, Handler] = {
     "place": sample_views.place,
     "pinned": pinned_samples.pinned,
     "calibration": calibration_plots.calibration,
+    "confusion": confusions.confusion,
+    "coverage": conformal_sets.coverage,
     "bounds": symmetry_bounds.bounds,
     "worst": worst_cases.worst_cases,
 }

@@ -13,9 +13,11 @@ import numpy as np
 
 from ...errors import InputError, check_name
 from ..selection import Selection, polygon, set_name
+from .confusions import in_cell
 from .sample_maps import sample_map
 from .sample_sets import keep_set, mask_of_set, packed
 from .scan_view import ScanView
+from .spread import in_band
 from .subsets import Answer, mask_of
 
 Array = np.ndarray
@@ -117,7 +119,9 @@ def _combined(
 
 
 MAKERS: dict[str, Maker] = {
+    "band": in_band,
     "bits": _bits,
+    "cell": in_cell,
     "difference": partial(_combined, lambda one, other: one & ~other),
     "intersection": partial(_combined, np.logical_and),
     "lasso": _lasso,

@@ -38,6 +38,8 @@ const KINDS = [
   "embedding",
   "color",
   "calibration",
+  "confusion",
+  "coverage",
   "bounds",
   "worst",
 ];

@@ -17,19 +17,25 @@ export const DEPENDS = {
   sample: ["sample", "models", "dense", ...METRIC],
   place: ["sample", "element", "position", "models", "reference"],
   pinned: ["pins", "element", "position", "models", "reference"],
-  calibration: ["scope", "element", "models", "reference", ...SHOWN],
+  calibration: ["answers", "scope", "element", "models", "reference", ...SHOWN],
+  confusion: ["answers", "element", "models", "reference", ...SHOWN],
+  coverage: ["answers", "scope", "models", ...SHOWN],
   bounds: ["models"],
   worst: [],
 };
 
 // What is asked for only while the page shows it.
 const ONLY = {
+  calibration: ({ answers = "reliability" }) => answers === "reliability",
+  confusion: ({ answers }) => answers === "confusion",
+  coverage: ({ answers }) => answers === "sets",
   classes: ({ show }) => show === "classes",
   pinned: ({ pins = [] }) => pins.length > 0,
   spread: ({ show }) => show === "spread",
 };
 const wanted = (kind, selection) => ONLY[kind]?.(selection) ?? true;
 
+const PATIENT = ["calibration", "confusion"]; // only one of them is shown
 const REST_MS = 120;
 
 /** The kinds of request that a change of fields touches. */
@@ -57,14 +63,14 @@ export function createRefresh(store, request, kinds) {
     for (const kind of affectedRequests(changed, selection)) {
       // Beside the sample that is dragged the others take the scanned positions, until it rests.
       if (kind === "pinned") ask(kind, { live: done });
-      else if (kind !== "calibration" || done) ask(kind);
-      else rest();
+      else if (!PATIENT.includes(kind) || done) ask(kind);
+      else rest(kind);
     }
   });
 
-  function rest() {
+  function rest(kind) {
     clearTimeout(timer);
-    timer = setTimeout(() => ask("calibration"), REST_MS);
+    timer = setTimeout(() => ask(kind), REST_MS);
   }
 
   const everything = () => kinds.filter((kind) => wanted(kind, store.get())).forEach((kind) => ask(kind));

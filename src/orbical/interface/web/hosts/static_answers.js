@@ -3,6 +3,7 @@ import { DEFAULTS } from "../core/selection.js";
 import { aggregate } from "./static_aggregate.js";
 import { calibration } from "./static_calibration.js";
 import { color } from "./static_colors.js";
+import { confusion, coverage } from "./static_confusion.js";
 import { consistency } from "./static_consistency.js";
 import { createContexts } from "./static_context.js";
 import { exported } from "./static_export.js";
@@ -10,7 +11,8 @@ import { columns } from "./static_histograms.js";
 import { list } from "./static_list.js";
 import { pinned, place } from "./static_place.js";
 import { hover, sample } from "./static_samples.js";
-import { sampleSet, setNames } from "./static_sets.js";
+import { sampleSet } from "./static_recipes.js";
+import { setNames } from "./static_sets.js";
 import { subset } from "./static_subset.js";
 import { classes } from "./static_small_multiples.js";
 import { spread } from "./static_spread.js";
@@ -41,6 +43,8 @@ const ANSWERS = {
   place,
   pinned,
   calibration,
+  confusion,
+  coverage,
   bounds,
   worst,
   export: exported,

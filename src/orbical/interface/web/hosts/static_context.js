@@ -60,7 +60,8 @@ export function createContexts(pack, state) {
       const { method, of } = { ...selection, ...stated };
       const name = `${method}/${of}/${stated.reference ?? reference}`;
       const maps = await pack.take("maps");
-      const missing = maps.about[name]?.error ?? `this report leaves out this map (${method}); choose another method or model`;
+      const missing =
+        maps.about[name]?.error ?? `this report leaves out this map (${method}); choose another method or model`;
       if (!maps.arrays[name]) throw new Error(missing);
       return { xy: maps.arrays[name], ...maps.about[name] };
     };

@@ -109,8 +109,8 @@ export function createOrbitPlot(el, group) {
       const place = filled ? layout.locate(x, y, phase) : null;
       if (phase === "press") layout.hover(null, frame, data);
       if (place) {
-        if (phase === "done") pressed({ element: place.element, value: layout.valueAt?.(x, y), shift });
         go(place, phase === "done");
+        if (phase === "done") pressed({ element: place.element, value: layout.valueAt?.(x, y), shift });
         if (phase !== "done") read(place, x, y);
       }
       if (phase === "done") show(null);

@@ -103,14 +103,15 @@ export function createSpread(el, app, frame) {
       title: `${label}. Click to show only these ${app.noun}.`,
       "aria-label": label,
     };
-    return h("td", {}, known && app.sets ? h("button", { ...attributes, onclick: press }, words) : known ? words : "–");
+    return h("td", {}, known ? h("button", { ...attributes, onclick: press }, words) : "–");
   }
 
   /** The band under the pointer, of the model whose fan is nearest. */
   function point({ element, value, shift }) {
     pointed = Number.isFinite(value) ? bandOf(answer.arrays.quantiles, element, value) : null;
     if (pointed) pointed = { band: pointed.band, model: answer.models[pointed.m] };
-    if (pointed && shift && app.sets) app.sets.choose({ band: pointed });
+    tell();
+    if (pointed && shift) app.sets.choose({ band: pointed });
   }
 
   function mark() {

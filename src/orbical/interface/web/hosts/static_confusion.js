@@ -1,0 +1,89 @@
+// Which classes are taken for which at a position of a report, from the samples that it holds, and
+// the sets that Python computed of the whole scan.
+import { rowStart } from "./static_context.js";
+
+const MOST_CLASSES = 12;
+const MOST_PAIRS = 24;
+const REASON = "the answers are not one class for each sample, or the samples have no labels";
+
+const available = ({ state }) => state.report.scalars.includes("predicted") && Boolean(state.arrays.label);
+
+// The expected class of a sample, and the one that a model predicts at the element.
+async function answersOf(context) {
+  const { state, reference, samples, element } = context;
+  const { data, shape } = (await context.pack.take("values/predicted")).arrays.values;
+  const expected = (model, row) =>
+    reference === "consensus" ? state.arrays.consensus_class.data[model * samples + row] : state.arrays.label.data[row];
+  return (model, row) => [expected(model, row), data[rowStart(shape, model, row) + element]];
+}
+
+// The most frequent confusions among codes: expected, predicted and count, and -1 where there are fewer.
+function confused(codes, classes) {
+  const counts = new Map();
+  for (const code of codes) counts.set(code, (counts.get(code) ?? 0) + 1);
+  const wrong = [...counts].filter(([code]) => Math.floor(code / classes) !== code % classes);
+  wrong.sort(([a, many], [b, more]) => more - many || a - b);
+  const pairs = new Int32Array(3 * MOST_PAIRS).fill(-1);
+  wrong
+    .slice(0, MOST_PAIRS)
+    .forEach(([code, count], i) => pairs.set([Math.floor(code / classes), code % classes, count], 3 * i));
+  return pairs;
+}
+
+export async function confusion(context) {
+  if (!available(context)) return { available: false, reason: REASON, arrays: {} };
+  const { models, names, element, state } = context;
+  const [answers, rows, classes] = [await answersOf(context), await context.rows(), state.classes.length];
+  const each = models.map((model) => {
+    const judged = rows.map((row) => answers(model, row)).filter(([one, other]) => one >= 0 && Number.isFinite(other));
+    return judged.map(([one, other]) => one * classes + other);
+  });
+  const pairs = new Int32Array(3 * MOST_PAIRS * models.length);
+  each.forEach((codes, m) => pairs.set(confused(codes, classes), 3 * MOST_PAIRS * m));
+  const arrays = { pairs: { data: pairs, shape: [models.length, MOST_PAIRS, 3] } };
+  if (classes <= MOST_CLASSES) {
+    const counts = new Int32Array(models.length * classes ** 2);
+    each.forEach((codes, m) => codes.forEach((code) => (counts[m * classes ** 2 + code] += 1)));
+    arrays.counts = { data: counts, shape: [models.length, classes, classes] };
+  }
+  return {
+    available: true,
+    element,
+    count: Math.max(0, ...each.map((codes) => codes.length)),
+    classes,
+    models: models.map((model) => names[model]),
+    ...(!state.report.complete && { note: "counts of the samples in this report" }),
+    arrays,
+  };
+}
+
+// The samples of one class that a model takes for another at the element.
+export async function rowsInCell(context, { model, expected, predicted }) {
+  const [answers, rows, m] = [await answersOf(context), await context.rows(), context.names.indexOf(model)];
+  return rows.filter((row) => {
+    const [one, other] = answers(m, row);
+    return one === expected && other === predicted;
+  });
+}
+
+// Coverage and size of sets, which were computed of all samples.
+export async function coverage(context) {
+  const { pack, selection, models, names, elements, state } = context;
+  const place = selection.scope === "orbit" ? "orbit" : "identity";
+  const found = state.report.coverage ? await pack.take("coverage") : null;
+  const about = found?.about[place] ?? { available: false, reason: "this report has no sets" };
+  if (!about.available) return { ...about, arrays: {} };
+  const arrays = Object.fromEntries(
+    ["coverage", "size"]
+      .flatMap((name) => [name, `${name}_low`, `${name}_high`])
+      .map((name) => {
+        const all = found.arrays[`${place}/${name}`].data;
+        const data = new Float32Array(models.length * elements);
+        models.forEach((model, m) => data.set(all.subarray(model * elements, (model + 1) * elements), m * elements));
+        return [name, { data, shape: [models.length, elements] }];
+      }),
+  );
+  const whole = context.classes?.length === 0;
+  const note = "coverage and size of all samples; a report cannot compute them for a subset";
+  return { ...about, models: models.map((model) => names[model]), ...(!whole && { note }), arrays };
+}

@@ -1,0 +1,121 @@
+// Can the confidence be trusted, for the subset, here or over the whole orbit?
+
+import { fill, h, modelLabel, write } from "../core/dom.js";
+import { counted, sentence, whole } from "../core/text.js";
+import { fixed } from "../draw/format.js";
+import { createCumulative } from "../plots/cumulative.js";
+import { createReliability } from "../plots/reliability.js";
+import { UNDETECTED, means, verdict } from "./verdict.js";
+
+const isNumber = (value) => value !== null && value !== undefined;
+const number = (value) => (isNumber(value) ? fixed(value, 3) : "–");
+
+const MEANINGS = {
+  confidence: "Mean confidence",
+  accuracy: "Fraction of correct predictions",
+  ECE: "Expected calibration error: the mean absolute difference between confidence and accuracy, with its 95 % interval",
+  "up to": "The upper end of the interval: a larger error would have shown with this number of samples",
+  "by chance": "The ECE of a perfectly calibrated model with the same number of samples",
+};
+
+const VERDICT =
+  "Over-confident: confidence exceeds accuracy. No error detected: the error is no larger than expected by chance; " +
+  "one of the upper end of its interval could be missed with so few samples.";
+
+const MANY = 3; // models beside whose errors there is no room for more
+
+/** A line of names with their numbers. */
+function pairs(list, attributes) {
+  return h(
+    "p",
+    attributes,
+    list.map(([name, value, rest]) =>
+      h("span", { class: "pair-of", title: MEANINGS[name] }, `${name} `, h("b", {}, value), rest),
+    ),
+  );
+}
+
+/** Reliability diagram, cumulative curve, and the errors with their intervals. */
+export function createReliabilityFace(el, app, frame) {
+  el.classList.add("curves");
+  const reliabilityEl = h("div", { class: "plot-holder" });
+  const cumulativeEl = h("div", { class: "plot-holder" });
+  const list = h("ul", { class: "measures", "aria-label": "Calibration error per model" });
+  const note = h("p", { class: "view-note" });
+  el.append(reliabilityEl, cumulativeEl, h("div", { class: "measures-holder" }, list, note));
+  const reliability = createReliability(reliabilityEl);
+  const cumulative = createCumulative(cumulativeEl);
+  let answer = null;
+
+  function draw() {
+    if (!answer) return;
+    if (answer.error) return frame.state("error", answer.error);
+    if (answer.available === false || !answer.arrays.edges)
+      return frame.state("empty", answer.reason ?? "This task has no confidence values.");
+    if (!answer.count) return frame.state("empty", `No ${app.noun} in this subset.`);
+    if (!answer.measures.length) return frame.state("empty", `Calibration needs 3 or more ${app.noun}.`);
+    frame.state("ready");
+    const { edges, count, confidence, accuracy, ...rest } = answer.arrays;
+    const models = app.shown(answer.models);
+    const plain = (array) => array.data;
+    reliability.set({
+      models,
+      edges: plain(edges),
+      count: plain(count),
+      confidence: plain(confidence),
+      accuracy: plain(accuracy),
+    });
+    if (rest.cumulative_x) {
+      cumulative.set({
+        models,
+        x: plain(rest.cumulative_x),
+        confidence: plain(rest.cumulative_confidence),
+        accuracy: plain(rest.cumulative_accuracy),
+      });
+    }
+    measure(models);
+    title();
+  }
+
+  /** Per model: a word, how sure and how right, the error with its interval, and what chance gives. */
+  function measure(models) {
+    const items = models.map((model, m) => {
+      const one = answer.measures.find((found) => found.model === model.name && found.name === "ece") ?? {};
+      const mean = means(answer.arrays, m);
+      const interval = isNumber(one.low) ? ` (${fixed(one.low, 3)}–${fixed(one.high, 3)})` : "";
+      const word = verdict(mean, one);
+      const missed = word === UNDETECTED && isNumber(one.high);
+      return h(
+        "li",
+        {},
+        h("p", {}, ...modelLabel(model, 20), h("b", { class: "verdict", title: VERDICT }, word)),
+        pairs(
+          [
+            ["confidence", fixed(mean.confidence, 3)],
+            ["accuracy", fixed(mean.accuracy, 3)],
+          ],
+          { class: "means" },
+        ),
+        pairs([
+          [answer.scope === "orbit" ? "pooled ECE" : "ECE", number(one.value), interval],
+          missed ? ["up to", number(one.high), " could be missed"] : ["by chance", number(one.expected)],
+        ]),
+      );
+    });
+    fill(list, items);
+    list.classList.toggle("many", models.length > MANY);
+    write(note, answer.note ? sentence(`${answer.note}.`) : "");
+  }
+
+  function title() {
+    if (!answer?.count) return;
+    frame.note(
+      answer.scope === "orbit"
+        ? `${whole(answer.count)} predictions, all positions pooled`
+        : counted(answer.count, app.state.samples, app.noun),
+    );
+  }
+
+  const stop = app.on("calibration", (given) => ((answer = given), draw()));
+  return { destroy: () => (stop(), reliability.destroy(), cumulative.destroy()) };
+}

@@ -1,0 +1,54 @@
+// A section with several faces: a switch in its header, and one of them shown at a time.
+
+import { h, show } from "../core/dom.js";
+import { createSwitch } from "./frame.js";
+
+/**
+ * Make the switch of a selection field; `faces` are `[value, words, title, create]`, where
+ * `create(el, app, says)` gives `{ focus, destroy }` and may say a state and a note of its own.
+ */
+export function createFaces(frame, app, field, label, faces) {
+  const choice = createSwitch(
+    label,
+    faces.map((face) => face.slice(0, 3)),
+    (value) => app.select({ [field]: value }),
+  );
+  frame.controls.prepend(choice.el);
+  const made = new Map();
+
+  /** What a face says about itself; it is shown while the face is. */
+  function sayings(name) {
+    const last = { state: ["loading"], note: "" };
+    const shown = () => app.store.get()[field] === name;
+    return {
+      state: (...given) => ((last.state = given), shown() && frame.state(...given)),
+      note: (text) => ((last.note = text), shown() && frame.note(text)),
+      again: () => (frame.state(...last.state), frame.note(last.state[0] === "ready" ? last.note : "")),
+    };
+  }
+
+  /** A face is made when it is first shown. */
+  function face(name) {
+    if (!made.has(name)) {
+      const holder = frame.body.appendChild(h("div", { class: `face ${name}-face` }));
+      const says = sayings(name);
+      const create = faces.find(([value]) => value === name)[3];
+      made.set(name, { holder, says, ...create(holder, app, says) });
+    }
+    return made.get(name);
+  }
+
+  function turn() {
+    const name = app.store.get()[field];
+    choice.set(name);
+    face(name).says.again();
+    for (const [other, { holder }] of made) show(holder, other === name);
+  }
+
+  const stop = app.store.subscribe([field], turn);
+  turn();
+  return {
+    now: () => face(app.store.get()[field]),
+    destroy: () => (stop(), made.forEach((each) => each.destroy())),
+  };
+}

@@ -1,0 +1,90 @@
+"""Spread, confusion and sets in a real browser: what they show, and which samples they select."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from orbical.interface.reports import report
+
+pytestmark = pytest.mark.browser
+
+AT = 30  # 150 degrees
+
+
+@pytest.fixture(scope="module")
+def written(digit_scan, tmp_path_factory):
+    return report(digit_scan, tmp_path_factory.mktemp("report") / "digits.html")
+
+
+@pytest.fixture(params=["server", "report"])
+def either(request, paged):
+    """Open the page of the server and the report, which answer alike."""
+
+    def start(fragment):
+        if request.param == "server":
+            return paged(request.getfixturevalue("live_server").url, fragment)
+        path = request.getfixturevalue("written")
+        return paged(path.as_uri(), fragment, path.as_uri(), offline=True)
+
+    return start
+
+
+def test_a_band_of_the_fan_selects_its_samples(either, digit_scan):
+    page = either(f"show=spread&element={AT}")
+    page.tab.get_by_role("button", name="plain, lowest 5 %").click()
+    page.until("() => location.hash.includes('subset=')")
+    score = digit_scan.data["score"].sel(model="plain").values[:, AT]
+    lowest = np.flatnonzero(score <= np.quantile(score, 0.05))
+    assert page.members() == {*lowest.tolist()}
+    page.shows(".aggregate .note", f"spread over {len(lowest)} of 120 images")
+
+
+def test_shift_and_a_click_in_a_dent_select_its_samples(view, digit_scan):
+    page = view(f"show=spread&models=plain&element={AT}")
+    rings = page.tab.locator(".aggregate .orbit-plot svg circle[fill=none]").all()
+    box = max((ring.bounding_box() for ring in rings), key=lambda one: one["width"])
+    turn, out = math.radians(5 * AT), 0.25 * box["width"]  # a score of one half
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["width"] / 2
+    page.tab.keyboard.down("Shift")
+    page.tab.mouse.click(x - out * math.sin(turn), y - out * math.cos(turn))
+    page.tab.keyboard.up("Shift")
+    page.until("() => location.hash.includes('members=')")
+    score = digit_scan.data["score"].sel(model="plain").values[:, AT]
+    low, high = np.quantile(score, [0.25, 0.75])
+    assert low < 0.4 < 0.6 < high
+    assert page.members() == {*np.flatnonzero((score > low) & (score < high)).tolist()}
+
+
+def test_a_confusion_selects_its_samples_by_mouse_and_by_arrows(either, digit_scan):
+    page = either(f"answers=confusion&element={AT}")
+    data = digit_scan.data.sel(model="plain").isel(element=AT)
+    label, predicted = data["label"].values, data["predicted"].values
+    counts = np.zeros((10, 10), int)
+    np.add.at(counts, (label, predicted), 1)
+    cells = page.tab.locator(".confusion").first.locator("tbody td").all_inner_texts()
+    assert [int(text or 0) for text in cells] == counts.ravel().tolist()
+    expected, wrong = np.unravel_index((counts - np.diag(np.diag(counts))).argmax(), (10, 10))
+    place = page.tab.locator(".confusion").first
+    place.get_by_role("button", name=f"{expected} predicted as {wrong}:").focus()
+    page.tab.keyboard.press("ArrowLeft")
+    page.tab.keyboard.press("ArrowRight")
+    page.tab.keyboard.press("Enter")
+    page.until("() => location.hash.includes('subset=')")
+    among = np.flatnonzero((label == expected) & (predicted == wrong))
+    assert page.members() == {*among.tolist()}
+
+
+def test_sets_say_what_they_cover_and_who_calibrated_them(either, axe):
+    page = either(f"answers=sets&element={AT}&show=spread")
+    page.until("() => document.querySelector('.sets-face .measures b')")
+    words = page.text(".sets-face .measures-holder")
+    assert "60 images, chosen at random; tested on 60 others" in words
+    assert "too low" in words
+    page.tab.get_by_role("radio", name="calibrated on the orbit").check()
+    page.until(
+        "() => document.querySelector('.sets-face .view-note').innerText.includes('all positions')"
+    )
+    assert page.violations(axe) == []
