@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 import numpy as np
@@ -134,6 +135,16 @@ def test_axe_finds_no_violations(view, axe):
         page.tab.keyboard.press("?")
         assert page.violations(axe) == [], scheme
         page.tab.keyboard.press("Escape")
+        page.tab.get_by_role("button", name="Export").click()
+        assert page.violations(axe) == [], scheme
+        page.tab.keyboard.press("Escape")
+        page.tab.locator(".section.input .enlarge").click()
+        page.tab.keyboard.press("+")  # the picture can now be scrolled
+        page.tab.locator(".section.input .info").click()
+        assert page.violations(axe) == [], scheme
+        page.tab.keyboard.press("Escape")
+        page.tab.keyboard.press("f")
+        page.until("() => !document.querySelector('.staged')")
 
 
 def test_the_token_stays_neither_in_the_address_nor_in_the_cookie(view, live_server):
@@ -158,3 +169,35 @@ def test_a_scan_without_inputs_says_so_and_draws_no_black_picture(view, serve, n
     page = view("sample=1", server=serve({"bare": scan}), sections=())
     page.tab.wait_for_selector(".section.input[data-state=empty]")
     assert "stores no inputs" in page.text(".section.input .message")
+
+
+def test_a_placeholder_leaves_the_menus_free(view):
+    page = view("sample=2", viewport=SMALL[1])
+    page.tab.evaluate("document.querySelector('.embedding .skeleton').hidden = false")
+    page.tab.evaluate("document.querySelector('.embedding .controls').append('menu '.repeat(60))")
+    head = page.tab.locator(".embedding > header").bounding_box()
+    placeholder = page.tab.locator(".embedding .skeleton").bounding_box()
+    assert head["height"] > 60  # several lines of menus
+    assert placeholder["y"] >= head["y"] + head["height"]
+
+
+def test_a_finger_scrolls_the_page_past_the_map_and_draws_a_lasso(view):
+    page = view("sample=2")
+    touch = "() => document.querySelector('.scatter').style.touchAction"
+    assert page.tab.evaluate(touch) == "pan-y"
+    page.tab.get_by_role("button", name="lasso").click()
+    assert page.tab.evaluate(touch) == "none"
+
+
+def test_on_paper_sections_follow_each_other_without_controls(view):
+    page = view("sample=2", viewport={"width": 704, "height": 1000})  # A4 within its margins
+    page.tab.emulate_media(media="print")
+    boxes = [
+        page.tab.locator(f".section.{name}").bounding_box()
+        for name in ("aggregate", "embedding", "calibration", "individual", "input", "detail")
+    ]
+    for one, other in itertools.pairwise(boxes):
+        assert one["y"] + one["height"] <= other["y"]
+        assert one["width"] == 704
+    assert not page.tab.locator(".actions, .enlarge, .info").locator("visible=true").count()
+    page.tab.emulate_media(media="screen")

@@ -12,10 +12,15 @@ function meantBy({ shiftKey, altKey }) {
   return altKey ? "remove" : "";
 }
 
+/** A finger scrolls the page past a map that is shown whole; it moves a zoomed one, and draws a lasso. */
+export function touchable(root, { mode, view }) {
+  root.style.touchAction = mode === "lasso" || view?.zoom > 1 ? "none" : "pan-y";
+}
+
 /** Watch the plot; `state` holds `view`, `mode` and `busy`, `does` is told what was done. */
 export function attachGestures(frame, state, does) {
   const { root } = frame;
-  root.style.touchAction = "none";
+  touchable(root, state);
   root.style.userSelect = "none";
   let held = null;
   const local = (event) => {

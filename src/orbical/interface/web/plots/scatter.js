@@ -7,7 +7,7 @@ import { pointOpacity, pointRadius } from "../draw/point_raster.js";
 import { assign } from "../draw/svg.js";
 import { affine, toData, toPixels, wholeView } from "../draw/viewport.js";
 import { createFrame, sayEmpty } from "./frame.js";
-import { attachGestures } from "./gestures.js";
+import { attachGestures, touchable } from "./gestures.js";
 import { createGlyphLayer, glyphSize } from "./glyph_layer.js";
 import { createPoints } from "./point_layer.js";
 import { createScatterMarks } from "./scatter_marks.js";
@@ -50,6 +50,7 @@ export function createScatter(el, { webgl = true } = {}) {
     const { zoom, x, y } = state.view ?? { zoom: 1 };
     const whole = wholeView(buckets.bounds, width, height, glyphs ? glyphSize(width) / 2 + 4 : undefined);
     state.view = zoom > 1 ? { ...whole, zoom, x, y } : whole;
+    touchable(frame.root, state);
     const n = points.xy.length / 2;
     const look = { radius: pointRadius(n, state.view.zoom), opacity: pointOpacity(n) };
     layer.draw({ width, height, ratio, ...affine(state.view), ...look });
@@ -137,6 +138,7 @@ export function createScatter(el, { webgl = true } = {}) {
     setMode(mode) {
       state.mode = mode;
       frame.root.style.cursor = mode === "lasso" ? "crosshair" : "default";
+      touchable(frame.root, state);
     },
     /** While a map is computed the points that are shown can be looked at, and not circled. */
     setBusy(busy) {

@@ -33,9 +33,7 @@ export function createFrame({ name, title, hint }) {
     "section",
     { class: `section ${name}`, tabindex: "-1", "aria-labelledby": id, "aria-busy": "true" },
     head,
-    body,
-    skeleton,
-    message,
+    h("div", { class: "room" }, body, skeleton, message), // below the header, however many lines it has
   );
   attachPopover(info, { label: `About ${title}`, kind: "hint", content: () => h("p", {}, hint) });
 

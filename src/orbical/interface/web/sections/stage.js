@@ -89,8 +89,12 @@ export function createStage(shell, app) {
   follow(store.get());
   return {
     toggle: () => toggle(shown?.name ?? meant()),
-    /** Close; false where nothing is enlarged. */
-    close: () => Boolean(shown) && (app.select({ stage: "" }), true),
+    /** Close; false where nothing is enlarged, or a menu on it is open and closes first. */
+    close() {
+      if (!shown || root.querySelector(".popover:popover-open")) return false;
+      app.select({ stage: "" });
+      return true;
+    },
     destroy() {
       stop();
       root.removeEventListener("stage", onstage);
