@@ -149,15 +149,15 @@ def test_hovering_shows_the_sample_and_its_orbit(view):
 def test_everything_is_reached_with_the_keyboard_alone(view):
     page = view("sample=2")
     seen = set()
-    for _ in range(60):
+    for _ in range(105):
         page.tab.keyboard.press("Tab")
         where = page.tab.evaluate(
             """() => { const el = document.activeElement;
-            const part = el.closest(".section, .menus, .actions, .half, .readout");
+            const part = el.closest(".section, .menus, .filters, .actions, .half, .readout");
             return part ? part.className.split(" ").pop() : el.tagName; }"""
         )
         seen.add(where)
-    assert {"menus", "actions", "half", *SECTIONS} <= seen
+    assert {"menus", "filters", "actions", "half", *SECTIONS} <= seen
     press = page.tab.keyboard.press
     page.tab.evaluate("() => document.activeElement.blur()")
     press("5")

@@ -65,7 +65,7 @@ class Clause:
         owner = _escaped(self.column) + (f"@{_escaped(self.model)}" if self.model else "")
         if self.values is not None:
             return f"{owner}:{','.join(map(_escaped, self.values))}"
-        return f"{owner}:{_written(self.low)}{_RANGE}{_written(self.high)}"
+        return f"{owner}:{_written(self.low, -math.inf)}{_RANGE}{_written(self.high, math.inf)}"
 
 
 def labels_alone(filters: Iterable[str]) -> tuple[int, ...] | None:
@@ -98,5 +98,6 @@ def _number(text: str, missing: float) -> float:
     return number
 
 
-def _written(end: float) -> str:
-    return "" if math.isinf(end) else f"{end:.6g}"
+def _written(end: float, open_end: float) -> str:
+    """Write an end of a range: nothing if it is open; endless numbers as JavaScript does."""
+    return "" if end == open_end else f"{end:.6g}".replace("inf", "Infinity")

@@ -41,6 +41,7 @@ class Selection:
         color: What colors the map: "mean" or "variance" of the metric, or a column.
         order: How the list is sorted: "worst", "best" or "variable" first, or by a column, from the
             largest with a minus sign.
+        listing: Whether samples are shown as a "list" or as a "grid" of pictures.
         sample: The selected sample.
         element: The orbit position as an element of the scan; -1 is the identity.
         position: A continuous orbit position; empty for that of `element`.
@@ -71,6 +72,7 @@ class Selection:
     of: str = ""
     color: str = "mean"
     order: str = "worst"
+    listing: str = "list"
     sample: int = 0
     element: int = -1
     position: tuple[float, ...] = ()
@@ -249,6 +251,7 @@ _FIELDS = {
     "of": _TEXT,
     "color": _TEXT,
     "order": _TEXT,
+    "listing": _one_of("list", "grid"),
     "sample": _WHOLE,
     "element": _WHOLE,
     "position": _several(_NUMBER, 3),

@@ -22,6 +22,15 @@ from .text_columns import Texts, as_categories, matching
 
 Array = np.ndarray
 Read = Callable[[], Any]
+_WORDS = {
+    "predicted": ("Prediction", "Prediction upright"),
+    "correct": ("Correct", "Correct upright"),
+    "confidence": ("Confidence", "Confidence upright"),
+    "share_correct": ("Share correct", "Fraction of the orbit predicted correctly"),
+    "first_failure": ("First failure", "How far along the orbit the prediction first fails"),
+    "gap": ("Gap", "Confidence minus accuracy over the orbit"),
+}
+"""The title and the meaning of columns of models."""
 TAIL = 1.5
 """Numbers farther out than this many widths of the middle 98 % are drawn as its ends."""
 
@@ -33,6 +42,7 @@ class Column:
     Attributes:
         name: Its name in filters.
         title: Its title on the page.
+        meaning: What it is, in a few words.
         kind: "number", "category" or "text".
         read: Returns its values: numbers, codes of categories (-1 if missing) or texts, `[N]`, or
             `[M, N]` if `by_model`.
@@ -45,6 +55,7 @@ class Column:
 
     name: str
     title: str
+    meaning: str
     kind: str
     read: Read = field(repr=False)
     by_model: bool = False
@@ -118,6 +129,7 @@ def described(view: ScanView) -> list[dict[str, Any]]:
         {
             "name": column.name,
             "title": column.title,
+            "meaning": column.meaning,
             "kind": column.kind,
             "by_model": column.by_model,
             "unit": column.unit,
@@ -132,9 +144,9 @@ def described(view: ScanView) -> list[dict[str, Any]]:
 def titled(view: ScanView, column: Column, model: str) -> str:
     """Return the title of a column, with the model whose numbers are shown."""
     if not column.by_model or len(view.models) == 1:
-        return column.title
+        return column.meaning
     whose = model or ("mean over models" if column.kind == "number" else view.models[0])
-    return f"{column.title}, {whose}"
+    return f"{column.meaning}, {whose}"
 
 
 def robust_ends(values: Array) -> tuple[float, float]:
@@ -203,12 +215,14 @@ def _search_texts(view: ScanView) -> list[str]:
 
 
 def _of_samples(view: ScanView) -> list[Column]:
-    found = [Column("search", "Name, class or number", "text", lambda: _search_texts(view))]
+    found = [
+        Column("search", "Search", "Name, class or number", "text", lambda: _search_texts(view))
+    ]
     if view.label is not None and view.classes:
         label = view.label.astype(np.int32)
-        found.append(Column("label", "Label", "category", lambda: label))
+        found.append(Column("label", "Label", "Class of the sample", "category", lambda: label))
     if view.names is not None:
-        found.append(Column("name", "Name", "text", lambda: view.names))
+        found.append(Column("name", "Name", "Name of the sample", "text", lambda: view.names))
     return found
 
 
@@ -219,43 +233,43 @@ def _of_models(view: ScanView) -> list[Column]:
     def mean(name: str) -> Array:
         return moments_of(view, view.variable(view.metrics[name], reference)).mean
 
-    def number(name: str, title: str, read: Read, unit: str, *ends: float) -> Column:
-        return Column(name, title, "number", read, True, unit, ends=[*ends] or None)
+    def number(name: str, read: Read, unit: str, *ends: float) -> Column:
+        return Column(name, *_WORDS[name], "number", read, True, unit, ends=[*ends] or None)
 
     found = []
     if view.classes and view.reader.dims.get("predicted") == ("model", "sample", "element"):
         read: Read = lambda: upright_of(view).predicted  # noqa: E731
-        found.append(Column("predicted", "Prediction upright", "category", read, True))
+        found.append(Column("predicted", *_WORDS["predicted"], "category", read, True))
     right, sure = "correct" in view.metrics, "confidence" in view.metrics
     if right:
         read = lambda: _codes(upright_of(view).correct)  # noqa: E731
         keys = ["incorrect", "correct"]
-        found.append(Column("correct", "Correct upright", "category", read, True, keys=keys))
+        found.append(Column("correct", *_WORDS["correct"], "category", read, True, keys=keys))
     if sure:
         read = lambda: upright_of(view).confidence  # noqa: E731
-        found.append(number("confidence", "Confidence upright", read, "share", 0.0, 1.0))
+        found.append(number("confidence", read, "share", 0.0, 1.0))
     if right:
         read = lambda: mean("correct")  # noqa: E731
-        found.append(number("share_correct", "Correct along the orbit", read, "share", 0.0, 1.0))
+        found.append(number("share_correct", read, "share", 0.0, 1.0))
         found.append(_failure(view))
     if right and sure:
         read = lambda: mean("confidence") - mean("correct")  # noqa: E731
-        found.append(number("gap", "Confidence minus accuracy", read, "share", -1.0, 1.0))
+        found.append(number("gap", read, "share", -1.0, 1.0))
     elif "invariance_gap" in view.reader:
-        found.append(
-            number("gap", "Invariance gap", lambda: view.reader.whole("invariance_gap"), "number")
-        )
+        read = lambda: view.reader.whole("invariance_gap")  # noqa: E731
+        words = ("Gap", "Distance of the predictions from their mean")
+        found.append(Column("gap", *words, "number", read, True))
     return found
 
 
 def _failure(view: ScanView) -> Column:
     """Return the position of the first failure: how far from the identity, or which element."""
     reach, order = reach_of(view.group), near_to_far(view.group)
-    title = "First failure"
+    words = _WORDS["first_failure"]
     if reach is None:
         names = [*(str(view.group.name(int(place))) for place in order), "never"]
         read: Read = lambda: _codes(upright_of(view).failure)  # noqa: E731
-        return Column("first_failure", title, "category", read, True, keys=names)
+        return Column("first_failure", *words, "category", read, True, keys=names)
     sizes = np.append(reach[0][order], np.inf).astype(np.float32)
 
     def far() -> Array:
@@ -263,7 +277,7 @@ def _failure(view: ScanView) -> Column:
         assert place is not None  # otherwise nothing is correct
         return np.where(np.isnan(place), np.nan, sizes[np.nan_to_num(place).astype(int)])
 
-    return Column("first_failure", title, "number", far, True, reach[1])
+    return Column("first_failure", *words, "number", far, True, reach[1])
 
 
 def _codes(values: Array | None) -> Array:
@@ -276,10 +290,10 @@ def _given(name: str, title: str, values: Array) -> Column:
     """Return a metadata column: numbers as they are, texts as categories if many are alike."""
     if values.dtype.kind in "iuf":
         numbers = values.astype(np.float32)
-        return Column(name, title, "number", lambda: numbers, given=True)
+        return Column(name, title, title, "number", lambda: numbers, given=True)
     texts = values.astype(str)
     found = as_categories(texts)
     if found is None:
-        return Column(name, title, "text", lambda: texts, given=True)
+        return Column(name, title, title, "text", lambda: texts, given=True)
     codes, keys = found
-    return Column(name, title, "category", lambda: codes, keys=keys, given=True)
+    return Column(name, title, title, "category", lambda: codes, keys=keys, given=True)

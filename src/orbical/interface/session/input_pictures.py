@@ -88,12 +88,13 @@ def thumbnails(view: ScanView, samples: list[int]) -> Array | None:
     """
     if not view.live.has_inputs:
         return None
-    pictures = [
-        view.thumbnails.get_or_compute(one, partial(_picture, view, one)) for one in samples
-    ]
-    if any(picture is _NOTHING for picture in pictures):
+    made = {  # in the order of the scan, in which neighbors share what is read
+        one: view.thumbnails.get_or_compute(one, partial(_picture, view, one))
+        for one in sorted(set(samples))
+    }
+    if any(picture is _NOTHING for picture in made.values()):
         return None
-    return np.stack(pictures)
+    return np.stack([made[one] for one in samples])
 
 
 _NOTHING = np.zeros(0, np.uint8)

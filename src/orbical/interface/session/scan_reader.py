@@ -17,6 +17,7 @@ BLOCK_BYTES = 1 << 23
 CACHE_BYTES = 64 << 20
 EVERY = slice(None)
 """All models."""
+_NONE: tuple[Any, Array] = (None, np.empty(0))
 
 
 class ScanReader:
@@ -42,6 +43,7 @@ class ScanReader:
         }
         self._size = size
         self._cache = Cache(entries=1 << 16, size=size)
+        self._last: tuple[Any, Array] = _NONE
 
     def attributes(self, name: str) -> dict[str, Any]:
         """Return the attributes of an array; empty if it is not stored."""
@@ -117,7 +119,7 @@ class ScanReader:
         if models * self._chunk_bytes(name) > self._size // 8:  # a few would fill the cache
 
             def read() -> Array:
-                return np.array(self._read(name, first, first + self.chunk, model)[sample - first])
+                return np.array(self._large_chunk(name, first, model)[sample - first])
 
             return self._cache.get_or_compute(("row", name, sample, model), read)
         chunks = self._cache.get_or_compute(
@@ -125,6 +127,15 @@ class ScanReader:
             lambda: self._read(name, first, first + self.chunk, None if model is None else EVERY),
         )
         return np.asarray(chunks[sample - first if model is None else (model, sample - first)])
+
+    def _large_chunk(self, name: str, first: int, model: int | None) -> Array:
+        """Read a chunk that is too large for the cache; the last one is kept for its neighbors."""
+        key = (name, first, model)
+        last, chunk = self._last
+        if last != key:
+            chunk = self._read(name, first, first + self.chunk, model)
+            self._last = (key, chunk) if chunk.nbytes <= self._size else _NONE
+        return chunk
 
     def _read(self, name: str, start: int, stop: int, model: int | slice | None) -> Array:
         rows = slice(start, min(stop, self.samples))

@@ -2,7 +2,8 @@
 // `column:low..high` or `column:value,value`, with `column@model` where a column is of each model.
 
 const escaped = (text) => encodeURIComponent(text).replaceAll("..", "%2E%2E");
-const end = (number) => (Number.isFinite(number) ? String(Number(number.toPrecision(6))) : "");
+// An end that is open is left out; what is endless itself is written so.
+const end = (number, open) => (number === open ? "" : String(Number(number.toPrecision(6))));
 
 function real(text, missing) {
   const number = text === "" ? missing : Number(text);
@@ -30,7 +31,7 @@ export function parseClause(text) {
  */
 export function writeClause({ column, model = "", low = -Infinity, high = Infinity, values = null }) {
   const owner = escaped(column) + (model ? `@${escaped(model)}` : "");
-  return `${owner}:${values ? values.map(escaped).join(",") : `${end(low)}..${end(high)}`}`;
+  return `${owner}:${values ? values.map(escaped).join(",") : `${end(low, -Infinity)}..${end(high, Infinity)}`}`;
 }
 
 /** The clause of a column (and model) in a filter, or null. */

@@ -14,7 +14,8 @@ export function createContext({ state, store, request, on, busy, theme, history,
   const group = groupOf(state);
   const truths = state.task.labeled;
   const scenes = createSceneCache();
-  let listed = [];
+  /** @type {(by: number) => void} */
+  let step = () => {};
 
   const app = { state, store, on, busy, theme, history, root, announce, group, noun: state.noun ?? "samples" };
 
@@ -101,18 +102,14 @@ export function createContext({ state, store, request, on, busy, theme, history,
   /** What a sample is called, where samples have names. */
   app.called = (sample) => state.names?.[sample] ?? "";
 
-  app.listed = (samples) => (listed = samples);
+  /** The list says how to walk it. */
+  app.listed = (walk) => (step = walk);
 
   /** Pin a sample, or take its pin away. */
   app.pin = (sample = store.get().sample) => app.select({ pins: pinned(store.get().pins, sample) });
 
   /** Select the sample some steps further down the list. */
-  app.step = (by) => {
-    if (!listed.length) return;
-    const at = listed.indexOf(store.get().sample);
-    const next = at < 0 ? 0 : Math.min(Math.max(0, at + by), listed.length - 1);
-    app.select({ sample: listed[next] });
-  };
+  app.step = (by) => step(by);
 
   /** What a view is given from the answer at a place. */
   app.viewContent = (answer, part) => {

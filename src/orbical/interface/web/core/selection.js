@@ -13,6 +13,7 @@ export const DEFAULTS = Object.freeze({
   of: "",
   color: "mean",
   order: "worst",
+  listing: "list",
   sample: 0,
   element: -1,
   position: [],

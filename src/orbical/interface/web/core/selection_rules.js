@@ -83,6 +83,7 @@ export function validated(selection, state) {
     of: known(selection.of, names, ""),
     color: known(selection.color, state.colors, state.colors[0] ?? "mean"),
     order: known(selection.order, orders(state), "worst"),
+    listing: known(selection.listing, ["list", "grid"], "list"),
     scope: known(selection.scope, ["element", "orbit"], "element"),
     sample: Math.min(Math.max(0, selection.sample), Math.max(0, state.samples - 1)),
     element: selection.element < state.group.names.length ? Math.max(-1, selection.element) : -1,

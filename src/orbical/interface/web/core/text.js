@@ -26,3 +26,9 @@ export function counted(count, total, noun) {
 export function singular(noun) {
   return noun.endsWith("s") ? noun.slice(0, -1) : noun;
 }
+
+/** A value of the metadata: numbers by their first digits, a dash where there is none. */
+export function fact(value) {
+  if (value === null || value === undefined || value === "") return "–";
+  return typeof value === "number" ? String(Number(value.toPrecision(4))) : String(value);
+}

@@ -51,7 +51,12 @@ export function createThumbnails(app) {
 
 function one(answer, i) {
   const { values, thumbnail, label } = answer.arrays;
-  const found = { label: label ? label.data[i] : null, range: answer.range };
+  const found = {
+    label: label ? label.data[i] : null,
+    range: answer.range,
+    name: answer.names?.[i] ?? "",
+    facts: answer.facts?.[i] ?? {},
+  };
   if (values) {
     const [, models, elements] = values.shape;
     const length = models * elements;

@@ -48,9 +48,9 @@ export async function factsOf({ pack, state }, sample) {
 }
 
 // The title of a column, with the model whose numbers are shown.
-export function titled({ title, by_model: byModel, kind }, names, model) {
-  if (!byModel || names.length === 1) return title;
-  return `${title}, ${model || (kind === "number" ? "mean over models" : names[0])}`;
+export function titled({ meaning, by_model: byModel, kind }, names, model) {
+  if (!byModel || names.length === 1) return meaning;
+  return `${meaning}, ${model || (kind === "number" ? "mean over models" : names[0])}`;
 }
 
 // The categories as filters name them: classes by their numbers.

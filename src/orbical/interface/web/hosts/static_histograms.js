@@ -31,7 +31,9 @@ function counted({ codes, count }, rows) {
 
 export async function columns(context, { columns: asked = [] }) {
   const { state, selection, samples } = context;
-  const [arrays, about] = [{}, []];
+  const arrays = {};
+  /** @type {any[]} */
+  const about = [];
   const all = Array.from({ length: samples }, (_, i) => i);
   for (const [place, { column: name, model = "" }] of asked.entries()) {
     const { column, values } = await columnOf(context, name, model);

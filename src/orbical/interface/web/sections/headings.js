@@ -2,7 +2,7 @@
 
 import { button, fill, h, write } from "../core/dom.js";
 import { createSubsetMenu } from "./subset_menu.js";
-import { className, counted, sentence, singular, whole } from "../core/text.js";
+import { className, counted, fact, sentence, singular, whole } from "../core/text.js";
 
 /** Left: the subset, with a chip that clears it. Right: the sample, with a step to its neighbors. */
 export function createSection(shell, app) {
@@ -52,11 +52,13 @@ export function createSection(shell, app) {
     answered = answer;
     write(title, `${sentence(one)} ${whole(app.number(app.store.get().sample))}`);
     const known = answer?.label !== null && answer?.label !== undefined && app.state.classes.length;
-    const name = app.called(app.store.get().sample);
+    const name = app.called(app.store.get().sample) || answer?.name || "";
+    const facts = Object.entries(answer?.facts ?? {}).map(([title, value]) => `${title} ${fact(value)}`);
+    label.title = facts.join(" · ");
     const outside = mask && !mask[app.store.get().sample] ? "not in the subset" : "";
     write(
       label,
-      [name, known ? `label ${className(app.state, answer.label)}` : "", outside].filter(Boolean).join(" · "),
+      [name, known ? `label ${className(app.state, answer.label)}` : "", ...facts, outside].filter(Boolean).join(" · "),
     );
   }
 

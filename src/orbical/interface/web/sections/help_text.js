@@ -47,13 +47,13 @@ export function hintFor(hint, kind) {
 export const tour = [
   [
     "Aggregate",
-    "The metric over the orbit for all models. Dips show where a model fails. Filter by class in the toolbar.",
+    "The metric over the orbit for all models. Dips show where a model fails. Filter by any column in the bar above.",
   ],
   [
     "Embedding",
     "All samples, arranged by how the models respond along the orbit. Clusters share a failure pattern. Hover to preview a sample, click to select it, or draw a lasso to restrict the aggregate, the list and the calibration to a subset.",
   ],
-  ["List", "Samples sorted by worst, best or most variable."],
+  ["List", "The samples of the subset, sorted by the metric or by a column; search them, or show them as a grid."],
   [
     "Individual",
     "The orbit of the selected sample. Drag along it to transform the input and see the predictions change.",

@@ -1,22 +1,25 @@
 // What the pointer is over in the embedding: the picture of the sample and its small orbit plot.
 
 import { fill, h, write } from "../core/dom.js";
-import { className } from "../core/text.js";
+import { className, fact } from "../core/text.js";
 import { paint } from "../core/thumbnails.js";
 import { createGlyph } from "../plots/glyph.js";
 
 const GAP = 14;
+const MOST_FACTS = 4;
 
 /** A card that follows the hovered point inside `holder`. */
 export function createHoverCard(holder, app) {
   const canvas = h("canvas", { class: "thumb large", width: 1, height: 1 });
   const glyph = createGlyph(app.group, 56);
   const words = h("p", {});
+  const more = h("p", { class: "facts" });
   const el = h(
     "div",
     { class: "hovercard", hidden: true, "aria-hidden": "true" },
     h("div", { class: "hovercard-pictures" }, canvas, glyph.element),
     words,
+    more,
   );
   holder.append(el);
   let point = null;
@@ -28,12 +31,14 @@ export function createHoverCard(holder, app) {
       words,
       [
         `#${app.number(point.sample)}`,
-        app.called(point.sample),
+        app.called(point.sample) || found?.name,
         found && found.label !== null && app.state.classes.length ? `label ${className(app.state, found.label)}` : "",
       ]
         .filter(Boolean)
         .join(" · "),
     );
+    const facts = Object.entries(found?.facts ?? {}).slice(0, MOST_FACTS);
+    write(more, facts.map(([title, value]) => `${title} ${fact(value)}`).join(" · "));
     canvas.hidden = !found?.picture;
     glyph.element.classList.toggle("away", !found?.values);
     if (found?.picture) paint(canvas, found.picture);

@@ -4,6 +4,7 @@ import * as aggregate from "./aggregate.js";
 import * as bounds from "./bounds.js";
 import * as calibration from "./calibration.js";
 import * as detail from "./detail.js";
+import * as filters from "./filters.js";
 import * as headings from "./headings.js";
 import * as embedding from "./embedding.js";
 import * as individual from "./individual.js";
@@ -18,6 +19,7 @@ export function createSections(shell, app) {
   const made = {};
   const put = (name, module, el) => (made[name] = module.createSection(el, app));
   put("menus", menus, shell.menus);
+  put("filters", filters, shell.filters);
   put("headings", headings, shell);
   put("aggregate", aggregate, shell.overview);
   put("embedding", embedding, shell.overview);

@@ -1,21 +1,45 @@
-// The samples of the subset in order: a list box with pictures, walked with arrow keys.
+// The samples of the subset in order, without an end: a list or a grid with a search, walked with arrow keys.
 
-import { fill, h, uid } from "../core/dom.js";
-import { className } from "../core/text.js";
-import { paint } from "../core/thumbnails.js";
-import { formatter, significant } from "../draw/format.js";
-import { createSelect } from "./frame.js";
+import { button, fill, h, show, write } from "../core/dom.js";
+import { clauseOf, withClause } from "../core/clauses.js";
+import { createListPages } from "../core/list_pages.js";
+import { itemsInSight, scrollTo, wholeHeight } from "../core/scroll_window.js";
+import { counted } from "../core/text.js";
+import { fixed, formatter, significant } from "../draw/format.js";
+import { createSelect, createSwitch } from "./frame.js";
 import { hints } from "./help_text.js";
+import { createItem } from "./list_items.js";
 
-const ORDERS = [
-  ["worst", "worst first"],
-  ["best", "best first"],
-  ["variable", "most variable"],
-];
+const ROW = 42;
+const CELL = 48; // the least width of a cell of the grid
+const CAPTION = 16;
+const TYPING_MS = 200;
+const OTHER_END = { worst: "best", best: "worst" };
 
-/** The sorted list beside the embedding. */
+/** The panel beside the embedding. */
 export function createSection(el, app) {
+  const { state, store } = app;
+  const numeric = state.columns.filter(({ kind }) => kind === "number");
   const order = createSelect("Sort", (value) => app.select({ order: value }), { quiet: true, title: hints.list });
+  const flip = button("", () => app.select({ order: flipped() }), { class: "tool icon flip" });
+  const layout = createSwitch(
+    "Show samples as",
+    [
+      ["list", "list", "One sample a line, with its number"],
+      ["grid", "grid", "Pictures side by side"],
+    ],
+    (value) => app.select({ listing: value }),
+  );
+  const search = h("input", {
+    type: "search",
+    class: "search",
+    placeholder: "Search",
+    title: "Search for a name, a class or a number such as #12",
+    "aria-label": "Search for a name, a class or a number",
+    oninput: () => typed(),
+  });
+  const count = h("span", {});
+  const what = h("span", { class: "value-title" });
   const box = h("div", {
     class: "rows",
     role: "listbox",
@@ -23,100 +47,216 @@ export function createSection(el, app) {
     "aria-label": "Sorted samples",
     title: hints.list,
   });
-  el.append(h("div", { class: "list" }, order.el, box));
-  let samples = [];
-  let values = [];
-  let rows = new Map();
-
-  function makeRow(sample, value, format) {
-    const canvas = h("canvas", { class: "thumb", "aria-hidden": "true", width: 1, height: 1 });
-    const text = h("span", { class: "row-label" });
-    const row = h(
+  const space = h("div", { class: "rows-space", role: "presentation" });
+  const view = h("div", { class: "rows-view", role: "presentation" });
+  const nothing = h("p", { class: "quiet-text", hidden: true });
+  space.append(view);
+  box.append(space);
+  el.append(
+    h(
       "div",
-      { class: "row", role: "option", id: uid("row"), "aria-selected": "false", onclick: () => app.select({ sample }) },
-      canvas,
-      h("span", { class: "row-words" }, text, h("span", { class: "row-value" }, format(value))),
-    );
-    return { row, canvas, text, painted: false };
-  }
-
-  function draw(answer) {
-    if (answer.error) return fill(box, h("p", { class: "quiet-text" }, answer.error));
-    samples = Array.from(answer.arrays.samples.data);
-    values = Array.from(answer.arrays.values.data);
-    const metric = app.sampleMetric();
-    // A variance has the square of the unit: its numbers are written bare, by their first digits.
-    const spread = app.store.get().order === "variable" && metric.unit !== "share";
-    const most = Math.max(...values.map(Math.abs).filter(Number.isFinite), 0);
-    const format = spread
-      ? (value) => significant(value, 2)
-      : formatter(metric.unit, [metric.low ?? 0, metric.high ?? (most || 1)]);
-    rows = new Map(samples.map((sample, i) => [sample, makeRow(sample, values[i], format)]));
-    fill(
+      { class: "list" },
+      h("div", { class: "list-tools" }, search, layout.el),
+      h("div", { class: "list-tools" }, order.el, flip),
+      h("div", { class: "list-heading" }, count, what),
       box,
-      samples.length
-        ? [...rows.values()].map((one) => one.row)
-        : h("p", { class: "quiet-text" }, `No ${app.noun} in this subset.`),
-    );
-    app.listed(samples);
-    mark(false);
-    picture();
+      nothing,
+    ),
+  );
+  let items = new Map();
+  let drawn = "";
+  let waiting = null; // a place that keys went to before its page came
+  let timer = null;
+  const pages = createListPages(app, (first) => (first ? renew() : draw()));
+
+  const flipped = () => {
+    const now = store.get().order;
+    return OTHER_END[now] ?? (now.startsWith("-") ? now.slice(1) : `-${now}`);
+  };
+
+  /** The subset follows the search, a moment after the last letter. */
+  function typed() {
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      const clause = search.value.trim() ? { values: [search.value.trim()] } : null;
+      app.select({ filter: withClause(store.get().filter, { column: "search" }, clause) });
+    }, TYPING_MS);
   }
 
-  /** Paint what is known; ask for the rows in sight and a little beyond. */
-  function picture() {
-    const height = 44;
-    const first = Math.max(0, Math.floor(box.scrollTop / height) - 4);
-    const sight = samples.slice(first, first + Math.ceil((box.clientHeight || 400) / height) + 12);
-    for (const sample of sight) {
-      const found = app.thumbnails.get(sample);
-      const one = rows.get(sample);
-      if (!found || !one || one.painted) continue;
-      one.painted = true;
-      one.canvas.hidden = !found.picture;
-      if (found.picture) paint(one.canvas, found.picture);
-      one.text.textContent =
-        found.label === null || !app.state.classes.length
-          ? app.called(sample) || `#${app.number(sample)}`
-          : className(app.state, found.label);
-      one.row.setAttribute(
-        "aria-label",
-        `sample ${app.number(sample)}, ${one.text.textContent}, ${one.row.lastChild.lastChild.textContent}`,
-      );
+  function shape() {
+    const width = box.clientWidth || 140;
+    const grid = store.get().listing === "grid";
+    const perLine = grid ? Math.max(2, Math.floor(width / CELL)) : 1;
+    const lineHeight = grid ? Math.floor(width / perLine) + CAPTION : ROW;
+    return {
+      total: pages.about().total,
+      perLine,
+      lineHeight,
+      scrollTop: box.scrollTop,
+      height: box.clientHeight || 300,
+    };
+  }
+
+  /** How the numbers are written: by their unit, or by their first digits. */
+  function writer() {
+    const { unit } = pages.about();
+    const metric = app.sampleMetric();
+    const now = store.get().order;
+    if (now === "variable" && unit !== "share") return (value) => significant(value, 2);
+    if (["worst", "best", "variable"].includes(now)) {
+      const known = Array.from({ length: Math.min(200, pages.about().total) }, (_, i) => pages.at(i)?.value ?? 0);
+      const most = Math.max(...known.map(Math.abs).filter(Number.isFinite), 0);
+      return formatter(unit, [metric.low ?? 0, metric.high ?? (most || 1)]);
     }
-    app.thumbnails.want(sight.filter((sample) => !app.thumbnails.get(sample)));
+    return (value) => {
+      if (value === Infinity) return "never";
+      if (unit === "share") return fixed(value, 3);
+      return significant(value) + (Number.isFinite(value) && ["°", "px"].includes(unit) ? unit : "");
+    };
+  }
+
+  /** A new order is shown from its top. */
+  function renew() {
+    items = new Map();
+    drawn = "";
+    fill(view);
+    box.scrollTop = 0;
+    const { error, total, title } = pages.about();
+    show(nothing, Boolean(error) || !total);
+    write(nothing, error || `No ${app.noun} in this subset.`);
+    write(count, counted(total, state.samples, app.noun));
+    const [quantity, of] = title.split(", ");
+    const short = { mean: "mean", variance: "variance" }[of?.split(" ")[0]];
+    write(what, short ? `${short} ${app.shortTitle(app.sampleMetric())}` : quantity);
+    what.title = title;
+    draw();
+    mark(false);
+  }
+
+  function draw() {
+    const now = shape();
+    const sight = itemsInSight(now);
+    space.style.height = `${wholeHeight(now.total, now.perLine, now.lineHeight)}px`;
+    view.style.transform = `translateY(${sight.offset}px)`;
+    view.style.gridTemplateColumns = `repeat(${now.perLine}, minmax(0, 1fr))`;
+    view.style.gridAutoRows = `${now.lineHeight}px`;
+    const grid = store.get().listing === "grid";
+    box.classList.toggle("grid", grid);
+    const held = Array.from({ length: sight.last - sight.first }, (_, i) => pages.at(sight.first + i));
+    const key = `${grid} ${sight.first} ${held.map((one) => one?.sample ?? "").join()}`;
+    if (key !== drawn) {
+      drawn = key;
+      const kept = items;
+      items = new Map();
+      const nodes = held.map((one, i) => {
+        if (!one) return h("div", { class: "row-empty", role: "presentation" });
+        const name = `${grid} ${one.sample}`;
+        const made = kept.get(name) ?? make(one, sight.first + i, now.total, grid ? "grid" : "list");
+        items.set(name, made);
+        return made.el;
+      });
+      fill(view, nodes);
+      mark(false);
+    }
+    const format = writer();
+    held.forEach(
+      (one) => one && items.get(`${grid} ${one.sample}`)?.fill(app.thumbnails.get(one.sample), format(one.value)),
+    );
+    const lacking = held.flatMap((one) => (one && !app.thumbnails.get(one.sample) ? [one.sample] : []));
+    app.thumbnails.want(lacking);
+    pages.want(sight.first, Math.max(sight.first, sight.last - 1));
+    if (waiting !== null && pages.at(waiting)) go(waiting);
+  }
+
+  function make({ sample }, index, total, kind) {
+    return createItem(app, { sample, index, total, layout: kind, onclick: () => app.select({ sample }) });
   }
 
   function mark(scroll = true) {
-    const { sample } = app.store.get();
-    for (const [other, { row }] of rows) row.setAttribute("aria-selected", String(other === sample));
-    const chosen = rows.get(sample);
-    if (chosen) box.setAttribute("aria-activedescendant", chosen.row.id);
+    const { sample } = store.get();
+    let chosen = null;
+    for (const one of items.values()) {
+      const on = one.sample === sample;
+      one.el.setAttribute("aria-selected", String(on));
+      if (on) chosen = one.el;
+    }
+    if (chosen) box.setAttribute("aria-activedescendant", chosen.id);
     else box.removeAttribute("aria-activedescendant");
-    if (chosen && scroll) reveal(chosen.row);
-    order.set(ORDERS, app.store.get().order);
+    if (scroll) reveal(pages.indexOf(sample));
   }
 
   /** Scroll the list alone, never the page. */
-  function reveal(row) {
-    const top = row.offsetTop - box.offsetTop;
-    if (top < box.scrollTop) box.scrollTop = top;
-    else if (top + row.offsetHeight > box.scrollTop + box.clientHeight)
-      box.scrollTop = top + row.offsetHeight - box.clientHeight;
+  function reveal(index) {
+    const top = index < 0 ? null : scrollTo(index, shape());
+    if (top === null) return;
+    box.scrollTop = top;
+    draw();
   }
 
-  box.addEventListener("scroll", picture, { passive: true });
+  /** Select what is at a place; its page may have to come first. */
+  function go(index) {
+    const found = pages.at(index);
+    waiting = found ? null : index;
+    if (found) return app.select({ sample: found.sample });
+    reveal(index);
+    return pages.want(index, index);
+  }
+
+  function step(by) {
+    const { total } = pages.about();
+    if (!total) return;
+    const from = waiting ?? pages.indexOf(store.get().sample);
+    const start = from < 0 && by < 0 ? 0 : from; // what is not in the list stands before it
+    go(Math.min(Math.max(0, start + by), total - 1));
+  }
+
+  function menus() {
+    const now = store.get();
+    const name = now.order.replace(/^-/, "");
+    const falling = now.order.startsWith("-");
+    order.set(
+      [
+        ["worst", "worst first"],
+        ["best", "best first"],
+        ["variable", "most variable"],
+        ...numeric.map((column) => [falling && column.name === name ? now.order : column.name, column.title]),
+      ],
+      now.order,
+    );
+    flip.disabled = now.order === "variable";
+    const upward = OTHER_END[now.order] ? now.order === "best" : !falling;
+    write(flip, upward ? "↑" : "↓");
+    const words = OTHER_END[now.order] ? `${OTHER_END[now.order]} first` : falling ? "smallest first" : "largest first";
+    flip.title = `Sort the other way: ${words}`;
+    flip.setAttribute("aria-label", flip.title);
+    layout.set(now.listing);
+    if (document.activeElement !== search) search.value = clauseOf(now.filter, "search")?.values?.[0] ?? "";
+  }
+
+  box.addEventListener("scroll", draw, { passive: true });
   box.addEventListener("keydown", (event) => {
-    const step = { ArrowDown: 1, ArrowUp: -1, PageDown: 8, PageUp: -8, Home: -1e6, End: 1e6 }[event.key];
-    if (!step) return;
+    const { perLine, total, height, lineHeight } = shape();
+    const sight = Math.max(1, Math.floor(height / lineHeight)) * perLine;
+    const steps = { ArrowDown: perLine, ArrowUp: -perLine, PageDown: sight, PageUp: -sight, Home: -total, End: total };
+    const aside = perLine > 1 ? { ArrowRight: 1, ArrowLeft: -1 } : {};
+    const by = { ...steps, ...aside }[event.key];
+    if (!by) return;
     event.preventDefault();
-    app.step(step);
+    step(by);
   });
+  const sized = new ResizeObserver(() => draw());
+  sized.observe(box);
+  app.listed(step);
   const stops = [
-    app.on("list", draw),
-    app.thumbnails.on(picture),
-    app.store.subscribe(["sample", "order"], () => mark()),
-    app.store.subscribe(["metric", "reference", "models"], () => rows.forEach((one) => (one.painted = false))),
+    app.thumbnails.on(draw),
+    store.subscribe(["sample"], () => mark()),
+    store.subscribe(["listing"], () => (menus(), renew())),
+    store.subscribe(["order", "filter"], menus),
+    store.subscribe(["metric", "reference", "models"], () => ((items = new Map()), (drawn = ""))),
+    () => sized.disconnect(),
+    () => clearTimeout(timer),
+    pages.destroy,
   ];
+  menus();
   return { focus: () => box.focus(), destroy: () => stops.forEach((stop) => stop()) };
 }

@@ -17,6 +17,7 @@ export function createShell(root, { onhelp, ontheme }) {
     menus,
     h("div", { class: "actions" }, exporter, findings, themer, helper),
   );
+  const filters = h("section", { class: "filters", "aria-label": "Filters" });
   const banner = h("div", { class: "banner", role: "alert", hidden: true });
   const preview = h("div", { class: "preview", hidden: true, role: "region", "aria-label": "First look" });
   const [overview, detail] = [h("div", { class: "overview" }), h("div", { class: "one" })];
@@ -33,11 +34,12 @@ export function createShell(root, { onhelp, ontheme }) {
     ),
   );
   const spoken = h("div", { class: "hidden", "aria-live": "polite" });
-  const page = h("div", { class: "page" }, bar, banner, preview, main, waiting);
+  const page = h("div", { class: "page" }, bar, filters, banner, preview, main, waiting);
   root.append(page, spoken);
 
   function state(kind, text) {
     show(main, kind === "ready");
+    show(filters, kind === "ready");
     show(waiting, kind === "loading" || kind === "error");
     if (kind === "error")
       fill(waiting, h("div", { class: "message" }, h("strong", {}, "Could not open the scan"), h("p", {}, text)));
@@ -69,6 +71,7 @@ export function createShell(root, { onhelp, ontheme }) {
     bar,
     menus,
     preview,
+    filters,
     overview,
     detail,
     strip,

@@ -1,0 +1,99 @@
+// Categories of a column: bars that are buttons, or a menu with a search where there are many.
+
+import { button, fill, h, write } from "../core/dom.js";
+import { attachPopover } from "../core/popover.js";
+import { picked } from "../core/selection_rules.js";
+import { whole } from "../core/text.js";
+import { shortened } from "../draw/format.js";
+
+const FEW = 12; // categories that are buttons beside each other, if their names are short
+const LETTERS = 40;
+const MOST_LISTED = 200;
+
+/** Make the categories of a chip; `onchange(keys)` with the keys chosen, none for all. */
+export function createCategories(label, { keys, names }, onchange) {
+  const few = keys.length <= FEW && names.join("").length <= LETTERS;
+  return few ? createBars(label, { keys, names }, onchange) : createMenu(label, { keys, names }, onchange);
+}
+
+function createBars(label, { keys, names }, onchange) {
+  let chosen = [];
+  const cells = keys.map((key, i) => {
+    const bar = h("span", { class: "bar", "aria-hidden": "true" });
+    const word = h("span", { class: "word" }, names[i]);
+    const el = button([bar, word], () => onchange(picked(chosen, key, keys)), {
+      class: "category",
+      "aria-pressed": "false",
+    });
+    return { el, bar };
+  });
+  const el = h(
+    "div",
+    { class: "categories", role: "group", "aria-label": label },
+    cells.map((cell) => cell.el),
+  );
+
+  function set({ all, kept, values }) {
+    chosen = values;
+    const most = Math.max(1, ...all);
+    cells.forEach((cell, i) => {
+      cell.el.setAttribute("aria-pressed", String(values.includes(keys[i])));
+      cell.el.title = `${names[i]}: ${whole(kept[i] ?? 0)} of ${whole(all[i] ?? 0)}`;
+      cell.bar.style.height = `${Math.round(16 * Math.sqrt((kept[i] ?? 0) / most))}px`;
+    });
+  }
+
+  return { el, set };
+}
+
+function createMenu(label, { keys, names }, onchange) {
+  const open = button("", null, { class: "toggle", title: label });
+  const el = h("div", { class: "categories many", role: "group", "aria-label": label }, open);
+  /** @type {{ all: number[], kept: number[], values: string[] }} */
+  let given = { all: [], kept: [], values: [] };
+  attachPopover(open, { label, content: () => content() });
+
+  function content() {
+    const search = h("input", {
+      type: "search",
+      placeholder: `Search ${whole(keys.length)}`,
+      "aria-label": `Search ${label}`,
+      oninput: () => list(),
+    });
+    const rows = h("div", { class: "checks" });
+    const more = h("p", { class: "quiet-text" });
+    const clear = button("all", () => (onchange([]), list([])), { class: "link" });
+
+    function list(values = given.values) {
+      const sought = search.value.trim().toLowerCase();
+      const found = keys.map((_, i) => i).filter((i) => names[i].toLowerCase().includes(sought));
+      const first = (i) => (values.includes(keys[i]) ? 0 : 1);
+      found.sort((a, b) => first(a) - first(b) || a - b);
+      fill(rows, found.slice(0, MOST_LISTED).map(check));
+      const left = found.length - MOST_LISTED;
+      write(more, found.length ? (left > 0 ? `${whole(left)} more: search for them` : "") : "nothing found");
+    }
+
+    function check(i) {
+      const input = h("input", {
+        type: "checkbox",
+        "aria-label": names[i],
+        onchange: () => onchange(picked(given.values, keys[i], keys)),
+      });
+      input.checked = given.values.includes(keys[i]);
+      return h("label", { class: "check" }, input, names[i], h("small", {}, whole(given.kept[i] ?? 0)));
+    }
+
+    list();
+    return h("div", { class: "category-menu" }, h("div", { class: "search-line" }, search, clear), rows, more);
+  }
+
+  function set(next) {
+    given = next;
+    const { values } = next;
+    const one = values.length === 1 ? shortened(names[keys.indexOf(values[0])] ?? "", 18) : "";
+    write(open, values.length ? `${one || `${values.length} of ${whole(keys.length)}`} ▾` : "all ▾");
+  }
+
+  return { el, set };
+}

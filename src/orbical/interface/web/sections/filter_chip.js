@@ -1,0 +1,116 @@
+// One column in the filter bar: its title, what is kept of it, and the histogram to choose from.
+
+import { button, h, show, write } from "../core/dom.js";
+import { clauseOf, withClause } from "../core/clauses.js";
+import { binsOfRange, rangeOfBins } from "../draw/bins.js";
+import { short, shortened } from "../draw/format.js";
+import { createBrush } from "../plots/brush.js";
+import { createCategories } from "./category_chip.js";
+
+/** The names of the categories: classes by their names. */
+export function categoryNames(column, state) {
+  return (column.keys ?? state.classes).map(String);
+}
+
+const written = (value, unit) => `${short(Number(value.toPrecision(3)))}${["°", "px"].includes(unit) ? unit : ""}`;
+
+/** Make the chip of a column; `set(answer)` with its counts, `onremove` takes it from the bar. */
+export function createChip(column, app, { model, onmodel, onremove }) {
+  const { state, store } = app;
+  const label = column.title;
+  const summary = h("span", { class: "chip-kept" });
+  const clear = button("×", () => (choose(null), onremove()), {
+    class: "chip-clear",
+    title: `Clear or hide ${label}`,
+    "aria-label": `Clear or hide ${label}`,
+  });
+  const whose = column.by_model && state.models.length > 1 ? owners() : null;
+  const title = h("span", { class: "chip-title", title: column.meaning }, label);
+  const body = { number, category, text }[column.kind]();
+  const el = h(
+    "div",
+    { class: `filter-chip of-${column.kind}`, "data-column": column.name },
+    h("div", { class: "chip-head" }, title, summary, whose, clear),
+    body.el,
+  );
+
+  function choose(clause, done = true) {
+    store.set({ filter: withClause(store.get().filter, { column: column.name, model }, clause) }, { done });
+  }
+
+  /** Whose numbers: a model, or the mean over models. */
+  function owners() {
+    const mean = column.kind === "number" ? [["", "mean"]] : [];
+    const options = [...mean, ...state.models.map(({ name }) => [name, shortened(name, 12)])];
+    const select = h(
+      "select",
+      { class: "chip-model", "aria-label": `Model of ${label}`, onchange: () => onmodel(select.value) },
+      options.map(([value, words]) => h("option", { value }, words)),
+    );
+    select.value = model;
+    return select;
+  }
+
+  function number() {
+    let edges = [0, 1];
+    let count = 1;
+    const brush = createBrush(label, (range, done) => choose(range && rangeOfBins(range, edges, count), done));
+
+    function named(edge) {
+      return edge >= edges.length ? "never" : written(edges[edge], column.unit);
+    }
+
+    function set({ edges: given, all, kept }) {
+      if (brush.dragging()) return;
+      [edges, count] = [given, all.length];
+      const clause = clauseOf(store.get().filter, column.name, model);
+      const range = clause ? binsOfRange(clause, edges, count) : null;
+      brush.set({ all, kept, range, named });
+    }
+
+    function words({ low, high }) {
+      if (low === Infinity) return "never";
+      if (low === -Infinity) return `≤ ${written(high, column.unit)}`;
+      const from = written(low, column.unit);
+      return high === Infinity ? `≥ ${from}` : `${from} – ${written(high, column.unit)}`;
+    }
+
+    return { el: brush.el, set, words };
+  }
+
+  function category() {
+    const names = categoryNames(column, state);
+    const keys = column.keys ?? names.map((_, i) => String(i));
+    const chosen = (values) => choose(values.length ? { values } : null);
+    const made = createCategories(label, { keys, names }, chosen);
+    const values = () => clauseOf(store.get().filter, column.name, model)?.values ?? [];
+    return { el: made.el, set: ({ all, kept }) => made.set({ all, kept, values: values() }), words: () => "" };
+  }
+
+  function text() {
+    const value = () => clauseOf(store.get().filter, column.name)?.values?.[0] ?? "";
+    const input = h("input", {
+      type: "search",
+      "aria-label": `Search ${label}`,
+      placeholder: "search",
+      oninput: () => choose(input.value ? { values: [input.value] } : null),
+    });
+    const set = () => {
+      if (document.activeElement !== input) input.value = value();
+    };
+    set();
+    return { el: input, set, words: () => "" };
+  }
+
+  function set(counts) {
+    if (counts) body.set(counts);
+    const clause = clauseOf(store.get().filter, column.name, model);
+    el.classList.toggle("active", Boolean(clause));
+    const words = clause ? body.words(clause) : "";
+    show(summary, Boolean(words));
+    write(summary, words);
+  }
+
+  set(null);
+  return { el, set, column, model };
+}

@@ -1,0 +1,137 @@
+"""The filter bar, the endless list and the grid: what is chosen there is what all sections show."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+import torch
+
+import orbical as ob
+from orbical.interface import report
+
+pytestmark = pytest.mark.browser
+
+SAMPLES = 450
+CLASSES = [f"kind {c}" for c in range(1000)]
+
+
+class Photos(ob.data.Source):
+    """Noise with names and metadata, for a thousand classes."""
+
+    names = tuple(f"IMG_{i:04d}.jpg" for i in range(SAMPLES))
+    columns: ClassVar = {
+        "camera": np.array(["Canon", "Nikon", "Pentax"])[np.arange(SAMPLES) % 3],
+        "shutter": np.arange(SAMPLES) / 10,
+    }
+
+    def __len__(self) -> int:
+        return SAMPLES
+
+    def read(self, start: int, stop: int) -> tuple[Any, Any]:
+        images = torch.rand(SAMPLES, 1, 6, 6, generator=torch.Generator().manual_seed(0))
+        return images[start:stop], (torch.arange(SAMPLES) * 7 % 1000)[start:stop]
+
+
+@pytest.fixture(scope="module")
+def photos() -> ob.Scan:
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(36, 1000))
+    return ob.scan(
+        {"net": net},
+        Photos(),
+        group="rotations:4",
+        task="classification",
+        keep="inputs",
+        progress=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def photo_server(serve, photos):
+    return serve({"photos": photos}, classes=CLASSES)
+
+
+def test_a_histogram_is_a_brush_for_pointer_and_keys(view, photo_server):
+    page = view("sample=3", server=photo_server)
+    chip = page.tab.locator("[data-column=shutter]")
+    chip.scroll_into_view_if_needed()
+    box = chip.locator(".brush").bounding_box()
+    y = box["y"] + box["height"] / 2
+    page.tab.mouse.move(box["x"] + 0.51 * box["width"], y)
+    page.tab.mouse.down()
+    page.tab.mouse.move(box["x"] + 0.74 * box["width"], y, steps=4)
+    page.tab.mouse.up()
+    page.until("() => location.hash.includes('filter=shutter:')")
+    low, high = (float(one) for one in page.fragment().split("shutter:")[1].split(".."))
+    kept = int(((Photos.columns["shutter"] >= low) & (Photos.columns["shutter"] <= high)).sum())
+    assert 100 < kept < 120  # about a quarter
+    page.shows(".list-heading span", f"{kept} of 450 images")
+    start = chip.get_by_role("slider", name="shutter, from")
+    start.focus()
+    page.tab.keyboard.press("Home")
+    page.until("() => location.hash.includes('filter=shutter:..')")
+    assert start.get_attribute("aria-valuenow") == "0"
+    page.tab.keyboard.press("Delete")
+    page.until("() => !location.hash.includes('filter')")
+    page.shows(".list-heading span", "450 images")
+
+
+def test_categories_are_buttons_and_a_thousand_of_them_are_searched(view, photo_server):
+    page = view("sample=3", server=photo_server)
+    group = page.tab.get_by_role("group", name="camera", exact=True)
+    group.get_by_role("button", name="Nikon").click()
+    page.until("() => location.hash.endsWith('filter=camera:Nikon')")
+    page.shows(".list-heading span", "150 of 450 images")
+    label = page.tab.locator("[data-column=label]")
+    label.get_by_role("button", name="all ▾").click()
+    page.tab.get_by_label("Search Label").fill("kind 777")
+    page.tab.get_by_label("kind 777", exact=True).check()
+    page.until("() => location.hash.includes('label:777')")
+    found = [i for i in range(SAMPLES) if i % 3 == 1 and i * 7 % 1000 == 777]
+    page.shows(".list-heading span", f"{len(found)} of 450 images")
+
+
+def test_the_list_is_searched_sorted_by_a_column_and_has_no_end(view, photo_server):
+    page = view("sample=3&order=-shutter", server=photo_server)
+    page.shows(".row .row-label", "IMG_0449.jpg")
+    page.shows(".value-title", "shutter")
+    assert page.text(".row .row-value") == "44.9"
+    page.tab.locator(".rows").focus()
+    page.tab.keyboard.press("End")
+    page.until("() => location.hash === '#order=-shutter'")  # the first sample is the default
+    page.until("() => document.querySelector('.row[aria-selected=true]')?.ariaPosInSet === '450'")
+    assert page.tab.locator(".rows [role=option]").count() < 60
+    page.tab.get_by_label("Search for a name, a class or a number").fill("img_001")
+    page.shows(".list-heading span", "10 of 450 images")
+    assert "filter=search:img_001" in page.fragment()
+
+
+def test_the_grid_shows_pictures_and_the_page_names_and_metadata(view, photo_server):
+    page = view("sample=4&listing=grid&color=camera", server=photo_server)
+    page.tab.wait_for_selector(".rows .cell")
+    page.until("() => document.querySelector('.cell canvas')?.width === 6")
+    page.until(
+        "() => /IMG_0004.jpg · label kind 28 · camera Nikon · shutter 0.4/"
+        ".test(document.querySelector('.one .half p').textContent)"
+    )
+    keys = page.tab.locator(".key .chip-class").all_inner_texts()
+    assert keys == ["Canon", "Nikon", "Pentax"]
+    assert page.troubles == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_bar_is_free_of_faults_for_those_who_do_not_see(view, photo_server, axe, scheme):
+    page = view("sample=4&filter=camera:Nikon;shutter:..30", server=photo_server)
+    page.scheme(scheme)
+    assert page.violations(axe) == []
+
+
+def test_a_report_filters_lists_and_searches_too(paged, photos, tmp_path):
+    path = report(photos, tmp_path / "photos.html", samples=None, classes=CLASSES)
+    fragment = "sample=298&filter=camera:Nikon;shutter:..30&order=-shutter"
+    page = paged(path.as_uri(), fragment, path.as_uri(), offline=True)
+    page.shows(".list-heading span", "100 of 450 images")
+    page.shows(".row .row-label", "IMG_0298.jpg")
+    assert page.tab.locator(".filter-chip.active").count() == 2
