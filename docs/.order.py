@@ -14,6 +14,7 @@ FIRST = (
 )
 GUIDES = (
     "scan",
+    "worst-case",
     "groups",
     "data",
     "cluster",

