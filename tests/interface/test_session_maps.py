@@ -49,7 +49,7 @@ def test_other_maps_lie_in_the_same_frame(session: Session, method: str) -> None
 def test_a_slow_map_is_announced_once(folder: Path) -> None:
     session = open_session(folder / "digits.zarr")
     message = {"kind": "embedding", "sequence": 8, "selection": {"method": "isomap"}}
-    announced, answer = (decode(frame)[0] for frame in session.frames(message))
+    announced, *_, answer = (decode(frame)[0] for frame in session.frames(message))
     assert (announced["kind"], announced["sequence"], announced["progress"]) == ("embedding", 8, 0)
     assert "progress" not in answer
     assert len([*session.frames(message)]) == 1

@@ -68,7 +68,7 @@ def test_the_selection_is_that_of_the_page(shown):
 def test_a_newer_request_takes_the_place_of_one_that_waits():
     started, go, answered = threading.Event(), threading.Event(), []
 
-    def answer(message):
+    def answer(message, outdated):
         started.set()
         go.wait(10)
         yield message
@@ -88,7 +88,7 @@ def test_a_newer_request_takes_the_place_of_one_that_waits():
 def test_another_kind_does_not_wait_for_a_slow_one():
     go, answered = threading.Event(), []
 
-    def answer(message):
+    def answer(message, outdated):
         if message == b"slow":
             go.wait(10)
         yield message

@@ -88,7 +88,7 @@ test("an answer older than one already shown is dropped", () => {
 test("progress is shown and leaves the request open", () => {
   const { requests, sent, tick } = bench(1);
   const shown = [];
-  requests.on("embedding", ({ progress }) => shown.push(progress ?? "done"));
+  requests.on("embedding progress", ({ progress }) => shown.push(progress ?? "done"));
   requests.request("embedding", {});
   tick();
   requests.receive({ kind: "embedding", sequence: sent[0].sequence, progress: 0.5 });
@@ -143,4 +143,25 @@ test("a change asks again for what depends on it and nothing else", () => {
   assert.deepEqual(affectedRequests(["color"], { scope: "element" }), ["color"]);
   assert.deepEqual(affectedRequests(["sample"], { scope: "element" }), ["sample", "place"]);
   assert.ok(Object.values(DEPENDS).every((fields) => !fields.includes("scan")));
+});
+
+test("how far work is concerns those who ask for it, what it has so far everybody", () => {
+  const sent = [];
+  const requests = createRequests((message) => sent.push(message), { frame: (call) => call() });
+  const [answers, reports] = [[], []];
+  requests.on("embedding", (answer) => answers.push(answer.step));
+  requests.on("embedding progress", (answer) => reports.push(answer.step));
+  requests.request("embedding", {});
+  const { sequence } = sent[0];
+  const xy = { xy: {} };
+  requests.receive({ kind: "embedding", sequence, progress: 0, arrays: {}, step: 1 });
+  requests.receive({ kind: "embedding", sequence, progress: 0.2, arrays: xy, step: 2 });
+  requests.receive({ kind: "embedding", sequence, arrays: xy, step: 3 });
+  assert.deepEqual([answers, reports], [[2, 3], [1, 2, 3]]); // prettier-ignore
+  requests.request("embedding", {});
+  requests.stop("embedding");
+  assert.deepEqual(sent.at(-1), { kind: "stop", of: "embedding" });
+  requests.receive({ kind: "embedding", sequence: sent[1].sequence, stopped: true, step: 4 });
+  assert.deepEqual([answers.length, reports.at(-1)], [2, 4]);
+  assert.equal(requests.busy(), false);
 });

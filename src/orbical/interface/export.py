@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 from collections.abc import Callable
 from dataclasses import replace
 from importlib.util import find_spec
@@ -18,6 +19,7 @@ from .reports.writing import SAMPLES, build_report, report
 from .selection import Selection
 from .session.aggregates import aggregate
 from .session.input_pictures import thumbnails
+from .session.long_work import Progress, progress_of
 from .session.moments import moments_of
 from .session.sample_maps import sample_map
 from .session.sample_views import sample
@@ -28,6 +30,8 @@ __all__ = ["available", "csv", "exported", "indices", "parquet", "report", "repo
 
 Array = np.ndarray
 FEWEST = 100
+REPORT_STEPS = 7
+"""About how many steps the making of a report tells of."""
 File = tuple[str, str, bytes]
 """The name, type and content of a file."""
 
@@ -38,7 +42,7 @@ def exported(
     """Answer a request for a file."""
     what = message.get("what")
     check_name("what", what, FILES)
-    name, kind, content = FILES[str(what)](view, selection)
+    name, kind, content = FILES[str(what)](view, selection, progress_of(message))
     return {"filename": name, "type": kind}, {"file": np.frombuffer(content, np.uint8)}
 
 
@@ -86,7 +90,7 @@ def indices(view: ScanView, selection: Selection) -> File:
     return f"{view.name}-samples.txt", "text/plain", text.encode()
 
 
-def parquet(view: ScanView, selection: Selection) -> File:
+def parquet(view: ScanView, selection: Selection, progress: Progress | None = None) -> File:
     """Write one row for each sample of the subset, for other tools (extra `parquet`).
 
     Columns: `sample`; `label` if there are labels; `mean_MODEL`, the mean score over the orbit, and
@@ -106,9 +110,9 @@ def parquet(view: ScanView, selection: Selection) -> File:
         columns[f"mean_{name}"] = mean[model, chosen]
         if gap is not None:
             columns[f"invariance_gap_{name}"] = gap[model, chosen].astype(np.float32)
-    xy = sample_map(view, selection).xy
+    xy = sample_map(view, selection, progress).xy
     columns |= {"x": xy[chosen, 0], "y": xy[chosen, 1]}
-    pictures = _pictures(view, chosen)
+    pictures = _pictures(view, chosen, progress or Progress())
     if pictures is not None:
         columns["image"] = pictures
     facts = {
@@ -123,11 +127,15 @@ def parquet(view: ScanView, selection: Selection) -> File:
     return f"{view.name}.parquet", "application/vnd.apache.parquet", held.getvalue()
 
 
-def _pictures(view: ScanView, samples: Array) -> list[dict[str, Any]] | None:
+def _pictures(view: ScanView, samples: Array, progress: Progress) -> list[dict[str, Any]] | None:
     """Return thumbnails as other tools expect them: `{"bytes": PNG, "path": None}` each."""
     if not len(samples) or thumbnails(view, [int(samples[0])]) is None:
         return None
-    return [{"bytes": _png(thumbnails(view, [int(one)])), "path": None} for one in samples]
+    made = []
+    for done, one in enumerate(samples):
+        progress.tell(done / len(samples), "images")
+        made.append({"bytes": _png(thumbnails(view, [int(one)])), "path": None})
+    return made
 
 
 def _png(picture: Array | None) -> bytes:
@@ -140,19 +148,23 @@ def _png(picture: Array | None) -> bytes:
     return held.getvalue()
 
 
-def report_file(view: ScanView, selection: Selection) -> File:
+def report_file(view: ScanView, selection: Selection, progress: Progress | None = None) -> File:
     """Write the scan as one page, with fewer samples if it would be too large for one file."""
-    samples = SAMPLES
+    samples, steps, told = SAMPLES, itertools.count(), progress or Progress()
+
+    def advance(work: str) -> None:
+        told.tell(min(0.9, next(steps) / REPORT_STEPS), work)
+
     while True:
-        text = single_page(*build_report(view, samples=samples))
+        text = single_page(*build_report(view, samples=samples, advance=advance))
         if len(text) <= MOST_BYTES or samples <= FEWEST:
             return f"{view.name}.html", "text/html", text.encode()
         samples //= 2
 
 
-FILES: dict[str, Callable[[ScanView, Selection], File]] = {
-    "csv": csv,
-    "indices": indices,
+FILES: dict[str, Callable[[ScanView, Selection, Progress], File]] = {
+    "csv": lambda view, selection, _: csv(view, selection),
+    "indices": lambda view, selection, _: indices(view, selection),
     "parquet": parquet,
     "report": report_file,
 }

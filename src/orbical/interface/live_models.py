@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -37,6 +37,9 @@ Array = np.ndarray
 PATIENCE_S = 10.0
 PROBE_PATIENCE_S = 3.0
 BATCH = 256
+FIRST_BATCH = 8
+BATCH_S = 0.1
+"""About how long a batch of finer steps may take: as long a drag waits at most."""
 _PROBE_SAMPLES, _PROBE_ELEMENTS, _PROBE_NUMBERS = 2, 4, 16
 _PROBE_TOLERANCE = 1e-3
 
@@ -180,17 +183,24 @@ class LiveModels:
                 answers[name] = LiveAnswer({}, float("nan"), str(error))
         return answers
 
-    def ask_along(self, sample: int, elements: Elements, names: list[str]) -> dict[str, LiveAnswer]:
-        """Run models on many elements, a batch at a time, so that other requests come in between.
+    def ask_along(
+        self, sample: int, elements: Elements, names: list[str]
+    ) -> Iterator[tuple[Array, dict[str, LiveAnswer]]]:
+        """Run models on many elements: yield their places and the answers, coarse to fine.
 
-        A model that fails is not run on the remaining batches.
+        Batches are short, so that other requests come in between. A model that fails is not run on
+        the remaining batches.
         """
-        parts: dict[str, list[LiveAnswer]] = {name: [] for name in names if name in self.answering}
-        for start in range(0, len(elements), BATCH):
-            willing = [name for name, some in parts.items() if not (some and some[-1].error)]
-            for name, answer in self.ask(sample, elements[start : start + BATCH], willing).items():
-                parts[name].append(answer)
-        return {name: _joined(some) for name, some in parts.items() if some}
+        willing = [name for name in names if name in self.answering]
+        order, start, size = coarse_to_fine(len(elements)), 0, FIRST_BATCH
+        while start < len(order) and willing:
+            places = order[start : start + size]
+            began = time.perf_counter()
+            answers = self.ask(sample, elements[places], willing)
+            took = (time.perf_counter() - began) / len(places)
+            yield places, answers
+            willing = [name for name in willing if not answers[name].error]
+            start, size = start + size, int(max(1, min(BATCH, 2 * size, BATCH_S / max(took, 1e-6))))
 
     def _worker(self, name: str) -> DaemonPool:
         with self._starting:
@@ -348,15 +358,15 @@ class LiveModels:
         )
 
 
-def _joined(parts: list[LiveAnswer]) -> LiveAnswer:
-    """Concatenate the answers for batches of elements."""
-    if parts[-1].error:
-        return parts[-1]
-    variables = {
-        name: np.concatenate([part.variables[name] for part in parts])
-        for name in parts[0].variables
-    }
-    return LiveAnswer(variables, sum(part.milliseconds for part in parts))
+def coarse_to_fine(count: int) -> Array:
+    """Return the places of a list so that every part of it is spread over the whole.
+
+    >>> coarse_to_fine(8).tolist()
+    [0, 4, 2, 6, 1, 3, 5, 7]
+    """
+    steps = [1 << k for k in range(max(1, count).bit_length() - 1, -1, -1)]
+    seen = dict.fromkeys(place for step in steps for place in range(0, count, step))
+    return np.array([*seen], int)
 
 
 def _device_of(predictor: Predictor) -> torch.device:

@@ -8,7 +8,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-Answerer = Callable[[Any], AsyncIterator[bytes]]
+STOP = "stop"
+"""The kind of a message that ends the answer to an earlier one: `{"kind": "stop", "of": KIND}`."""
+Answerer = Callable[[Any, Callable[[], bool]], AsyncIterator[bytes]]
+"""Answers a request, given whether nobody waits for it any more."""
 WORKERS = 2
 Sender = Callable[[bytes], Awaitable[None]]
 
@@ -25,11 +28,15 @@ class AsyncRequestQueue:
         self._answer, self._send = answer, send
         self._slots: dict[str, Any] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._newest: dict[str, object] = {}
         self._sending = asyncio.Lock()
 
     def put(self, kind: str, message: Any) -> None:
-        """Add a request."""
-        self._slots[kind] = message
+        """Add a request, or stop one; long work for an older request of its kind ends."""
+        if kind == STOP:
+            self._newest.pop(str(message.get("of")), None)
+            return
+        self._slots[kind] = self._newest[kind] = message
         task = self._tasks.get(kind)
         if task is None or task.done():
             self._tasks[kind] = asyncio.create_task(self._empty(kind))
@@ -37,15 +44,20 @@ class AsyncRequestQueue:
     async def close(self) -> None:
         """Drop all requests; running computations finish, and their answers are not sent."""
         self._slots.clear()
+        self._newest.clear()
         for task in self._tasks.values():
             task.cancel()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
     async def _empty(self, kind: str) -> None:
         while kind in self._slots:
-            async for frame in self._answer(self._slots.pop(kind)):
+            message = self._slots.pop(kind)
+            async for frame in self._answer(message, self._outdated(kind, message)):
                 async with self._sending:
                     await self._send(frame)
+
+    def _outdated(self, kind: str, message: Any) -> Callable[[], bool]:
+        return lambda: self._newest.get(kind) is not message
 
 
 class ThreadedRequestQueue:
@@ -56,18 +68,24 @@ class ThreadedRequestQueue:
     """
 
     def __init__(
-        self, answer: Callable[[Any], Iterable[bytes]], send: Callable[[bytes], None]
+        self,
+        answer: Callable[[Any, Callable[[], bool]], Iterable[bytes]],
+        send: Callable[[bytes], None],
     ) -> None:
         self._answer, self._send = answer, send
         self._slots: dict[str, Any] = {}
         self._busy: set[str] = set()
+        self._newest: dict[str, object] = {}
         self._lock = threading.Lock()
         self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="orbical widget")
 
     def put(self, kind: str, message: Any) -> None:
-        """Add a request."""
+        """Add a request, or stop one; long work for an older request of its kind ends."""
         with self._lock:
-            self._slots[kind] = message
+            if kind == STOP:
+                self._newest.pop(str(message.get("of")), None)
+                return
+            self._slots[kind] = self._newest[kind] = message
             if kind in self._busy:
                 return
             self._busy.add(kind)
@@ -75,6 +93,7 @@ class ThreadedRequestQueue:
 
     def close(self) -> None:
         """Accept no more requests."""
+        self._newest.clear()
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _empty(self, kind: str) -> None:
@@ -84,5 +103,8 @@ class ThreadedRequestQueue:
                     self._busy.discard(kind)
                     return
                 message = self._slots.pop(kind)
-            for frame in self._answer(message):
+            for frame in self._answer(message, self._outdated(kind, message)):
                 self._send(frame)
+
+    def _outdated(self, kind: str, message: Any) -> Callable[[], bool]:
+        return lambda: self._newest.get(kind) is not message

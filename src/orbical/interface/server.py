@@ -12,14 +12,14 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
 from .access import HEADERS, AccessGuard, check_host, is_loopback
 from .daemon_threads import DaemonPool
-from .request_queues import AsyncRequestQueue
+from .request_queues import STOP, AsyncRequestQueue
 from .session import KINDS, Session
 from .static_files import read_static_files
 from .timeouts import protocol_with_timeout
@@ -235,9 +235,9 @@ class Server:
         finally:
             await queue.close()
 
-    async def _answers(self, message: Any) -> AsyncIterator[bytes]:
+    async def _answers(self, message: Any, outdated: Callable[[], bool]) -> AsyncIterator[bytes]:
         """Yield the frames that answer a request, computed in a thread of the pool."""
-        loop, frames = asyncio.get_running_loop(), self.session.frames(message)
+        loop, frames = asyncio.get_running_loop(), self.session.frames(message, outdated)
         pool = self._live if message["kind"] in LIVE_KINDS else self._pool
         while (frame := await loop.run_in_executor(pool, next, frames, None)) is not None:
             yield frame
@@ -249,7 +249,7 @@ def _read(text: str | None) -> dict[str, Any] | None:
         message = json.loads(text or "")
     except (ValueError, RecursionError):
         return None
-    known = isinstance(message, dict) and message.get("kind") in KINDS
+    known = isinstance(message, dict) and message.get("kind") in (*KINDS, STOP)
     return message if known else None
 
 

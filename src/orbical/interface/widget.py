@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import MissingExtra
 from .bundling import bundle, web_sources, web_style
-from .request_queues import ThreadedRequestQueue
+from .request_queues import STOP, ThreadedRequestQueue
 from .selection import Selection
 from .session import KINDS, Session
 from .widget_fallback import WidgetFallback
@@ -79,7 +79,7 @@ def _class() -> Any:
         def _receive(self, _: Any, content: Any, buffers: Any) -> None:
             self._fallback.fold()
             kind = content.get("kind") if isinstance(content, dict) else None
-            if kind in KINDS:
+            if kind in (*KINDS, STOP):
                 self._queue.put(str(kind), content)
 
         def _send_frame(self, frame: bytes) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import wait
 from typing import Any
 
 import numpy as np
 
 from ...errors import InputError, OrbicalError, check_name, unknown_name
 from ...store.scan_result import Scan
+from ..daemon_threads import DaemonPool
 from ..live_models import LiveModels
 from ..selection import Selection
 from ..wire import encode
@@ -36,6 +38,7 @@ from . import (
     symmetry_bounds,
     worst_cases,
 )
+from .long_work import TICK_S, Progress, Stopped, progress_of, yield_to_readers
 from .sample_sets import UnknownSet
 from .scan_reader import ScanReader
 from .scan_view import ScanView
@@ -45,15 +48,13 @@ Handler = Callable[[ScanView, Selection, dict[str, Any]], Answer]
 
 
 def _embedding(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
-    found = sample_maps.sample_map(view, selection)
-    about = {
-        "explained": found.explained,
+    which = {
         "method": selection.method,
-        "note": found.note,
         "of": selection.of,
         "reference": view.reference(selection),
     }
-    return about, {"xy": found.xy}
+    found = sample_maps.sample_map(view, selection, progress_of(message), which)
+    return {**which, "explained": found.explained, "note": found.note}, {"xy": found.xy}
 
 
 HANDLERS: dict[str, Handler] = {
@@ -81,6 +82,8 @@ HANDLERS: dict[str, Handler] = {
 }
 KINDS = ("state", *HANDLERS, "export", "preview")
 _LIVE = ("place", "sample")
+MOST_LONG = 4
+"""The most long computations at the same time."""
 
 
 class Session:
@@ -138,6 +141,8 @@ class Session:
         self.preview: Any = None
         self.guide = False
         self._asked = 0.0
+        self._working: set[Progress] = set()
+        self._pool = DaemonPool(MOST_LONG, "long work")
         self._former: dict[str, ScanView] = {}
         self.scans: dict[str, ScanView] = {}
         for name, scan in served.items():
@@ -173,11 +178,12 @@ class Session:
         """How long ago a reader moved, as far as this needs the models."""
         return time.monotonic() - self._asked
 
-    def handle(self, message: Mapping[str, Any]) -> Answer:
+    def handle(self, message: Mapping[str, Any], progress: Progress | None = None) -> Answer:
         """Answer a request.
 
         Args:
             message: The request: `kind`, `sequence`, `selection`, and fields of its kind.
+            progress: Where long work reports how far it is.
 
         Returns:
             The header and the arrays of the answer.
@@ -198,14 +204,15 @@ class Session:
         if kind == "preview":
             return {**self._previewed(message), "kind": kind, "sequence": sequence}, {}
         view = self.scan_view(selection.scan)
+        body = {**message, "progress": progress}
         if kind == "state":
             fields, arrays = self.state(selection.scan)
         elif kind == "export":
             from ..export import exported
 
-            fields, arrays = exported(view, selection, dict(message))
+            fields, arrays = exported(view, selection, body)
         else:
-            fields, arrays = HANDLERS[kind](view, selection, dict(message))
+            fields, arrays = HANDLERS[kind](view, selection, body)
         return {**fields, "kind": kind, "sequence": sequence}, arrays
 
     def show(self, other: Session) -> None:
@@ -220,10 +227,12 @@ class Session:
         answered: dict[str, Any] = self.preview.answer(message)
         return answered
 
-    def answer(self, message: Any) -> bytes:
+    def answer(self, message: Any, progress: Progress | None = None) -> bytes:
         """Answer a request with a frame; errors become a frame with an `error`."""
         try:
-            return encode(*self.handle(message))
+            return encode(*self.handle(message, progress))
+        except Stopped as stop:
+            return encode({**error_header(message, str(stop)), "stopped": True}, {})
         except UnknownSet as error:
             about = {"code": error.code, "set": error.set}
             return encode({**error_header(message, str(error)), **about}, {})
@@ -240,30 +249,62 @@ class Session:
             for handler in (aggregates.aggregate, _embedding, calibration_plots.calibration):
                 handler(view, usual, {})
 
-    def frames(self, message: Any) -> Iterator[bytes]:
-        """Yield the answer to a request; before a slow one, a frame that announces it."""
-        early = self._announcement(message)
-        if early is not None:
-            yield encode(early, {})
-        yield self.answer(message)
+    def frames(self, message: Any, stopped: Callable[[], bool] = lambda: False) -> Iterator[bytes]:
+        """Yield the answer to a request; before that of long work, how far it is.
 
-    def _announcement(self, message: Any) -> dict[str, Any] | None:
-        """Return the header that announces a slow answer, None if the answer is fast."""
-        if not isinstance(message, Mapping) or message.get("kind") != "embedding":
+        Args:
+            message: The request.
+            stopped: Whether nobody waits for the answer any more.
+        """
+        header = self._long(message)
+        if header is None:
+            yield self.answer(message)
+            return
+        progress = Progress()
+        self._working.add(progress)
+        work = self._pool.submit(self._work, message, progress)
+        try:
+            while not work.done() and not stopped():
+                about, arrays = progress.news()
+                yield encode({**header, **about}, arrays)
+                wait([work], TICK_S)
+            progress.stop()  # unless it has ended
+            yield (
+                work.result()
+                if work.done()
+                else encode({**header, "stopped": True, "error": ""}, {})
+            )
+        finally:
+            progress.stop()
+            self._working.discard(progress)
+
+    def _work(self, message: Any, progress: Progress) -> bytes:
+        yield_to_readers()
+        return self.answer(message, progress)
+
+    def _long(self, message: Any) -> dict[str, Any] | None:
+        """Return the header of reports about a request, None if its answer is fast."""
+        kind = message.get("kind") if isinstance(message, Mapping) else None
+        if kind not in ("embedding", "sample", "export"):
             return None
+        header = {"kind": kind, "sequence": message.get("sequence", 0)}
         try:
             selection = Selection.from_json(message.get("selection", {}))
             view = self.scan_view(selection.scan)
-            if selection.method in ("pca", "ica") or sample_maps.is_cached(view, selection):
-                return None
+            if kind == "sample":
+                return header if selection.dense and view.live.answering else None
+            if kind == "export":
+                return header
+            fast = selection.method in ("pca", "ica") or sample_maps.is_cached(view, selection)
+            return None if fast else {**header, "method": selection.method}
         except OrbicalError:
             return None  # the answer itself will be the error
-        note = f"placing {min(view.samples, sample_maps.REPRESENTATIVES):,} samples"
-        about = {"progress": 0, "note": note, "method": selection.method}
-        return {"kind": "embedding", "sequence": message.get("sequence", 0), **about}
 
     def close(self) -> None:
-        """End the models' threads, and the scan of a first look."""
+        """End the models' threads, long work, and the scan of a first look."""
+        for progress in [*self._working]:
+            progress.stop()
+        self._pool.shutdown()
         if self.preview is not None:
             self.preview.close()
         for view in (*self.scans.values(), *self._former.values()):

@@ -7,13 +7,17 @@ the scores whatever metric is shown, so that a subset drawn on it does not chang
 
 from __future__ import annotations
 
+import time
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ...embedding import METHODS, NEIGHBORS
 from ...errors import InputError, check_name
 from ..selection import Selection
+from .long_work import Progress
 from .moments import Moments, moments_of
 from .scan_view import ScanView
 
@@ -21,6 +25,9 @@ Array = np.ndarray
 
 REPRESENTATIVES = 5_000
 """The number of samples that nonlinear methods embed; the others follow their neighbors."""
+COARSE = 400
+"""The number of samples of the first impression of a map."""
+_GROWTH = 1.3  # of the time with the number of samples, about
 MOST_PRODUCTS = 5e9
 """Multiplications spent on the principal axes; of more samples every n-th is used."""
 _KEPT_COMPONENTS = 50
@@ -62,11 +69,23 @@ def available_methods() -> list[str]:
     return [name for name in METHODS if name != "umap" or find_spec("umap") is not None]
 
 
-def sample_map(view: ScanView, selection: Selection) -> SampleMap:
-    """Return the map of a selection, computed once."""
+def sample_map(
+    view: ScanView,
+    selection: Selection,
+    progress: Progress | None = None,
+    about: Mapping[str, Any] | None = None,
+) -> SampleMap:
+    """Return the map of a selection, computed once.
+
+    `progress` is told how far it is, with a coarse map described by `about`.
+    """
     method, models, variable = _asked_for(view, selection)
-    key = ("map", method, models, variable)
-    return view.cache.get_or_compute(key, lambda: _make(view, method, [*models], variable))
+
+    def compute() -> SampleMap:
+        told = progress or Progress()
+        return _make(view, method, [*models], variable, told, dict(about or {}))
+
+    return view.cache.get_or_compute(("map", method, models, variable), compute)
 
 
 def is_cached(view: ScanView, selection: Selection) -> bool:
@@ -80,7 +99,14 @@ def _asked_for(view: ScanView, selection: Selection) -> tuple[str, tuple[int, ..
     return selection.method, tuple(view.of(selection)), variable
 
 
-def _make(view: ScanView, method: str, models: list[int], variable: str) -> SampleMap:
+def _make(
+    view: ScanView,
+    method: str,
+    models: list[int],
+    variable: str,
+    progress: Progress,
+    about: dict[str, Any],
+) -> SampleMap:
     found = _components(view, models, variable)
     finished = np.isfinite(found.scores).all(1)
     count = int(finished.sum())
@@ -89,17 +115,28 @@ def _make(view: ScanView, method: str, models: list[int], variable: str) -> Samp
     note = "" if found.used >= count else f"axes from {found.used:,} of {count:,} samples"
     placed = np.zeros((count, 2))
     points = found.scores[finished].astype(np.float64)
+
+    def spread(placed: Array) -> Array:
+        xy = np.full((view.samples, 2), np.nan, np.float32)
+        xy[finished] = _framed(placed)
+        return xy
+
     if points.shape[1]:
         if method == "pca":
             placed[:, : min(2, points.shape[1])] = points[:, :2]
         elif count <= REPRESENTATIVES:
-            placed = _two(METHODS[method](points, 2, 0))
+            if count > 2 * COARSE:
+                coarse = _first_impression(points, method, count, progress)
+                progress.tell(0.0, "", (about, {"xy": spread(coarse)}))
+            with progress.interruptible():
+                placed = _two(METHODS[method](points, 2, 0))
         else:
-            placed = _by_representatives(points, method)
+            coarse = _first_impression(points, method, REPRESENTATIVES, progress)
+            progress.tell(0.0, "", (about, {"xy": spread(coarse)}))
+            with progress.interruptible():
+                placed = _by_representatives(points, method, REPRESENTATIVES)
             note = f"{REPRESENTATIVES:,} of {count:,} samples embedded, the rest by their neighbors"
-    xy = np.full((view.samples, 2), np.nan, np.float32)
-    xy[finished] = _framed(placed)
-    return SampleMap(xy, found.explained if method == "pca" else None, note)
+    return SampleMap(spread(placed), found.explained if method == "pca" else None, note)
 
 
 def _components(view: ScanView, models: list[int], variable: str) -> Components:
@@ -162,11 +199,20 @@ def _centered(
     return points
 
 
-def _by_representatives(points: Array, method: str) -> Array:
+def _first_impression(points: Array, method: str, wanted: int, progress: Progress) -> Array:
+    """Embed a few samples, and tell from their time how long `wanted` ones will take."""
+    start = time.monotonic()
+    with progress.interruptible():
+        placed = _by_representatives(points, method, COARSE)
+    progress.expect((time.monotonic() - start) * (wanted / COARSE) ** _GROWTH)
+    return placed
+
+
+def _by_representatives(points: Array, method: str, most: int) -> Array:
     """Embed some samples by the method, and the others by the mean of their nearest."""
     from scipy.spatial import cKDTree
 
-    chosen = np.unique(np.linspace(0, len(points) - 1, REPRESENTATIVES).astype(int))
+    chosen = np.unique(np.linspace(0, len(points) - 1, most).astype(int))
     some = _two(METHODS[method](points[chosen], 2, 0))
     if method == "ica":  # linear, so the representatives determine it
         flat = points[chosen, :2] - points[chosen, :2].mean(0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from ..wire import PNG
 from .aggregates import axis_of
 from .columns import facts_of
 from .input_pictures import as_drawn, input_arrays, thinned, thumbnails
+from .long_work import progress_of
 from .scan_state import group_json
 from .scan_view import AGREES, ScanView
 from .subsets import Answer
@@ -59,40 +61,62 @@ def sample(view: ScanView, selection: Selection, message: dict[str, Any]) -> Ans
         arrays["predicted"] = np.stack(answered).astype(np.int32)
     group = view.live.locator.finer() if selection.dense and view.live.models else None
     if group is not None:
-        finer = _densely(view, number, models, wanted, group, about)
-        if not np.isnan(finer["values"]).all():
-            found = finer
-            arrays["index"] = group.layout.index.astype(np.int32)
-            about["group"] = group_json(group)
-    arrays |= found
-    if "correct" in found:
-        arrays["correct"] = (found["correct"] > 0).astype(np.uint8)
-    return about, arrays
+        fine = {"index": group.layout.index.astype(np.int32)}
+        shown = {**about, "group": group_json(group)}
+        for share, finer, errors in _densely(view, number, models, wanted, group):
+            shown |= {"errors": errors} if errors else {}
+            if np.isnan(finer["values"]).all():
+                about |= {"errors": errors} if errors else {}
+                continue
+            found, about = finer, shown
+            answer = dict(about), {**arrays, **fine, **_with_flags(nearest_known(found))}
+            progress_of(message).tell(share, "", answer)
+        arrays |= fine if "group" in about else {}
+    return about, {**arrays, **_with_flags(found)}
+
+
+def _with_flags(found: dict[str, Array]) -> dict[str, Array]:
+    """Return responses with `correct` as 0 and 1."""
+    flags = {"correct": (found["correct"] > 0).astype(np.uint8)} if "correct" in found else {}
+    return {**found, **flags}
+
+
+def nearest_known(found: dict[str, Array]) -> dict[str, Array]:
+    """Fill places `[M, K]` that no model has answered yet with the one before them.
+
+    >>> nearest_known({"values": np.array([[0.5, np.nan, 1.0, np.nan]])})["values"].tolist()
+    [[0.5, 0.5, 1.0, 1.0]]
+    """
+    known = np.isfinite(found["values"]).any(0)
+    last = np.maximum.accumulate(np.where(known, np.arange(len(known)), 0))
+    return {name: values[:, last] for name, values in found.items()}
 
 
 def _densely(
-    view: ScanView,
-    number: int,
-    models: list[int],
-    wanted: dict[str, str],
-    group: Group,
-    about: dict[str, Any],
-) -> dict[str, Array]:
-    """Return live responses at the elements of a finer group, NaN where a model cannot run."""
-    answers = view.live.ask_along(number, group, [view.models[model] for model in models])
-    errors = {name: answer.error for name, answer in answers.items() if answer.error}
-    about |= {"errors": errors} if errors else {}
+    view: ScanView, number: int, models: list[int], wanted: dict[str, str], group: Group
+) -> Iterator[tuple[float, dict[str, Array], dict[str, str]]]:
+    """Yield live responses at the elements of a finer group, NaN where there is none yet.
 
-    def said(variable: str, model: int) -> Array:
-        answer = answers.get(view.models[model])
-        found = {} if answer is None else answer.variables
-        if variable == AGREES and "predicted" in found:
-            agrees = found["predicted"] == _consensus_class(view, number, model)
-            return np.asarray(agrees, np.float32)
-        missing = np.full(len(group), np.nan, np.float32)
-        return np.asarray(found.get(variable, missing), np.float32)
-
-    return {name: np.stack([said(one, model) for model in models]) for name, one in wanted.items()}
+    With them comes the share of the elements, and the errors of models that cannot run.
+    """
+    shape = (len(models), len(group))
+    found = {name: np.full(shape, np.nan, np.float32) for name in wanted}
+    errors: dict[str, str] = {}
+    done = 0
+    names = [view.models[model] for model in models]
+    for places, answers in view.live.ask_along(number, group, names):
+        errors |= {name: answer.error for name, answer in answers.items() if answer.error}
+        for row, model in enumerate(models):
+            said = answers.get(view.models[model])
+            variables = {} if said is None else said.variables
+            if AGREES in wanted.values() and "predicted" in variables:
+                consensus = _consensus_class(view, number, model)
+                variables = {**variables, AGREES: variables["predicted"] == consensus}
+            for name, variable in wanted.items():
+                if variable in variables:
+                    found[name][row, places] = variables[variable]
+        done += len(places)
+        yield done / len(group), found, errors
 
 
 def hover(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:

@@ -96,6 +96,7 @@ function render({ model, el }) {
       request: requests.request,
       on: requests.on,
       busy: requests.busy,
+      stop: requests.stop,
     });
     Object.assign(shell.detail.dataset, { layout: state.group.kind, view: state.views.detail });
     shell.overview.dataset.layout = state.group.kind;

@@ -9,7 +9,7 @@ import { createSceneCache } from "./scene_cache.js";
 const IN_PIXELS = ["Images", "ImagePair", "Window"];
 
 /** Make `app` for one scan. */
-export function createContext({ state, store, request, on, busy, theme, history, root, announce }) {
+export function createContext({ state, store, request, on, busy, stop, theme, history, root, announce }) {
   const places = new Map(state.models.map(({ name }, i) => [name, i]));
   const group = groupOf(state);
   const truths = state.task.labeled;
@@ -17,7 +17,7 @@ export function createContext({ state, store, request, on, busy, theme, history,
   /** @type {(by: number) => void} */
   let step = () => {};
 
-  const app = { state, store, on, busy, theme, history, root, announce, group, noun: state.noun ?? "samples" };
+  const app = { state, store, on, busy, stop, theme, history, root, announce, group, noun: state.noun ?? "samples" };
 
   app.request = (kind, extra = {}) => {
     const { sample, pins } = store.get();

@@ -59,9 +59,24 @@ export function createRequests(
       one.flying = one.flying.filter((number) => number > answer.sequence);
       one.shown = answer.sequence;
     }
-    if (!refused(answer)) for (const listener of [...one.listeners]) listener(answer);
+    if (!refused(answer)) {
+      tell(`${answer.kind} progress`, answer);
+      // How far some work is concerns only those who show that; what it has so far, everybody.
+      const empty = partial && !Object.keys(answer.arrays ?? {}).length;
+      if (!empty && !answer.stopped) tell(answer.kind, answer);
+    }
     if (one.waiting !== null) schedule();
     return true;
+  }
+
+  function tell(kind, answer) {
+    for (const listener of [...slot(kind).listeners]) listener(answer);
+  }
+
+  /** Stop the long work behind the newest request of a kind. */
+  function stop(kind) {
+    slot(kind).waiting = null;
+    if (open) send({ kind: "stop", of: kind });
   }
 
   /** Ask once more what was asked last, unless something newer waits. */
@@ -94,5 +109,5 @@ export function createRequests(
   /** Whether something was asked that is not answered. */
   const busy = () => [...kinds.values()].some((one) => one.waiting !== null || one.flying.length > 0);
 
-  return { request, again, receive, on, close, reopen, busy };
+  return { request, again, stop, receive, on, close, reopen, busy };
 }

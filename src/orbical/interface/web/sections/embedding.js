@@ -13,6 +13,7 @@ import { createMapGlyphs } from "./map_glyphs.js";
 import { createColorKey, withColorRange } from "./color_key.js";
 import { circleAround, scaledAbout } from "./keyboard_lasso.js";
 import { hints } from "./help_text.js";
+import { createProgress } from "./progress.js";
 
 const METHODS = { pca: "PCA", ica: "ICA", isomap: "Isomap", tsne: "t-SNE", umap: "UMAP" };
 
@@ -46,11 +47,16 @@ export function createSection(el, app) {
   const glyphs = createMapGlyphs(app, plotEl);
   const card = createHoverCard(plotEl, app);
   const key = createColorKey();
-  const progress = h("p", { class: "progress", role: "status", hidden: true });
+  const working = createProgress(
+    app,
+    "embedding",
+    (answer) => `Computing ${METHODS[answer.method] ?? answer.method} …`,
+    (answer) => answer.stopped && whole && app.select({ method: whole.method, of: whole.of }),
+  );
   const trouble = h("p", { class: "quiet-text trouble", role: "status", hidden: true });
-  frame.body.append(key.el, progress, trouble);
+  frame.body.append(key.el, working.el, trouble);
   /** @type {any[]} */
-  let [xy, values, mask, armed, awaited] = [null, null, null, false, true];
+  let [xy, whole, values, mask, armed, awaited] = [null, null, null, null, false, true];
   // What was circled last: the outline, where it was drawn, the set it made, and upon which one.
   /** @type {Record<string, any>} */
   let drawn = { polygon: [], map: null, set: "", base: "", how: "new" };
@@ -109,16 +115,10 @@ export function createSection(el, app) {
     of.set([["", "all models"], ...state.models.map(({ name }) => [name, shortened(name)])], now.of);
   }
 
-  /** What is being waited for; a share only where one is known. */
-  function waiting(/** @type {{ text?: string, progress?: number }} */ { text, progress: share = 0 }) {
-    const { method: wanted } = app.store.get();
-    const done = share > 0 ? ` ${Math.round(100 * share)} %` : "";
-    return text || `Computing ${METHODS[wanted] ?? wanted} …${done}`;
-  }
-
+  /** A coarse map comes before the whole one; while that is computed it is dimmed. */
   function receive(answer) {
-    if (answer.progress !== undefined) return write(progress, waiting(answer));
     xy = answer;
+    if (answer.progress === undefined && !answer.error) whole = answer;
     mark(Boolean(xy.error));
     return draw();
   }
@@ -132,13 +132,11 @@ export function createSection(el, app) {
 
   /** Dim the map while another one is computed: what is circled must be what is selected. */
   function mark(answered) {
-    awaited = !answered && (!xy || !same(mapOf(xy), wanted()));
+    awaited = !answered && (!xy || xy.progress !== undefined || !same(mapOf(xy), wanted()));
     scatter.setBusy(awaited);
     lassoButton.disabled = awaited;
     if (awaited) arm(false);
     frame.body.classList.toggle("stale", awaited);
-    write(progress, awaited ? waiting({}) : "");
-    show(progress, awaited);
   }
 
   /** The outline stays while the map and the set that it made are shown. */
@@ -203,6 +201,12 @@ export function createSection(el, app) {
   return {
     focus: () => scatter.focus(),
     repaint: () => scatter.repaint(),
-    destroy: () => (stops.forEach((stop) => stop()), card.destroy(), glyphs.destroy(), scatter.destroy()),
+    destroy: () => (
+      stops.forEach((stop) => stop()),
+      working.destroy(),
+      card.destroy(),
+      glyphs.destroy(),
+      scatter.destroy()
+    ),
   };
 }

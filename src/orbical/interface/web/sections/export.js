@@ -5,6 +5,7 @@ import { NARROWEST, WIDEST, figureOf, figureWidth } from "../core/figure.js";
 import { copyText, download, pngBlob, svgBlob } from "../core/downloads.js";
 import { attachPopover } from "../core/popover.js";
 import { createSelect } from "./frame.js";
+import { createProgress } from "./progress.js";
 
 const DATA = {
   csv: ["Values as CSV", "The metric at every position, for the subset and for the selected sample"],
@@ -45,7 +46,7 @@ export function createExport(opener, app) {
   }
 
   function data(kind) {
-    fill(status, "Preparing …");
+    fill(status);
     app.request("export", { what: kind });
   }
 
@@ -94,10 +95,17 @@ export function createExport(opener, app) {
         button("Copy link to this view", link, { class: "item" }),
       ),
       status,
+      working.el,
     ];
   }
 
   const menu = attachPopover(opener, { label: "Export", content });
+  const working = createProgress(
+    app,
+    "export",
+    ({ note }) => (note ? `Preparing: ${note} …` : "Preparing …"),
+    (answer) => answer.stopped && fill(status, "Stopped."),
+  );
   const stop = app.on("export", (answer) => {
     if (answer.error) return fill(status, answer.error);
     fill(status, `Saved ${answer.filename}.`);
@@ -110,5 +118,5 @@ export function createExport(opener, app) {
   }
 
   menu.panel.addEventListener("toggle", (event) => event.newState === "closed" && opener.after(menu.panel));
-  return { open, destroy: stop };
+  return { open, destroy: () => (stop(), working.destroy()) };
 }

@@ -4,7 +4,10 @@ import { button, h, show, write } from "../core/dom.js";
 
 const SEEN = "orbical-guide-seen";
 
-/** The steps: where, what to do, and the fields whose change says that it was done. */
+/**
+ * The steps: where, what to do, and the fields whose change says that it was done.
+ * @type {[string, string, string[]][]}
+ */
 const STEPS = [
   [
     "individual",

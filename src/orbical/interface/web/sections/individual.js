@@ -7,6 +7,7 @@ import { createOrbitPlot } from "../plots/orbit.js";
 import { confusion } from "./confusion.js";
 import { createFrame } from "./frame.js";
 import { hintFor, hints } from "./help_text.js";
+import { createProgress } from "./progress.js";
 import { createWorstCase } from "./worst_case.js";
 
 /** The orbit of one sample, for every model. */
@@ -31,7 +32,13 @@ export function createSection(el, app) {
   frame.controls.append(pin);
   const row = frame.body.appendChild(h("div", { class: "references" }));
   const worst = createWorstCase(app, draw);
-  frame.body.append(worst.el);
+  const working = createProgress(
+    app,
+    "sample",
+    () => "Finer steps …",
+    (given) => given.stopped && app.select({ dense: false }),
+  );
+  frame.body.append(worst.el, working.el);
   let plots = [];
   let made = "";
   let answer = null;
@@ -101,6 +108,11 @@ export function createSection(el, app) {
   dense.checked = app.store.get().dense;
   return {
     focus: () => plots[0].focus(),
-    destroy: () => (stops.forEach((stop) => stop()), worst.destroy(), plots.forEach((plot) => plot.destroy())),
+    destroy: () => (
+      stops.forEach((stop) => stop()),
+      working.destroy(),
+      worst.destroy(),
+      plots.forEach((plot) => plot.destroy())
+    ),
   };
 }

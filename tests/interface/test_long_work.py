@@ -1,0 +1,180 @@
+"""Long work: maps, finer steps and exports say how far they are, come coarse first, and stop."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from talking import decode
+
+from orbical.interface import open_session
+from orbical.interface.live_models import coarse_to_fine
+from orbical.interface.request_queues import AsyncRequestQueue
+from orbical.interface.session import Session, long_work, sample_maps
+
+
+@pytest.fixture
+def session(folder: Path, nets: dict[str, torch.nn.Module]) -> Iterator[Session]:
+    made = open_session(folder / "digits.zarr", nets)
+    yield made
+    made.close()
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("orbical.interface.session.dispatch.TICK_S", 0.02)
+
+
+def endless(ended: threading.Event) -> Any:
+    """A method of maps that works in Python until it is stopped."""
+
+    def embed(*_: Any) -> np.ndarray:
+        try:
+            while True:
+                time.sleep(0.005)
+        finally:
+            ended.set()
+
+    return embed
+
+
+ISOMAP = {"kind": "embedding", "sequence": 3, "selection": {"method": "isomap"}}
+
+
+def test_a_map_comes_coarse_first_with_its_share_and_the_time_left(session, monkeypatch):
+    real, sizes = sample_maps.METHODS["isomap"], []
+
+    def slow(points: np.ndarray, *rest: Any) -> np.ndarray:
+        sizes.append(len(points))
+        time.sleep(0.1)
+        return real(points, *rest)
+
+    monkeypatch.setitem(sample_maps.METHODS, "isomap", slow)
+    monkeypatch.setattr(sample_maps, "COARSE", 40)
+    *partial, last = (decode(frame) for frame in session.frames(ISOMAP))
+    assert sizes == [40, 120]
+    coarse = [arrays["xy"] for about, arrays in partial if arrays]
+    assert [xy.shape for xy in coarse] == [(120, 2)]  # once; other reports are only of the share
+    shares = [about["progress"] for about, _ in partial]
+    assert shares == sorted(shares)
+    assert 0 < shares[-1] < 1
+    assert partial[-1][0]["seconds_left"] >= 0
+    assert all(about["sequence"] == 3 for about, _ in partial)
+    assert "progress" not in last[0]
+    np.testing.assert_array_equal(last[1]["xy"], session.handle(ISOMAP)[1]["xy"])
+
+
+def test_a_map_that_is_stopped_ends_its_computation(session, monkeypatch):
+    ended, asked = threading.Event(), iter([False, False, True, True])
+    monkeypatch.setitem(sample_maps.METHODS, "isomap", endless(ended))
+    *_, last = (decode(frame)[0] for frame in session.frames(ISOMAP, lambda: next(asked)))
+    assert last["stopped"]
+    assert ended.wait(5)
+    monkeypatch.undo()
+    assert "error" not in session.handle(ISOMAP)[0]  # and it can be computed another time
+
+
+def test_closing_the_session_ends_long_work(session, monkeypatch):
+    ended = threading.Event()
+    monkeypatch.setitem(sample_maps.METHODS, "isomap", endless(ended))
+    frames = session.frames(ISOMAP)
+    next(frames)
+    next(frames)
+    session.close()
+    assert ended.wait(5)
+
+
+def test_a_newer_request_ends_long_work_for_an_older_one():
+    seen: list[str] = []
+
+    async def answer(message: Any, outdated: Any) -> Any:
+        while message["name"] == "slow" and not outdated():
+            await asyncio.sleep(0.005)
+        seen.append(message["name"])
+        yield b""
+
+    async def send(frame: bytes) -> None:
+        pass
+
+    async def talk() -> None:
+        queue = AsyncRequestQueue(answer, send)
+        queue.put("embedding", {"name": "slow"})
+        await asyncio.sleep(0.02)
+        queue.put("embedding", {"name": "newer"})
+        await asyncio.sleep(0.05)
+        assert seen == ["slow", "newer"]
+        queue.put("embedding", {"name": "slow"})
+        await asyncio.sleep(0.02)
+        queue.put("stop", {"of": "embedding"})
+        await asyncio.sleep(0.05)
+        assert seen == ["slow", "newer", "slow"]
+        await queue.close()
+
+    asyncio.run(talk())
+
+
+DENSE = {"kind": "sample", "sequence": 4, "selection": {"sample": 5, "dense": True}}
+
+
+def test_finer_steps_come_coarse_first_and_end_exact(session, monkeypatch):
+    ask = session.scan_view().live.ask
+
+    def slow(*given: Any) -> Any:
+        time.sleep(0.03)
+        return ask(*given)
+
+    monkeypatch.setattr(session.scan_view().live, "ask", slow)
+    *partial, last = (decode(frame) for frame in session.frames(DENSE))
+    shown = [(about, arrays) for about, arrays in partial if arrays]
+    assert shown
+    about, arrays = shown[0]
+    assert about["group"]["spec"] == "rotations:96"
+    assert arrays["values"].shape == (2, 96)
+    assert np.isfinite(arrays["values"]).all()
+    assert 0 < about["progress"] < 1
+    exact = session.handle(DENSE)[1]["values"]
+    np.testing.assert_allclose(last[1]["values"], exact, atol=1e-5)
+    known = np.isclose(arrays["values"], exact, atol=1e-5).mean()
+    assert known >= about["progress"] - 0.01
+
+
+def test_a_model_that_fails_at_finer_steps_is_named(folder):
+    def broken(images: torch.Tensor) -> torch.Tensor:
+        raise RuntimeError("out of order")
+
+    session = open_session(folder / "digits.zarr", {"first": broken})
+    header, arrays = session.handle(DENSE)
+    assert "out of order" in header["errors"]["first"]
+    assert "group" not in header
+    assert arrays["values"].shape[1] == 24
+    session.close()
+
+
+def test_exports_tell_what_they_are_at_and_can_be_stopped(session):
+    message = {"kind": "export", "sequence": 5, "selection": {}, "what": "report"}
+    *partial, last = (decode(frame) for frame in session.frames(message))
+    assert partial
+    assert last[0]["filename"] == "digits.html"
+    progress = long_work.Progress()
+    progress.stop()
+    stopped = decode(session.answer(message, progress))[0]
+    assert stopped["stopped"]
+
+
+def test_a_request_cannot_bring_its_own_progress(session):
+    header, _ = session.handle({**ISOMAP, "progress": "mine"})
+    assert header["method"] == "isomap"
+
+
+def test_places_are_visited_coarse_to_fine():
+    for count in (1, 2, 7, 24, 96):
+        order = coarse_to_fine(count)
+        assert sorted(order.tolist()) == [*range(count)]
+    assert np.diff(sorted(coarse_to_fine(96)[:12])).max() <= 16
