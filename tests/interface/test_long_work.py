@@ -32,10 +32,11 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("orbical.interface.session.dispatch.TICK_S", 0.02)
 
 
-def endless(ended: threading.Event) -> Any:
+def endless(begun: threading.Event, ended: threading.Event) -> Any:
     """A method of maps that works in Python until it is stopped."""
 
     def embed(*_: Any) -> np.ndarray:
+        begun.set()
         try:
             while True:
                 time.sleep(0.005)
@@ -72,9 +73,9 @@ def test_a_map_comes_coarse_first_with_its_share_and_the_time_left(session, monk
 
 
 def test_a_map_that_is_stopped_ends_its_computation(session, monkeypatch):
-    ended, asked = threading.Event(), iter([False, False, True, True])
-    monkeypatch.setitem(sample_maps.METHODS, "isomap", endless(ended))
-    *_, last = (decode(frame)[0] for frame in session.frames(ISOMAP, lambda: next(asked)))
+    begun, ended = threading.Event(), threading.Event()
+    monkeypatch.setitem(sample_maps.METHODS, "isomap", endless(begun, ended))
+    *_, last = (decode(frame)[0] for frame in session.frames(ISOMAP, begun.is_set))
     assert last["stopped"]
     assert ended.wait(5)
     monkeypatch.undo()
@@ -82,11 +83,11 @@ def test_a_map_that_is_stopped_ends_its_computation(session, monkeypatch):
 
 
 def test_closing_the_session_ends_long_work(session, monkeypatch):
-    ended = threading.Event()
-    monkeypatch.setitem(sample_maps.METHODS, "isomap", endless(ended))
+    begun, ended = threading.Event(), threading.Event()
+    monkeypatch.setitem(sample_maps.METHODS, "isomap", endless(begun, ended))
     frames = session.frames(ISOMAP)
     next(frames)
-    next(frames)
+    assert begun.wait(20)
     session.close()
     assert ended.wait(5)
 
