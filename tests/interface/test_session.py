@@ -309,6 +309,19 @@ def test_bounds_need_orbits(session: Session, folder: Path) -> None:
     assert first["averaged"] is True
 
 
+def test_bounds_state_the_price_of_symmetry_and_what_is_certified(folder):
+    orbits = np.arange(120) // 4
+    first = ask(open_session(folder / "digits.zarr", orbits=orbits), "bounds")[0]["models"][0]
+    table = ob.bounds.OrbitTable.from_scan(ob.load(folder / "digits.zarr"), "first", orbit=orbits)
+    assert first["certified"] == pytest.approx(ob.bounds.certified_ceiling(table))
+    found = ob.bounds.classification(table)
+    assert first["broken"] == found["broken_symmetry"].value
+    assert first["broken_at_least"] == max(0.0, found["broken_at_least"].value)
+    assert first["any_accuracy"] == found["any_accuracy_sharp"].value
+    known = found["least_ece_lower"].applies
+    assert (first["least_low"] is not None) == known
+
+
 @pytest.mark.parametrize(
     ("message", "named"),
     [

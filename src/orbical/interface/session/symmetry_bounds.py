@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from ...bounds.bound import Bound
 from ...errors import InputError
 from ..selection import Selection
 from .scan_view import ScanView
 from .subsets import Answer
 
 BINS = 15
+PRICES = {
+    "broken": "broken_symmetry",
+    "broken_at_least": "broken_at_least",
+    "any_accuracy": "any_accuracy_sharp",
+    "least_low": "least_ece_lower",
+    "least_high": "least_ece_upper",
+}
+"""What a model pays for its accuracy, and how small its error could be, by their bounds."""
 
 
 def bounds(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
@@ -27,7 +37,7 @@ def bounds(view: ScanView, selection: Selection, message: dict[str, Any]) -> Ans
 
 
 def _of(view: ScanView, name: str) -> dict[str, Any]:
-    from ...bounds import OrbitTable, classification
+    from ...bounds import OrbitTable, certified_ceiling, classification
 
     table = OrbitTable.from_scan(view.scan, name, orbit=view.orbits)
     found = classification(table, bins=BINS)
@@ -42,4 +52,19 @@ def _of(view: ScanView, name: str) -> dict[str, Any]:
         "averaged": found.about["averaged"],
         "invariance_gap": found.about["invariance_gap"],
         "orbits": found.about["orbits"],
+        "certified": _ends(lambda: certified_ceiling(table)),
+        **{part: _value(found[bound]) for part, bound in PRICES.items()},
     }
+
+
+def _value(bound: Bound) -> float | None:
+    """Return the value of a bound, None where it does not apply."""
+    return bound.value if bound.applies else None
+
+
+def _ends(compute: Callable[[], tuple[float, float]]) -> list[float] | None:
+    """Return both ends of an interval, None where the samples do not allow one."""
+    try:
+        return [float(end) for end in compute()]
+    except InputError:
+        return None

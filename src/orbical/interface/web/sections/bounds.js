@@ -1,6 +1,7 @@
 // What the symmetry makes possible, with each model's point in it.
 
-import { h } from "../core/dom.js";
+import { fill, h, modelLabel } from "../core/dom.js";
+import { ceilingWords, leastWords, priceWords } from "../draw/bound_words.js";
 import { createBounds } from "../plots/bounds.js";
 import { createFrame } from "./frame.js";
 import { hints } from "./help_text.js";
@@ -11,6 +12,7 @@ export function createSection(el, app) {
   el.append(frame.el);
   const plotEl = frame.body.appendChild(h("div", { class: "plot-holder" }));
   const plot = createBounds(plotEl);
+  const words = frame.body.appendChild(h("div", { class: "bound-words" }));
   let answer = null;
 
   function draw() {
@@ -25,6 +27,13 @@ export function createSection(el, app) {
       .filter(({ name }) => known.has(name))
       .map((model) => ({ ...known.get(model.name), ...model }));
     plot.set({ ...answer, models });
+    fill(words, models.length ? h("p", {}, ceilingWords(models[0], app.noun)) : null, ...models.map(tell));
+  }
+
+  /** What a model pays for its accuracy, in words. */
+  function tell(model) {
+    const sentences = [priceWords(model, app.noun), leastWords(model)].filter(Boolean).join(" ");
+    return h("p", {}, ...modelLabel(model, 20), h("span", {}, sentences));
   }
 
   const stop = app.on("bounds", (given) => ((answer = given), draw()));
