@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any, ClassVar
 
 import numpy as np
@@ -238,3 +239,13 @@ def test_names_that_do_not_fit_are_refused_before_any_work(
 ) -> None:
     with pytest.raises(InputError, match=words):
         Session({"photos": scan}, **given)
+
+
+def test_names_and_metadata_are_exported(session: Session) -> None:
+    pq = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
+    request = {"kind": "export", "what": "parquet", "selection": {"filter": ["species:wolf"]}}
+    _, arrays = session.handle(request)
+    table = pq.read_table(io.BytesIO(arrays["file"].tobytes())).to_pydict()
+    assert table["name"][:2] == ["IMG_0001.jpg", "IMG_0004.jpg"]
+    assert set(table["species"]) == {"wolf"}
+    assert table["mass"][1] == 2.0

@@ -93,16 +93,24 @@ def indices(view: ScanView, selection: Selection) -> File:
 def parquet(view: ScanView, selection: Selection, progress: Progress | None = None) -> File:
     """Write one row for each sample of the subset, for other tools (extra `parquet`).
 
-    Columns: `sample`; `label` if there are labels; `mean_MODEL`, the mean score over the orbit, and
-    `invariance_gap_MODEL`; `x` and `y`, its position on the map; `image`, a thumbnail as PNG, if
-    inputs are images and available.
+    Columns: `sample`; `name` if samples have names; `label` if there are labels, and `class`, its
+    name; the metadata; `mean_MODEL`, the mean score over the orbit, and `invariance_gap_MODEL`; `x`
+    and `y`, its position on the map; `image`, a thumbnail as PNG, if inputs are images and
+    available.
     """
     pa = import_extra("pyarrow", "parquet", "an export to Parquet")
     pq = import_extra("pyarrow.parquet", "parquet", "an export to Parquet")
     chosen = _chosen(view, selection)
     columns: dict[str, Any] = {"sample": chosen.astype(np.int32)}
+    if view.names is not None:
+        columns["name"] = [view.names[one] for one in chosen]
     if view.label is not None:
         columns["label"] = view.label[chosen].astype(np.int32)
+    if view.class_names is not None and view.label is not None:
+        known = [*view.classes, ""]  # the last for -1, a sample without a class
+        columns["class"] = [str(known[one]) for one in view.label[chosen]]
+    metadata = view.scan.metadata
+    columns |= {name: values[chosen] for name, values in metadata.items() if name not in columns}
     reference = view.reference(selection)
     mean = moments_of(view, view.variable(view.metrics["score"], reference)).mean
     gap = view.reader.whole("invariance_gap") if "invariance_gap" in view.reader else None
