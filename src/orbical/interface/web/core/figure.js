@@ -3,7 +3,8 @@
 import { setPixelRatio } from "../draw/canvas.js";
 import { pageSvg } from "./page_svg.js";
 
-export const [NARROWEST, WIDEST] = [240, 8000];
+export const NARROWEST = 240;
+export const WIDEST = 8000;
 const FLOWING = 1240; // below, the page is a column that is as high as it needs
 
 const nextFrame = () => new Promise(requestAnimationFrame);
