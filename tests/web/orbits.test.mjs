@@ -104,3 +104,14 @@ test("panels stay inside of their frame, and only the outer ones carry the axes"
     assert.ok(bar.x + 60 <= width + 1);
   }
 });
+
+test("levels stand beside each other, in a row for each model", () => {
+  const cells = { parts: [""], aspect: 1, margin: { left: 30, right: 4, bottom: 30 } };
+  const { panels } = arrange({ width: 600, height: 300 }, 2, cells, { named: true, right: 60, levels: 4 });
+  assert.deepEqual(
+    panels.map(({ m, p, level }) => [m, p, level]),
+    [0, 1].flatMap((m) => [0, 1, 2, 3].map((level) => [m, 0, level])),
+  );
+  assert.equal(new Set(panels.map(({ y }) => y)).size, 2);
+  assert.ok(panels.every(({ x, level }, k) => level === 0 || x > panels[k - 1].x + panels[k - 1].width));
+});

@@ -51,7 +51,7 @@ class Selection:
         stage: The section that fills the window; empty for none.
         show: What the aggregate section shows: "mean", "spread", "classes" or "runs".
         by: The column whose values are the groups of "classes"; empty for the first.
-        quantile: The quantile of a map of the spread, in percent; empty for the worse tail.
+        quantile: The quantile of a map of the spread, in percent; empty for all, side by side.
         answers: What the calibration section shows: "reliability", "confusion" or "sets".
         marks: What the map draws, "points" or "glyphs" of orbits.
 

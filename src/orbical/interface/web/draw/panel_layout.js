@@ -8,19 +8,22 @@ const BETWEEN = 14; // models of several panels stand apart
 
 /**
  * Arrange a panel for each model and part: `cells` says `parts`, `aspect`, `margin` and the room that words
- * need `inner` between columns, `above` and `innerBottom` between rows; `right` is the width of the key.
+ * need `inner` between columns, `above` and `innerBottom` between rows; `right` is the width of the key. Several
+ * `levels` stand beside each other, and each model has a row of its own.
  */
-export function arrange({ width, height }, models, cells, { named, right }) {
-  const { parts, margin, inner = 0, above = 0, innerBottom = 0 } = cells;
-  const titled = parts.some(Boolean);
+export function arrange({ width, height }, models, cells, { named, right, levels = 1 }) {
+  const { margin, inner = 0, above = 0, innerBottom = 0 } = cells;
+  const count = cells.parts.length * levels; // panels of a model
+  const titled = cells.parts.some(Boolean) || levels > 1;
   const name = named ? TITLE : 4;
   const top = name + (titled ? PART : 0) + above;
-  const gap = { x: 12 + inner, y: 8 + name + above + innerBottom, model: parts.length > 1 ? BETWEEN : 0 };
+  const gap = { x: 12 + inner, y: 8 + name + above + innerBottom, model: count > 1 ? BETWEEN : 0 };
   const room = {
     width: Math.max(width - margin.left - margin.right - right - 9, 20),
     height: Math.max(height - top - margin.bottom - 4, 20),
   };
-  const grid = gridFor(models, parts.length, room.width, room.height, cells.aspect, gap);
+  const most = levels > 1 ? 1 : models;
+  const grid = gridFor(models, count, room.width, room.height, cells.aspect, gap, most);
   const used = {
     width: grid.columns * (grid.width + gap.x) - gap.x + (grid.across - 1) * gap.model,
     height: grid.down * (grid.height + gap.y) - gap.y,
@@ -29,12 +32,13 @@ export function arrange({ width, height }, models, cells, { named, right }) {
   const start = top + Math.max((room.height - used.height) / 2, 0);
   const panels = [];
   for (let m = 0; m < models; m += 1) {
-    for (let p = 0; p < parts.length; p += 1) {
+    for (let k = 0; k < count; k += 1) {
       const [row, place] = [Math.floor(m / grid.across), m % grid.across];
-      const column = place * parts.length + p;
+      const column = place * count + k;
       panels.push({
         m,
-        p,
+        p: k % cells.parts.length,
+        level: Math.floor(k / cells.parts.length),
         width: grid.width,
         height: grid.height,
         x: left + column * (grid.width + gap.x) + place * gap.model,
@@ -49,7 +53,7 @@ export function arrange({ width, height }, models, cells, { named, right }) {
   const middle = start + used.height / 2;
   const along = 2 * Math.min(middle, height - middle) - 8; // for words along the bar, about its middle
   const bar = { x: left + used.width + margin.right + 8, y: start, height: used.height, room: along };
-  return { panels, bar, titled, gap: gap.x, wide: parts.length * (grid.width + gap.x) - gap.x };
+  return { panels, bar, titled, gap: gap.x, wide: count * (grid.width + gap.x) - gap.x };
 }
 
 /** The panel at a place, or none. */

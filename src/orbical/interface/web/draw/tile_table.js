@@ -64,11 +64,11 @@ function word(value, name) {
   return name === "angle" ? `${short}°` : short;
 }
 
-/** How a grid of panels fills a box best: columns, and the width and height of one panel. */
-export function gridFor(count, parts, width, height, aspect, gaps) {
+/** How a grid of panels fills a box best: columns, and the width and height of one panel; `most` side by side. */
+export function gridFor(count, parts, width, height, aspect, gaps, most = count) {
   /** @type {any} */
   let best = null;
-  for (let across = 1; across <= count; across += 1) {
+  for (let across = 1; across <= most; across += 1) {
     const [columns, down] = [across * parts, Math.ceil(count / across)];
     const room = (width - (columns - 1) * gaps.x - (across - 1) * (gaps.model ?? 0)) / columns;
     const tall = (height - (down - 1) * gaps.y) / down;

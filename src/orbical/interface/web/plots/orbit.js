@@ -75,6 +75,7 @@ export function createOrbitPlot(el, group) {
 
   function words(m, element) {
     const at = m * orbit.size + element;
+    if (data.levels) return data.levels.map(({ name, values }) => `${name} ${data.say(values[at])}`).join(", ");
     const value = data.say(data.values[at]);
     if (!data.low || !data.high || !Number.isFinite(data.low[at])) return value;
     const ends = [data.low[at], data.high[at]].map((end) => (data.format === "share" ? clamp(end, 0, 1) : end));
@@ -132,9 +133,12 @@ export function createOrbitPlot(el, group) {
   say();
 
   return {
-    /** Give the numbers: `values` of all models and elements, flat; `marks` of the worst cases. */
+    /**
+     * Give the numbers: `values` of all models and elements, flat; `marks` of the worst cases; where a color shows
+     * a number, `levels` `{ name, values }` that stand beside each other, in a row for each model.
+     */
     set(given) {
-      Object.assign(data, { low: null, high: null, inner: null, title: "", marks: [] }, given);
+      Object.assign(data, { low: null, high: null, inner: null, levels: null, title: "", marks: [] }, given);
       data.range = given.range?.every?.(Number.isFinite) ? given.range : rangeOf(data.values);
       if (layout.canvas) data.range = shadesOf(given, data.range);
       if (!(data.range[1] > data.range[0])) data.range = [data.range[0], data.range[0] + 1];

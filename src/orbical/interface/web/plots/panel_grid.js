@@ -7,6 +7,11 @@ import { modelInk } from "../draw/colors.js";
 import { barWidth, barWords, colorBar } from "./colorbar.js";
 import { worstOnCells } from "./worst_marks.js";
 
+/** The values of all models that a panel shows: those of its level, where there are several. */
+export function valuesOf({ levels, values }, { level = 0 }) {
+  return levels ? levels[level].values : values;
+}
+
 /**
  * Make a layout from its cells: `{ parts, aspect, margin, paint, decorate, locate, places, mark, step }`,
  * and optionally `position`, from coordinates to a position; `u, v` run over a panel from 0 to 1, left to right and top to bottom.
@@ -20,13 +25,15 @@ export function panelGrid(orbit, cells) {
     const named = Boolean(data.models.length > 1 || data.models[0]?.name);
     const better = data.better && `(${data.better})`;
     let words = barWords(data.title, better, Infinity);
-    const planned = () => arrange(frame, data.models.length, cells, { named, right: barWidth(data.range, words) });
+    const levels = data.levels?.length ?? 1;
+    const planned = () =>
+      arrange(frame, data.models.length, cells, { named, levels, right: barWidth(data.range, words) });
     words = barWords(data.title, better, planned().bar.room);
     const plan = planned();
     panels = plan.panels;
     cells.begin?.();
     const parts = panels.flatMap((panel) => [
-      ...titles(panel, data.models[panel.m], named, plan),
+      ...titles(panel, data, named, plan),
       ...cells.decorate(panel, data, frame),
     ]);
     frame.back.replaceChildren(...parts, ...colorBar(plan.bar, data.range, frame.dark, words, data));
@@ -36,9 +43,10 @@ export function panelGrid(orbit, cells) {
     frame.front.replaceChildren(worst, marks, pointer);
   }
 
-  function titles(panel, model, named, { wide, gap, titled }) {
+  function titles(panel, data, named, { wide, gap, titled }) {
     const drawn = [];
-    if (named && panel.p === 0) {
+    const model = data.models[panel.m];
+    if (named && panel.p === 0 && panel.level === 0) {
       const look = { fill: modelInk(model.color), "font-weight": 600, "font-size": 12 };
       const words = fittedMiddle(model.name, wide + gap, 13);
       const name = label(panel.x + wide / 2, panel.y - panel.titleUp, words, look);
@@ -46,7 +54,8 @@ export function panelGrid(orbit, cells) {
       drawn.push(name);
     }
     if (titled && panel.top) {
-      const words = fitted(cells.parts[panel.p], panel.width + gap);
+      const title = [data.levels?.[panel.level].name, cells.parts[panel.p]].filter(Boolean).join(" ");
+      const words = fitted(title, panel.width + gap);
       drawn.push(label(panel.x + panel.width / 2, panel.y - 8 - (cells.above ?? 0), words));
     }
     return drawn;
@@ -55,13 +64,15 @@ export function panelGrid(orbit, cells) {
   function draw(frame, data) {
     const models = data.models.map(({ name, color }) => name + color);
     const { width, height, dark } = frame;
-    const look = [width, height, dark, data.range, data.beyond, data.title, data.better, ...models].join("|");
+    const levels = data.levels?.map(({ name }) => name);
+    const { range, beyond, title, better } = data;
+    const look = [width, height, dark, range, beyond, title, better, levels, ...models].join("|");
     if (look !== drawn || !marks.parentNode) furnish(frame, data);
     else cells.refresh?.(data, frame);
     drawn = look;
     const context = fit(frame.canvas, width, height);
     for (const panel of panels) {
-      const values = data.values.subarray(panel.m * orbit.size, (panel.m + 1) * orbit.size);
+      const values = valuesOf(data, panel).subarray(panel.m * orbit.size, (panel.m + 1) * orbit.size);
       cells.paint(context, panel, values, data.shades, dark);
     }
     worst.replaceChildren(...worstCases(data));

@@ -6,7 +6,7 @@ import { INK, fitted, label, node, round, textWidth } from "../draw/svg.js";
 import { tableNames, tableOf } from "../draw/tile_table.js";
 import { orientation } from "./orientation.js";
 import { cellRim, cross } from "./cell_marks.js";
-import { panelGrid } from "./panel_grid.js";
+import { panelGrid, valuesOf } from "./panel_grid.js";
 
 const [GAP, ROOMY] = [1, 18];
 
@@ -47,7 +47,7 @@ export function tiles(orbit) {
       cells.forEach((element, cell) => {
         if (element < 0) return;
         const [x, y] = corner(cell);
-        drawn.push(inside(element, x, y, wide, high, data, panel.m, frame.dark));
+        drawn.push(inside(element, x, y, wide, high, data, panel, frame.dark));
       });
     } else if (at.has(orbit.identity)) {
       const [x, y] = corner(at.get(orbit.identity));
@@ -76,7 +76,7 @@ export function tiles(orbit) {
   }
 
   /** What a tile says: the letter as the element turns it, its words, its value. */
-  function inside(element, x, y, wide, high, data, m, dark) {
+  function inside(element, x, y, wide, high, data, panel, dark) {
     const [drawn, title, value] = [node("g"), node("title"), node("tspan")];
     drawn.append(title);
     const name = names.inside[element] && !orbit.plane && wide > 40 ? fitted(names.inside[element], wide - 6) : "";
@@ -91,14 +91,14 @@ export function tiles(orbit) {
     const texts = lines.map((_, k) => label(x + wide / 2, top + 13 * k, "", {}));
     texts.forEach((text, k) => text.append(lines[k]));
     drawn.append(...texts);
-    written.push({ element, m, title, value, texts, picture, wide });
+    written.push({ element, panel, title, value, texts, picture, wide });
     write(written.at(-1), data, dark);
     return drawn;
   }
 
   /** Write a tile's value, in ink that is read on its color; one that is too wide stands in the title alone. */
-  function write({ element, m, title, value, texts, picture, wide }, data, dark) {
-    const number = data.values[m * orbit.size + element];
+  function write({ element, panel, title, value, texts, picture, wide }, data, dark) {
+    const number = valuesOf(data, panel)[panel.m * orbit.size + element];
     const ink = readableOn(colorOf(number, data.shades, dark));
     const words = data.write(number);
     title.textContent = `${orbit.names?.[element] ?? ""}: ${words}`;

@@ -9,6 +9,7 @@ import { createOrbitPlot } from "../plots/orbit.js";
 import { createSelect } from "./frame.js";
 
 const FANS = ["circle", "line"]; // elsewhere color shows one number for each position
+const WIDE = 64; // of a map that is read
 const QUANTILES = { 5: "5 %", 25: "25 %", 50: "median", 75: "75 %", 95: "95 %" };
 
 /** The quantiles of a metric over the subset. */
@@ -39,28 +40,36 @@ export function createSpread(el, app, frame) {
   let answer = null;
   let pointed = null;
 
-  /** The quantile of a map: the one chosen, or the tail that is worse. */
-  const mapped = (metric) => app.store.get().quantile || (metric.higher_is_better === false ? "95" : "5");
+  /** The quantiles that have room side by side, a map of each for every model; none where fewer than three have. */
+  function levelsFor(width) {
+    const room = width / (WIDE * (["slices", "ball"].includes(app.group.kind) ? 3 : 1));
+    return room >= 7 ? ["5", "25", "50", "75", "95"] : room >= 4 ? ["5", "50", "95"] : [];
+  }
 
   function draw() {
     if (!answer) return;
     if (answer.error) return frame.state("error", answer.error);
     if (!answer.count) return frame.state("empty", `No ${app.noun} in this subset.`);
     const metric = app.metricNamed(answer.metric);
-    const chosen = mapped(metric);
+    const levels = fan || app.store.get().quantile ? [] : levelsFor(plotEl.clientWidth);
+    // Where there is no room for several maps, that of the tail that is worse.
+    const chosen = app.store.get().quantile || (metric.higher_is_better === false ? "95" : "5");
     frame.state("ready");
     frame.note(`spread over ${counted(answer.count, app.state.samples, app.noun)}`);
     const [low, first, median, third, high] = quantileRows(answer.arrays.quantiles);
-    const one = { 5: low, 25: first, 50: median, 75: third, 95: high }[chosen];
+    const maps = { 5: low, 25: first, 50: median, 75: third, 95: high };
+    const part = chosen === "50" ? "median" : `${chosen} % of samples below`;
     plot.set({
       models: app.shown(answer.models),
-      ...(fan ? { values: median, low, high, inner: [first, third] } : { values: one }),
+      values: fan || levels.length ? median : maps[chosen],
+      ...(fan ? { low, high, inner: [first, third] } : {}),
+      levels: levels.length ? levels.map((key) => ({ name: QUANTILES[key], values: maps[key] })) : null,
       range: answer.range,
       higherIsBetter: metric.higher_is_better,
-      title: fan ? metric.title : `${metric.title}, ${chosen === "50" ? "median" : `${chosen} % of samples below`}`,
+      title: fan || levels.length ? metric.title : `${metric.title}, ${part}`,
       format: metric.unit,
     });
-    quantile.set(Object.entries(QUANTILES), chosen);
+    quantile.set([["", "quantiles"], ...Object.entries(QUANTILES)], levels.length ? "" : chosen);
     const instead =
       answer.metric === app.metric().name ? "" : `${app.metric().title} has no spread: ${metric.title} is shown.`;
     write(note, [instead, answer.note && sentence(`${answer.note}.`)].filter(Boolean).join(" "));
@@ -128,6 +137,7 @@ export function createSpread(el, app, frame) {
   const stops = [
     app.on("spread", (given) => ((answer = given), (pointed = null), draw())),
     app.store.subscribe(["quantile"], draw),
+    app.store.subscribe(["stage"], () => requestAnimationFrame(draw)), // with more room, more maps
     app.store.subscribe(["element", "position"], mark),
     app.theme.on(draw),
   ];
