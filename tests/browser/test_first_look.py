@@ -50,7 +50,9 @@ def test_the_first_look_refines_and_takes_other_settings(looked, paged, monkeypa
     whole = "mean of 24 images"
     page.until("(text) => document.querySelector('.aggregate .note').textContent === text", whole)
     assert tab.locator(".preview .held").is_hidden()
+    place = tab.locator(".embedding").bounding_box()
     tab.click("text=/^Settings/")
+    assert tab.locator(".embedding").bounding_box() == place
     assert "Guessed: the question asked most" in page.text(".preview-settings")
     assert "orbical scan -m" in page.text(".preview .in-full")
     tab.select_option(".preview-settings label:has-text('Group') select", "dihedral")
