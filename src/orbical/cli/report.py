@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -16,6 +17,9 @@ def report(
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE")] = Path("report.html"),
     samples: str = "2000",
     method: Annotated[list[str] | None, typer.Option("--method", metavar="METHOD")] = None,
+    with_models: Annotated[
+        list[str] | None, typer.Option("--with-models", metavar="NAME=FILE")
+    ] = None,
     data: Annotated[str | None, typer.Option("--data", "-d")] = None,
     size: str | None = None,
     title: str | None = None,
@@ -39,6 +43,8 @@ def report(
             and others spread over the map.
         method: An embedding of the samples to include: pca, ica, isomap, tsne, umap, or all.
             Repeatable. Default: those that take seconds, and those that findings show.
+        with_models: A model of the scan as an .onnx file that runs in the page, so that dragging
+            stays live. Repeatable. Needs npm install onnxruntime-web@1.30, which adds 5 MB.
         data: The inputs, if they are not in the scan (--keep inputs), as for the scan: a folder of
             images, a table, an .npz file, package.module:attribute, or a built-in name.
         size: For images in files, as for the scan: PIXELS or HEIGHTxWIDTH.
@@ -58,6 +64,7 @@ def report(
             out,
             samples=_count(samples),
             methods=method,
+            with_models=_files_by_name(with_models or []),
             data=None if data is None else load_data(data, **image_options(size)),
             task=own_task(task),
             worst=worst,
@@ -81,6 +88,13 @@ def _count(samples: str) -> int | None:
     if not samples.isdigit():
         raise InputError(f"--samples: expected an integer or 'all', got {samples!r}")
     return int(samples)
+
+
+def _files_by_name(given: list[str]) -> dict[str, str]:
+    for one in given:
+        if not re.fullmatch(r"[^=]+=.+", one):
+            raise InputError(f"--with-models: expected NAME=FILE, got {one!r}")
+    return dict(one.split("=", 1) for one in given)
 
 
 def _files(page: Path) -> list[Path]:

@@ -108,13 +108,13 @@ class OnnxPredictor(Predictor):
 
     def fingerprint(self) -> str | None:
         """Return a hash of the file and of the files beside it that hold its weights."""
-        weights = _external_files(Path(self._path))
+        weights = external_files(Path(self._path))
         hashes = [_file_hash(self._path), *(_file_hash(str(path)) for path in weights)]
         whole = hashlib.sha256("".join(hashes).encode()).hexdigest()[:16]
         return whole if weights else hashes[0]
 
 
-def _external_files(path: Path) -> list[Path]:
+def external_files(path: Path) -> list[Path]:
     """Find the files in the same folder that an ONNX file names, where exporters put weights."""
     content = path.read_bytes()  # at most 2 GB, the limit of the format; weights lie outside
     beside = (other for other in path.resolve().parent.iterdir() if other.is_file())

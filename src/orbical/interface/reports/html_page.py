@@ -32,12 +32,15 @@ _MADE_BY = '<meta name="generator" content="orbical">'
 _PAGE = Path(__file__).with_name("page.html")
 
 
-def page_text(heading: Heading, data: str, from_files: bool) -> str:
-    """Return the HTML of the page around its data."""
+def page_text(heading: Heading, data: str, from_files: bool, runtime: str = "") -> str:
+    """Return the HTML of the page around its data; with a runtime, it may run WebAssembly."""
     title, footer = heading
     program = "\n" + bundle(ENTRY, web_sources()).replace("</script", "<\\/script")
     style = web_style()
     sources = f"{_hash(program)} 'self' file:" if from_files else _hash(program)
+    if runtime:
+        sources += f" {_hash(runtime)} 'wasm-unsafe-eval'"
+        data += f'<script type="module">{runtime}</script>\n'
     policy = (
         f"default-src 'none'; script-src {sources}; style-src {_hash(style)}; "
         "img-src data: blob:; base-uri 'none'; form-action 'none'"
@@ -54,7 +57,7 @@ def page_text(heading: Heading, data: str, from_files: bool) -> str:
     )
 
 
-def single_page(heading: Heading, parts: Mapping[str, bytes]) -> str:
+def single_page(heading: Heading, parts: Mapping[str, bytes], runtime: str = "") -> str:
     """Return a report as one page.
 
     >>> text = single_page(("digits", ["made today"]), {"state": b"..."})
@@ -65,10 +68,12 @@ def single_page(heading: Heading, parts: Mapping[str, bytes]) -> str:
         f'<script type="text/plain" id="part:{html.escape(name)}">{as_text(part)}</script>\n'
         for name, part in parts.items()
     )
-    return page_text(heading, data, from_files=False)
+    return page_text(heading, data, False, runtime)
 
 
-def write_folder(path: Path, heading: Heading, parts: Mapping[str, bytes]) -> Path:
+def write_folder(
+    path: Path, heading: Heading, parts: Mapping[str, bytes], runtime: str = ""
+) -> Path:
     """Write a report as a folder: the page `index.html`, and `parts/` with its data."""
     remove(path)
     (path / "parts").mkdir(parents=True, exist_ok=True)
@@ -79,7 +84,7 @@ def write_folder(path: Path, heading: Heading, parts: Mapping[str, bytes]) -> Pa
         )
         (path / "parts" / file_name(name)).write_text(text, "ascii")
     page = path / "index.html"
-    page.write_text(page_text(heading, "", from_files=True), "utf-8")
+    page.write_text(page_text(heading, "", True, runtime), "utf-8")
     return page
 
 

@@ -141,12 +141,13 @@ def _state(
     view: ScanView, chosen: ChosenSamples, methods: Sequence[str], facts: dict[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     state, arrays = state_of(view, [{"name": view.name, "title": title_of(view)}])
+    traveling = facts.get("traveling", {}).get("models", [])
     state |= {
         "samples": len(chosen.samples),
         "names": [state["names"][one] for one in chosen.samples] if state["names"] else [],
         "methods": list(methods),
-        "models": [{**model, "live": False} for model in state["models"]],
-        "live": False,
+        "models": [{**model, "live": model["name"] in traveling} for model in state["models"]],
+        "live": bool(traveling),
         "warnings": view.warnings,
         "exports": ["csv", "indices"],
         "move": {**state["move"], "exact": view.group.exact_on_grid},

@@ -16,6 +16,7 @@ from .html_page import MOST_BYTES, Heading, is_report, remove, single_page, writ
 from .maps import check_methods, planned_maps
 from .parts import chosen_samples, parts_of, references
 from .sampling import FEWEST, ChosenSamples
+from .traveling import RUNTIME, TravelingModels, check_models, traveling_models
 
 if TYPE_CHECKING:
     from ...store.scan_result import Scan
@@ -30,6 +31,7 @@ def report(
     *,
     samples: int | None = SAMPLES,
     methods: Sequence[str] | None = None,
+    with_models: Mapping[str, str | Path] | None = None,
     data: Any = None,
     task: Any = None,
     orbits: Any = None,
@@ -56,6 +58,10 @@ def report(
         methods: Maps of samples to include, for each model and reference: `"pca"`, `"ica"`,
             `"isomap"`, `"tsne"`, `"umap"`, or `"all"`. By default those that take seconds, and
             those that findings show. The footer of the page names what is left out.
+        with_models: ONNX files by the names of models in the scan, to run in the page, so that
+            dragging along the orbit stays live. For classification of images under a group with
+            positions between its elements. Needs the npm package `onnxruntime-web`, which adds
+            5 MB.
         data: The inputs, if the scan did not keep them (`keep="inputs"`).
         task: The task, if it cannot be made from the scan's record.
         orbits: The orbit id of each sample, for bounds.
@@ -86,14 +92,19 @@ def report(
 
     target = checked_path(path)
     about = {"orbits": orbits, "classes": classes, "names": names, "worst": worst}
+    files = {name: str(file) for name, file in (with_models or {}).items()}
     session = open_session(scan, None, data, task=task, **about)
     view = session.scan_view()
+    models = None
+    if files:
+        check_models(view, files)
+        models = traveling_models(files)
     if not view.complete:
         warnings.warn(view.scan.caveat, stacklevel=2)
     heading, parts = build_report(
-        view, samples=samples, methods=methods, title=title, advance=advance
+        view, samples=samples, methods=methods, models=models, title=title, advance=advance
     )
-    return write(target, heading, parts)
+    return write(target, heading, parts, "" if models is None else models.script)
 
 
 def checked_path(path: str | Path) -> Path:
@@ -121,6 +132,7 @@ def build_report(
     *,
     samples: int | None = SAMPLES,
     methods: Sequence[str] | None = None,
+    models: TravelingModels | None = None,
     title: str | None = None,
     advance: Callable[[str], None] = lambda work: None,
 ) -> tuple[Heading, dict[str, bytes]]:
@@ -132,17 +144,22 @@ def build_report(
     chosen = chosen_samples(view, samples)
     plan = planned_maps(view, methods, references(view), len(chosen.samples))
     about = {**facts(view, chosen), "maps": plan.note()}
+    if models is not None:
+        outputs = view.scan.record.task.settings["outputs"]
+        about["traveling"] = {"models": models.names, "outputs": outputs}
+        about["versions"] |= {RUNTIME: models.version}
     parts = dict(parts_of(view, chosen, methods, about, advance))
+    parts |= {} if models is None else models.parts
     return (title or title_of(view), footer(about)), parts
 
 
-def write(target: Path, heading: Heading, parts: Mapping[str, bytes]) -> Path:
+def write(target: Path, heading: Heading, parts: Mapping[str, bytes], runtime: str = "") -> Path:
     """Write a report as one file, or as a folder if it is too large."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    text = single_page(heading, parts)
+    text = single_page(heading, parts, runtime)
     beside = target.with_suffix("")
     if len(text) > MOST_BYTES:
-        return write_folder(beside, heading, parts)
+        return write_folder(beside, heading, parts, runtime)
     remove(beside)  # an earlier report of this name would be out of date
     target.write_text(text, "utf-8")
     return target

@@ -88,7 +88,7 @@ export function validated(selection, state) {
     sample: Math.min(Math.max(0, selection.sample), Math.max(0, state.samples - 1)),
     element: selection.element < state.group.names.length ? Math.max(-1, selection.element) : -1,
     position: state.live ? selection.position : [],
-    dense: selection.dense && state.live,
+    dense: selection.dense && state.live && !state.report,
     marks: known(selection.marks, ["points", "glyphs"], "points"),
     pins: [...new Set(selection.pins)].filter((one) => one >= 0 && one < state.samples).slice(0, MOST_PINS),
     show: known(selection.show, shows(state), "mean"),

@@ -1,6 +1,7 @@
 // What a request to a report is about: the selection, read against the state of the scan.
 import { labelsAlone } from "../core/clauses.js";
 import { keptBy } from "./static_columns.js";
+import { createModels } from "./static_models.js";
 import { createSetStore } from "./static_sets.js";
 
 // Mean and variance of every response [M, N] over its orbit, by the weights of the group, over the
@@ -34,6 +35,7 @@ export function createContexts(pack, state) {
   const elements = state.group.names.length;
   const weights = state.arrays.weights.data;
   const moments = new Map();
+  const traveling = createModels(pack, state.report.traveling?.models ?? []);
   const sets = createSetStore(samples, state.arrays.sets, state.report.sets);
   // Only one class has a consensus that it agrees with; of anything else `correct` stays what it is.
   const agreed = state.arrays.consensus_class ? "agrees" : "correct";
@@ -85,6 +87,7 @@ export function createContexts(pack, state) {
       pack,
       state,
       sets,
+      traveling,
       selection,
       reference,
       metric,

@@ -1,6 +1,8 @@
 // One place on an orbit: the input, moved here in the page, and the answers that the scan stored.
 import { canMove, moveInput } from "../moves/index.js";
 import { rowStart } from "./static_context.js";
+import { classified, probabilitiesOf } from "./static_models.js";
+import { located } from "./static_position.js";
 import { consensusOf } from "./static_samples.js";
 
 const sizeOf = (shape) => shape.reduce((product, length) => product * length, 1);
@@ -25,7 +27,8 @@ function answersOf({ data, shape }, models, row, element) {
   return { data: found, shape: [models.length, ...tail] };
 }
 
-function elementOf({ state }, k) {
+function elementOf({ state }, k, plane) {
+  if (plane) return { exact: false, plane };
   const element = { exact: state.move.exact };
   for (const [name, size] of Object.entries({ plane: 9, space: 16, color: 16 })) {
     const part = state.arrays[name]?.data;
@@ -41,10 +44,30 @@ function elementOf({ state }, k) {
   return element;
 }
 
-// The coordinates of an element on an orbit that is continuous; others have names only.
-function positionOf({ state: { group } }, k) {
-  const axes = { circle: ["angle"], plane: ["dx", "dy"], line: ["scale"] }[group.kind] ?? [];
-  return group.continuous ? axes.map((axis) => group.coords[axis][k]) : [];
+// Run the models of the report on a moved input: their answers replace those of the scan.
+async function liveAnswers({ state, models, names, traveling }, input, facts, arrays) {
+  const found = { milliseconds: {}, errors: {} };
+  for (const [place, model] of models.entries()) {
+    const name = names[model];
+    if (!input || !traveling.has(name)) continue;
+    const start = performance.now();
+    try {
+      const given = await traveling.run(name, input);
+      const probabilities = probabilitiesOf(given, state.report.traveling.outputs);
+      found.milliseconds[name] = performance.now() - start;
+      const says = { ...classified(probabilities, facts.truth, facts.consensus[place]), probabilities };
+      for (const [variable, value] of Object.entries(says)) {
+        const values = typeof value === "number" ? [value] : value;
+        const shape = typeof value === "number" ? [models.length] : [models.length, values.length];
+        const key = `detail/${variable}`;
+        arrays[key] ??= { data: new Float32Array(models.length * values.length).fill(NaN), shape };
+        arrays[key].data.set(values, place * values.length);
+      }
+    } catch (/** @type {any} */ error) {
+      found.errors[name] = error?.message ?? String(error);
+    }
+  }
+  return { ...found, live: Object.keys(found.milliseconds).length > 0 };
 }
 
 async function storedAnswers(context, sample, element) {
@@ -57,8 +80,13 @@ async function storedAnswers(context, sample, element) {
   return found;
 }
 
-export async function place(context) {
-  const { state, models, names, element, pack } = context;
+export async function place(context, { live = true } = {}) {
+  const { state, models, names, pack } = context;
+  const { element, position, plane, name } = located(
+    state.group,
+    context.element,
+    live && state.live ? context.selection.position : [],
+  );
   const sample = Math.min(context.selection.sample, context.samples - 1);
   const { block } = state.report;
   const row = sample % block;
@@ -73,22 +101,21 @@ export async function place(context) {
     else if (kind === "truth") arrays[name] = answersOf(array, [0], row, field === "moved" ? element : null);
   }
   const movable = Object.keys(inputs).length && canMove(state.move);
-  const moved = movable ? moveInput(state.move, elementOf(context, element), inputs) : {};
+  const moved = movable ? moveInput(state.move, elementOf(context, element, plane), inputs) : {};
   for (const [name, field] of Object.entries(moved)) arrays[`input/${name}`] = field;
   if (state.views.input === "window" && movable) arrays["input/whole"] = Object.values(inputs)[0];
+  const facts = { truth: state.arrays.label?.data[sample] ?? null, consensus: consensusOf(context, sample) };
+  const answered = await liveAnswers(context, live ? Object.values(moved)[0] : null, facts, arrays);
   const details = Object.keys(arrays).filter((name) => name.startsWith("detail/"));
   return {
     sample,
     element,
-    position: positionOf(context, element),
-    scanned: true,
-    name: state.group.names[element],
+    position,
+    scanned: plane === null,
+    name,
     models: models.map((model) => names[model]),
-    live: false,
-    milliseconds: {},
-    errors: {},
-    truth: state.arrays.label?.data[sample] ?? null,
-    consensus: consensusOf(context, sample),
+    ...answered,
+    ...facts,
     input: movable ? { view: state.views.input, fields: Object.keys(moved), range: {} } : null,
     detail: { view: state.views.detail, fields: details.map((name) => name.slice(7)), steps: part.steps ?? {} },
     arrays,

@@ -20,7 +20,7 @@ export function createSection(el, app) {
   });
   el.append(frame.el);
   const dense = h("input", { type: "checkbox", onchange: () => app.select({ dense: dense.checked }) });
-  if (app.state.live && app.state.group.continuous) {
+  if (app.state.live && app.state.group.continuous && !app.state.report) {
     frame.controls.append(
       h("label", { class: "check", title: "Run the models at finer steps for this sample" }, dense, "fine steps"),
     );

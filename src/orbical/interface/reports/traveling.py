@@ -1,0 +1,174 @@
+"""Models that travel inside a report: ONNX files, run in the page by onnxruntime-web.
+
+The runtime is foreign code and no part of this package: it is read from an npm package that the
+user installs, and written into the report, where it runs in one thread, without a server.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from ...errors import InputError, check_name
+from ...predictors.files import OnnxPredictor, external_files
+from ...tasks.classification import class_probabilities
+from ..orbit_positions import OrbitLocator
+from ..session.scan_view import ScanView
+from .encoding import encode_part
+
+MOST_BYTES = 10_000_000
+"""The largest model that travels; the page must read it before it answers."""
+RUNTIME = "onnxruntime-web"
+INSTALL = f"npm install {RUNTIME}@1.30"
+_SCRIPT = "ort.wasm.bundle.min.mjs"
+_BINARY = "ort-wasm-simd-threaded.wasm"
+_EXPORT = "torch.onnx.export(net, (images[:1],), 'net.onnx', external_data=False)"
+_PROBES, _TOLERANCE = 4, 0.01
+_EXPORTS = re.compile(r"export\s*\{([^}]*)\};?\s*$")
+
+
+@dataclass(frozen=True)
+class TravelingModels:
+    """Models and the runtime, as parts of a report.
+
+    Attributes:
+        names: The models, in the order of the parts `model/0`, `model/1`, ...
+        parts: The parts of the report, by name.
+        script: The JavaScript of the runtime.
+        version: Its version.
+    """
+
+    names: list[str]
+    parts: dict[str, bytes]
+    script: str
+    version: str
+
+
+def check_models(view: ScanView, models: Mapping[str, str | Path]) -> None:
+    """Check that models can run in the page of a report, before any work."""
+    record, live = view.scan.record, view.live
+    task, action = record.task, record.task.input.get("action")
+    wanted = [
+        ("a classification scan", task.name == "classification", task.name),
+        ("outputs as they are", task.read is None, f"outputs read by {task.read}"),
+        ("inputs as they are", record.preprocess is None, f"preprocess {record.preprocess}"),
+        ("images that rotate, shift or scale", action in ("Images", "Window"), action),
+        ("a group with positions between its elements", _continuous(view), view.group.spec),
+        ("inputs in the scan, or data=", live.has_inputs, "none"),
+    ]
+    for expected, holds, got in wanted:
+        if not holds:
+            raise InputError(f"with_models: expected {expected}, got {got}")
+    for name, path in models.items():
+        check_name("with_models", name, view.models)
+        _check_file(view, name, Path(path))
+
+
+def traveling_models(models: Mapping[str, str | Path]) -> TravelingModels:
+    """Read checked models, and the runtime that they need."""
+    folder = runtime_folder()
+    about = json.loads((folder.parent / "package.json").read_text("utf-8"))
+    parts = {"runtime": _bytes_part((folder / _BINARY).read_bytes())}
+    for number, path in enumerate(models.values()):
+        parts[f"model/{number}"] = _bytes_part(Path(path).read_bytes())
+    script = runtime_script((folder / _SCRIPT).read_text("utf-8"))
+    return TravelingModels([*models], parts, script, str(about["version"]))
+
+
+def runtime_folder() -> Path:
+    """Find the runtime in `node_modules` of this folder or one above it."""
+    here = Path.cwd()
+    for place in (here, *here.parents):
+        folder = place / "node_modules" / RUNTIME / "dist"
+        if (folder / _SCRIPT).is_file() and (folder / _BINARY).is_file():
+            return folder
+    raise InputError(
+        f"with_models: expected the npm package {RUNTIME} in {str(here)!r} or above, got none; "
+        f"{INSTALL}"
+    )
+
+
+def runtime_script(text: str) -> str:
+    """Return a module as a script that leaves its exports in `globalThis.ort`.
+
+    An inline script cannot be imported by another.
+
+    >>> runtime_script("const a = 1;export{a as env};")
+    'const a = 1;globalThis.ort={env:a};'
+    """
+    text = re.sub(r"//# sourceMappingURL=.*", "", text)
+    found = _EXPORTS.search(text)
+    if found is None:
+        raise InputError(
+            f"with_models: expected a module of {RUNTIME} 1.30, got another; {INSTALL}"
+        )
+    pairs = [[word.strip() for word in one.split(" as ")] for one in found[1].split(",")]
+    named = ",".join(f"{pair[-1]}:{pair[0]}" for pair in pairs)
+    script = f"{text[: found.start()]}globalThis.ort={{{named}}};"
+    return script.replace("</script", "<\\/script")
+
+
+def _continuous(view: ScanView) -> bool:
+    return OrbitLocator(view.group).continuous
+
+
+def _check_file(view: ScanView, name: str, path: Path) -> None:
+    if path.suffix.lower() != ".onnx" or not path.is_file():
+        raise InputError(
+            f"with_models {name}: expected an .onnx file, got {str(path)!r}; write one with "
+            f"{_EXPORT}"
+        )
+    if path.stat().st_size > MOST_BYTES:
+        size = path.stat().st_size
+        raise InputError(
+            f"with_models {name}: expected at most {MOST_BYTES:,} bytes, got {size:,}; use "
+            "orbical view for large models"
+        )
+    if b"location" in path.read_bytes() and external_files(path):
+        raise InputError(
+            f"with_models {name}: expected weights inside the file, got them in another; {_EXPORT}"
+        )
+    predictor = OnnxPredictor(str(path))
+    declared = predictor.declared_inputs
+    moved = view.live.moved(0, view.group[[view.group.identity]])
+    if not isinstance(moved, Tensor):
+        raise InputError(f"with_models {name}: expected data of one tensor, got several")
+    shape = [1, *moved.shape[2:]]
+    for given, kind in declared.values():
+        free = [not isinstance(size, int) for size in given]
+        fits = len(given) == len(shape) and all(
+            loose or size == own for loose, size, own in zip(free, given, shape, strict=True)
+        )
+        if len(declared) != 1 or kind != "tensor(float)" or not fits:
+            raise InputError(
+                f"with_models {name}: expected one float input of shape {shape}, got {kind} {given}"
+            )
+    _check_answers(view, name, predictor)
+
+
+def _check_answers(view: ScanView, name: str, predictor: OnnxPredictor) -> None:
+    """Check that a model answers as the one that was scanned, on a few untransformed inputs."""
+    start = view.group.identity
+    outputs = view.scan.record.task.settings["outputs"]
+    for sample in range(min(_PROBES, view.samples)):
+        moved = view.live.moved(sample, view.group[[start]])
+        assert isinstance(moved, Tensor)
+        found = class_probabilities(predictor(moved[0]), outputs).max().item()
+        known = view.response("confidence", sample, view.models.index(name))[start]
+        if np.isfinite(known) and abs(found - known) > _TOLERANCE:
+            raise InputError(
+                f"with_models {name}: expected the model that was scanned, got one with the "
+                f"confidence {found:.3f} at sample {sample}, not {known:.3f}"
+            )
+
+
+def _bytes_part(content: bytes) -> bytes:
+    arrays: dict[str, Any] = {"content": np.frombuffer(content, np.uint8)}
+    return encode_part({}, arrays)
