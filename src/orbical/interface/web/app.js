@@ -186,7 +186,8 @@ function render({ model, el }) {
   function unmount() {
     mounted.forEach((part) => part.destroy());
     mounted = [];
-    for (const holder of [shell.menus, shell.filters, shell.overview, shell.detail, shell.strip]) holder.replaceChildren();
+    for (const holder of [shell.menus, shell.filters, shell.overview, shell.detail, shell.strip])
+      holder.replaceChildren();
   }
 
   function load() {
