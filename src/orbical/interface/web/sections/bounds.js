@@ -12,7 +12,9 @@ export function createSection(el, app) {
   el.append(frame.el);
   const plotEl = frame.body.appendChild(h("div", { class: "plot-holder" }));
   const plot = createBounds(plotEl);
-  const words = frame.body.appendChild(h("div", { class: "bound-words" }));
+  const words = frame.body.appendChild(
+    h("div", { class: "bound-words", tabindex: "0", role: "group", "aria-label": "Bounds in words" }),
+  );
   let answer = null;
 
   function draw() {

@@ -5,7 +5,7 @@ import { attachRoving } from "../core/roving.js";
 import { className, counted, sentence, whole } from "../core/text.js";
 import { shortened } from "../draw/format.js";
 
-const STRONGEST = 0.55; // of the color behind a count, which must stay legible
+const STRONGEST = 0.4; // of the color behind a count, which must stay legible
 
 /** A matrix for each model; with many classes, a list of the most frequent confusions. */
 export function createConfusionFace(el, app, frame) {
