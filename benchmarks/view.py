@@ -1,9 +1,9 @@
 """How fast the view is, in a real browser: from the pointer to the picture.
 
-Run: python benchmarks/view.py [live slow click ready report look] [--json FILE]. Needs Chromium and
-playwright. Every page is served by `orbical view` in a process of its own, and driven by the real
-mouse of the browser; times are taken in the page, from an event to the frame painted after its
-answer. On a machine that does other work as well these are upper ends.
+Run: python benchmarks/view.py [live slow click ready million report look] [--json FILE]. Needs
+Chromium and playwright. Every page is served by `orbical view` in a process of its own, and driven
+by the real mouse of the browser; times are taken in the page, from an event to the frame painted
+after its answer. On a machine that does other work as well these are upper ends.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ import timing
 from timing import Row
 
 import orbical as ob
+from orbical.interface import open_session
 from orbical.interface.reports import report as write_report
 from orbical.store.arrays import Store
 from orbical.store.creation import create
@@ -44,6 +45,7 @@ FLAGS = [
 ]
 NETWORKS = ("plain", "augmented")
 MANY = 100_000
+MILLION = 1_000_000
 SECTIONS = ("aggregate", "embedding", "calibration", "individual")
 
 # Listens beside the page: when a request of a kind left, on which event, and when the frame after
@@ -257,9 +259,9 @@ def _drags(work: str, code: str, median: float | None, ninety_fifth: float) -> I
         yield under(f"behind on release, {work}", behind, 150.0)
 
 
-def large_scan(path: Path, samples: int = MANY) -> int:
-    """Write a scan of many samples x 72 elements x 2 models; give the bytes of its arrays."""
-    group = ob.groups.rotations(72)
+def large_scan(path: Path, samples: int = MANY, elements: int = 72) -> int:
+    """Write a scan of many samples along rotations by 2 models; give the bytes of its arrays."""
+    group = ob.groups.rotations(elements)
     images, labels = ob.datasets.mnist(split="test")
     from orbical.zoo import digits
 
@@ -269,7 +271,7 @@ def large_scan(path: Path, samples: int = MANY) -> int:
     record = replace(
         small.record,
         data=replace(small.record.data, samples=samples),
-        run=replace(small.record.run, chunk=1024),
+        run=replace(small.record.run, chunk=1024 * 72 // elements),  # files of one size
     )
     specs = {}
     for name, array in small.arrays.items():
@@ -317,6 +319,49 @@ def _fill(store: Store, chunk: int, group: Any, label: np.ndarray) -> None:
         store.finish(model, chunk, answers)
 
 
+def clicked(tab: Any) -> list[float]:
+    """Click on 25 places of the embedding: ms until the individual plot is painted."""
+    box = tab.locator(".embedding .scatter").bounding_box()
+    rng = np.random.default_rng(0)
+    times = []
+    for x, y in 0.35 + 0.3 * rng.random((25, 2)):
+        tab.evaluate("() => (orbicalLog.painted = [])")
+        tab.mouse.click(box["x"] + x * box["width"], box["y"] + y * box["height"])
+        tab.wait_for_timeout(400)
+        times += [one["now"] - one["from"] for one in painted(tab, "sample")[-1:]]
+    return times
+
+
+def million() -> Iterator[Row]:
+    """Open a scan of 1,000,000 samples x 8 elements x 2 models, click in it, and filter it."""
+    with tempfile.TemporaryDirectory() as name, browsing() as browser:
+        path = Path(name) / "million.zarr"
+        large_scan(path, MILLION, 8)
+        yield under("filter by two columns, 1,000,000 samples, worst of 4", filtered(path), 50.0)
+        with served(path) as server:
+            tab = opened(browser, server.url)
+            shown = float(tab.evaluate("() => orbicalLog.ready"))
+            tab.wait_for_timeout(8000)
+            times = clicked(tab)
+    yield under("page ready, 1,000,000 x 8 x 2", shown, 5000.0)
+    yield under("click to individual plot, 1,000,000 samples, median", np.median(times), 60.0)
+    yield under("click to individual plot, 1,000,000 samples, worst of 25", max(times), 60.0)
+
+
+def filtered(path: Path) -> float:
+    """Filter by columns that were computed before: ms from the request to the mask."""
+    session = open_session(path)
+    clauses = ["label:{}", "confidence@plain:0.{}..0.9", "gap:0.{}..", "first_failure:..4{}"]
+    times = []
+    for number in range(3):  # the first computes the columns; no mask is asked for twice
+        for one, other in itertools.pairwise([*clauses, clauses[0]]):
+            chosen = [clause.format(number) for clause in (one, other)]
+            start = time.perf_counter()
+            session.handle({"kind": "subset", "selection": {"filter": chosen}})
+            times.append((time.perf_counter() - start) * 1000)
+    return max(times[len(clauses) :])
+
+
 def click() -> Iterator[Row]:
     """Click in the embedding of 100,000 samples."""
     with tempfile.TemporaryDirectory() as name, browsing() as browser:
@@ -325,14 +370,7 @@ def click() -> Iterator[Row]:
         with served(path) as server:
             tab = opened(browser, server.url)
             tab.wait_for_timeout(2000)
-            box = tab.locator(".embedding .scatter").bounding_box()
-            rng = np.random.default_rng(0)
-            times = []
-            for x, y in 0.35 + 0.3 * rng.random((25, 2)):
-                tab.evaluate("() => (orbicalLog.painted = [])")
-                tab.mouse.click(box["x"] + x * box["width"], box["y"] + y * box["height"])
-                tab.wait_for_timeout(400)
-                times += [one["now"] - one["from"] for one in painted(tab, "sample")[-1:]]
+            times = clicked(tab)
     yield under("click to individual plot, 100,000 samples, median", np.median(times), 60.0)
     yield under("click to individual plot, 100,000 samples, worst of 25", max(times), 60.0)
 
@@ -417,4 +455,4 @@ def report() -> Iterator[Row]:
 
 
 if __name__ == "__main__":
-    timing.run([live, slow, click, ready, report, look], __doc__ or "")
+    timing.run([live, slow, click, ready, million, report, look], __doc__ or "")

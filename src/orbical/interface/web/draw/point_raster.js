@@ -28,22 +28,26 @@ export function rasterizePoints(pixels, width, height, { xy, colors, mask, scale
   const cover = new Float32Array(width * height);
   const shade = new Float32Array(3 * width * height);
   for (const pass of mask ? [1, 0] : [1]) {
+    const strength = (opacity * (pass ? 1 : FADED)) / 255;
     for (let i = xy.length / 2 - 1; i >= 0; i -= 1) {
       if (mask && (mask[i] !== 0 ? 1 : 0) !== pass) continue;
       const x = Math.round(xy[2 * i] * scale[0] + offset[0]);
       const y = Math.round(xy[2 * i + 1] * scale[1] + offset[1]);
       if (!(x >= -reach && y >= -reach && x < width + reach && y < height + reach)) continue;
-      const alpha = (opacity * (pass ? 1 : FADED) * colors[4 * i + 3]) / 255;
+      const c = 4 * i;
+      const alpha = strength * colors[c + 3];
       for (let k = 0; k < stamp.length; k += 3) {
-        const [px, py] = [x + stamp[k], y + stamp[k + 1]];
+        const px = x + stamp[k];
+        const py = y + stamp[k + 1];
         if (px < 0 || py < 0 || px >= width || py >= height) continue;
         const at = py * width + px;
-        if (cover[at] >= FULL) continue;
-        const share = (1 - cover[at]) * alpha * stamp[k + 2];
-        shade[3 * at] += share * colors[4 * i];
-        shade[3 * at + 1] += share * colors[4 * i + 1];
-        shade[3 * at + 2] += share * colors[4 * i + 2];
-        cover[at] += share;
+        const covered = cover[at];
+        if (covered >= FULL) continue;
+        const share = (1 - covered) * alpha * stamp[k + 2];
+        shade[3 * at] += share * colors[c];
+        shade[3 * at + 1] += share * colors[c + 1];
+        shade[3 * at + 2] += share * colors[c + 2];
+        cover[at] = covered + share;
       }
     }
   }

@@ -87,7 +87,8 @@ export function createSection(el, app) {
       values?.scale === "classes"
         ? classLabels(xy.arrays.xy.data, values.arrays.values.data, values.names ?? app.state.classes, dark)
         : [];
-    scatter.set({ xy: xy.arrays.xy.data, colors, mask: mask?.arrays?.mask?.data, labels });
+    const inside = mask?.count < count ? mask.arrays?.mask?.data : null; // of all samples none is faint
+    scatter.set({ xy: xy.arrays.xy.data, colors, mask: inside, labels });
     outline();
     scatter.select(app.store.get().sample);
     if (values)
