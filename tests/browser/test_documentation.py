@@ -141,6 +141,13 @@ def test_the_gallery_has_every_figure_function_task_and_study(built):
         assert f"<span>{name}<code>" in text, name
 
 
+def test_examples_of_docstrings_are_code_not_quotations(built):
+    for page in ("nero", "groups", "calibration"):
+        text = (built / "api" / page / "index.html").read_text("utf-8")
+        assert "<blockquote>" not in text, page
+        assert '<span class="gp">&gt;&gt;&gt; </span>' in text, page
+
+
 def test_formulas_are_mathematics_without_a_word_of_latex(built):
     for page, least in (("theory", 100), ("metrics", 50)):
         text = (built / page / "index.html").read_text("utf-8")
