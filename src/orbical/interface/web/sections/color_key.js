@@ -40,7 +40,8 @@ function narrowed({ range, arrays }) {
 export function createColorKey() {
   const el = h("div", { class: "key" });
 
-  function set({ scale, range, title, names, higher_is_better: upward }, state, dark) {
+  function set({ scale, range, title, names, unit, higher_is_better: upward }, state, dark) {
+    const mark = ["°", "px"].includes(unit) ? unit : "";
     const name = h("span", { class: "key-title", title }, title ?? "");
     if (scale === "classes")
       fill(
@@ -51,9 +52,9 @@ export function createColorKey() {
     else
       fill(
         el,
-        h("span", {}, end(range[0])),
+        h("span", {}, end(range[0]) + mark),
         strip(scale, range, badToGood(range, upward), dark),
-        h("span", {}, end(range[1])),
+        h("span", {}, end(range[1]) + mark),
         name,
       );
   }
