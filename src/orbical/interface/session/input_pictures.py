@@ -20,6 +20,8 @@ Array = np.ndarray
 MOST_FLOATS = 1 << 14
 MOST_VOXELS = 1 << 18
 THUMBNAIL = 56
+LONG = 2.5
+"""How many times as long as wide a thumbnail is at most."""
 MOST_FIELD = 16
 """Rows and columns of a vector field that are sent: as many as arrows are drawn."""
 
@@ -113,7 +115,7 @@ def _picture(view: ScanView, sample: int) -> Array:
     image = given[0] if given.ndim == 4 else given[0, 0]  # the first frame of a pair
     if view.input_view == "volume":
         image = middle_slices(given[0])[0]
-    image = image[:3] if image.shape[0] >= 3 else image[:1]
+    image = _beginning(image[:3] if image.shape[0] >= 3 else image[:1])
     span = _span(image)
     image = image.float()[None]
     size = max(image.shape[-2:])
@@ -121,6 +123,17 @@ def _picture(view: ScanView, sample: int) -> Array:
         shape = [max(1, round(side * THUMBNAIL / size)) for side in image.shape[-2:]]
         image = F.interpolate(image, shape, mode="area")
     return _bytes(image[0], span).permute(1, 2, 0).contiguous().numpy()
+
+
+def _beginning(image: Tensor) -> Tensor:
+    """Return the first part of a long image, such as a line of text, of which nothing is legible.
+
+    >>> _beginning(torch.zeros(1, 10, 80)).shape, _beginning(torch.zeros(3, 30, 40)).shape
+    (torch.Size([1, 10, 25]), torch.Size([3, 30, 40]))
+    """
+    height, width = image.shape[-2:]
+    most = int(LONG * min(height, width))
+    return image[..., :most, :most] if max(height, width) > most else image
 
 
 def cloud_of(given: Tree) -> Array | None:

@@ -6,6 +6,7 @@ import { INK, fitted, label, node, round, textWidth } from "../draw/svg.js";
 import { tableNames, tableOf } from "../draw/tile_table.js";
 import { orientation } from "./orientation.js";
 import { cellRim, cross } from "./cell_marks.js";
+import { barWords } from "./colorbar.js";
 import { panelGrid, valuesOf } from "./panel_grid.js";
 
 const [GAP, ROOMY] = [1, 18];
@@ -79,8 +80,10 @@ export function tiles(orbit) {
   function inside(element, x, y, wide, high, data, panel, dark) {
     const [drawn, title, value] = [node("g"), node("title"), node("tspan")];
     drawn.append(title);
-    const name = names.inside[element] && !orbit.plane && wide > 40 ? fitted(names.inside[element], wide - 6) : "";
-    const lines = [name, high >= 46 && wide >= 34 ? value : ""].filter(Boolean);
+    const name = !orbit.plane && wide > 40 ? (names.inside[element] ?? "") : "";
+    const rows = high >= 60 ? barWords(name, "", wide - 6) : [name]; // in several lines rather than cut
+    const words = rows.map((row) => row && fitted(row, wide - 6));
+    const lines = [...words, high >= 46 && wide >= 34 ? value : ""].filter(Boolean);
     const room = high - 13 * lines.length - 4;
     const picture = orientation(orbit, element, Math.min(room, wide - 4) * 0.88);
     const top = y + (picture ? high - 4 - 13 * (lines.length - 0.5) : (high - 13 * (lines.length - 1)) / 2);
