@@ -31,6 +31,7 @@ def test_a_map_that_is_computed_is_dimmed_and_cannot_be_circled(view, live_serve
     page.tab.get_by_label("Method").select_option("isomap")
     assert page.tab.get_by_role("button", name="lasso").is_disabled()
     page.lasso(key="Shift", waits=False)
+    page.tab.wait_for_timeout(500)  # a set that is made would be shown by now
     assert page.tab.locator(".chip").is_hidden()
     assert page.fragment() == "sample=2&method=isomap"
     shown = page.tab.locator(".embedding .progress")
