@@ -58,7 +58,7 @@ def test_a_view_is_bookmarked_changed_and_found_again(panel):
     titles(panel, "second", "a 150° turn")
     tab.get_by_label("Delete: second").click()
     titles(panel, "a 150° turn")
-    tab.get_by_role("button", name="Undo").click()
+    tab.get_by_role("button", name="Undo", exact=True).click()
     titles(panel, "second", "a 150° turn")
     panel.open("sample=3")
     opened(panel)
