@@ -22,7 +22,7 @@ from orbical.interface.session.input_pictures import (
     on_black,
 )
 
-ANSWERED = [kind for kind in KINDS if kind not in ("hover", "export", "set")]
+ANSWERED = [kind for kind in KINDS if kind not in ("hover", "export", "set", "preview", "classes")]
 
 
 def ask_everything(session: Session, **selection: Any) -> None:

@@ -26,6 +26,8 @@ def listed(view: ScanView, selection: Selection, message: dict[str, Any]) -> Ans
     metric = view.metric(selection, per_sample=True)
     values, falling, title, unit = _sorted_by(view, selection)
     mask = mask_of(view, selection)
+    if selection.order in _BY_METRIC and not np.isfinite(values).all():  # some are unfinished
+        mask = np.isfinite(values) if mask is None else mask & np.isfinite(values)
     total = view.samples if mask is None else int(mask.sum())
     stop = start + min(count, MOST_ON_PAGE)
     if stop <= PAGE or stop <= total // 8:

@@ -27,7 +27,9 @@ async function sortedBy(context) {
 
 export async function list(context, { start = 0, count = PAGE } = {}) {
   const { values, falling, title, unit } = await sortedBy(context);
-  const rows = await context.rows();
+  const byMetric = ["worst", "best", "variable"].includes(context.selection.order);
+  // By the metric, samples that are unfinished are left out.
+  const rows = (await context.rows()).filter((i) => !byMetric || Number.isFinite(values[i]));
   // Samples without a number come last.
   const key = (i) => (Number.isNaN(values[i]) ? Infinity : falling ? -values[i] : values[i]);
   const missing = (i) => Number(Number.isNaN(values[i]));
