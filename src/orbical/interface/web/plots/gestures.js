@@ -12,7 +12,11 @@ function meantBy({ shiftKey, altKey }) {
   return altKey ? "remove" : "";
 }
 
-/** A finger scrolls the page past a map that is shown whole; it moves a zoomed one, and draws a lasso. */
+/**
+ * A finger scrolls the page past a map that is shown whole; it moves a zoomed one, and draws a lasso.
+ * @param {HTMLElement | SVGElement} root
+ * @param {Record<string, any>} state
+ */
 export function touchable(root, { mode, view }) {
   root.style.touchAction = mode === "lasso" || view?.zoom > 1 ? "none" : "pan-y";
 }
