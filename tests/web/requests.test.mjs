@@ -40,6 +40,20 @@ test("kinds do not wait for one another", () => {
   assert.deepEqual(sent.map(({ kind }) => kind).sort(), ["place", "sample"]);
 });
 
+test("what can wait is asked for when all else is answered, or long work has begun to answer", () => {
+  const { requests, sent, tick } = bench();
+  const left = () => sent.map(({ kind }) => kind);
+  for (const kind of ["columns", "aggregate", "embedding"]) requests.request(kind, {});
+  tick();
+  assert.deepEqual(left(), ["aggregate", "embedding"]);
+  requests.receive({ kind: "aggregate", sequence: sent[0].sequence });
+  tick();
+  assert.deepEqual(left(), ["aggregate", "embedding"]);
+  requests.receive({ kind: "embedding", sequence: sent[1].sequence, progress: 0.1, arrays: {} });
+  tick();
+  assert.deepEqual(left(), ["aggregate", "embedding", "columns"]);
+});
+
 test("no more than the limit is in flight, and the newest follows the first answer", () => {
   const { requests, sent, tick } = bench(2);
   for (let i = 0; i < 10; i += 1) {

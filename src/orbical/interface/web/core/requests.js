@@ -1,5 +1,10 @@
 // Newest wins: one slot per kind, sent at most once per animation frame, two in flight, and answers
-// older than one already shown are dropped. A drag can never queue up behind a slow model.
+// older than one already shown are dropped. A drag can never queue up behind a slow model, and what can
+// wait is asked for after all else has been answered: it reads the whole scan, beside the first picture.
+
+const PATIENT = new Set(["columns", "consistency"]);
+
+const patience = (kind) => Number(PATIENT.has(kind));
 
 const nextFrame = (callback) =>
   typeof requestAnimationFrame === "function" ? requestAnimationFrame(callback) : setTimeout(callback, 16);
@@ -19,7 +24,7 @@ export function createRequests(
 
   function slot(kind) {
     if (!kinds.has(kind)) {
-      kinds.set(kind, { waiting: null, last: null, flying: [], shown: 0, listeners: new Set() });
+      kinds.set(kind, { waiting: null, last: null, flying: [], begun: false, shown: 0, listeners: new Set() });
     }
     return kinds.get(kind);
   }
@@ -39,21 +44,26 @@ export function createRequests(
   function flush() {
     scheduled = false;
     if (!open) return;
-    for (const [kind, one] of kinds) {
-      if (one.waiting === null || one.flying.length >= limit) continue;
+    for (const [kind, one] of [...kinds].sort(([one], [other]) => patience(one) - patience(other))) {
+      if (one.waiting === null || one.flying.length >= limit || (PATIENT.has(kind) && pressed())) continue;
       sequence += 1;
       one.flying.push(sequence);
       one.last = one.waiting;
       one.waiting = null;
+      one.begun = false;
       send({ kind, sequence, ...one.last });
     }
   }
+
+  /** Whether something that cannot wait has not been answered at all; long work begins with a part. */
+  const pressed = () => [...kinds].some(([kind, one]) => !PATIENT.has(kind) && one.flying.length > 0 && !one.begun);
 
   /** Take an answer: deliver it unless a newer one of its kind was delivered already. */
   function receive(answer) {
     const one = slot(answer.kind);
     if (answer.sequence < one.shown) return false;
     const partial = answer.progress !== undefined;
+    one.begun = true;
     if (!partial) {
       // The server answers the newest of a kind, so an answer closes every older request too.
       one.flying = one.flying.filter((number) => number > answer.sequence);
@@ -65,7 +75,7 @@ export function createRequests(
       const empty = partial && !Object.keys(answer.arrays ?? {}).length;
       if (!empty && !answer.stopped) tell(answer.kind, answer);
     }
-    if (one.waiting !== null) schedule();
+    if (one.waiting !== null || [...PATIENT].some((kind) => slot(kind).waiting !== null)) schedule();
     return true;
   }
 
