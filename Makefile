@@ -48,9 +48,10 @@ style: $(DEV_READY)
 	node_modules/.bin/prettier --check --log-level warn . || { echo "To format: npx prettier --write ."; exit 1; }; \
 	node_modules/.bin/tsc
 
+# Not --quiet, which hides warnings from --strict as well.
 docs: $(DEV_READY) ## build the documentation into site/, warnings as errors
 	@echo "Documentation"
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 browser: $(DEV_READY) ## run only the tests that drive Chromium
 	@OMP_NUM_THREADS=1 MPLBACKEND=Agg $(BIN)/pytest tests/browser $(ARGS)

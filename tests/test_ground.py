@@ -116,7 +116,23 @@ def test_the_test_target_runs_every_check() -> None:
     for check in ("ruff check", "ruff format --check", "mypy", "lint-imports", "pytest -n 2"):
         assert check in plan
     # The tests of the documentation read the site that was built before them.
-    assert plan.index("mkdocs build --quiet --strict") < plan.index("ORBICAL_SITE=site")
+    assert plan.index("mkdocs build") < plan.index("ORBICAL_SITE=site")
+
+
+def test_a_broken_link_ends_the_build_of_the_documentation(tmp_path: Path) -> None:
+    pytest.importorskip("mkdocs", reason="mkdocs is not installed")
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "index.md").write_text("[nowhere](absent.md)")
+    (tmp_path / "mkdocs.yml").write_text("site_name: test\nplugins: []\n")
+    (options,) = re.findall(r"mkdocs build(.*)", dry_run("docs"))
+    built = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", *options.split()],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert "absent.md" in built.stderr
+    assert built.returncode == 1
 
 
 def dry_run(*arguments: str) -> str:
