@@ -100,7 +100,7 @@ def tour(page: Any) -> None:
     settled(page, "sample=2&element=36&reference=consensus")
     page.keyboard.press("x")
     page.wait_for_timeout(200)
-    save("interface-export", page.screenshot(clip={"x": 960, "y": 0, "width": 480, "height": 300}))
+    save("interface-export", page.screenshot(clip={"x": 960, "y": 0, "width": 480, "height": 340}))
     page.keyboard.press("Escape")
     page.emulate_media(color_scheme="dark")
     settled(page, f"{SIX}&filter=label:6,9&color=label")
