@@ -113,3 +113,51 @@ def test_key_points_lie_over_the_image_live_and_in_a_report(opened, serve, tmp_p
     # The truth is mirrored, left and right exchanged; the prediction stays.
     assert places == [4.0, 12.0, 8.0] * 2
     assert tab.locator(".key-points line").count() == 7
+
+
+def of_levels(volumes):
+    """Answer class 1 in as many columns as the depth of a slice."""
+    depth, _, columns = volumes.shape[-3:]
+    inside = torch.arange(columns)[None, None] < torch.arange(depth)[:, None, None]
+    high = torch.where(inside, 1.0, -1.0).expand_as(volumes)
+    return torch.cat([-high, high], 1)
+
+
+@pytest.fixture(scope="module")
+def volume_scan():
+    volumes = torch.rand(2, 1, 8, 8, 8, generator=torch.Generator().manual_seed(0))
+    return ob.scan(
+        {"levels": of_levels},
+        (volumes, (volumes[:, 0] > 0.5).long()),
+        group="inversion",
+        task="segmentation",
+        keep="inputs",
+        progress=False,
+    )
+
+
+FIRST_SLICE_OF_ONE = (
+    "(n) => { const m = document.querySelectorAll('.maps canvas')[1];"
+    " const d = m.getContext('2d').getImageData(0, 0, 8, 8).data; let k = 0;"
+    " for (let i = 0; i < d.length; i += 4) k += d[i] === 0xCC && d[i + 1] === 0x66;"
+    " return k === 8 * n; }"
+)
+
+
+def test_sliders_of_a_volume_move_its_predictions(opened, serve, volume_scan):
+    tab = opened(serve({"run": volume_scan}, models={"levels": of_levels}).url)
+    tab.wait_for_function(FIRST_SLICE_OF_ONE, arg=4)  # the middle slice
+    tab.locator(".slice-controls input").first.fill("6")
+    tab.wait_for_function(FIRST_SLICE_OF_ONE, arg=6)
+    assert "slices=6,4,4" in tab.url
+    assert "middle slices" not in tab.locator(".section.detail").text_content()
+
+
+def test_a_report_says_that_it_has_the_middle_slices_only(opened, volume_scan, tmp_path):
+    report(volume_scan, tmp_path / "run.html")
+    tab = opened((tmp_path / "run.html").as_uri(), offline=True)
+    tab.wait_for_function(FIRST_SLICE_OF_ONE, arg=4)
+    assert "Middle slices" not in tab.locator(".section.detail").text_content()
+    tab.locator(".slice-controls input").first.fill("6")
+    tab.locator(".slice-note", has_text="Middle slices").wait_for()
+    tab.wait_for_function(FIRST_SLICE_OF_ONE, arg=4)

@@ -5,6 +5,7 @@ import {
   classPanels,
   classes,
   difference,
+  elsewhere,
   mapOf,
   sideOf,
   steadyRanges,
@@ -96,4 +97,12 @@ test("maps of values share a range with the truth, and errors begin at 0", () =>
     answers.rows.flat().map(({ title }) => title),
     ["a", "b"],
   );
+});
+
+test("maps of a volume say where they are stored at the middle slices only", () => {
+  const fields = { value_map: field([1, 2], [1, 1, 2]) };
+  const at = (slices, shown) => elsewhere({ fields, slices, about: { slices: shown }, models: [], colors: [] });
+  assert.equal(at([], [3, 3, 3]), "");
+  assert.equal(at([1, 2, 3], [1, 2, 3]), "");
+  assert.match(at([1, 2, 3], [3, 3, 3]), /middle slices.*keep=predicted_maps/i);
 });

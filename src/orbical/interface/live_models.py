@@ -164,9 +164,7 @@ class LiveModels:
         if not chosen:
             return {}
         moved = self.moved(sample, elements) if moved is None else moved
-        question = LiveRequest(
-            elements, moved, self._truth(sample), self._consensus(sample, chosen)
-        )
+        question = LiveRequest(elements, moved, self.truth(sample), self._consensus(sample, chosen))
         answers, asked = {}, {}
         for name in chosen:
             worker = self._worker(name)
@@ -274,9 +272,11 @@ class LiveModels:
         judged = task.output.move(elements, task.reference(consensus)[None])
         return task.score(answers, judged, task.output.valid(elements, answers))[:, 0].numpy()
 
-    def _truth(self, sample: int) -> Tensor | None:
-        assert self.task is not None
-        if not self.scan.labeled or self.task.truth_name not in self.scan.data.variables:
+    def truth(self, sample: int) -> Tensor | None:
+        """Return one sample's truth as a batch of one, None if it is not known."""
+        if self.task is None or not self.scan.labeled:
+            return None
+        if self.task.truth_name not in self.scan.data.variables:
             return None
         return torch.from_numpy(np.array(self._row(self.task.truth_name, sample, None)))[None]
 

@@ -46,6 +46,7 @@ class Selection:
         element: The orbit position as an element of the scan; -1 is the identity.
         position: A continuous orbit position; empty for that of `element`.
         scope: Calibration at the element or over the orbit; sets are calibrated upright or there.
+        slices: The depth, row and column of the slices of a volume; empty for the middle ones.
         dense: Whether the individual plot has finer steps.
         pins: Samples shown side by side, at most 8.
         stage: The section that fills the window; empty for none.
@@ -76,6 +77,7 @@ class Selection:
     sample: int = 0
     element: int = -1
     position: tuple[float, ...] = ()
+    slices: tuple[int, ...] = ()
     scope: str = "element"
     dense: bool = False
     pins: tuple[int, ...] = ()
@@ -255,6 +257,7 @@ _FIELDS = {
     "sample": _WHOLE,
     "element": _WHOLE,
     "position": _several(_NUMBER, 3),
+    "slices": _several(_WHOLE, 3),
     "scope": _one_of("element", "orbit"),
     "dense": _Kind(_flag, lambda text: text == "1"),
     "pins": _several(_WHOLE, MOST_PINS),

@@ -1,10 +1,14 @@
 """Means over the valid pixels of maps, and maps reduced to be stored at every element.
 
-Maps are `[..., H, W]`; those of volumes, `[..., D, H, W]`, are reduced to their middle slices.
+Maps are `[..., H, W]`; those of volumes, `[..., D, H, W]`, are reduced to their middle slices, or
+to those that `slices_at` chooses.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import torch
@@ -21,6 +25,18 @@ MAP_SIDE = 32
 """Cells along the longer side of a reduced map: enough for a view, little to store."""
 UNSEEN = -1
 """The class of cells that show nothing."""
+Places = tuple[int, int, int]
+_SLICES: ContextVar[Places | None] = ContextVar("slices", default=None)
+
+
+@contextmanager
+def slices_at(places: Places | None) -> Iterator[None]:
+    """Reduce volumes to the slices at a depth, a row and a column; None for the middle ones."""
+    token = _SLICES.set(places)
+    try:
+        yield
+    finally:
+        _SLICES.reset(token)
 
 
 def map_sides(input: Any) -> tuple[str, ...]:
@@ -81,9 +97,9 @@ def reduced_means(values: Tensor, valid: Tensor | None) -> Tensor:
     if values.ndim == 4:
         height, width = _reduced_sides(values.shape[-2:], MAP_SIDE)
         return block_means(values, valid, (height, width))
-    masks = (None,) * 3 if valid is None else middle_slices(_spread(valid, values))
+    masks = (None,) * 3 if valid is None else chosen_slices(_spread(valid, values))
     sizes = _slice_sizes(values, MAP_SIDE)
-    parts = zip(middle_slices(values), masks, sizes, strict=True)
+    parts = zip(chosen_slices(values), masks, sizes, strict=True)
     return _joined([block_means(part, mask, size) for part, mask, size in parts], torch.nan)
 
 
@@ -116,7 +132,7 @@ def grid_values(maps: Tensor, sides: int, cells: int) -> Tensor:
 
 
 def slice_picture(volumes: Tensor, empty: float, side: int = MAP_SIDE) -> Tensor:
-    """Show volumes `[..., D, H, W]` by their middle slices, of at most `side` pixels, in one map.
+    """Show volumes `[..., D, H, W]` by three slices, of at most `side` pixels, in one map.
 
     >>> slice_picture(torch.arange(8).reshape(2, 2, 2), -1)
     tensor([[ 4,  5, -1,  1,  5],
@@ -126,13 +142,19 @@ def slice_picture(volumes: Tensor, empty: float, side: int = MAP_SIDE) -> Tensor
             [ 6,  7, -1, -1, -1]])
     """
     sizes = _slice_sizes(volumes, side)
-    parts = zip(middle_slices(volumes), sizes, strict=True)
+    parts = zip(chosen_slices(volumes), sizes, strict=True)
     return _joined([_chosen(part, size) for part, size in parts], empty)
 
 
-def middle_slices(volumes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the middle slices of `[..., D, H, W]`: row x column, row x depth, depth x column."""
-    depth, row, column = (side // 2 for side in volumes.shape[-3:])
+def middle_of(sides: tuple[int, ...]) -> Places:
+    """Return the depth, row and column of the middle slices."""
+    depth, row, column = (side // 2 for side in sides)
+    return depth, row, column
+
+
+def chosen_slices(volumes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return three slices of `[..., D, H, W]`: row x column, row x depth, depth x column."""
+    depth, row, column = _SLICES.get() or middle_of(volumes.shape[-3:])
     across = volumes[..., column].transpose(-2, -1)
     return volumes[..., depth, :, :], across, volumes[..., row, :]
 

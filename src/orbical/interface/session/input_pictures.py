@@ -12,7 +12,7 @@ from torch import Tensor
 from ..._trees import Tree
 from ...actions import Signals, Window
 from ...figures.clouds import cloud_picture
-from ...tasks._maps import UNSEEN, middle_slices, slice_picture
+from ...tasks._maps import UNSEEN, chosen_slices, slice_picture
 from .scan_view import ScanView
 
 Array = np.ndarray
@@ -114,7 +114,7 @@ def _picture(view: ScanView, sample: int) -> Array:
         return _NOTHING if cloud is None else on_black(cloud_picture(cloud, size=THUMBNAIL))
     image = given[0] if given.ndim == 4 else given[0, 0]  # the first frame of a pair
     if view.input_view == "volume":
-        image = middle_slices(given[0])[0]
+        image = chosen_slices(given[0])[0]
     image = _beginning(image[:3] if image.shape[0] >= 3 else image[:1])
     span = _span(image)
     image = image.float()[None]
@@ -189,7 +189,7 @@ def thinned(values: Array) -> tuple[Array, int]:
 
 
 def as_drawn(values: Array, dims: tuple[str, ...]) -> Array:
-    """Return arrays as they are drawn: maps of volumes by their middle slices."""
+    """Return arrays as they are drawn: maps of volumes by three slices."""
     if dims[-3:] != ("depth", "row", "column"):
         return values
     empty = np.nan if values.dtype.kind == "f" else UNSEEN

@@ -9,8 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..._trees import Tree
+from ..._trees import Tree, leaves
 from ...groups import Elements, Group
+from ...tasks._maps import middle_of, slices_at
 from ..live_models import LiveAnswer
 from ..selection import Selection, sample_numbers
 from ..wire import PNG
@@ -21,6 +22,7 @@ from .long_work import progress_of
 from .scan_state import group_json
 from .scan_view import AGREES, ScanView
 from .subsets import Answer
+from .volume_slices import redrawn, shown_slices
 
 Array = np.ndarray
 
@@ -188,7 +190,18 @@ def place(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answ
     for name, values in pictures.items():
         arrays[f"input/{name}"] = values
     about["input"] = {"view": view.input_view, "fields": [*pictures], "range": spans}
-    details = _details(view, number, models, here.element, answers)
+    rows = _rows(view, number, models, here.element, answers)
+    slices = shown_slices(moved, selection.slices)
+    if slices is not None:
+        sides = next(leaves(moved)).shape[-3:]
+        other = slices != middle_of(sides)
+        made = (
+            redrawn(live.task, rows, live.truth(number), here.elements, slices) if other else None
+        )
+        rows, slices = (rows, middle_of(sides)) if made is None else (made, slices)
+    with slices_at(slices):
+        details = _drawn(view, rows)
+        _references(view, number, models, here.elements, arrays)
     steps: dict[str, int] = {}
     for name, values in details.items():
         arrays[f"detail/{name}"], step = thinned(values)
@@ -198,8 +211,8 @@ def place(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answ
         "view": view.scan.record.views.detail,
         "fields": [*details],
         "steps": steps,
+        **({} if slices is None else {"slices": list(slices)}),
     }
-    _references(view, number, models, here.elements, arrays)
     _draw(live.task, {"input": (moved,), "detail": (details, names)}, about, arrays)
     return about, arrays
 
@@ -215,13 +228,11 @@ def _draw(
             about[part]["fields"].append("png")
 
 
-def _details(
+def _rows(
     view: ScanView, number: int, models: list[int], element: int, answers: dict[str, LiveAnswer]
-) -> dict[str, Array]:
-    """Collect each variable at the position, `[M, ...]`: live, else stored, else missing."""
-    reader, task = view.reader, view.live.task
-    declared = {} if task is None else task.variables(True)
-    dims = {name: one.dims for name, one in declared.items()} | reader.dims
+) -> list[dict[str, Array]]:
+    """Collect the variables of each model at the position: live, else stored."""
+    reader = view.reader
     rows: list[dict[str, Array]] = []
     for model in models:
         answer = answers.get(view.models[model])
@@ -235,6 +246,14 @@ def _details(
                     if axes[:3] == ("model", "sample", "element") and name != "outputs"
                 }
             )
+    return rows
+
+
+def _drawn(view: ScanView, rows: list[dict[str, Array]]) -> dict[str, Array]:
+    """Return each variable of some models `[M, ...]`, as it is drawn; NaN where one has it not."""
+    task = view.live.task
+    declared = {} if task is None else task.variables(True)
+    dims = {name: one.dims for name, one in declared.items()} | view.reader.dims
     found: dict[str, Array] = {}
     for name in dict.fromkeys(name for row in rows for name in row):
         shape = next(row[name].shape for row in rows if name in row)

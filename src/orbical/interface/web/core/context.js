@@ -118,6 +118,7 @@ export function createContext({ state, store, request, on, busy, stop, theme, hi
     const under = (prefix) => named(arrays, prefix);
     return {
       part,
+      slices: store.get().slices,
       fields: under(`${part}/`),
       inputs: under("input/"),
       consensus: under("consensus/"),

@@ -15,7 +15,7 @@ export const DEPENDS = {
   subset: SHOWN,
   list: ["order", "of", ...METRIC, ...SHOWN],
   sample: ["sample", "models", "dense", ...METRIC],
-  place: ["sample", "element", "position", "models", "reference"],
+  place: ["sample", "element", "position", "models", "reference", "slices"],
   pinned: ["pins", "element", "position", "models", "reference"],
   calibration: ["answers", "scope", "element", "models", "reference", ...SHOWN],
   confusion: ["answers", "element", "models", "reference", ...SHOWN],

@@ -17,6 +17,7 @@ export const DEFAULTS = Object.freeze({
   sample: 0,
   element: -1,
   position: [],
+  slices: [],
   scope: "element",
   dense: false,
   pins: [],
@@ -40,6 +41,7 @@ const READ = {
   filter: (text) => (text ? text.split(";").map((one) => (parseClause(one), one)) : []),
   position: (text) => list(text).map(real),
   pins: (text) => list(text).map(whole),
+  slices: (text) => list(text).map(whole),
   subset: hash,
   sample: whole,
   element: whole,
@@ -55,6 +57,7 @@ const WRITE = {
   models: (value) => value.map(encodeURIComponent).join(","),
   filter: (value) => value.join(";"), // clauses are escaped
   pins: (value) => value.join(","),
+  slices: (value) => value.join(","),
   position: (value) => value.map(short).join(","),
   dense: (value) => (value ? "1" : "0"),
 };

@@ -88,6 +88,7 @@ export function validated(selection, state) {
     sample: Math.min(Math.max(0, selection.sample), Math.max(0, state.samples - 1)),
     element: selection.element < state.group.names.length ? Math.max(-1, selection.element) : -1,
     position: state.live ? selection.position : [],
+    slices: selection.slices.length === 3 ? selection.slices : [],
     dense: selection.dense && state.live && !state.report,
     marks: known(selection.marks, ["points", "glyphs"], "points"),
     pins: [...new Set(selection.pins)].filter((one) => one >= 0 && one < state.samples).slice(0, MOST_PINS),

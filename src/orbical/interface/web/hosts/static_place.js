@@ -104,6 +104,9 @@ export async function place(context, { live = true } = {}) {
   const moved = movable ? moveInput(state.move, elementOf(context, element, plane), inputs) : {};
   for (const [name, field] of Object.entries(moved)) arrays[`input/${name}`] = field;
   if (state.views.input === "window" && movable) arrays["input/whole"] = Object.values(inputs)[0];
+  // Of volumes a report stores the maps of the middle slices.
+  const volume = state.views.input === "volume" && Object.values(moved).find(({ shape }) => shape.length === 4);
+  const slices = volume ? { slices: volume.shape.slice(1).map((side) => Math.floor(side / 2)) } : {};
   const facts = { truth: state.arrays.label?.data[sample] ?? null, consensus: consensusOf(context, sample) };
   const answered = await liveAnswers(context, live ? Object.values(moved)[0] : null, facts, arrays);
   const details = Object.keys(arrays).filter((name) => name.startsWith("detail/"));
@@ -117,7 +120,12 @@ export async function place(context, { live = true } = {}) {
     ...answered,
     ...facts,
     input: movable ? { view: state.views.input, fields: Object.keys(moved), range: {} } : null,
-    detail: { view: state.views.detail, fields: details.map((name) => name.slice(7)), steps: part.steps ?? {} },
+    detail: {
+      view: state.views.detail,
+      fields: details.map((name) => name.slice(7)),
+      steps: part.steps ?? {},
+      ...slices,
+    },
     arrays,
   };
 }

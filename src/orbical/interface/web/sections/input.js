@@ -17,6 +17,9 @@ export function createSection(el, app) {
   el.append(frame.el);
   const holder = createNamedView(frame.body, app.state);
   const zoom = createZoom(frame);
+  frame.body.addEventListener("slices", (/** @type {any} */ { detail: { places, done } }) =>
+    app.store.set({ slices: places }, { done }),
+  );
 
   function draw(answer) {
     if (answer.error) return frame.state("error", answer.error);

@@ -54,6 +54,7 @@ export const views = {
  *   label?: number | null,
  *   classes?: string[],
  *   part?: string,
+ *   slices?: number[],
  *   place: { sample: number, element: number, position: number[], name: string, live: boolean },
  * }} ViewContent
  */

@@ -133,6 +133,13 @@ export function tableOf({ first, rows }, width, height) {
   return first.length && side(above) > side(before) ? above : before;
 }
 
+/** Why maps of a volume are not at the slices of its input; empty where they are. */
+export function elsewhere(/** @type {ViewContent} */ { slices = [], about, fields }) {
+  if (!slices.length || !about?.slices || slices.join() === about.slices.join()) return "";
+  const kept = fields.value_map ? "predicted_maps" : "probabilities";
+  return `Middle slices, the only ones stored. orbical view shows others with the models, or after keep=${kept}.`;
+}
+
 /** What is said of each model: the scores that the scan has. */
 export function spoken(/** @type {ViewContent} */ { fields, models, byConsensus, byBoth }, { truth, consensus }) {
   const own = [["score_vs_consensus", consensus]];
@@ -171,12 +178,13 @@ export function createView(el, state) {
     minHeight: "0",
     display: "grid",
     gap: `${GAP}px`,
-    justifyContent: "center",
-    alignContent: "center",
+    justifyContent: "safe center", // what does not fit can be scrolled to, also at its beginning
+    alignContent: "safe center",
     overflow: "auto",
   });
   Object.assign(key.style, { display: "flex", flexWrap: "wrap", gap: "2px 8px", fontSize: "11px", paddingTop: "4px" });
-  el.append(board, key);
+  const note = h("p", { class: "slice-note", role: "status" });
+  el.append(board, key, note);
   const stop = new AbortController();
   let given = null;
   let alone = null;
@@ -314,6 +322,7 @@ export function createView(el, state) {
 
   function set(/** @type {ViewContent} */ content) {
     given = content;
+    write(note, elsewhere(content));
     draw();
   }
 

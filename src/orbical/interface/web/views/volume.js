@@ -1,4 +1,5 @@
 // A volume [channels, depth, height, width] as three slices, each chosen by a slider; of large ones, the middle slices.
+// An event `slices` says where they are, so that the predictions are shown there too.
 
 import { h, show, write } from "../core/dom.js";
 import { createView as createImage, valueRange } from "./image.js";
@@ -31,7 +32,13 @@ export function slicePicture(
 export function createView(el) {
   const image = createImage(el);
   const sliders = AXES.map((axis) =>
-    h("input", { type: "range", min: 0, "aria-label": `${axis} of the slice`, oninput: draw }),
+    h("input", {
+      type: "range",
+      min: 0,
+      "aria-label": `${axis} of the slice`,
+      oninput: () => moved(false),
+      onchange: () => moved(true),
+    }),
   );
   const counts = AXES.map(() => h("output"));
   const rows = AXES.map((axis, i) => h("label", {}, h("span", {}, axis), sliders[i], counts[i]));
@@ -40,9 +47,16 @@ export function createView(el) {
   let shown = null;
   let sides = [];
 
+  const placesOf = () => sliders.map((slider) => Number(slider.value));
+
+  function moved(done) {
+    draw();
+    el.dispatchEvent(new CustomEvent("slices", { bubbles: true, detail: { places: placesOf(), done } }));
+  }
+
   function draw() {
     const [name, field] = shown.field;
-    const places = sliders.map((slider) => Number(slider.value));
+    const places = placesOf();
     places.forEach((place, i) => write(counts[i], `${place + 1} of ${sides[i]}`));
     const range = shown.content.about?.range?.[name] ?? valueRange(field);
     image.set({
@@ -56,14 +70,11 @@ export function createView(el) {
     const field = Object.entries(content.fields).find(([, { shape }]) => shape.length === 4);
     show(controls, Boolean(field));
     if (!field) return image.set(content);
-    const given = field[1].shape.slice(1);
-    if (given.join() !== sides.join()) {
-      sides = given;
-      sliders.forEach((slider, i) => {
-        slider.max = String(sides[i] - 1);
-        slider.value = String(Math.floor(sides[i] / 2));
-      });
-    }
+    sides = field[1].shape.slice(1);
+    sliders.forEach((slider, i) => {
+      slider.max = String(sides[i] - 1);
+      slider.value = String(content.slices?.[i] ?? Math.floor(sides[i] / 2));
+    });
     shown = { field, content };
     draw();
   }
