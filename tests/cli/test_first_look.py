@@ -20,6 +20,7 @@ from orbical.data.preprocessing import ImagePreprocessing
 from orbical.errors import InputError
 from orbical.interface import open_session
 from orbical.interface.previews import status
+from orbical.interface.session import columns
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: extra onnx")
@@ -84,9 +85,9 @@ def look(
     opened = []
 
     def start(model: str, data: str, out: Path | None = None, **given: Any) -> Any:
-        samples = given.pop("samples", None)
+        samples, images = given.pop("samples", None), given.pop("images", {})
         sources = [str(folder / model)] if ".onnx" in model else [model]
-        session = first_look(sources, str(folder / data), given, {}, samples, out)
+        session = first_look(sources, str(folder / data), given, images, samples, out)
         opened.append(session)
         return session
 
@@ -201,6 +202,16 @@ def test_the_full_command_repeats_the_look_with_all_samples(look, folder, orbica
     rows = [full.names.index(name) for name in few.names]
     same = full.data["score"].isel(sample=rows, element=slice(None, None, 2)).values
     np.testing.assert_allclose(same, few.data["score"].values, atol=1e-5)
+
+
+def test_class_names_travel_into_a_look_without_labels_and_into_the_full_command(folder, look):
+    words = "one,two,three,four"
+    images = {"classes": words.split(",")}
+    session = look("net.onnx", "flat", samples=8, images=images, classes=words)
+    assert shlex.split(told(session)["command"])[-4:-2] == ["--classes", words]
+    state = session.scan_view()
+    assert state.classes == ["one", "two", "three", "four"]
+    assert "predicted" in columns.sample_columns(state)
 
 
 def test_arrays_and_models_by_import_path_are_looked_at(look, folder, monkeypatch, tmp_path):

@@ -40,7 +40,10 @@ def first_look(
         if module is not None:
             module.eval()  # the scan and the page use it at the same time
     proposal = proposed(predictors, data, given, **images)
-    return Preview(sources, predictors, data, proposal, samples or SAMPLES, out).open()
+    preview = Preview(
+        sources, predictors, data, proposal, samples or SAMPLES, out, given.get("classes")
+    )
+    return preview.open()
 
 
 def named_sources(models: Sequence[str]) -> dict[str, str]:

@@ -96,7 +96,12 @@ def view(
     if len(what) > 1:
         from .first_look import first_look
 
-        given = {"group": group, "task": task, "preprocess": preprocessing(preprocess)}
+        given = {
+            "group": group,
+            "task": task,
+            "preprocess": preprocessing(preprocess),
+            "classes": classes,
+        }
         pictures = image_options(size, classes=classes)
         session = first_look(what[:-1], what[-1], given, pictures, samples, out)
     else:

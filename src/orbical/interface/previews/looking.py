@@ -40,6 +40,7 @@ class Preview:
         proposal: how they are scanned.
         samples: how many samples are scanned at most.
         out: where the scan is saved; by default in the user's temporary folder.
+        classes: the names of the classes as the command line had them.
     """
 
     def __init__(
@@ -50,7 +51,9 @@ class Preview:
         proposal: Proposal,
         samples: int = SAMPLES,
         out: Path | None = None,
+        classes: str | None = None,
     ) -> None:
+        self._classes = classes
         self._models, self._predictors, self._data = dict(models), dict(predictors), data
         self._samples, self._out = min(samples, len(proposal.source)), out
         self._status = Status()
@@ -99,7 +102,7 @@ class Preview:
     @property
     def command(self) -> str:
         """The command that scans all samples."""
-        return full_command(self._proposal, self._models, self._data)
+        return full_command(self._proposal, self._models, self._data, self._classes)
 
     @property
     def path(self) -> Path:

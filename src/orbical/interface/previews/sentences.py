@@ -83,7 +83,9 @@ def words_for(group: Group, place: int) -> str:
     return f"at {group.name(place)}"
 
 
-def full_command(proposal: Proposal, models: Mapping[str, str], data: str) -> str:
+def full_command(
+    proposal: Proposal, models: Mapping[str, str], data: str, classes: str | None = None
+) -> str:
     """Return the `orbical scan` command that evaluates all samples at the full group."""
     words = ["orbical", "scan"]
     for name, source in models.items():
@@ -97,7 +99,9 @@ def full_command(proposal: Proposal, models: Mapping[str, str], data: str) -> st
     if proposal["outputs"] == "probabilities":
         words += ["--outputs", "probabilities"]
     foreign = proposal["labels"] != FOLDERS and proposal.source.labels is not None
-    if isinstance(proposal.source, ImageFiles) and foreign:
+    if classes is not None and proposal["task"] != "regression":
+        words += ["--classes", classes]
+    elif isinstance(proposal.source, ImageFiles) and foreign:
         words += ["--classes", "CLASSES.txt"]  # the names of the model's classes, not of folders
     out = Path(data).name.removesuffix(".npz") or "run"
     return shlex.join([*words, "-o", f"{out}.zarr"])

@@ -237,7 +237,7 @@ def _of_models(view: ScanView) -> list[Column]:
         return Column(name, *_WORDS[name], "number", read, True, unit, ends=[*ends] or None)
 
     found = []
-    if view.classes and view.reader.dims.get("predicted") == ("model", "sample", "element"):
+    if view.classes and view.predicts_classes:
         read: Read = lambda: upright_of(view).predicted  # noqa: E731
         found.append(Column("predicted", *_WORDS["predicted"], "category", read, True))
     right, sure = "correct" in view.metrics, "confidence" in view.metrics

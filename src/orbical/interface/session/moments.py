@@ -96,7 +96,7 @@ def sums_by(view: ScanView, variable: str, codes: Array, groups: int) -> tuple[A
 
 def _make(view: ScanView, variable: str) -> Moments:
     models, size = len(view.models), len(view.group)
-    classes = max(1, len(view.classes))
+    classes = 1 if view.label is None else max(1, len(view.classes))
     if models * classes * size > MOST_CELLS:
         classes = 1
     label = view.label if classes > 1 else None

@@ -113,8 +113,8 @@ class ScanView:
 
     @cached_property
     def classes(self) -> list[str | int]:
-        """The names of the classes, or their numbers."""
-        if self.label is None:
+        """The names of the classes, or their numbers; of labels, or of predictions alone."""
+        if self.label is None and not self.predicts_classes:
             return []
         count = max(self._label_count(), self._output_count() or 0)
         if self.class_names is None:
@@ -122,6 +122,12 @@ class ScanView:
         if len(self.class_names) < count:
             raise InputError(f"classes: expected {count} names, got {len(self.class_names)}")
         return told_apart(self.class_names)
+
+    @property
+    def predicts_classes(self) -> bool:
+        """Whether each model has one class for each sample at each element."""
+        kept = self.reader.dims.get("predicted") == ("model", "sample", "element")
+        return kept and self.reader.dtype("predicted").kind in "iu"
 
     def _label_count(self) -> int:
         return 0 if self.label is None else int(self.label.max(initial=-1)) + 1
