@@ -76,3 +76,5 @@ def test_the_first_look_is_accessible(looked, paged, axe):
     page.tab.evaluate(axe)
     found = page.tab.evaluate("() => axe.run('.preview').then(({ violations }) => violations)")
     assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in found] == []
+    page.tab.keyboard.press("Escape")
+    assert page.tab.locator(".preview .more").is_hidden()

@@ -50,6 +50,13 @@ export function createPreview(el, { request, on, root, refresh, reload }) {
     more,
   );
 
+  el.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || more.hidden) return;
+    event.stopPropagation(); // the page would clear the subset
+    open(false);
+    opener.focus();
+  });
+
   const selects = new Map();
   const quiet = createQuietUpdates(root, (waiting) => show(held, waiting));
   let timer = 0;
