@@ -8,8 +8,9 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ..._text import printable
-from ...errors import InputError, StoreError, check_name
+from ...errors import InputError, check_name
 from ..selection import Selection
+from ..sidecar import entries
 from .sample_sets import ALL, mask_of_set, packed
 from .scan_view import ScanView
 from .subsets import Answer
@@ -92,12 +93,7 @@ def saved_findings(view: ScanView) -> list[Finding]:
 
 
 def _read(document: Any) -> list[Finding]:
-    try:
-        if not isinstance(document, list):
-            raise InputError(f"findings: expected a list, got {type(document).__name__}")
-        return [Finding.from_json(one) for one in document[:MOST_FINDINGS]]
-    except InputError as error:
-        raise StoreError(f"{_DOCUMENT}.json: {error}; repair or remove the file") from None
+    return entries(_DOCUMENT, document, Finding.from_json, MOST_FINDINGS)
 
 
 def _save(found: list[Finding], message: Mapping[str, Any]) -> list[Finding]:

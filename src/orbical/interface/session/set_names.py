@@ -7,8 +7,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ..._text import printable
-from ...errors import InputError, StoreError, check_name
+from ...errors import InputError, check_name
 from ..selection import Selection, set_name
+from ..sidecar import entries
 from .sample_sets import ALL, mask_of_set, packed
 from .scan_view import ScanView
 from .subsets import Answer
@@ -92,9 +93,4 @@ def _name(given: Any) -> str:
 
 
 def _read(document: Any) -> list[NamedSet]:
-    try:
-        if not isinstance(document, list):
-            raise InputError(f"sets: expected a list, got {type(document).__name__}")
-        return [NamedSet.from_json(one) for one in document[:MOST_SETS]]
-    except InputError as error:
-        raise StoreError(f"{_DOCUMENT}.json: {error}; repair or remove the file") from None
+    return entries(_DOCUMENT, document, NamedSet.from_json, MOST_SETS)

@@ -25,25 +25,6 @@ import { createShell } from "./sections/shell.js";
 import { createStage } from "./sections/stage.js";
 import { createStory } from "./sections/story.js";
 
-const KINDS = [
-  "subset",
-  "aggregate",
-  "consistency",
-  "spread",
-  "classes",
-  "sample",
-  "place",
-  "pinned",
-  "list",
-  "embedding",
-  "color",
-  "calibration",
-  "confusion",
-  "coverage",
-  "bounds",
-  "worst",
-];
-
 /** Show the page in `el`, with the data behind `model`. Returns the function that ends it. */
 function render({ model, el }) {
   el.classList.add("orbical");
@@ -120,11 +101,7 @@ function render({ model, el }) {
     app.story = createStory(shell.bar, app);
     app.panel = createFindingsPanel(shell.findings, app);
     const keys = createKeyboard(model.get("host") === undefined ? el : document, shortcuts(app));
-    refresh = createRefresh(
-      store,
-      app.request,
-      KINDS.filter((kind) => state[kind] !== false),
-    );
+    refresh = createRefresh(store, app.request, (kind) => state[kind] !== false);
     mounted = [
       ...Object.values(app.sections),
       app.stage,

@@ -5,18 +5,19 @@ import { SHOWN } from "./selection.js";
 const MAP = ["method", "of", "reference"]; // the map is of the scores, whatever metric is shown
 const METRIC = ["metric", "reference"];
 
+// In the order in which a new page asks.
 export const DEPENDS = {
+  subset: SHOWN,
   aggregate: ["models", ...METRIC, ...SHOWN],
   consistency: ["models", ...SHOWN],
   spread: ["show", "models", ...METRIC, ...SHOWN],
   classes: ["show", "by", "models", ...METRIC, ...SHOWN],
-  embedding: MAP,
-  color: ["color", "of", ...METRIC],
-  subset: SHOWN,
-  list: ["order", "of", ...METRIC, ...SHOWN],
   sample: ["sample", "models", "dense", ...METRIC],
   place: ["sample", "element", "position", "models", "reference", "slices"],
   pinned: ["pins", "element", "position", "models", "reference"],
+  list: ["order", "of", ...METRIC, ...SHOWN],
+  embedding: MAP,
+  color: ["color", "of", ...METRIC],
   calibration: ["answers", "scope", "element", "models", "reference", ...SHOWN],
   confusion: ["answers", "element", "models", "reference", ...SHOWN],
   coverage: ["answers", "scope", "models", ...SHOWN],
@@ -50,9 +51,10 @@ export function affectedRequests(changed, selection) {
   });
 }
 
-/** Ask again whenever the selection changes. Calibration waits until a drag rests. */
-export function createRefresh(store, request, kinds) {
+/** Ask for the kinds that are `offered`, and again upon every change. Calibration waits until a drag rests. */
+export function createRefresh(store, request, offered) {
   let timer = null;
+  const kinds = Object.keys(DEPENDS).filter(offered);
   const all = Object.values(DEPENDS).flat();
 
   function ask(kind, extra) {
