@@ -135,7 +135,8 @@ def test_dragging_on_the_aggregate_moves_everything_and_writes_the_address_on_re
     mean = digit_scan.data["score"].mean("sample").values[:, element]
     items = page.tab.locator(".aggregate .legend b").all_inner_texts()
     np.testing.assert_allclose([float(item) for item in items], mean, atol=6e-4)
-    page.until("() => document.querySelector('.calibration .switch').innerText.includes('at 90°')")
+    scope = "document.querySelector('.calibration [aria-label=Scope]')"
+    page.until(f"() => {scope}.innerText.includes('at 90°')")
 
 
 def test_hovering_shows_the_sample_and_its_orbit(view):

@@ -54,7 +54,7 @@ def view(
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FOLDER")] = None,
     imports: Import = None,
 ) -> None:
-    """Open the interactive view of a scan in the browser; or take a first look at a model.
+    """Open the view of a scan, or take a first look at a model.
 
     \b
     orbical view run.zarr
