@@ -101,7 +101,7 @@ def progress_of(message: Mapping[str, Any]) -> Progress:
 
 
 def yield_to_readers() -> None:
-    """Give this thread a low priority, where the system has one for threads.
+    """Lower the priority of this thread, where the system has one for threads.
 
     Threads that it starts inherit it, so that a drag on the page goes first.
     """

@@ -58,7 +58,7 @@ Change = Callable[[list[NamedSet]], list[NamedSet]]
 
 
 def _save(view: ScanView, message: Mapping[str, Any]) -> Change:
-    """Give a set a name, which another one may have had."""
+    """Save a set under a name, in place of one that had it."""
     name, known = _name(message.get("name")), set_name("set", message.get("set"))
     if known == ALL:
         raise InputError("set: expected a part of the samples, got all of them")
