@@ -90,8 +90,9 @@ def test_a_set_survives_another_map_and_is_saved_chosen_combined_and_deleted(vie
     page.tab.get_by_label("Name of the set").fill("left side")
     page.tab.keyboard.press("Enter")
     page.tab.get_by_role("button", name="left side", exact=True).wait_for()
+    before = page.fragment()
     page.tab.get_by_role("button", name="Invert").click()
-    page.until("before => !location.hash.includes(before)", page.fragment())
+    page.until("before => !location.hash.includes(before)", before)
     assert page.members() == {*range(120)} - left
     page.tab.get_by_role("button", name="Add these samples to the subset: left side").click()
     page.until("() => !location.hash.includes('subset')")  # all of them

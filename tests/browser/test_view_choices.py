@@ -184,7 +184,7 @@ def test_many_classes_fold_into_a_menu_and_missing_probabilities_are_said(view, 
     page.tab.get_by_label("15", exact=True).check()
     page.until("() => document.querySelector('.chip').textContent === '2 of 40 images · clear'")
     assert page.fragment() == "sample=3&filter=label:15"
-    assert page.tab.get_by_role("button", name="15 ▾").is_visible()
+    page.tab.get_by_role("button", name="15 ▾").wait_for()
 
 
 def test_classes_in_the_embedding_carry_their_names(view):
