@@ -133,3 +133,16 @@ def test_a_report_opens_on_its_story_and_prints_a_finding_to_a_page(paged, told)
     assert sizes == [(b"841", b"594")] * 2  # A4 landscape
     assert tab.locator(".story-print").count() == 0
     assert page.text(".story .step") == "Finding 2 of 2"
+
+
+def test_printing_from_the_menu_of_the_browser_tells_the_story_in_words(paged, told):
+    page = paged(told)
+    page.shows(".story .step", "Finding 1 of 2")
+    page.tab.emulate_media(media="print")
+    page.tab.evaluate("() => { dispatchEvent(new Event('beforeprint')) }")
+    assert page.tab.locator(".story-words h2").all_inner_texts() == ["1. step 0", "2. step 1"]
+    assert "shown below" in page.text(".story-words article")
+    assert page.tab.locator(".story").is_hidden()
+    page.tab.evaluate("() => { dispatchEvent(new Event('afterprint')) }")
+    assert page.tab.locator(".story-words").count() == 0
+    page.tab.emulate_media(media="screen")

@@ -15,12 +15,8 @@ const STEPS = [
     ["element", "position"],
   ],
   ["embedding", "Click a point. Each is one sample; near ones get similar answers along the orbit.", ["sample"]],
-  ["filters", "Choose classes, such as 6 and 9. All plots on the left then show only these.", ["filter"]],
-  [
-    "aggregate",
-    "Look for dents. The line is the mean over the samples; an even ring means that the orbit does not matter.",
-    [],
-  ],
+  ["filters", "Choose one or two classes. All plots on the left then show only these.", ["filter"]],
+  ["aggregate", "Look for dents. This is the mean over the samples; where it is even, the orbit does not matter.", []],
   [
     "menus",
     "Compare with the consensus. It needs no labels: it shows where a model contradicts itself.",

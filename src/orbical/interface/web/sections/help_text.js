@@ -1,5 +1,8 @@
 // What the page says about itself: one sentence per section, the keys, and the words it uses.
 
+const INDIVIDUAL =
+  "The metric along the orbit of the selected sample. Drag to transform the input and update the predictions.";
+
 export const hints = {
   aggregate:
     "The metric at each position on the orbit, averaged over the subset, for every model. An invariant model shows " +
@@ -8,8 +11,8 @@ export const hints = {
     "Each point is one sample; nearby points have similar model responses along the orbit. Click a point to select " +
     "it, or draw a lasso to select a subset.",
   list: "The samples in the subset, sorted. Use the arrow keys to move through them.",
-  individual:
-    "The metric along the orbit of the selected sample. Drag to transform the input and update the predictions.",
+  individual: INDIVIDUAL,
+  individual_in_report: `${INDIVIDUAL} The models in this report run as you drag; fine steps need orbical view.`,
   input: "The selected sample, transformed to the current position. This is what the models see.",
   detail:
     "The prediction of each model at the current position. The true class is marked; the small tick on each bar is " +

@@ -13,14 +13,15 @@ import { createWorstCase } from "./worst_case.js";
 /** The orbit of one sample, for every model. */
 export function createSection(el, app) {
   const truthName = app.state.task.truth_name === "label" ? "label" : "truth";
+  const finer = app.state.live && app.state.group.continuous;
   const frame = createFrame({
     name: "individual",
     title: "Individual",
-    hint: hintFor(hints.individual, app.group.kind),
+    hint: hintFor(finer && app.state.report ? hints.individual_in_report : hints.individual, app.group.kind),
   });
   el.append(frame.el);
   const dense = h("input", { type: "checkbox", onchange: () => app.select({ dense: dense.checked }) });
-  if (app.state.live && app.state.group.continuous && !app.state.report) {
+  if (finer && !app.state.report) {
     frame.controls.append(
       h("label", { class: "check", title: "Run the models at finer steps for this sample" }, dense, "fine steps"),
     );

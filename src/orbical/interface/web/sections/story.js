@@ -1,7 +1,7 @@
 // The story: findings one after the other, each with its title and note above the page that shows it.
 
 import { button, h, show, write } from "../core/dom.js";
-import { printStory } from "./story_print.js";
+import { printStory, storyInWords } from "./story_print.js";
 import { toFragment } from "../core/selection.js";
 
 /** The bar of the story; `go(place)` shows a finding, `close` ends it. */
@@ -44,12 +44,21 @@ export function createStory(el, app) {
     draw();
   }
 
+  const told = () => app.state.report && findings.list().length > 0;
+
   /** In a report with a story, printing prints the story. */
   function onkeydown(event) {
     if (event.key !== "p" || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey) return;
-    if (!app.state.report || !findings.list().length) return;
+    if (!told()) return;
     event.preventDefault();
     print();
+  }
+
+  function onbeforeprint() {
+    if (!told() || app.root.classList.contains("printing")) return;
+    const pages = storyInWords(findings.list(), shows);
+    app.root.prepend(pages);
+    addEventListener("afterprint", () => pages.remove(), { once: true });
   }
 
   const shows = (finding) => toFragment(findings.selection(finding)) === toFragment(store.get());
@@ -98,7 +107,13 @@ export function createStory(el, app) {
   }
 
   addEventListener("keydown", onkeydown);
-  const stops = [() => removeEventListener("keydown", onkeydown), findings.on(draw), store.subscribe(["done"], draw)];
+  addEventListener("beforeprint", onbeforeprint);
+  const stops = [
+    () => removeEventListener("keydown", onkeydown),
+    () => removeEventListener("beforeprint", onbeforeprint),
+    findings.on(draw),
+    store.subscribe(["done"], draw),
+  ];
   return {
     begin,
     go,

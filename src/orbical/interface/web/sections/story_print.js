@@ -1,4 +1,4 @@
-// The story on paper: each finding on a page of its own, with the picture of what it shows.
+// The story on paper: each finding on a page of its own, with the picture of what it shows; or in words.
 
 import { h } from "../core/dom.js";
 import { svgBlob } from "../core/downloads.js";
@@ -46,4 +46,21 @@ export async function printStory(app, visit) {
   };
   addEventListener("afterprint", done, { once: true });
   print();
+}
+
+/**
+ * The story in words, for the menu of the browser: it prints at once and cannot wait for pictures.
+ * The page below `shows` one of the findings, or none.
+ */
+export function storyInWords(findings, shows) {
+  const articles = findings.map((finding, place) =>
+    h(
+      "article",
+      {},
+      h("h2", {}, `${place + 1}. ${finding.title}`),
+      h("p", {}, finding.note),
+      shows(finding) ? h("p", { class: "step" }, "shown below") : null,
+    ),
+  );
+  return h("div", { class: "story-words" }, articles);
 }
