@@ -77,6 +77,8 @@ test("numbers are written with a true minus sign, and a dash where there is none
   assert.equal(decimals([0, 0.02]), 4);
   assert.equal(formatter("px", [0, 30])(2.25), "2.3 px");
   assert.equal(formatter("share", [0, 1])(0.5), "0.500");
+  assert.equal(formatter("", [0, 6e-15])(4.2e-15), "4.20e−15");
+  assert.equal(formatter("", [0, 5e-4])(2e-4), "0.000200");
 });
 
 test("colors leave out what lies far outside, and a model that diverges", () => {
@@ -86,6 +88,9 @@ test("colors leave out what lies far outside, and a model that diverges", () => 
   assert.deepEqual(colorRange([calm, calm.map((value) => 1e6 * value)]), [0, 10]);
   assert.deepEqual(colorRange([calm, calm.map((value) => -1e6 * value)]), [-10, 1]);
   assert.deepEqual(colorRange([new Float32Array(3), calm]), [0, 1]); // one that is perfect
+  const rounding = calm.map((value) => 1e-14 * value);
+  assert.deepEqual(colorRange([rounding, calm]), [0, 1]); // one that is perfect but for rounding
+  assert.deepEqual(colorRange([rounding]), [0, Math.fround(1e-14)]);
   assert.deepEqual(colorRange([Float32Array.of(NaN)]), [0, 1]);
   assert.deepEqual(colorRange([Float32Array.of(0.5, 0.5)]), [0.5, 1.5]);
 });

@@ -19,6 +19,8 @@ export function formatter(format, range) {
   if (typeof format === "function") return (value) => (Number.isFinite(value) ? format(value) : "–");
   if (format === "share") return (value) => fixed(value, 3);
   const places = decimals(range);
+  const most = Math.max(...range.map(Math.abs));
+  if (most > 0 && most < 10 ** -places * 10) return precise(format); // fixed decimals would all be 0
   if (format === "px") return (value) => (Number.isFinite(value) ? `${fixed(value, places)} px` : "–");
   return (value) => fixed(value, places);
 }

@@ -7,6 +7,7 @@ import { short, shortened } from "../draw/format.js";
 /** @import { ViewContent } from "./index.js" */
 
 const MOST = 12;
+const LETTERS = 36; // of the names of all models, in a panel
 
 /**
  * The rows of a field, a text for each model in each: number by number where they are few, else their range.
@@ -48,13 +49,13 @@ export function createView(el) {
     const head = h(
       "tr",
       {},
-      models.map((name, m) => heading(name, colors[m])),
+      models.map((name, m) => heading(name, colors[m], Math.min(18, Math.floor(LETTERS / width)))),
     );
     fill(table, h("thead", {}, head), h("tbody", {}, rows));
   }
 
-  function heading(name, color) {
-    const made = h("th", { scope: "col", title: name }, shortened(name, 18));
+  function heading(name, color, most) {
+    const made = h("th", { scope: "col", title: name }, shortened(name, most));
     if (color) made.style.color = modelInk(color);
     return made;
   }
