@@ -46,6 +46,8 @@ test("panels fill a box: beside each other where it is wide, below where it is h
   assert.deepEqual(gridFor(2, 1, 200, 100, 1, gaps), { across: 2, columns: 2, down: 1, width: 100, height: 100 });
   assert.deepEqual(gridFor(2, 1, 100, 200, 1, gaps).down, 2);
   assert.deepEqual(gridFor(2, 3, 300, 200, 1, gaps).across, 1);
+  const crowded = gridFor(2, 3, 20, 20, 1, { x: 20, y: 34 }); // on a phone, under a table
+  assert.ok(crowded.width > 0 && crowded.height > 0);
 });
 
 test("a heat map shows each cell's value, grays what is missing, leaves out what is no cell", () => {

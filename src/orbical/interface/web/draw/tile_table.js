@@ -72,7 +72,7 @@ export function gridFor(count, parts, width, height, aspect, gaps, most = count)
     const [columns, down] = [across * parts, Math.ceil(count / across)];
     const room = (width - (columns - 1) * gaps.x - (across - 1) * (gaps.model ?? 0)) / columns;
     const tall = (height - (down - 1) * gaps.y) / down;
-    const wide = Math.min(room, tall / aspect);
+    const wide = Math.max(Math.min(room, tall / aspect), 1); // gaps alone may fill a small box
     if (!best || wide > best.width + 1e-9) best = { across, columns, down, width: wide, height: wide * aspect };
   }
   return best;

@@ -124,7 +124,7 @@ export function tiles(orbit) {
       [0, ((where(element) % columns) + 0.5) / columns, (Math.floor(where(element) / columns) + 0.5) / rows],
     ],
     mark(panel, x, y, look) {
-      const [wide, high] = size(panel);
+      const [wide, high] = size(panel).map((side) => Math.max(side, 4)); // what is marked is seen
       return cellRim(x - wide / 2 + 1, y - high / 2 + 1, wide - 2, high - 2, look);
     },
     locate(_part, u, v) {
