@@ -23,7 +23,7 @@ from orbical_studies.qm9.network import Model, answers
 from orbical_studies.qm9.settings import NETWORKS, PRINTED, PROPERTIES, Settings, Trial, trials
 
 COUNT = 120
-TINY = Settings(count=30, epochs=1, batch=16, seeds=(0, 1))
+TINY = Settings(count=30, epochs=1, batch=16, seeds=(0, 1), more_seeds=(2,))
 
 
 def chains(count: int, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -54,6 +54,7 @@ def no_files() -> Iterator[None]:
     """Put made-up molecules in the place of the data set."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(packing, "qm9", molecules)
+        patch.setattr(collecting, "RESAMPLES", 20)
         yield
 
 
@@ -80,7 +81,7 @@ def test_the_steps_go_from_molecules_to_the_page(results: Results, capsys) -> No
     drawn = {name for name, _ in report.figures(results)}
     assert drawn == {path.name for path in paths.figures.iterdir()}
     training.train(TINY, results)
-    assert "0 trainings to run, 12 finished before" in capsys.readouterr().out
+    assert "0 trainings to run, 14 finished before" in capsys.readouterr().out
 
 
 def test_results_have_the_columns_of_the_committed_ones(results: Results) -> None:
@@ -91,7 +92,7 @@ def test_results_have_the_columns_of_the_committed_ones(results: Results) -> Non
 
 def test_every_training_has_a_name_of_its_own() -> None:
     named = [str(trial) for trial in trials(Settings())]
-    assert len(named) == len({*named}) == 3 * 3 + 2 + 2 * 2
+    assert len(named) == len({*named}) == 3 * 3 + 2 * 3 + 2 + 2 * 2
 
 
 def test_lines_of_atoms_are_left_out(data: packing.Pack) -> None:

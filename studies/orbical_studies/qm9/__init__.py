@@ -1,6 +1,6 @@
 """Molecules: what a correct symmetry does to errors and to the reported uncertainty.
 
-15 trainings took about ten minutes of a large GPU with --workers 15 and 92 epochs. Without data on
+Its trainings took about ten minutes of a large GPU with --workers 15 and 92 epochs. Without data on
 the training machine: `pack` here, `train` there with the same work folder, `collect` here.
 
 Section 6.1.2, appendix E, Table 1 and Fig. 8 of Berman et al., "On Uncertainty Calibration for

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from scipy.stats import t
 
 from orbical.calibration import nll_optimal_bleed
 
@@ -15,12 +16,24 @@ from ..data.qm9_molecules import PROPERTIES as KNOWN
 from ..framework import Results
 from ..framework.results import Row
 from ..framework.training import read_trained
-from .measures import rank_correlation, scores
+from ..student import student_scale
+from .measures import coverage_error, most_bleed, rank_correlation, scores
 from .packing import Pack, plain_scale, training_scale, unpack
-from .settings import ALL, COMPARED, LIKELIHOOD, NETWORKS, PROPERTIES, SHOWN, Settings, trials
+from .settings import (
+    ALL,
+    COMPARED,
+    CONTRAST,
+    LIKELIHOOD,
+    NETWORKS,
+    PROPERTIES,
+    SHOWN,
+    Settings,
+    trials,
+)
 
 Array = np.ndarray
 MOLECULES = 800
+RESAMPLES = 500
 EDGES = np.linspace(-12, 2, 113)
 """Edges of the bins of log10 variance, in squared deviations."""
 
@@ -84,11 +97,15 @@ def collect(settings: Settings, results: Results) -> None:
     """Measure every training."""
     truth = Truth(unpack(results.work, torch.device("cpu")))
     read = read_trained(sorted(trials(settings), key=str), results.work)
-    trained = [Training(row, {k: v.astype(float) for k, v in kept.items()}) for row, kept in read]
+    every = [Training(row, {k: v.astype(float) for k, v in kept.items()}) for row, kept in read]
+    more = [one for one in every if one.row["seed"] in settings.more_seeds]
+    trained = [one for one in every if one not in more]
     shared = [one for one in trained if one.row["target"] == ALL]
     main = [one for one in shared if one.row["loss"] == LIKELIHOOD]
     results.write("limits", limits(truth))
     results.write("results", [row for one in trained for row in result_rows(truth, one)])
+    results.write("contrast", [row for one in more for row in result_rows(truth, one)])
+    results.write("resampled", resampled_ratios(truth, more))
     results.write("consistency", [one.head | consistency(truth, one) for one in shared])
     results.write("curves", [row for one in shared for row in curve_rows(truth, one)])
     results.write("agreement", agreements(main))
@@ -115,6 +132,35 @@ def result_rows(truth: Truth, one: Training) -> Iterator[Row]:
                 evidence = one.arrays[key][:, :, place]
                 found = scores(evidence, truth.scaled[:, column], unit, one.row["seed"])
                 yield one.head | {"property": name, "frame": frame} | found | trained
+
+
+def resampled_ratios(truth: Truth, more: Sequence[Training], seed: int = 0) -> Iterator[Row]:
+    """Compare the two networks of the contrast with all trainings fixed, over test molecules.
+
+    Each measure is a geometric mean over properties and trainings, with the symmetry over without;
+    the interval is that of the molecules, drawn again with both networks' answers to them.
+    """
+    draw = np.random.default_rng(seed)
+    count = len(truth.test)
+    drawn = [np.arange(count), *(draw.integers(count, size=(RESAMPLES, count)))]
+    logs: dict[str, Array] = {}
+    for one, (place, unit) in product(more, enumerate(truth.unit.tolist())):
+        gamma, nu, alpha, beta = one.arrays["test"][:, :, place]
+        error = truth.scaled[:, place] - gamma
+        found: dict[str, tuple[Array, Callable[[Array], Any]]] = {
+            "mae": (np.abs(error) * unit, np.mean),
+            "bleed_99": (beta / (alpha - 1) * unit**2, most_bleed),
+            "coverage": (t.cdf(error / student_scale(nu, alpha, beta), 2 * alpha), coverage_error),
+        }
+        sign = 1 if one.row["network"] == CONTRAST[0] else -1
+        for name, (values, measure) in found.items():
+            measured = np.log([measure(values[chosen]) for chosen in drawn])
+            logs[name] = logs.get(name, 0.0) + sign * measured / len(truth.unit)
+    trainings = len(more) / len(CONTRAST)
+    for name, values in logs.items():
+        ratio, *others = np.exp(values / trainings)
+        low, high = np.quantile(others, (0.025, 0.975)).tolist()
+        yield {"measure": name, "trainings": len(more), "ratio": ratio, "low": low, "high": high}
 
 
 def limits(truth: Truth) -> Iterator[Row]:

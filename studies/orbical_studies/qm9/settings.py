@@ -16,6 +16,9 @@ COMPARED = ("GIN", "invariant")
 NETWORKS = (*COMPARED, "oriented")
 """The paper's two networks, both invariant; and the second one without its symmetry."""
 
+CONTRAST = NETWORKS[1:]
+"""One network with and without its symmetry: what the symmetry alone does."""
+
 ALL = "all"
 SINGLE = ("dipole", "gap")
 """Properties that also get a backbone of their own."""
@@ -35,6 +38,7 @@ class Settings(TrainingSettings):
     epochs: int = option(100, "passes over the training molecules", least=1)
     batch: int = option(256, "molecules a step", least=1)
     seeds: tuple[int, ...] = option((0, 1, 2), "of the main trainings", least=0)
+    more_seeds: tuple[int, ...] = option((3, 4, 5), "of the contrast, beside `seeds`", least=0)
 
 
 @dataclass(frozen=True)
@@ -67,14 +71,15 @@ class Trial:
 
 
 def trials(settings: Settings) -> list[Trial]:
-    """List all trainings: the main ones, then the controls with the first seed.
+    """List all trainings: the main ones, the contrast's, then the controls with the first seed.
 
     >>> [str(trial) for trial in trials(Settings())[-2:]]
     ['invariant/gap/likelihood/seed 0', 'GIN/gap/likelihood/seed 0']
     >>> len(trials(Settings()))
-    15
+    21
     """
     main = [(n, ALL, LIKELIHOOD, s) for s in settings.seeds for n in NETWORKS[::-1]]  # slow first
+    main += [(n, ALL, LIKELIHOOD, s) for s in settings.more_seeds for n in CONTRAST[::-1]]
     others = ((ALL, PRINTED), *((name, LIKELIHOOD) for name in SINGLE))
     controls = [(n, *other, settings.seeds[0]) for other in others for n in COMPARED[::-1]]
     return [Trial(*kind, settings.epochs, settings.batch) for kind in (*main, *controls)]
