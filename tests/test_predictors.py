@@ -276,7 +276,7 @@ def test_code_that_cannot_be_run_is_named_on_one_short_line(tmp_path, monkeypatc
     [
         ("no_such_package.at_all:net", InputError, "cannot be imported"),
         ("net.onnx", InputError, "which does not exist"),
-        ("net", InputError, "package.module:attribute or a file"),
+        ("net", InputError, "expected package.module:attribute, a file"),
         (":net", InputError, "expected package.module:attribute"),
         (3, InputError, "got int"),
         (LogisticRegression(), InputError, "got an unfitted one"),

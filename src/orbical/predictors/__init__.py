@@ -1,8 +1,9 @@
 """One interface to any model: a batch in, raw outputs out, on the device of the scan.
 
-`as_predictor` adapts torch modules (Hugging Face, compiled, scripted and `DataParallel` ones
-included), exported programs (`.pt2`), ONNX files, scikit-learn estimators, ASE calculators and
-functions on torch, NumPy or JAX arrays. Loading an import path or an exported program runs code.
+`as_predictor` adapts torch modules (compiled, scripted and `DataParallel` ones included), models,
+pipelines and folders of Hugging Face transformers, exported programs (`.pt2`), ONNX files,
+scikit-learn estimators, ASE calculators and functions on torch, NumPy or JAX arrays. Loading an
+import path or an exported program runs code.
 `OrbitAverage` averages any of them over a group; `RaggedPredictor` passes graphs of different sizes
 without padding.
 """
@@ -19,6 +20,7 @@ from ..errors import InputError
 from ._base import PartialOutputs, Predictor
 from .calculators import CalculatorPredictor, is_calculator
 from .files import ExportedPredictor, OnnxPredictor
+from .hugging_face import HuggingFacePredictor, as_hugging_face, is_model_folder
 from .objects import FunctionPredictor, SklearnPredictor, TorchPredictor, numpy_function
 from .orbit_average import OrbitAverage
 from .ragged import RaggedPredictor, to_pyg, to_ragged
@@ -27,6 +29,7 @@ __all__ = [
     "CalculatorPredictor",
     "ExportedPredictor",
     "FunctionPredictor",
+    "HuggingFacePredictor",
     "OnnxPredictor",
     "OrbitAverage",
     "PartialOutputs",
@@ -47,8 +50,8 @@ def as_predictor(model: Any) -> Predictor:
     """Adapt a model of any supported kind.
 
     Args:
-        model: a model, a file name (`.onnx`, `.pt2`) or an import path
-            `package.module:attribute`.
+        model: a model, a file name (`.onnx`, `.pt2`), a folder that `save_pretrained` of
+            transformers wrote, or an import path `package.module:attribute`.
 
     Returns:
         The predictor; a predictor is returned as it is.
@@ -65,6 +68,9 @@ def as_predictor(model: Any) -> Predictor:
         return model
     if isinstance(model, str | Path):
         return _from_text(str(model))
+    found = as_hugging_face(model)
+    if found is not None:
+        return found
     if isinstance(model, torch.nn.Module):
         return TorchPredictor(model)
     if isinstance(model, torch.export.ExportedProgram):
@@ -87,10 +93,12 @@ def _from_text(text: str) -> Predictor:
     suffix = Path(text).suffix
     if suffix in _FILES:
         return _FILES[suffix](str(existing_file("model", text)))
+    if is_model_folder(text):
+        return HuggingFacePredictor.load(str(Path(text).expanduser()))
     if ":" not in text:
         raise InputError(
-            "model: expected package.module:attribute or a file ending in "
-            f"{' or '.join(_FILES)}, got {text!r}"
+            f"model: expected package.module:attribute, a file ending in {' or '.join(_FILES)}, or "
+            f"a folder that save_pretrained of transformers wrote, got {text!r}"
         )
     predictor = as_predictor(import_attribute(text, "model"))
     predictor.source = text

@@ -41,7 +41,7 @@ class TorchPredictor(Predictor):
 
     def __init__(self, module: torch.nn.Module) -> None:
         self.module = module
-        self._inner = _unwrapped(module)
+        self._inner = unwrapped(module)
         self._named = _forward_names(self._inner)
         self.source = name_of(type(self._inner))
         self._precisions = {p.dtype for p in module.parameters() if p.is_floating_point()}
@@ -103,7 +103,7 @@ class TorchPredictor(Predictor):
         return state_hash(repr(self._inner), self._inner.state_dict())
 
 
-def _unwrapped(module: torch.nn.Module) -> torch.nn.Module:
+def unwrapped(module: torch.nn.Module) -> torch.nn.Module:
     """Return the module inside of `torch.compile` and `DataParallel`."""
     inner = getattr(module, "_orig_mod", module)
     parallel = (torch.nn.DataParallel, torch.nn.parallel.DistributedDataParallel)
