@@ -114,7 +114,7 @@ def render(name: str) -> str:
         "confirmed": filters(audit.confirmed).render(tables),
         "verdicts": audit.decide(tables),
         "numbers": {found["captions"][key]: table(rows) for key, rows in tables.items()},
-        "code": "\n\n".join(inspect.getsource(function).strip() for function in audit.shown),
+        "code": "\n\n\n".join(inspect.getsource(function).strip() for function in audit.shown),
         "notes": other_versions(audit, found["packages"]),
         **found,
     }

@@ -66,7 +66,7 @@ def measured(scan: ob.Scan, model: str, seed: int) -> dict[str, Any]:
 
 def decide(tables: Any) -> dict[str, Verdict]:
     """Apply the rule to each network."""
-    return {row["network"]: _decide(row) for row in tables["networks"]}
+    return {f"Demo digits, {row['network']}": _decide(row) for row in tables["networks"]}
 
 
 def _decide(row: Any) -> Verdict:
@@ -95,8 +95,13 @@ audit = Audit(
     "accuracy away from upright by more than 0.10 (lower limit); **knows when it fails** if the "
     "two agree within 0.05 (both limits); else **broken**.",
     decide=decide,
-    finding="",
-    confirmed="",
+    finding="It does. Away from upright the accuracy of `plain` falls to "
+    "{{ networks[0].rotated | cell }} while it is too sure by "
+    "{{ networks[0]['too sure by'] | cell }}. `augmented` keeps "
+    "{{ networks[1].rotated | cell }}; its answer still changes somewhere for "
+    "{{ networks[1]['answer changes'] | cell }} of the digits, and its confidence matches.",
+    confirmed="On all 10,000 test digits at 72 rotations, in the study "
+    "[Digits under rotation](../studies/digits-nero.md), with code of its own for every number.",
     sizes={"quick": {"samples": 500, "elements": 36}, "full": {"samples": 5000, "elements": 72}},
     run=run,
     shown=(scanned, drawn),
