@@ -1,15 +1,16 @@
 """One interface to any model: a batch in, raw outputs out, on the device of the scan.
 
 `as_predictor` adapts torch modules (compiled, scripted and `DataParallel` ones included), models,
-pipelines and folders of Hugging Face transformers, exported programs (`.pt2`), ONNX files,
-scikit-learn estimators, ASE calculators and functions on torch, NumPy or JAX arrays. Loading an
-import path or an exported program runs code.
+pipelines and folders of Hugging Face transformers, exported programs (`.pt2`), ONNX and TensorFlow
+Lite files, scikit-learn estimators, ASE calculators and functions on torch, NumPy or JAX arrays.
+Loading an import path or an exported program runs code.
 `OrbitAverage` averages any of them over a group; `RaggedPredictor` passes graphs of different sizes
 without padding.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from .hugging_face import HuggingFacePredictor, as_hugging_face, is_model_folder
 from .objects import FunctionPredictor, SklearnPredictor, TorchPredictor, numpy_function
 from .orbit_average import OrbitAverage
 from .ragged import RaggedPredictor, to_pyg, to_ragged
+from .tflite import TflitePredictor
 
 __all__ = [
     "CalculatorPredictor",
@@ -36,6 +38,7 @@ __all__ = [
     "Predictor",
     "RaggedPredictor",
     "SklearnPredictor",
+    "TflitePredictor",
     "TorchPredictor",
     "as_predictor",
     "numpy_function",
@@ -43,14 +46,18 @@ __all__ = [
     "to_ragged",
 ]
 
-_FILES = {".onnx": OnnxPredictor, ".pt2": ExportedPredictor}
+_FILES: dict[str, Callable[[str], Predictor]] = {
+    ".onnx": OnnxPredictor,
+    ".pt2": ExportedPredictor,
+    ".tflite": TflitePredictor,
+}
 
 
 def as_predictor(model: Any) -> Predictor:
     """Adapt a model of any supported kind.
 
     Args:
-        model: a model, a file name (`.onnx`, `.pt2`), a folder that `save_pretrained` of
+        model: a model, a file name (`.onnx`, `.pt2`, `.tflite`), a folder that `save_pretrained` of
             transformers wrote, or an import path `package.module:attribute`.
 
     Returns:

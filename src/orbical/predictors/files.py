@@ -6,7 +6,7 @@ Such programs may have been made for one batch size; then the last batch is padd
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,8 @@ from ..errors import InputError, ModelError
 from ._base import Predictor, batch_size, call_with, moved_to, state_hash
 
 
-def _file_hash(path: str) -> str:
+def file_hash(path: str) -> str:
+    """Return a hash of a file's content."""
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
@@ -40,6 +41,18 @@ def in_fixed_batches(run: Callable[[Tree], Any], batch: Tree, size: int | None) 
 
 def _padded(leaf: torch.Tensor, missing: int) -> torch.Tensor:
     return torch.cat([leaf, leaf[-1:].expand(missing, *leaf.shape[1:])])
+
+
+def named_inputs(batch: Tree, names: Iterable[str], kind: str) -> dict[str, torch.Tensor]:
+    """Return the tensors of a batch by the names of a model's inputs, or refuse it."""
+    fields, wanted = isinstance(batch, dict), [*names]
+    named = batch if fields else dict(zip(wanted, leaves(batch), strict=False))
+    if not {*wanted} <= {*named}:
+        got = f"fields {sorted(batch)}" if fields else len(named)
+        raise InputError(
+            f"data: expected the inputs {sorted(wanted)} of the {kind} model, got {got}"
+        )
+    return named
 
 
 class OnnxPredictor(Predictor):
@@ -66,6 +79,11 @@ class OnnxPredictor(Predictor):
     def declared_inputs(self) -> dict[str, tuple[list[Any], str]]:
         """The shape of each input, with names or None for free sizes, and its type."""
         return {name: ([*entry.shape], entry.type) for name, entry in self._inputs.items()}
+
+    @property
+    def declared_outputs(self) -> dict[str, list[Any]]:
+        """The shape of each output, with names or None for free sizes."""
+        return {entry.name: [*entry.shape] for entry in self._session.get_outputs()}
 
     @property
     def metadata(self) -> dict[str, str]:
@@ -97,19 +115,13 @@ class OnnxPredictor(Predictor):
         return outputs[0] if len(outputs) == 1 else outputs
 
     def _feed(self, batch: Tree) -> dict[str, Any]:
-        fields = isinstance(batch, dict)
-        named = batch if fields else dict(zip(self._inputs, leaves(batch), strict=False))
-        if not {*self._inputs} <= {*named}:
-            got = f"fields {sorted(batch)}" if fields else len(named)
-            raise InputError(
-                f"data: expected the inputs {sorted(self._inputs)} of the ONNX model, got {got}"
-            )
+        named = named_inputs(batch, self._inputs, "ONNX")
         return {name: _cast(named[name], entry.type) for name, entry in self._inputs.items()}
 
     def fingerprint(self) -> str | None:
         """Return a hash of the file and of the files beside it that hold its weights."""
         weights = external_files(Path(self._path))
-        hashes = [_file_hash(self._path), *(_file_hash(str(path)) for path in weights)]
+        hashes = [file_hash(self._path), *(file_hash(str(path)) for path in weights)]
         whole = hashlib.sha256("".join(hashes).encode()).hexdigest()[:16]
         return whole if weights else hashes[0]
 
@@ -165,7 +177,7 @@ class ExportedPredictor(Predictor):
     def fingerprint(self) -> str | None:
         """Return a hash of the file, or of the weights of a program in memory."""
         if self._path is not None:
-            return _file_hash(self._path)
+            return file_hash(self._path)
         return state_hash(str(self._program.graph), self._program.state_dict)
 
 
