@@ -5,7 +5,7 @@ Importing one costs what it needs: RDKit and tblite are loaded by the molecules 
 
 from __future__ import annotations
 
-from .cifar10_images import cifar10
+from .cifar10_images import cifar10, cifar100
 from .coco_images import coco_five
 from .furniture_files import modelnet10, sweethome3d
 from .galaxy_images import efigi, galaxy_zoo, point_spread
@@ -16,6 +16,7 @@ from .qm9_molecules import qm9
 
 __all__ = [
     "cifar10",
+    "cifar100",
     "coco_five",
     "efigi",
     "galaxies",

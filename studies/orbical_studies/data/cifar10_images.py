@@ -1,4 +1,4 @@
-"""CIFAR-10 from lossless sheets of tiles."""
+"""CIFAR-10 and CIFAR-100 from sheets of tiles."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from orbical.datasets import data_file
 from orbical.errors import InputError, unknown_name
 
 TILE = 32
+KINDS = ("webp", "png", "jpg")
+Images = tuple[NDArray[np.uint8], NDArray[np.integer]]
 
 
-def cifar10(
-    folder: str | Path | None = None, split: str = "test"
-) -> tuple[NDArray[np.uint8], NDArray[np.integer]]:
-    """Read CIFAR-10 from sheets of tiles: the whole test set, and the training images available.
+def cifar10(folder: str | Path | None = None, split: str = "test") -> Images:
+    """Read CIFAR-10 from sheets of tiles: the whole test set, and the training images.
 
-    A sheet is an image file (WebP or PNG, lossless) with tiles of 32 x 32 pixels, row by row;
+    A sheet is an image file (WebP, PNG or JPEG) with tiles of 32 x 32 pixels, row by row;
     the sheets of a split are `SPLIT_00.webp`, `SPLIT_01.webp`, ... and the labels
     `SPLIT_labels.npy`. The last sheet may have more tiles than there are labels left.
 
     Args:
         folder: Contains the sheets and the labels; default `cifar10` in the data folder.
-        split: `"train"` or `"test"`.
+        split: `"train"` or `"test"`, without loss; `"more"` are further training images as JPEG.
 
     Returns:
         Pixels `[n, 32, 32, 3]`, uint8, and labels `[n]` in 0..9, in the order of the files.
@@ -34,13 +34,38 @@ def cifar10(
         >>> cifar10(split="valid")
         Traceback (most recent call last):
             ...
-        orbical.errors.InputError: split: unknown name 'valid' (known: test, train)
+        orbical.errors.InputError: split: unknown name 'valid' (known: more, test, train)
+    """
+    if split not in ("train", "test", "more"):
+        raise unknown_name("split", split, ["more", "test", "train"])
+    return _read("cifar10", folder, split)
+
+
+def cifar100(folder: str | Path | None = None, split: str = "test") -> Images:
+    """Read CIFAR-100 from sheets as those of `cifar10`; its training images are JPEG.
+
+    Args:
+        folder: Contains the sheets and the labels; default `cifar100` in the data folder.
+        split: `"train"` or `"test"`.
+
+    Returns:
+        Pixels `[n, 32, 32, 3]`, uint8, and labels `[n]` in 0..99, in the order of the files.
+
+    Example:
+        >>> cifar100(split="more")
+        Traceback (most recent call last):
+            ...
+        orbical.errors.InputError: split: unknown name 'more' (known: test, train)
     """
     if split not in ("train", "test"):
-        raise unknown_name("split", split, ["train", "test"])
-    path = data_file(f"{split}_labels.npy", folder, "cifar10")
+        raise unknown_name("split", split, ["test", "train"])
+    return _read("cifar100", folder, split)
+
+
+def _read(name: str, folder: str | Path | None, split: str) -> Images:
+    path = data_file(f"{split}_labels.npy", folder, name)
     labels = np.load(path, allow_pickle=False)
-    sheets = sorted(s for end in ("webp", "png") for s in path.parent.glob(f"{split}_[0-9]*.{end}"))
+    sheets = sorted(s for end in KINDS for s in path.parent.glob(f"{split}_[0-9]*.{end}"))
     tiles = [read_tiles(sheet) for sheet in sheets]
     count = sum(map(len, tiles))
     if count < len(labels):

@@ -21,13 +21,13 @@ from ..framework import Results
 from .batches import Split, Splits
 from .settings import Settings
 
-FILES = {"mnist": "*-ubyte.gz", "cifar10": "t*_*"}
+FILES = {"mnist": "*-ubyte.gz", "cifar10": "*_*", "cifar100": "*_*"}
 READERS: dict[str, Callable[..., Any]] = {"mnist": full_mnist, "cifar10": cifar10}
 
 
 def pack(settings: Settings, results: Results) -> None:
-    """Copy the files of both splits of each data set."""
-    for name in settings.data:
+    """Copy the files of both splits of each data set, and those of the fronts."""
+    for name in dict.fromkeys((*settings.data, *settings.fronts)):
         folder = results.work / name
         folder.mkdir(parents=True, exist_ok=True)
         for file in (data_folder() / name).glob(FILES[name]):

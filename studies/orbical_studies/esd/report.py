@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import combinations
 from typing import Any
 
 import pandas as pd
@@ -118,8 +117,6 @@ def facts(results: Results) -> dict[str, Any]:
     """Return what the page refers to."""
     runs = Runs(results)
     eces = pd.DataFrame({loss: runs.change("cifar10", loss, "test.ece") for loss in LOSSES})
-    printed = sorted({*LOSSES} & {*PAPER["cifar10"]}, key=lambda n: PAPER["cifar10"][n][1])
-    mean, deviation = eces.mean(), eces.std()
     return {
         "runs": runs.all,
         "of": runs.of,
@@ -131,13 +128,8 @@ def facts(results: Results) -> dict[str, Any]:
         "columns": COLUMNS,
         "paper": PAPER,
         "paper_batches": PAPER_BATCHES,
-        "printed_order": printed,
-        "eces": mean,
+        "eces": eces.mean(),
         "prices": pd.Series({n: runs.change("cifar10", n, "test.accuracy").mean() for n in LOSSES}),
-        "swapped": any(
-            mean[behind] + deviation[[ahead, behind]].max() < mean[ahead]
-            for ahead, behind in combinations(printed, 2)
-        ),
         "shifted": {data: _shifted(runs, results, data) for data in EPOCHS},
         "parameters": {data: parameters_of(network(data, torch.device("cpu"))) for data in EPOCHS},
         "cost": results["cost"],

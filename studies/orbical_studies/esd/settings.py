@@ -26,6 +26,8 @@ GRID, BEYOND_GRID = (0.6, 2.0, 6.0), (0.2, 20.0)
 WEIGHTS = (0.0, *GRID)
 BATCH, SMALLER_BATCHES = 512, (256, 128, 64)
 EPOCHS = {"mnist": 40, "cifar10": 60}
+FRONTS = ("cifar10", "cifar100")
+"""Data sets of the fronts, with all their images."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,7 @@ class Settings(TrainingSettings):
     data: tuple[str, ...] = option(tuple(EPOCHS), "data sets", choices=tuple(EPOCHS))
     seeds: int = option(3, "trainings of each setting", least=1)
     epochs: int | None = option(None, "instead of 40 and 60 epochs", least=1, kind=int)
+    fronts: tuple[str, ...] = option(FRONTS, "data sets of the fronts", choices=FRONTS)
     images: int | None = option(None, "use only the first images of each split", least=1, kind=int)
 
 

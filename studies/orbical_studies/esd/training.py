@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -106,12 +106,25 @@ def objective_and_batches(
 
     The baseline's likelihood also has the images that the other losses hold out for calibration.
     """
-    how = trial.batch, generator, trial.data == "cifar10"
-    if trial.loss == BASELINE:
-        return training.likelihood, Batches(parts["fit"] + parts["calibration"], *how)
-    pairs = (Batches(parts[name], *how) for name in ("fit", "calibration"))
-    objective = training.interleaved(LOSSES[trial.loss], trial.weight)
-    return objective, training.interleave(*pairs)
+    own = None if trial.loss == BASELINE else LOSSES[trial.loss]
+
+    def cropped(split: Split) -> Batches:
+        return Batches(split, trial.batch, generator, trial.data == "cifar10")
+
+    return objective_of(own, trial.weight, parts, cropped)
+
+
+def objective_of(
+    own: Callable[[Tensor, Tensor], Tensor] | None,
+    weight: float,
+    parts: dict[str, Split],
+    batches: Callable[[Split], Batches],
+) -> tuple[Any, Any]:
+    """Return the likelihood on all images, or interleaved with a loss on those held out."""
+    if own is None:
+        return training.likelihood, batches(parts["fit"] + parts["calibration"])
+    pairs = (batches(parts[name]) for name in ("fit", "calibration"))
+    return training.interleaved(own, weight), training.interleave(*pairs)
 
 
 def run(splits: Splits, trial: Trial) -> framework.Trained:

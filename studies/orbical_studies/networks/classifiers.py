@@ -1,4 +1,4 @@
-"""Classifiers of 32 x 32 images that train in seconds to minutes: LeNet-5 and a compact ResNet."""
+"""Classifiers of 32 x 32 images that train in seconds to minutes: LeNet-5 and two ResNets."""
 
 from __future__ import annotations
 
@@ -118,3 +118,56 @@ class CompactResNet(nn.Module):
     def forward(self, images: Tensor) -> Tensor:
         """Return logits `[n, classes]` of images `[n, channels, h, w]`."""
         return self.classify(self.features(images).mean(dim=(2, 3)))
+
+
+class ResNet9(nn.Module):
+    """A residual network for short trainings: three groups of which two have a residual block.
+
+    A 3 x 3 stem; three convolutions, each doubling the width and followed by a pooling; two more
+    convolutions with a residual sum after the first and the third; the largest value of each
+    channel and a linear layer, whose logits are divided by 8.
+
+    Args:
+        classes: Number of classes.
+        width: Channels of the stem; the last group has eight times as many.
+
+    Example:
+        >>> import torch
+        >>> ResNet9(width=4)(torch.zeros(2, 3, 32, 32)).shape
+        torch.Size([2, 10])
+
+    Paper: after He et al. 2016, in the form that entered the DAWNBench competition (Page 2018).
+    """
+
+    def __init__(self, classes: int = 10, width: int = 64) -> None:
+        super().__init__()
+        groups: list[nn.Module] = [_convolution(3, width)]
+        for before, residual in ((width, True), (2 * width, False), (4 * width, True)):
+            after = 2 * before
+            groups.append(nn.Sequential(_convolution(before, after), nn.MaxPool2d(2)))
+            if residual:
+                inner = nn.Sequential(_convolution(after, after), _convolution(after, after))
+                groups.append(Residual(inner))
+        self.features = nn.Sequential(*groups, nn.AdaptiveMaxPool2d(1), nn.Flatten())
+        self.classify = nn.Linear(8 * width, classes, bias=False)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Return logits `[n, classes]` of images `[n, 3, h, w]`."""
+        return self.classify(self.features(images)) / 8
+
+
+class Residual(nn.Module):
+    """The sum of the input and of what `inner` makes of it."""
+
+    def __init__(self, inner: nn.Module) -> None:
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Return the output, of the shape of the input."""
+        return images + self.inner(images)
+
+
+def _convolution(before: int, after: int) -> nn.Sequential:
+    layer = nn.Conv2d(before, after, 3, padding=1, bias=False)
+    return nn.Sequential(layer, nn.BatchNorm2d(after), nn.ReLU(inplace=True))
