@@ -115,6 +115,7 @@ def test_pages_are_readable_named_and_as_wide_as_their_code(site, browser, axe, 
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)  # some eighty pages
 @pytest.mark.browser
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_every_page_is_readable_named_and_as_wide_as_its_code(built, site, browser, axe, theme):
@@ -156,6 +157,20 @@ def test_formulas_are_mathematics_without_a_word_of_latex(built):
         assert text.count("<math") > least
         assert "arithmatex" not in text
         assert re.findall(r"<m[ion][^>]*>(\\\w+)<", text) == []
+
+
+def test_a_reader_gets_from_the_first_page_to_the_last(built):
+    page, seen = built / "index.html", []
+    while page is not None:
+        assert page not in seen
+        seen.append(page)
+        text = page.read_text("utf-8")
+        link = re.search(r'href="([^"]+)" class="md-footer__link md-footer__link--next"', text)
+        page = link and (page.parent / link[1]).resolve() / "index.html"
+    assert {*seen} == {*built.rglob("index.html")}
+    tabs = re.findall(r'class="md-tabs__link">\s*([^<]+?)\s*<', seen[0].read_text("utf-8"))
+    assert tabs[:3] == ["Home", "Tutorials", "Guide"]
+    assert len(tabs) == 9  # as many as fit
 
 
 def test_the_icon_is_the_views(built):
