@@ -23,6 +23,10 @@ AUDITS = Path(__file__).resolve().parents[1] / ".audits"  # of whoever ran them;
 REPORT = re.compile(r"^<!-- live report: (\w+) -->$", re.MULTILINE)
 LIVE = re.compile(r"^!\[(.*)\]\(images/interface\.png\)\{ \.live \}$", re.MULTILINE)
 
+# A table that is wider than the page is scrolled in its frame, which the Tab key reaches.
+TABLE = re.compile(r"<table>.*?</table>", re.DOTALL)
+FRAMED = r'<div class="table" role="group" aria-label="Table" tabindex="0">\g<0></div>'
+
 
 def on_files(files: Any, config: Any) -> Any:
     """Add the icon of the view, so that there is only one."""
@@ -77,8 +81,9 @@ def _audit_report(found: re.Match[str]) -> str:
 
 
 def on_page_content(text: str, **_: Any) -> str:
-    """Replace formulas, which the extension `arithmatex` has found, by MathML."""
-    return FORMULA.sub(_mathml, text.replace("<th></th>", "<td></td>"))  # a heading has words
+    """Replace formulas, which the extension `arithmatex` has found, by MathML; frame tables."""
+    text = text.replace("<th></th>", "<td></td>")  # a heading has words
+    return FORMULA.sub(_mathml, TABLE.sub(FRAMED, text))
 
 
 def on_post_page(text: str, **_: Any) -> str:
