@@ -98,8 +98,9 @@ def scan(
     Args:
         model: A model; repeat for more. SOURCE is package.module:attribute (a torch module, a
             scikit-learn estimator, an ASE calculator or a function; a trailing () calls it), a
-            file.onnx, or a file.pt2 of torch.export. Import paths and .pt2 files run their author's
-            code: use only what you trust.
+            file.onnx or file.tflite (a detector's decoding may follow: yolo.onnx:yolov8), a folder
+            of save_pretrained of transformers, or a file.pt2 of torch.export. Import paths and .pt2
+            files run their author's code: use only what you trust.
         data: The data set: a folder of images, with a subfolder for each class or none; a table
             .csv, .tsv or .parquet of image files with labels and metadata; an .npz file or a Zarr
             group with x (or x_NAME for each field) and optionally y; an .npy file;

@@ -20,6 +20,7 @@ from .._imports import existing_file, import_attribute
 from ..errors import InputError
 from ._base import PartialOutputs, Predictor
 from .calculators import CalculatorPredictor, is_calculator
+from .detectors import DetectorPredictor, as_detector
 from .files import ExportedPredictor, OnnxPredictor
 from .hugging_face import HuggingFacePredictor, as_hugging_face, is_model_folder
 from .objects import FunctionPredictor, SklearnPredictor, TorchPredictor, numpy_function
@@ -29,6 +30,7 @@ from .tflite import TflitePredictor
 
 __all__ = [
     "CalculatorPredictor",
+    "DetectorPredictor",
     "ExportedPredictor",
     "FunctionPredictor",
     "HuggingFacePredictor",
@@ -57,8 +59,10 @@ def as_predictor(model: Any) -> Predictor:
     """Adapt a model of any supported kind.
 
     Args:
-        model: a model, a file name (`.onnx`, `.pt2`, `.tflite`), a folder that `save_pretrained` of
-            transformers wrote, or an import path `package.module:attribute`.
+        model: a model, a file name (`.onnx`, `.pt2`, `.tflite`; `yolo.onnx:yolov8` names the
+            decoding of a detector, and `yolo.onnx:raw` keeps its outputs as they are), a folder
+            that `save_pretrained` of transformers wrote, or an import path
+            `package.module:attribute`.
 
     Returns:
         The predictor; a predictor is returned as it is.
@@ -96,10 +100,26 @@ def as_predictor(model: Any) -> Predictor:
     )
 
 
+def is_model_file(text: str) -> bool:
+    """Check whether a text names a file of a known kind, with or without a decoding.
+
+    >>> is_model_file("nets/yolo.onnx"), is_model_file("yolo.onnx:yolov8"), is_model_file("a.b:c")
+    (True, True, False)
+    """
+    return Path(_split_decoding(text)[0]).suffix in _FILES
+
+
+def _split_decoding(text: str) -> tuple[str, str | None]:
+    path, separator, decoding = text.rpartition(":")
+    named = bool(separator) and Path(path).suffix in _FILES
+    return (path, decoding) if named else (text, None)
+
+
 def _from_text(text: str) -> Predictor:
-    suffix = Path(text).suffix
-    if suffix in _FILES:
-        return _FILES[suffix](str(existing_file("model", text)))
+    if is_model_file(text):
+        path, decoding = _split_decoding(text)
+        file = str(existing_file("model", path))
+        return as_detector(_FILES[Path(file).suffix](file), decoding)
     if is_model_folder(text):
         return HuggingFacePredictor.load(str(Path(text).expanduser()))
     if ":" not in text:
