@@ -1,0 +1,62 @@
+"""Figures of the audits of detectors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+import orbical as ob
+
+__all__ = ["positions", "steadiness"]
+
+
+def positions(maps: Mapping[str, np.ndarray], radius: int) -> Any:
+    """Draw maps over the shifts of the view, `[element]` each; the last one is signed."""
+    with ob.figures.styled():
+        fig = ob.figures.figure(ob.figures.PAGE, 2.2)
+        for place, (title, column) in enumerate(maps.items(), 1):
+            side = math.isqrt(len(column))  # the first row is up
+            edge = radius * (1 + 1 / (side - 1))
+            signed = place == len(maps)
+            limit = max(0.05, float(np.abs(column).max()))
+            axes = fig.add_subplot(1, len(maps), place)
+            image = axes.imshow(
+                column.reshape(side, side),
+                extent=(-edge, edge, -edge, edge),
+                cmap="RdBu_r" if signed else "viridis",
+                vmin=-limit if signed else None,
+                vmax=limit if signed else None,
+            )
+            axes.set_title(title)
+            axes.set_xlabel("right (px)")
+            axes.set_ylabel("up (px)" if place == 1 else "")
+            axes.set_xticks([-radius, 0, radius])
+            axes.set_yticks([-radius, 0, radius] if place == 1 else [])
+            fig.colorbar(image, ax=axes, orientation="horizontal").outline.set_visible(False)
+    return fig
+
+
+def steadiness(found: Mapping[str, np.ndarray]) -> Any:
+    """Draw the shares of key objects `[sample, element]` found always, sometimes and never."""
+    kinds = {"always found": "#56B4E9", "sometimes": "#E69F00", "never": "#D0D0D0"}
+    with ob.figures.styled():
+        fig = ob.figures.figure(ob.figures.PAGE, 2.2)
+        axes = fig.add_subplot()
+        for place, hit in enumerate(found.values()):
+            parts = [hit.all(1).mean(), (hit.any(1) & ~hit.all(1)).mean(), (~hit.any(1)).mean()]
+            starts = np.cumsum([0, *parts])
+            for part, start, color in zip(parts, starts, kinds.values(), strict=False):
+                axes.barh(place, part, left=start, color=color, height=0.7)
+                if part > 0.03:
+                    middle = start + part / 2
+                    axes.text(middle, place, f"{100 * part:.0f} %", ha="center", va="center")
+        axes.set_yticks(range(len(found)), list(found))
+        axes.invert_yaxis()
+        axes.set_xlim(0, 1)
+        axes.set_xlabel("share of key objects")
+        handles = [axes.barh(0, 0, color=color) for color in kinds.values()]
+        axes.legend(handles, list(kinds), ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1.0))
+    return fig
