@@ -122,9 +122,8 @@ def test_packed_images_come_back_32_pixels_wide(tmp_path: Path) -> None:
 def test_fronts_train_every_weight_and_then_the_chosen_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(fronts, "GRID", (2.0, 4.0))
+    monkeypatch.setattr(fronts, "WEIGHTS", {"SB-ECE": (2.0, 4.0), "ESD": (2.0, 4.0)})
     monkeypatch.setattr(fronts, "INNER", {"SB-ECE": (0.01, 0.1), "ESD": (0.0,)})
-    monkeypatch.setattr(fronts, "BEYOND", ())
     monkeypatch.setattr(fronts, "FRESH", (1,))
     monkeypatch.setattr(fronts, "COSTS", (0.5, 0.9, 1.0))
     monkeypatch.setattr(fronts, "WIDTH", 2)
@@ -132,7 +131,7 @@ def test_fronts_train_every_weight_and_then_the_chosen_ones(
     monkeypatch.setattr(timing, "WARM_UP", 1)
     options = ["--images", "60", "--fronts", "cifar100", "--epochs", "1"]
     options += ["--results", str(tmp_path), "--work", str(tmp_path / "work")]
-    for step in ("pack", "fronts", "collect-fronts", "fronts"):
+    for step in ("pack", "fronts", "time-fronts", "collect-fronts", "fronts"):
         main(["esd", step, *options])
     trained = 2 + 2 * 2 + 1 + 2  # likelihood, weights, another inner parameter, chosen
     assert capsys.readouterr().out.count(f"0 trainings to run, {trained} finished before") == 2

@@ -36,9 +36,12 @@ from .training import measured, objective_of
 
 SETS: dict[str, Callable[..., Any]] = {"cifar10": cifar10, "cifar100": cifar100}
 FOLDER, COST = "fronts", "cost.json"
-GRID = (0.2, 0.4, 0.6, 0.8, *(float(weight) for weight in range(1, 11)))
-BEYOND = (20.0, 50.0, 150.0)
-"""The paper's weights; and larger ones, for losses that are squares and hence small."""
+WEIGHTS = {
+    "MMCE": (0.6, 2.0, 6.0, 10.0, 20.0, 35.0, 50.0),
+    "SB-ECE": (0.2, 0.4, 0.6, 0.8, 1.0, 2.0, 4.0),
+    "ESD": (0.6, 2.0, 6.0, 10.0, 20.0, 35.0, 50.0),
+}
+"""MMCE and ESD are squares and hence small: theirs reach beyond the paper's grid, 0.2 to 10."""
 
 INNER = {"MMCE": (0.4, 0.2, 0.6, 0.8), "SB-ECE": (0.01, 0.0001, 0.001, 0.1), "ESD": (0.0,)}
 """MMCE's kernel width, SB-ECE's temperature; the first is used, the others are tried at `TRIED`."""
@@ -48,9 +51,10 @@ COSTS = (0.005, 0.015, 0.03)
 """Losses of validation accuracy at which a weight is chosen; the paper has the second."""
 
 FIRST, FRESH = 0, (1, 2, 3, 4, 5)
+PAPERS = len(INNER) * len(FRESH)
 """The seed of all weights, and those of the chosen ones."""
 
-EPOCHS, WIDTH, RATE, DECAY, RISE = 16, 32, 0.4, 5e-4, 0.2
+EPOCHS, WIDTH, RATE, DECAY, RISE = 24, 64, 0.4, 5e-4, 0.2
 CURVE, REPEATS = 101, 60
 
 
@@ -72,30 +76,39 @@ class Trial:
 
 
 def train_fronts(settings: Settings, results: Results) -> None:
-    """Time an epoch of each loss, train every weight once, then the chosen ones with new seeds."""
+    """Train every weight once, then the chosen ones with new seeds."""
     end, epochs = time.time() + 60 * settings.minutes, settings.epochs or EPOCHS
     for data in settings.fronts:
         work = results.work / FOLDER / data
         setup = partial(unpack, results.work, data, framework.device(), settings.images)
-        _time_epochs(work, setup, data)
         framework.train(every_weight(data, epochs), settings, work, setup, run)
         rows = pd.DataFrame(read_lines(work / FILE))
         left = replace(settings, minutes=max(0.0, (end - time.time()) / 60))
-        framework.train(chosen_weights(rows, data, epochs), left, work, setup, run)
+        others = chosen_weights(rows, data, epochs)
+        others[PAPERS:PAPERS] = inner_parameters(data, epochs)
+        framework.train(dict.fromkeys(others), left, work, setup, run)
 
 
 def every_weight(data: str, epochs: int = EPOCHS) -> list[Trial]:
-    """List the baseline with all seeds, every weight, and every inner parameter at one weight.
+    """List the baseline with all seeds, and every weight of every loss.
 
     >>> len(every_weight("cifar10"))
-    63
+    27
     """
     found = [Trial(data, BASELINE, 0.0, 0.0, seed, epochs) for seed in (FIRST, *FRESH)]
-    for weight in sorted((*GRID, *BEYOND), key=lambda weight: abs(weight - TRIED)):
-        for loss, (usual, *others) in INNER.items():
-            inner = (usual, *(others if weight == TRIED else ()))
-            found += [Trial(data, loss, weight, value, FIRST, epochs) for value in inner]
+    for weights in zip(*WEIGHTS.values(), strict=True):
+        for loss, weight in zip(WEIGHTS, weights, strict=True):
+            found.append(Trial(data, loss, weight, INNER[loss][0], FIRST, epochs))
     return found
+
+
+def inner_parameters(data: str, epochs: int = EPOCHS) -> list[Trial]:
+    """List the other inner parameters at one weight (the paper's Fig. 2)."""
+    return [
+        Trial(data, loss, TRIED, value, FIRST, epochs)
+        for loss, (_, *others) in INNER.items()
+        for value in others
+    ]
 
 
 def choices(rows: pd.DataFrame, data: str) -> dict[str, dict[float, float]]:
@@ -174,7 +187,7 @@ def loss_of(trial: Trial) -> Callable[[Tensor, Tensor], Tensor] | None:
 
 
 def network(data: str, place: torch.device) -> nn.Module:
-    """Return a new ResNet-9 of half the usual width."""
+    """Return a new ResNet-9."""
     model = ResNet9(classes=100 if data == "cifar100" else 10, width=WIDTH)
     return model.to(place).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
@@ -198,6 +211,7 @@ def fit(model: nn.Module, trial: Trial, parts: dict[str, Split]) -> int:
     cycle = torch.optim.lr_scheduler.OneCycleLR(
         optimizer, RATE, steps, pct_start=RISE, anneal_strategy="linear", cycle_momentum=False
     )
+    torch.backends.cudnn.benchmark = True  # all batches have one shape
     model.train()
     for _ in range(trial.epochs):
         for batch in batches:
@@ -238,11 +252,12 @@ def run(splits: dict[str, Split], trial: Trial) -> framework.Trained:
     return {**row, "steps": steps, "seconds": round(time.perf_counter() - started, 3)}, kept
 
 
-def _time_epochs(work: Path, setup: Callable[[], dict[str, Split]], data: str) -> None:
-    path = work / COST
-    if not path.is_file():
-        work.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps([*costs_of_an_epoch(setup(), data)]))
+def time_fronts(settings: Settings, results: Results) -> None:
+    """Time an epoch of each loss on this machine."""
+    for data in settings.fronts:
+        splits = unpack(results.work, data, framework.device(), settings.images)
+        work = results.work / FOLDER / data
+        (work / COST).write_text(json.dumps([*costs_of_an_epoch(splits, data)]))
 
 
 def costs_of_an_epoch(splits: dict[str, Split], data: str) -> Iterator[Mapping[str, Any]]:

@@ -144,7 +144,7 @@ class ResNet9(nn.Module):
         groups: list[nn.Module] = [_convolution(3, width)]
         for before, residual in ((width, True), (2 * width, False), (4 * width, True)):
             after = 2 * before
-            groups.append(nn.Sequential(_convolution(before, after), nn.MaxPool2d(2)))
+            groups.append(_convolution(before, after, nn.MaxPool2d(2)))
             if residual:
                 inner = nn.Sequential(_convolution(after, after), _convolution(after, after))
                 groups.append(Residual(inner))
@@ -168,6 +168,7 @@ class Residual(nn.Module):
         return images + self.inner(images)
 
 
-def _convolution(before: int, after: int) -> nn.Sequential:
+def _convolution(before: int, after: int, *pooling: nn.Module) -> nn.Sequential:
+    """Pool before the norm, which then has a quarter of the values to go through."""
     layer = nn.Conv2d(before, after, 3, padding=1, bias=False)
-    return nn.Sequential(layer, nn.BatchNorm2d(after), nn.ReLU(inplace=True))
+    return nn.Sequential(layer, *pooling, nn.BatchNorm2d(after), nn.ReLU(inplace=True))
