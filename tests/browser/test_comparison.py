@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from reader import values
+
+import orbical as ob
 
 pytestmark = pytest.mark.browser
 
@@ -137,3 +140,118 @@ def test_small_multiples_show_each_class_and_select_it(view, digit_scan, axe):
     assert page.tab.locator(".small-multiple").count() == 10  # the others stay beside it
     six.click()
     page.until("() => !location.hash.includes('filter')")
+
+
+@pytest.fixture(scope="module")
+def scanned(networks):
+    """Scan some digits with one network, under a name that others have too."""
+    images, labels = ob.datasets.mnist(split="test")
+
+    def scan(name, rows, group="rotations:12"):
+        return ob.scan(
+            {"cnn": networks[name]},
+            (images[rows], labels[rows]),
+            group=group,
+            task="classification",
+            keep=("probabilities", "inputs"),
+            progress=False,
+        )
+
+    return scan
+
+
+@pytest.fixture(scope="module")
+def runs_server(serve, scanned):
+    """Two scans of the same digits, one of other digits, and one of another group."""
+    first = slice(0, 40)
+    scans = {
+        "plain": scanned("plain", first),
+        "augmented": scanned("augmented", first),
+        "others": scanned("plain", slice(50, 70)),
+        "quarters": scanned("plain", first, "cyclic:4"),
+    }
+    return serve(scans), scans
+
+
+def test_runs_are_overlaid_sorted_and_opened(view, runs_server, axe):
+    server, scans = runs_server
+    page = view("show=runs&element=3&filter=label:1,2,7&runs=difference", server)
+    table = page.tab.locator(".runs-table")
+    said = table.locator(".view-note").inner_text()
+    assert "Left out: quarters (another group: cyclic:4)" in said
+    assert "3 runs, 1 left out" in page.text(".section.aggregate header")
+    assert "others has other samples, and all 20 of them are used" in said
+    assert "not paired in the difference of others" in said
+    kept = np.isin(scans["plain"].data["label"].values, [1, 2, 7])
+    score = {name: scans[name].data["score"].values[0] for name in ("plain", "augmented")}
+    apart = (score["augmented"] - score["plain"])[kept].mean(0)[3]
+    cells = "rows => rows.map(row => [...row.cells].map(cell => cell.textContent.trim()))"
+    rows = {name: rest for name, *rest in table.locator("tbody tr").evaluate_all(cells)}
+    assert list(rows) == ["plain", "augmented", "others"]
+    assert rows["augmented"][1] == f"{apart:+.3f}"
+    right = scans["augmented"].data["correct"].values[0][kept].mean()
+    assert rows["augmented"][2] == f"{right:.3f}"
+    assert page.violations(axe) == []
+    table.get_by_role("button", name="accuracy").focus()
+    page.tab.keyboard.press("Enter")
+    first = (
+        "() => document.querySelector('.runs-table tbody tr').textContent.startsWith('augmented')"
+    )
+    page.until(first)
+    page.tab.get_by_role("radio", name="curves").check(force=True)
+    page.shows(".runs-table tbody tr td.number", f"{score['augmented'][kept].mean(0)[3]:.3f}")
+    table.get_by_role("button", name="augmented").click()
+    page.until("() => location.hash.startsWith('#scan=augmented')")
+    page.ready()
+    assert "show=runs" in page.fragment()
+    assert "filter=label:1,2,7" in page.fragment()
+    page.until("() => document.querySelector('.runs-table .now')?.textContent.startsWith('augm')")
+    table.get_by_role("button", name="others").click()
+    page.until("() => location.hash.startsWith('#scan=others')")
+    page.ready()
+    assert "filter" not in page.fragment()
+    assert page.clipped() == []
+
+
+def test_runs_are_absent_where_nothing_can_be_compared(view, runs_server):
+    server, _ = runs_server
+    page = view("scan=quarters&show=runs", server)
+    shown = page.tab.get_by_role("radiogroup", name="Show", exact=True).inner_text()
+    assert "by class" in shown
+    assert "runs" not in shown
+
+
+def test_maps_of_differences_are_gray_at_zero_and_as_far_to_both_sides(view, serve, scanned):
+    rows = slice(0, 20)
+    scans = {name: scanned(name, rows, "translations:4:4") for name in ("plain", "augmented")}
+    page = view("show=runs&runs=difference", serve(scans))
+    bar = page.tab.locator(".runs-face .orbit-plot svg rect[width='12']")
+    colors = bar.evaluate_all("bars => bars.map(one => one.getAttribute('fill').match(/\\d+/g))")
+    fills = [[int(part) for part in one] for one in colors]
+    blue, orange = fills[0], fills[-1]
+    assert blue[2] > blue[0] + 50
+    assert orange[0] > orange[2] + 50
+    middle = fills[len(fills) // 2]
+    assert max(middle) - min(middle) < 12
+    score = [scans[name].data["score"].values[0] for name in ("augmented", "plain")]
+    apart = (score[0] - score[1]).mean(0)
+    first = page.tab.locator(".runs-table tbody tr").nth(1).locator("td.number").first
+    identity = scans["plain"].group.identity
+    assert first.inner_text() == f"{apart[identity]:+.3f}".replace("-", "−")
+
+
+def test_runs_have_room_at_every_width(view, runs_server):
+    page = view("show=runs&runs=difference", runs_server[0])
+    table = page.tab.locator(".runs-table")
+    for width in (390, 768, 1440, 2560):
+        page.resize({"width": width, "height": 900})
+        assert page.tab.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.clipped() == []
+        table.evaluate("el => { el.scrollLeft = 1000; }")  # the names of runs stay in sight
+        inside = table.locator("tbody th").first.bounding_box()["x"]
+        assert inside >= table.bounding_box()["x"] - 1
+        boxes = [page.tab.locator(f".section.{name}").bounding_box() for name in page.sections[:3]]
+        for k, one in enumerate(boxes):
+            for other in boxes[k + 1 :]:
+                beside = one["x"] + one["width"] <= other["x"] + 1
+                assert beside or one["y"] + one["height"] <= other["y"] + 1

@@ -58,6 +58,11 @@ test("a heat map shows each cell's value, grays what is missing, leaves out what
   assert.deepEqual(Array.from(pixels.slice(4, 8)), [...table.slice(0, 3), 255]);
   assert.deepEqual(Array.from(pixels.slice(8, 12)), [227, 227, 227, 255]);
   assert.equal(pixels[15], 0);
+  paintHeatmap(pixels, [0, 1, 2, -1], Float32Array.of(-2, 0, 2), [2, -2], false, "diverging");
+  const apart = ramp("diverging");
+  assert.deepEqual(Array.from(pixels.slice(0, 3)), [...apart.slice(-3)]); // lower is better
+  assert.deepEqual(Array.from(pixels.slice(4, 7)), [...apart.slice(3 * 128, 3 * 129)]);
+  assert.deepEqual(Array.from(pixels.slice(8, 11)), [...apart.slice(0, 3)]);
 });
 
 test("on slices the right is azimuth 0, up is 90, and the rim is the largest angle", () => {

@@ -53,6 +53,8 @@ class Selection:
         show: What the aggregate section shows: "mean", "spread", "classes" or "runs".
         by: The column whose values are the groups of "classes"; empty for the first.
         quantile: The quantile of a map of the spread, in percent; empty for all, side by side.
+        runs: Whether runs are drawn as "curves" or as their "difference" from one of them.
+        against: The scan that differences are taken from; empty for the first.
         answers: What the calibration section shows: "reliability", "confusion" or "sets".
         marks: What the map draws, "points" or "glyphs" of orbits.
 
@@ -85,6 +87,8 @@ class Selection:
     show: str = "mean"
     by: str = ""
     quantile: str = ""
+    runs: str = "curves"
+    against: str = ""
     answers: str = "reliability"
     marks: str = "points"
 
@@ -265,6 +269,8 @@ _FIELDS = {
     "show": _one_of("mean", "spread", "classes", "runs"),
     "by": _TEXT,
     "quantile": _one_of("", "5", "25", "50", "75", "95"),
+    "runs": _one_of("curves", "difference"),
+    "against": _TEXT,
     "answers": _one_of("reliability", "confusion", "sets"),
     "marks": _one_of("points", "glyphs"),
 }

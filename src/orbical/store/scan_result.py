@@ -99,6 +99,13 @@ class Scan:
         return self._store.done
 
     @property
+    def hashes(self) -> list[str | None]:
+        """A hash of the samples of each chunk; None if it is not known."""
+        units = self._store.units
+        found = [units.get((None, chunk)) for chunk in range(self.record.chunks)]
+        return [None if unit is None else unit.data for unit in found]
+
+    @property
     def share_done(self) -> float:
         """How much of the scan is done, 0 to 1."""
         return float(self.done.mean())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import partial
 from typing import Any
 
@@ -39,15 +39,20 @@ def aggregate(view: ScanView, selection: Selection, message: dict[str, Any]) -> 
     models = view.shown(selection)
     mask = mask_of(view, selection)
     count = view.finished if mask is None else int(mask.sum())
-    find = _means if metric.per_sample else _measures
-    found = find(view, selection, metric, mask)
+    reference, key = view.reference(selection), subset_key(view, selection)
+    if metric.per_sample:
+        labels = None if selection.subset else labels_alone(selection.filter)
+        variable = view.variable(metric, reference)
+        found = mean_of_sums(metric, *sums_of(view, variable, mask, key, labels))
+    else:
+        found = measures_over(view, metric.name, reference, mask, key)
     arrays = {name: found[name][models] for name in ENDS[:3] if name in found}
     about = {
         "count": count,
         "metric": metric.name,
         "models": [view.models[model] for model in models],
         "range": axis_of(metric, arrays["values"]),
-        "reference": view.reference(selection),
+        "reference": reference,
     }
     return about, arrays
 
@@ -61,33 +66,48 @@ def axis_of(metric: Metric, values: Array) -> list[float]:
     return [low, high if high > low else low + 1.0]
 
 
-def _means(
-    view: ScanView, selection: Selection, metric: Metric, mask: Array | None
-) -> dict[str, Array]:
-    variable = view.variable(metric, view.reference(selection))
+def sums_of(
+    view: ScanView,
+    variable: str,
+    mask: Array | None,
+    key: tuple[Hashable, ...],
+    labels: tuple[int, ...] | None = None,
+) -> tuple[Array, Array, Array]:
+    """Return count, sum and sum of squares `[M, K]` over a mask; `labels` are its classes, if it
+    is whole classes: those are summed already.
+    """
     sums = moments_of(view, variable)
-    if mask is None:
-        parts = tuple(part.sum(1) for part in (sums.count, sums.total, sums.squares))
-    elif not selection.subset and sums.by_class and (chosen := labels_alone(selection.filter)):
-        known = [label for label in chosen if label < sums.count.shape[1]]
-        parts = tuple(part[:, known].sum(1) for part in (sums.count, sums.total, sums.squares))
-    else:
-        key = ("sums", variable, *subset_key(view, selection))
-        parts = view.cache.get_or_compute(key, lambda: sums_over(view, variable, mask))
+    if mask is not None and not (labels and sums.by_class):
+        return view.cache.get_or_compute(
+            ("sums", variable, *key), lambda: sums_over(view, variable, mask)
+        )
+    classes = sums.count.shape[1]
+    known = [label for label in labels or () if label < classes]
+    chosen = slice(None) if mask is None else known
+    return (
+        sums.count[:, chosen].sum(1),
+        sums.total[:, chosen].sum(1),
+        sums.squares[:, chosen].sum(1),
+    )
+
+
+def mean_of_sums(metric: Metric, count: Array, total: Array, squares: Array) -> dict[str, Array]:
+    """Return the mean of a metric with the ends of its interval."""
     of_sums = share_interval_of_sums if metric.unit == "share" else interval_of_sums
-    mean, low, high = of_sums(*parts)
+    mean, low, high = of_sums(count, total, squares)
     if metric.low is not None:
         low = np.maximum(low, metric.low)  # no distance is below zero
     return {"values": mean, "low": low, "high": high}
 
 
-def _measures(
-    view: ScanView, selection: Selection, metric: Metric, mask: Array | None
+def measures_over(
+    view: ScanView, name: str, reference: str, mask: Array | None, key: tuple[Hashable, ...]
 ) -> dict[str, Array]:
-    reference = view.reference(selection)
-    key = ("measure", metric.name, reference, *subset_key(view, selection))
-    measure = measured if MEASURES[metric.name].kind == "pair" else regression
-    return view.cache.get_or_compute(key, partial(measure, view, metric.name, reference, mask))
+    """Return a measure of the samples of a mask at every element, computed once."""
+    measure = measured if MEASURES[name].kind == "pair" else regression
+    return view.cache.get_or_compute(
+        ("measure", name, reference, *key), partial(measure, view, name, reference, mask)
+    )
 
 
 def regression(view: ScanView, name: str, reference: str, mask: Array | None) -> dict[str, Array]:

@@ -27,6 +27,7 @@ from . import (
     listing,
     map_colors,
     pinned_samples,
+    runs,
     sample_maps,
     sample_views,
     scan_state,
@@ -80,7 +81,7 @@ HANDLERS: dict[str, Handler] = {
     "bounds": symmetry_bounds.bounds,
     "worst": worst_cases.worst_cases,
 }
-KINDS = ("state", *HANDLERS, "export", "preview")
+KINDS = ("state", *HANDLERS, "runs", "export", "preview")
 _LIVE = ("place", "sample")
 MOST_LONG = 4
 """The most long computations at the same time."""
@@ -169,6 +170,7 @@ class Session:
         shown = None if self.preview is None else self.preview.shown  # first: it may go on
         about, arrays = scan_state.state(self.scan_view(name), titles)
         about["guide"] = self.guide
+        about["runs"] = runs.comparable(self.scan_view(name), self.scans)
         if self.preview is not None:  # which says itself how far the scan is
             about |= {"preview": shown, "warnings": self.scan_view(name).live.warnings}
         return about, arrays
@@ -211,6 +213,8 @@ class Session:
             from ..export import exported
 
             fields, arrays = exported(view, selection, body)
+        elif kind == "runs":
+            fields, arrays = runs.runs(view, self.scans, selection, body)
         else:
             fields, arrays = HANDLERS[kind](view, selection, body)
         return {**fields, "kind": kind, "sequence": sequence}, arrays
@@ -285,7 +289,7 @@ class Session:
     def _long(self, message: Any) -> dict[str, Any] | None:
         """Return the header of reports about a request, None if its answer is fast."""
         kind = message.get("kind") if isinstance(message, Mapping) else None
-        if kind not in ("embedding", "sample", "export"):
+        if kind not in ("embedding", "sample", "export", "runs"):
             return None
         header = {"kind": kind, "sequence": message.get("sequence", 0)}
         try:
@@ -293,7 +297,7 @@ class Session:
             view = self.scan_view(selection.scan)
             if kind == "sample":
                 return header if selection.dense and view.live.answering else None
-            if kind == "export":
+            if kind in ("export", "runs"):
                 return header
             fast = selection.method in ("pca", "ica") or sample_maps.is_cached(view, selection)
             return None if fast else {**header, "method": selection.method}

@@ -74,6 +74,7 @@ def state(view: ScanView, titles: list[dict[str, str]]) -> Answer:
         "calibration": {"confidence", "correct"} <= view.metrics.keys(),
         "worst": view.worst is not None,
         "consistency": consistency.counted(view),
+        "runs": False,  # by itself a scan is compared with none
         "complete": view.complete,
         "exports": available(),
         "version": __version__,

@@ -12,6 +12,7 @@ export const DEPENDS = {
   consistency: ["models", ...SHOWN],
   spread: ["show", "models", ...METRIC, ...SHOWN],
   classes: ["show", "by", "models", ...METRIC, ...SHOWN],
+  runs: ["show", "against", "models", ...METRIC, ...SHOWN],
   sample: ["sample", "models", "dense", ...METRIC],
   place: ["sample", "element", "position", "models", "reference", "slices"],
   pinned: ["pins", "element", "position", "models", "reference"],
@@ -32,6 +33,7 @@ const ONLY = {
   coverage: ({ answers }) => answers === "sets",
   classes: ({ show }) => show === "classes",
   pinned: ({ pins = [] }) => pins.length > 0,
+  runs: ({ show }) => show === "runs",
   spread: ({ show }) => show === "spread",
 };
 const wanted = (kind, selection) => ONLY[kind]?.(selection) ?? true;

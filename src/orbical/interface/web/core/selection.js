@@ -25,6 +25,8 @@ export const DEFAULTS = Object.freeze({
   show: "mean",
   by: "",
   quantile: "",
+  runs: "curves",
+  against: "",
   answers: "reliability",
   marks: "points",
 });

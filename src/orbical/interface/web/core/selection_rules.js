@@ -50,7 +50,7 @@ export function orders(state) {
 
 /** What the aggregate section can show. */
 export function shows(state) {
-  return ["mean", "spread", ...(groupColumns(state).length ? ["classes"] : [])];
+  return ["mean", "spread", ...(groupColumns(state).length ? ["classes"] : []), ...(state.runs ? ["runs"] : [])];
 }
 
 /** The columns whose values divide the samples into groups. */
@@ -99,6 +99,8 @@ export function validated(selection, state) {
       "",
     ),
     quantile: known(selection.quantile, ["5", "25", "50", "75", "95"], ""),
+    runs: known(selection.runs, ["curves", "difference"], "curves"),
+    against: known(selection.against, state.scans?.map(({ name }) => name) ?? [], ""),
     answers: known(selection.answers, ["reliability", "confusion", "sets"], "reliability"),
   };
 }

@@ -3,8 +3,8 @@
 import { MISSING, parse, ramp, rampPlace } from "./colors.js";
 
 /** Fill rgba bytes: pixel i shows the value of `cells[i]`; -1 is left clear, a missing value gray. */
-export function paintHeatmap(pixels, cells, values, range, dark) {
-  const table = ramp("sequential", dark);
+export function paintHeatmap(pixels, cells, values, range, dark, kind = "sequential") {
+  const table = ramp(kind, dark);
   const [red, green, blue] = parse(MISSING[dark ? "dark" : "light"]);
   for (let i = 0; i < cells.length; i += 1) {
     const at = 4 * i;

@@ -27,7 +27,7 @@ export function ball(orbit) {
   const placed = (p, vector) => [0.5 + vector[VIEWS[p].across] / 360, 0.5 - vector[VIEWS[p].up] / 360];
   const place = (p, k) => placed(p, points[k]);
 
-  function paint(context, panel, values, range, dark) {
+  function paint(context, panel, values, range, dark, ramp) {
     const radius = Math.max(Math.min(panel.width / Math.sqrt(orbit.size) / 2.4, 8), 2);
     const rimmed = orbit.size <= 250; // a rim costs as much as the disc
     context.lineWidth = 0.5;
@@ -38,7 +38,7 @@ export function ball(orbit) {
       context.beginPath();
       context.arc(panel.x + u * panel.width, panel.y + v * panel.height, radius * near, 0, 2 * Math.PI);
       context.globalAlpha = Math.max(1.05 - 1.1 * off[panel.p](k), 0.2);
-      context.fillStyle = colorOf(values[k], range, dark);
+      context.fillStyle = colorOf(values[k], range, dark, ramp);
       context.fill();
       if (rimmed) context.stroke();
     }

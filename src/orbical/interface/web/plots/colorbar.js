@@ -29,14 +29,14 @@ function tickWidth(range) {
 
 /**
  * Draw the bar with its left edge at `x`, and its words in the `room` beside it; returns its elements. `shades` is the
- * range from bad to good; `beyond` says at which ends values lie outside.
+ * range from bad to good, `ramp` the kind of colors; `beyond` says at which ends values lie outside.
  */
 export function colorBar(
   { x, y: top, height, room },
   range,
   dark,
   lines,
-  { shades = range, beyond = [false, false] } = {},
+  { shades = range, ramp = "sequential", beyond = [false, false] } = {},
 ) {
   const y = linear(range, [top + height, top]);
   const steps = Math.min(Math.ceil(height), 64);
@@ -51,13 +51,13 @@ export function colorBar(
       height: round(high + (k ? 0.6 : 0)),
     };
     const value = range[0] + ((k + 0.5) / steps) * (range[1] - range[0]);
-    drawn.push(node("rect", { ...place, fill: colorOf(value, shades, dark) }));
+    drawn.push(node("rect", { ...place, fill: colorOf(value, shades, dark, ramp) }));
   }
   // An arrow at an end beyond which there are values.
   const tips = [`M${x} ${top + height}h${WIDE}l${-WIDE / 2} 7z`, `M${x} ${top}h${WIDE}l${-WIDE / 2} -7z`];
   tips.forEach((d, k) => {
     if (!beyond[k]) return;
-    const tip = node("path", { d, class: "beyond", fill: colorOf(range[k], shades, dark) });
+    const tip = node("path", { d, class: "beyond", fill: colorOf(range[k], shades, dark, ramp) });
     tip.append(node("title", {}, `some values are ${k ? "above" : "below"} ${short(range[k])}`));
     drawn.push(tip);
   });

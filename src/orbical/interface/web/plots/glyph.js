@@ -10,7 +10,7 @@ import { tableOf } from "../draw/tile_table.js";
 
 const DASHES = [[], [3, 1.5], [1, 1.5], [4, 1.5, 1, 1.5]];
 
-/** Make a glyph of `size` pixels: `{ element, set({ models, values, range, higherIsBetter, mark }) }`. */
+/** Make a glyph of `size` pixels: `{ element, set({ models, values, range, ramp, higherIsBetter, mark }) }`. */
 export function createGlyph(group, size = 48) {
   const orbit = orbitOf(group);
   const element = document.createElement("canvas");
@@ -24,11 +24,12 @@ export function createGlyph(group, size = 48) {
  * Draw an orbit into a square of a canvas, from its upper left corner on: the `values` of all models, in the
  * colors of the page at `element`, and the position `mark`, an element of the orbit, where one is given.
  */
-export function drawGlyph(context, orbit, size, { models, values, range, higherIsBetter, element, mark = -1 }) {
+export function drawGlyph(context, orbit, size, given) {
+  const { values, range, higherIsBetter, mark = -1 } = given;
   const [low, high] = range?.every?.(Number.isFinite) && range[1] > range[0] ? range : rangeOf(values);
   const share = (value) => clamp((value - low) / (high - low), 0, 1);
   const draw = { circle, line, ball }[orbit.kind] ?? cells;
-  draw(context, orbit, size, { models, values, share, range: badToGood([low, high], higherIsBetter), element, mark });
+  draw(context, orbit, size, { ...given, share, range: badToGood([low, high], higherIsBetter), mark });
 }
 
 /** A small ring where the position is. */
@@ -117,7 +118,7 @@ function curves(context, orbit, { models, values, element }, at, closed) {
 }
 
 /** Colored cells of each model: a table, or the discs of three planes. */
-function cells(context, orbit, size, { models, values, range, element, mark }) {
+function cells(context, orbit, size, { models, values, range, ramp, element, mark }) {
   const pictures = picturesOf(orbit, size, models.length);
   const across = pictures.length > 1 ? pictures.length : Math.ceil(Math.sqrt(models.length));
   const box = Math.min(size / across, size / Math.ceil((models.length * pictures.length) / across));
@@ -129,7 +130,14 @@ function cells(context, orbit, size, { models, values, range, element, mark }) {
       const drawn = h("canvas", { width: picture.columns, height: picture.rows });
       const brush = drawn.getContext("2d");
       const pixels = brush.createImageData(picture.columns, picture.rows);
-      paintHeatmap(pixels.data, picture.cells, values.subarray(m * orbit.size, (m + 1) * orbit.size), range, dark);
+      paintHeatmap(
+        pixels.data,
+        picture.cells,
+        values.subarray(m * orbit.size, (m + 1) * orbit.size),
+        range,
+        dark,
+        ramp,
+      );
       brush.putImageData(pixels, 0, 0);
       const scale = Math.min(box / picture.columns, box / picture.rows);
       const [wide, high] = [picture.columns * scale - 1, picture.rows * scale - 1];
@@ -173,14 +181,14 @@ function picturesOf(orbit, size, models) {
 }
 
 /** Rotation vectors seen from above, those near the plane on top; the first model alone. */
-function ball(context, orbit, size, { values, range, element, mark }) {
+function ball(context, orbit, size, { values, range, ramp, element, mark }) {
   const { rx, ry, rz } = orbit.coords;
   const order = [...orbit.index].sort((a, b) => Math.abs(rz[b]) - Math.abs(rz[a]));
   for (const k of order) {
     context.beginPath();
     context.arc(size * (0.5 + rx[k] / 390), size * (0.5 - ry[k] / 390), Math.max(size / 34, 1.2), 0, 2 * Math.PI);
     context.globalAlpha = Math.max(1 - Math.abs(rz[k]) / 180, 0.15);
-    context.fillStyle = colorOf(values[k], range, isDark(element));
+    context.fillStyle = colorOf(values[k], range, isDark(element), ramp);
     context.fill();
   }
   context.globalAlpha = 1;

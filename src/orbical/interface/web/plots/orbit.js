@@ -29,6 +29,7 @@ export function createOrbitPlot(el, group) {
     values: new Float32Array(0),
     range: [0, 1],
     shades: [0, 1],
+    ramp: "sequential",
     beyond: [false, false],
     title: "",
     /** @type {any[]} */
@@ -135,10 +136,15 @@ export function createOrbitPlot(el, group) {
   return {
     /**
      * Give the numbers: `values` of all models and elements, flat; `marks` of the worst cases; where a color shows
-     * a number, `levels` `{ name, values }` that stand beside each other, in a row for each model.
+     * a number, `levels` `{ name, values }` that stand beside each other, in a row for each model, and the kind of
+     * colors, `ramp`.
      */
     set(given) {
-      Object.assign(data, { low: null, high: null, inner: null, levels: null, title: "", marks: [] }, given);
+      Object.assign(
+        data,
+        { low: null, high: null, inner: null, levels: null, ramp: "sequential", title: "", marks: [] },
+        given,
+      );
       data.range = given.range?.every?.(Number.isFinite) ? given.range : rangeOf(data.values);
       if (layout.canvas) data.range = shadesOf(given, data.range);
       if (!(data.range[1] > data.range[0])) data.range = [data.range[0], data.range[0] + 1];

@@ -65,15 +65,15 @@ export function panelGrid(orbit, cells) {
     const models = data.models.map(({ name, color }) => name + color);
     const { width, height, dark } = frame;
     const levels = data.levels?.map(({ name }) => name);
-    const { range, beyond, title, better } = data;
-    const look = [width, height, dark, range, beyond, title, better, levels, ...models].join("|");
+    const { range, ramp, beyond, title, better } = data;
+    const look = [width, height, dark, range, ramp, beyond, title, better, levels, ...models].join("|");
     if (look !== drawn || !marks.parentNode) furnish(frame, data);
     else cells.refresh?.(data, frame);
     drawn = look;
     const context = fit(frame.canvas, width, height);
     for (const panel of panels) {
       const values = valuesOf(data, panel).subarray(panel.m * orbit.size, (panel.m + 1) * orbit.size);
-      cells.paint(context, panel, values, data.shades, dark);
+      cells.paint(context, panel, values, data.shades, dark, data.ramp);
     }
     worst.replaceChildren(...worstCases(data));
   }

@@ -34,8 +34,8 @@ export function plane(orbit) {
     return from < 0 && to > 0 ? [from, 0, to] : [from, to];
   }
 
-  function paint(context, panel, values, range, dark) {
-    paintHeatmap(pixels.data, cells, values, range, dark);
+  function paint(context, panel, values, range, dark, ramp) {
+    paintHeatmap(pixels.data, cells, values, range, dark, ramp);
     brush.putImageData(pixels, 0, 0);
     context.imageSmoothingEnabled = false;
     context.drawImage(picture, panel.x, panel.y, panel.width, panel.height);

@@ -33,9 +33,9 @@ export function slices(orbit) {
     });
   }
 
-  function paint(context, panel, values, range, dark) {
+  function paint(context, panel, values, range, dark, ramp) {
     prepare(Math.max(Math.round(panel.width * pixelRatio()), 8));
-    paintHeatmap(made.pixels.data, made.cells[panel.p], values, range, dark);
+    paintHeatmap(made.pixels.data, made.cells[panel.p], values, range, dark, ramp);
     made.picture.getContext("2d").putImageData(made.pixels, 0, 0);
     context.save();
     context.beginPath();

@@ -29,12 +29,12 @@ export function tiles(orbit) {
   let written = [];
   const size = (panel) => [panel.width / columns, panel.height / rows];
 
-  function paint(context, panel, values, range, dark) {
+  function paint(context, panel, values, range, dark, ramp) {
     const [wide, high] = size(panel);
     const gap = Math.min(wide, high) > 8 ? GAP : 0;
     cells.forEach((element, cell) => {
       if (element < 0) return;
-      context.fillStyle = colorOf(values[element], range, dark);
+      context.fillStyle = colorOf(values[element], range, dark, ramp);
       const [x, y] = [panel.x + (cell % columns) * wide, panel.y + Math.floor(cell / columns) * high];
       context.fillRect(x + gap, y + gap, wide - 2 * gap, high - 2 * gap);
     });
@@ -102,7 +102,7 @@ export function tiles(orbit) {
   /** Write a tile's value, in ink that is read on its color; one that is too wide stands in the title alone. */
   function write({ element, panel, title, value, texts, picture, wide }, data, dark) {
     const number = valuesOf(data, panel)[panel.m * orbit.size + element];
-    const ink = readableOn(colorOf(number, data.shades, dark));
+    const ink = readableOn(colorOf(number, data.shades, dark, data.ramp));
     const words = data.write(number);
     title.textContent = `${orbit.names?.[element] ?? ""}: ${words}`;
     value.textContent = textWidth(words) <= wide - 2 ? words : "";

@@ -3,6 +3,7 @@
 import { shows } from "../core/selection_rules.js";
 import { createClasses } from "./aggregate_classes.js";
 import { createMean } from "./aggregate_mean.js";
+import { createRuns } from "./aggregate_runs.js";
 import { createSpread } from "./aggregate_spread.js";
 import { createFaces } from "./faces.js";
 import { createFrame } from "./frame.js";
@@ -12,6 +13,7 @@ const FACES = {
   mean: ["mean", "The average at each position", createMean],
   spread: ["spread", "How the samples differ at each position", createSpread],
   classes: ["by class", "A small plot for each class", createClasses],
+  runs: ["runs", "Several scans over each other", createRuns],
 };
 
 /** The overview: where along the orbit do the models fail? */

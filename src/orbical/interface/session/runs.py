@@ -1,0 +1,311 @@
+"""Runs: several scans of one group and task beside each other, and how they differ from one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ...calibration.means import interval_of_sums
+from ...errors import check_name
+from ...store.scan_result import Scan
+from ..clauses import labels_alone
+from ..selection import Selection
+from . import consistency
+from .aggregates import axis_of, mean_of_sums, measures_over, sums_of
+from .calibration_plots import pooled
+from .confidence_columns import columns_of
+from .long_work import progress_of
+from .metrics import Metric
+from .sample_sets import keep_set, mask_of_set
+from .scan_view import ScanView
+from .subsets import Answer, mask_of, subset_key
+
+Array = np.ndarray
+
+ENDS = ("values", "low", "high")
+DIFFERENCE = ("difference", "difference_low", "difference_high")
+NUMBERS = ("mean", "accuracy", "gap", "ece", "changed")
+"""What the table has of each run, over whole orbits."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A scan and the samples of it that are compared.
+
+    Attributes:
+        view: The view of the scan.
+        reference: What its scores are measured against.
+        mask: The samples `[N]`; None for all.
+        key: What they depend on, for caches.
+        labels: The classes that they are, if nothing else chose them.
+        same: Whether the scan has the samples of the scan that is shown.
+    """
+
+    view: ScanView
+    reference: str
+    mask: Array | None
+    key: tuple[Any, ...]
+    labels: tuple[int, ...] | None
+    same: bool
+
+    @property
+    def count(self) -> int:
+        """The number of samples."""
+        return self.view.samples if self.mask is None else int(self.mask.sum())
+
+
+def runs(
+    view: ScanView, scans: Mapping[str, ScanView], selection: Selection, message: dict[str, Any]
+) -> Answer:
+    """Answer curves `[R, K]` of each model of each run, and their differences from one run."""
+    if selection.against:
+        check_name("selection against", selection.against, scans)
+    metric, progress = view.metric(selection), progress_of(message)
+    reasons = {name: left_out(view, other, metric, selection) for name, other in scans.items()}
+    compared = [
+        _run(view, scans[name], selection) for name, reason in reasons.items() if not reason
+    ]
+    named = [run for run in compared if run.view.name == selection.against]
+    base = next(iter(named or compared), None)
+    rows: list[dict[str, Any]] = []
+    curves: dict[str, list[Array]] = {name: [] for name in (*ENDS, *DIFFERENCE)}
+    for place, run in enumerate(compared):
+        progress.tell(place / len(compared), run.view.name)
+        found, models = _curve(run, metric), _shown(run.view, selection)
+        paired, apart = _difference(run, base or run, metric, models)
+        numbers = _numbers(run, metric)
+        for row, model in enumerate(models):
+            rows.append(
+                {
+                    "scan": run.view.name,
+                    "model": run.view.models[model],
+                    "count": run.count,
+                    "same": run.same,
+                    "paired": paired,
+                    **{name: _finite(values[model]) for name, values in numbers.items()},
+                }
+            )
+            for name, other in zip(ENDS, DIFFERENCE, strict=True):
+                curves[name].append(found[name][model])
+                curves[other].append(apart[name][row])
+    shape = (len(rows), len(view.group))
+    arrays = {name: np.reshape(parts, shape) for name, parts in curves.items()}
+    about = {
+        "metric": metric.name,
+        "reference": view.reference(selection),
+        "against": base.view.name if base else "",
+        "rows": rows,
+        "left_out": [{"scan": name, "reason": why} for name, why in reasons.items() if why],
+        "whole": mask_of(view, selection) is None,
+        "range": axis_of(metric, arrays["values"]),
+        "difference_range": _about_zero([arrays[name] for name in DIFFERENCE]),
+    }
+    return about, {name: part.astype(np.float32) for name, part in arrays.items()}
+
+
+def comparable(view: ScanView, scans: Mapping[str, ScanView]) -> bool:
+    """Check whether another scan has the group and the task of this one."""
+    return any(not _unlike(view, other) for other in scans.values() if other is not view)
+
+
+def left_out(view: ScanView, other: ScanView, metric: Metric, selection: Selection) -> str:
+    """Return why a scan cannot be compared with the one that is shown; empty if it can."""
+    if reason := _unlike(view, other):
+        return reason
+    if not other.complete:
+        return f"unfinished: {other.finished} of {other.samples} samples"
+    if metric.name not in other.metrics:
+        return f"no {metric.title}"
+    return "no labels" if view.reference(selection) == "truth" and not other.scan.labeled else ""
+
+
+def _unlike(view: ScanView, other: ScanView) -> str:
+    mine, its = view.scan.record, other.scan.record
+    if its.task.name != mine.task.name:
+        return f"another task: {its.task.name}"
+    if its.group.fingerprint != mine.group.fingerprint:
+        return f"another group: {its.group.spec}"
+    return ""
+
+
+def same_samples(one: Scan, other: Scan) -> bool:
+    """Check whether two scans are of the same samples, by what their records and units say."""
+    mine, its = one.record.data, other.record.data
+    if (mine.samples, mine.labeled, mine.first) != (its.samples, its.labeled, its.first):
+        return False
+    if None not in (mine.fingerprint, its.fingerprint):
+        return mine.fingerprint == its.fingerprint
+    if one.record.run.chunk == other.record.run.chunk:
+        pairs = zip(one.hashes, other.hashes, strict=True)
+        return all(None in pair or pair[0] == pair[1] for pair in pairs)
+    names = [name for name in ("label", "name") if name in one.data and name in other.data]
+    return all(np.array_equal(one.data[name].values, other.data[name].values) for name in names)
+
+
+def _run(view: ScanView, other: ScanView, selection: Selection) -> Run:
+    """Apply the subset of the scan that is shown, if the other scan has its samples."""
+    same = other is view or view.cache.get_or_compute(
+        ("same samples", other.name), partial(same_samples, view.scan, other.scan)
+    )
+    mask = mask_of(view, selection) if same else None
+    reference = view.reference(selection)
+    if mask is None:
+        return Run(other, reference, None, subset_key(other, Selection()), None, same)
+    if selection.subset:  # whoever opens that scan finds the set there
+        keep_set(other, mask_of_set(view, selection.subset))
+    key = subset_key(view, selection)
+    labels = None if selection.subset else labels_alone(selection.filter)
+    # A filter may be by what the models of the scan that is shown answered.
+    return Run(other, reference, mask, key if other is view else (view.name, *key), labels, same)
+
+
+def _shown(view: ScanView, selection: Selection) -> list[int]:
+    """Return the models with the chosen names; all if a run has none of them."""
+    every = range(len(view.models))
+    return [one for one in every if view.models[one] in selection.models] or [*every]
+
+
+def _mean(run: Run, name: str) -> dict[str, Array]:
+    metric = run.view.metrics[name]
+    variable = run.view.variable(metric, run.reference)
+    return mean_of_sums(metric, *sums_of(run.view, variable, run.mask, run.key, run.labels))
+
+
+def _curve(run: Run, metric: Metric) -> dict[str, Array]:
+    """Return `values`, `low` and `high`, `[M, K]` each; NaN where there is no interval."""
+    if metric.per_sample:
+        return _mean(run, metric.name)
+    found = measures_over(run.view, metric.name, run.reference, run.mask, run.key)
+    missing = np.full_like(found["values"], np.nan)
+    return {name: found.get(name, missing) for name in ENDS}
+
+
+def _difference(
+    run: Run, base: Run, metric: Metric, models: list[int]
+) -> tuple[bool, dict[str, Array]]:
+    """Return whether samples are paired, and the difference of models `[m, K]` with its ends.
+
+    The model of the same name is subtracted, or the only one.
+    """
+    known = base.view.models
+    others = [
+        known.index(name) if name in known else 0 if len(known) == 1 else -1
+        for name in (run.view.models[model] for model in models)
+    ]
+    found = {name: np.full((len(models), len(run.view.group)), np.nan) for name in ENDS}
+    rows = [row for row, other in enumerate(others) if other >= 0]
+    pairs = tuple((models[row], others[row]) for row in rows)
+    if not pairs:
+        return False, found
+    if run is base:
+        for part in found.values():
+            part[rows] = 0.0
+        return True, found
+    paired = metric.per_sample and run.same == base.same and _alike(run, base)
+    if paired:
+        key = ("paired", metric.name, run.reference, base.view.name, pairs, *run.key)
+        compute = partial(paired_sums, run, base, metric.name, pairs)
+        ends = interval_of_sums(*run.view.cache.get_or_compute(key, compute))
+    else:
+        ends = unpaired(
+            *(
+                [part[[pair[side] for pair in pairs]] for part in _curve(one, metric).values()]
+                for side, one in enumerate((run, base))
+            )
+        )
+    for name, part in zip(ENDS, ends, strict=True):
+        found[name][rows] = part
+    return paired, found
+
+
+def _alike(run: Run, base: Run) -> bool:
+    """Check whether two runs are of the same samples."""
+    if run.same:
+        return True
+    return run.view.cache.get_or_compute(
+        ("same samples", base.view.name),
+        partial(same_samples, run.view.scan, base.view.scan),
+    )
+
+
+def unpaired(one: list[Array], other: list[Array]) -> tuple[Array, Array, Array]:
+    """Return the difference of two independent values, from their intervals (Newcombe 1998).
+
+        low = a - b - sqrt((a - low_a)^2 + (high_b - b)^2),   high likewise
+
+    >>> [round(float(part), 3) for part in unpaired([0.8, 0.7, 0.9], [0.5, 0.2, 0.8])]
+    [0.3, -0.016, 0.616]
+    """
+    (a, low_a, high_a), (b, low_b, high_b) = one, other
+    return a - b, a - b - np.hypot(a - low_a, high_b - b), a - b + np.hypot(high_a - a, b - low_b)
+
+
+def paired_sums(
+    run: Run, base: Run, name: str, pairs: tuple[tuple[int, int], ...]
+) -> tuple[Array, Array, Array]:
+    """Sum the differences of samples over a pair of models: count, total and squares, `[P, K]`."""
+    mine, its = (one.view.variable(one.view.metrics[name], one.reference) for one in (run, base))
+    count, total, squares = (np.zeros((len(pairs), len(run.view.group))) for _ in range(3))
+    for span in run.view.blocks(mine):
+        chosen = slice(None) if run.mask is None else run.mask[span]
+        for row, (model, other) in enumerate(pairs):
+            # One turn after the other: two scans that waited for each other would never end.
+            with run.view.passes.turn(patient=True):
+                values = run.view.responses(mine, span, model)[chosen].astype(np.float64)
+            with base.view.passes.turn(patient=True):
+                values = values - base.view.responses(its, span, other)[chosen]
+            seen = np.isfinite(values)
+            values = np.where(seen, values, 0.0)
+            count[row] += seen.sum(0)
+            total[row] += values.sum(0)
+            squares[row] += np.square(values).sum(0)
+    return count, total, squares
+
+
+def _numbers(run: Run, metric: Metric) -> dict[str, Array]:
+    """Return the numbers of the table, `[M]` each; those that the task does not have are absent."""
+    view = run.view
+
+    def compute() -> dict[str, Array]:
+        found: dict[str, Array] = {}
+        if "correct" in view.metrics:
+            found["accuracy"] = _over_orbit(view, _mean(run, "correct"))
+        if {"correct", "confidence"} <= view.metrics.keys():
+            sure = _over_orbit(view, _mean(run, "confidence"))
+            found["gap"] = sure - found["accuracy"]
+            columns, models = columns_of(view, run.reference), range(len(view.models))
+            errors = [pooled(view, columns, model, run.mask)[1].value for model in models]
+            found["ece"] = np.asarray([float(one) for one in errors])
+        if consistency.counted(view):
+            rows = np.ones(view.samples, bool) if run.mask is None else run.mask
+            count, total, _ = consistency.sums(consistency.changes(view)["changed"], rows).T
+            found["changed"] = total / np.where(count > 0, count, np.nan)
+        return found
+
+    known = view.cache.get_or_compute(("numbers", run.reference, *run.key), compute)
+    return {"mean": _over_orbit(view, _curve(run, metric)), **known}
+
+
+def _over_orbit(view: ScanView, curve: dict[str, Array]) -> Array:
+    """Return the mean `[M]` of values `[M, K]` over the orbit, where there are any."""
+    values = curve["values"]
+    seen = np.isfinite(values)
+    share = (seen * view.group.weights).sum(1)
+    total = (np.where(seen, values, 0.0) * view.group.weights).sum(1)
+    return np.asarray(total / np.where(share > 0, share, np.nan))
+
+
+def _about_zero(differences: list[Array]) -> list[float]:
+    """Return the limits of an axis of differences, which always has zero."""
+    ends = np.concatenate([[0.0], *(part[np.isfinite(part)] for part in differences)])
+    least, most = float(ends.min()), float(ends.max())
+    return [least, most] if most > least else [-1.0, 1.0]
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
