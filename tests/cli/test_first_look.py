@@ -227,13 +227,60 @@ def test_arrays_and_models_by_import_path_are_looked_at(look, folder, monkeypatc
     assert "-d" in answer["command"]
 
 
+MAPS = """
+<ir_version: 8, opset_import: ["" : 13]>
+net (float[n, 3, 8, 8] images) => (float[n, 3, 8, 8] maps)
+{ maps = Identity (images) }
+"""
+HEAD = """
+<ir_version: 8, opset_import: ["" : 13]>
+net (float[n, 3, 32, 32] images) => (float[n, 6, 21] head)
+<float[1, 6, 21] answer = {{{answer}}}>
+{{
+  mean = ReduceMean <axes = [1, 2, 3], keepdims = 0> (images)
+  zero = Constant <value_float = 0.0> ()
+  nothing = Mul (mean, zero)
+  tail = Constant <value_ints = [1, 2]> ()
+  zeros = Unsqueeze (nothing, tail)
+  head = Add (zeros, answer)
+}}
+"""
+
+
+def test_class_maps_are_looked_at_as_a_segmentation(look, folder):
+    save(folder / "maps.onnx", MAPS)
+    session = look("maps.onnx", "flat", samples=4)
+    answer = told(session)
+    assert settings(answer)["task"] == "segmentation"
+    assert session.scan_view().scan.record.task.name == "segmentation"
+    assert float(session.scan_view().scan.data["score_vs_consensus"].min()) >= 0
+
+
+def test_a_detector_is_looked_at_and_its_full_command_runs(look, folder, orbical, tmp_path):
+    head = np.zeros((6, 21))
+    head[:4], head[4, 0] = np.array([[16], [12], [10], [8]]), 0.9  # one box, always the same
+    save(folder / "head.onnx", HEAD.format(answer=", ".join(f"{one:.1f}" for one in head.ravel())))
+    session = look("head.onnx", "flat", samples=4)
+    answer = told(session)
+    found = settings(answer)
+    assert (found["task"], found["group"], found["scale"]) == ("detection", "dihedral", "unit")
+    scan = session.scan_view().scan
+    assert scan.data["box"].values[0, :, 0, 0].tolist() == [[11, 8, 21, 16]] * 4
+    words = shlex.split(answer["command"])
+    assert words[-2:] == ["-o", "flat.zarr"]
+    orbical(tmp_path, *words[1:], "--quiet")
+    full = ob.load(tmp_path / "flat.zarr")
+    assert full.data["box"].values[0, 0, 0, 0].tolist() == [11, 8, 21, 16]
+    assert session.scan_view().input_view == "image"
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (["gone.onnx", "flat"], "MODEL: expected a file, got 'gone.onnx', which does not exist"),
         (["net.onnx", "gone"], "DATA: expected a folder or a file, got 'gone'"),
         (["net.onnx"], "DATA: expected a folder of images or an .npz file after the model"),
-        (["flat", "net.onnx"], "MODEL: expected a file ending in .onnx or .pt2"),
+        (["flat", "net.onnx"], "MODEL: expected a file ending in .onnx, .tflite, .pt2"),
         (["net.onnx", "net.onnx", "flat"], "expected each name once, got 'net' twice"),
         (["broken.onnx", "flat"], "expected a readable ONNX file, got 'broken.onnx'"),
         (["net.onnx", "empty"], "expected images in 'empty', got other files: 1 with .txt"),

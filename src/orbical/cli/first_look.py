@@ -11,7 +11,7 @@ from typing import Any
 from .._imports import existing_file
 from ..errors import InputError
 
-_FILES = (".onnx", ".pt2")
+_FILES = (".onnx", ".tflite", ".pt2")
 
 
 def first_look(
@@ -55,19 +55,21 @@ def named_sources(models: Sequence[str]) -> dict[str, str]:
     >>> named_sources(["mine.nets:net()"])
     {'net': 'mine.nets:net()'}
     """
+    from ..predictors import model_path
+
     named: dict[str, str] = {}
     for text in models:
         name, separator, source = text.rpartition("=")
-        suffix = Path(source).suffix
-        if suffix in _FILES:
-            existing_file("MODEL", source)
-            name = name if separator else Path(source).stem
+        path = model_path(source)
+        if path is not None:
+            found = path if path.is_dir() else existing_file("MODEL", path)
+            name = name if separator else found.stem
         elif ":" in source:
             name = name if separator else source.rpartition(":")[2].removesuffix("()")
         else:
             raise InputError(
-                f"MODEL: expected a file ending in {' or '.join(_FILES)}, or "
-                f"package.module:attribute, before the data, got {source!r}"
+                f"MODEL: expected a file ending in {', '.join(_FILES)}, a folder of "
+                f"save_pretrained or package.module:attribute, before the data, got {source!r}"
             )
         if name in named:
             raise InputError(f"MODEL: expected each name once, got {name!r} twice; use NAME=SOURCE")

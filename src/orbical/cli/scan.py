@@ -196,7 +196,7 @@ def scan(
         if task == "atoms":
             named, chosen = atoms.prepare(named, quantities, workers, action, reader, score)
         elif task in known.TASKS:
-            options |= key_point_settings(task, points)
+            options |= key_point_settings(task, points) | _size_of_view(task, action, pictures)
             chosen = known.TASKS[task](input=action, read=reader, **options)
         else:
             chosen = own_task(task)
@@ -239,6 +239,14 @@ def scan(
                 atoms.print_audit(result)
             if out is not None:
                 typer.echo(f"scan    {out}   (orbical view {out})")
+
+
+def _size_of_view(task: str, action: Any, pictures: dict[str, Any]) -> dict[str, Any]:
+    """Return the size of the view of a detector that sees whole images; a window has its own."""
+    size = pictures.get("size")
+    if task != "detection" or action is None or size is None or hasattr(action, "size"):
+        return {}
+    return {"size": (size, size) if isinstance(size, int) else size}
 
 
 @contextmanager

@@ -68,8 +68,9 @@ def view(
 
     Args:
         what: A saved scan, or a folder of scans. For a first look: models, each a file.onnx, a
-            file.pt2 or package.module:attribute, optionally as NAME=SOURCE, and last the data, a
-            folder of images or an .npz file.
+            file.tflite, a file.pt2, a folder of save_pretrained of transformers or
+            package.module:attribute, optionally as NAME=SOURCE, and last the data, a folder of
+            images or an .npz file.
         model: A model to run live; repeat for more. NAME is its name in the scan. SOURCE is
             package.module:attribute (a trailing () calls it), a file.onnx or a file.pt2. Import
             paths and .pt2 files run their author's code: use only what you trust.
@@ -131,7 +132,7 @@ def view(
 
 
 def _refuse_first_look_options(store: str, **given: Any) -> None:
-    if store.endswith((".onnx", ".pt2")):
+    if store.endswith((".onnx", ".pt2", ".tflite")):
         raise InputError(
             f"DATA: expected a folder of images or an .npz file after the model, got only {store!r}"
         )

@@ -63,6 +63,7 @@ def spread_rows(count: int, wanted: int, labels: Any = None) -> list[int]:
     (5, 4)
     """
     order = np.random.default_rng(0).permutation(count)
-    given = np.zeros(count) if labels is None else np.asarray(labels)[order]
+    whole = labels is None or np.ndim(labels) != 1  # maps and boxes are no classes
+    given = np.zeros(count) if whole else np.asarray(labels)[order]
     piles = [order[given == label].tolist() for label in np.unique(given)]
     return [row for row in chain(*zip_longest(*piles)) if row is not None][:wanted]

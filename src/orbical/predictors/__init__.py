@@ -100,13 +100,14 @@ def as_predictor(model: Any) -> Predictor:
     )
 
 
-def is_model_file(text: str) -> bool:
-    """Check whether a text names a file of a known kind, with or without a decoding.
+def model_path(text: str) -> Path | None:
+    """Return the file or the folder that a text names as a model, None for an import path.
 
-    >>> is_model_file("nets/yolo.onnx"), is_model_file("yolo.onnx:yolov8"), is_model_file("a.b:c")
-    (True, True, False)
+    >>> str(model_path("nets/yolo.onnx:yolov8")), model_path("package.module:net")
+    ('nets/yolo.onnx', None)
     """
-    return Path(_split_decoding(text)[0]).suffix in _FILES
+    path = Path(_split_decoding(text)[0])
+    return path.expanduser() if path.suffix in _FILES or is_model_folder(text) else None
 
 
 def _split_decoding(text: str) -> tuple[str, str | None]:
@@ -116,12 +117,12 @@ def _split_decoding(text: str) -> tuple[str, str | None]:
 
 
 def _from_text(text: str) -> Predictor:
-    if is_model_file(text):
-        path, decoding = _split_decoding(text)
-        file = str(existing_file("model", path))
-        return as_detector(_FILES[Path(file).suffix](file), decoding)
-    if is_model_folder(text):
-        return HuggingFacePredictor.load(str(Path(text).expanduser()))
+    path = model_path(text)
+    if path is not None and path.suffix not in _FILES:
+        return HuggingFacePredictor.load(str(path))
+    if path is not None:
+        network = _FILES[path.suffix](str(existing_file("model", path)))
+        return as_detector(network, _split_decoding(text)[1])
     if ":" not in text:
         raise InputError(
             f"model: expected package.module:attribute, a file ending in {' or '.join(_FILES)}, or "

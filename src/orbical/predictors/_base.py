@@ -40,12 +40,16 @@ class Predictor(ABC):
         one_at_a_time: whether it evaluates inputs one by one, and perhaps slowly; a scan then
             stores its outputs sample by sample.
         quantities: the requested quantities, for models that compute several.
+        takes_unit_images: whether it wants images with values in 0..1, and normalizes them itself.
+        classes: the names of its classes, if its file has them.
     """
 
     source: str
     outputs: str | None = None
     one_at_a_time: bool = False
     quantities: tuple[str, ...] = ()
+    takes_unit_images: bool = False
+    classes: list[str] | None = None
 
     @abstractmethod
     def __call__(self, batch: Tree) -> Any:

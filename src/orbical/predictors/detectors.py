@@ -88,6 +88,8 @@ class DetectorPredictor(Predictor):
             raise InputError(f"most: expected a positive whole number, got {most!r}")
         self.confidence, self.most = float(confidence), most
         self.overlap = self._how.overlap if overlap is None else float(overlap)
+        self.takes_unit_images = self._how.letterbox or self._bytes
+        self.classes = _class_names(network)
         named = f":{decoding}" if decoding else ""
         self.source = f"{network.source}{named}"
 
@@ -96,11 +98,6 @@ class DetectorPredictor(Predictor):
         """The images that need no border: those of the network's own size."""
         sides = self.size or (None, None)
         return {"images": ([None, 3, *sides], "tensor(float)")}
-
-    @property
-    def classes(self) -> list[str] | None:
-        """The names of the classes, if the file holds them."""
-        return _class_names(self.network)
 
     @contextmanager
     def ready(self, device: torch.device) -> Iterator[None]:

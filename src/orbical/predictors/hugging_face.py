@@ -55,7 +55,10 @@ class HuggingFacePredictor(TorchPredictor):
                 f"AutoImageProcessor.from_pretrained(...), got {type(processor).__name__}"
             )
         self.processor = processor
-        self._config: Any = self._inner.config
+        self.takes_unit_images = processor is not None
+        config: Any = self._inner.config
+        self._labels: Mapping[int, str] = config.id2label
+        self.classes = _class_names(self._labels)
 
     @classmethod
     def load(cls, folder: str) -> HuggingFacePredictor:
@@ -88,13 +91,6 @@ class HuggingFacePredictor(TorchPredictor):
         predictor.source = folder
         return predictor
 
-    @property
-    def classes(self) -> list[str] | None:
-        """The names of the classes, if the model has names of its own."""
-        names = [str(name) for _, name in sorted(self._config.id2label.items())]
-        usual = [f"LABEL_{place}" for place in range(len(names))]
-        return None if names == usual else names
-
     def __call__(self, batch: Tree) -> Any:
         """Return the model's output for a batch, in pixels of its images."""
         raw = super().__call__(batch if self.processor is None else self._processed(batch))
@@ -103,7 +99,7 @@ class HuggingFacePredictor(TorchPredictor):
             return raw
         size = (images.shape[-2], images.shape[-1])
         if "pred_boxes" in raw:
-            return _detections(raw["logits"], raw["pred_boxes"], len(self._config.id2label), size)
+            return _detections(raw["logits"], raw["pred_boxes"], len(self._labels), size)
         if "logits" in raw and raw["logits"].ndim == 4:
             maps = interpolate(raw["logits"], size, mode="bilinear", align_corners=False)
             return type(raw)(**{**raw, "logits": maps})
@@ -132,6 +128,16 @@ class HuggingFacePredictor(TorchPredictor):
             return weights
         settings = sorted((name, str(one)) for name, one in self.processor.to_dict().items())
         return hashlib.sha256(f"{weights} {settings}".encode()).hexdigest()[:16]
+
+
+def _class_names(given: Mapping[int, str]) -> list[str] | None:
+    """Return the names of classes, None for the names that every model has.
+
+    >>> _class_names({0: "cat", 1: "dog"}), _class_names({0: "LABEL_0", 1: "LABEL_1"})
+    (['cat', 'dog'], None)
+    """
+    names = [str(name) for _, name in sorted(given.items())]
+    return None if names == [f"LABEL_{place}" for place in range(len(names))] else names
 
 
 def _detections(

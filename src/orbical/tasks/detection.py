@@ -91,7 +91,6 @@ class Detection(Task):
     score_unit = "share"
     truth_name: ClassVar[str] = "objects"
     truth_dims = ("object", "box_class")
-    input_view: ClassVar[str] = "window"
     detail_view: ClassVar[str] = "boxes"
 
     def __init__(
@@ -125,6 +124,11 @@ class Detection(Task):
         self.most = whole_number("most", most, 1)
         self.size = (height, width)
         self.classes = class_names(classes)
+
+    @property
+    def input_view(self) -> str:
+        """The view of the inputs: a window inside its scene, or whole images."""
+        return "window" if isinstance(self.input, Window) else super().input_view
 
     def read(self, raw: Any, outputs: str | None = None) -> Tensor:
         """Read the most confident detections of N views, `[N, M, 6]`."""

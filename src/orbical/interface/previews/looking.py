@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...actions import Images
 from ...data.images import ImageFiles
 from ...data.source import hash_of
 from ...errors import InputError, StoreError
@@ -229,6 +230,9 @@ def _task(proposal: Proposal) -> Any:
     kinds: Mapping[str, Any] = tasks.TASKS
     if proposal["task"] == "regression":
         return kinds["regression"]()
+    if proposal["task"] == "detection":
+        whole = proposal.source.read(0, 1)[0].shape[-2:]
+        return kinds["detection"](Images(), size=[*whole], classes=proposal.classes)
     return kinds[proposal["task"]](outputs=proposal["outputs"], classes=proposal.classes)
 
 

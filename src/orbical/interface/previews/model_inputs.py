@@ -34,9 +34,9 @@ class InputForm:
 
 def declared_form(name: str, predictor: Predictor) -> InputForm:
     """Return the images that a model declares; refuse one whose input is no image."""
-    if not isinstance(predictor, OnnxPredictor):
+    declared: dict[str, tuple[list[Any], str]] | None = getattr(predictor, "declared_inputs", None)
+    if declared is None:
         return InputForm()
-    declared = predictor.declared_inputs
     if len(declared) != 1:
         names = ", ".join(declared)
         raise InputError(
@@ -62,6 +62,8 @@ def declared_form(name: str, predictor: Predictor) -> InputForm:
 
 def class_names(predictor: Predictor, count: int) -> list[str] | None:
     """Return the names of a model's classes that its file holds, if it has one for each."""
+    if predictor.classes is not None and len(predictor.classes) == count:
+        return predictor.classes
     about = predictor.metadata if isinstance(predictor, OnnxPredictor) else {}
     for text in about.values():
         names: Any = text.splitlines()
@@ -73,11 +75,31 @@ def class_names(predictor: Predictor, count: int) -> list[str] | None:
     return None
 
 
+def task_of(raw: Any, size: tuple[int, int]) -> str | None:
+    """Return the task that an output for images of a size leaves no doubt about.
+
+    >>> task_of(torch.zeros(2, 5, 32, 32), (32, 32)), task_of(torch.zeros(2, 300, 6), (32, 32))
+    ('segmentation', 'detection')
+    """
+    if isinstance(raw, dict) and {"boxes", "scores", "labels"} <= {*raw}:
+        return "detection"
+    found = raw.get("logits") if isinstance(raw, dict) else raw
+    shape = tuple(getattr(found, "shape", ()))
+    if len(shape) == 4 and shape[2:] == size and size != (1, 1):
+        return "segmentation"
+    return "detection" if len(shape) == 3 and shape[-1] == 6 else None
+
+
+def raw_answers(predictor: Predictor, inputs: Tensor) -> Any:
+    """Run a model."""
+    with predictor.ready(torch.device("cpu")):
+        return predictor(inputs)
+
+
 def answers(predictor: Predictor, inputs: Tensor) -> tuple[Tensor, float]:
     """Run a model; return its first output, and the seconds that one input took."""
     start = time.perf_counter()
-    with predictor.ready(torch.device("cpu")):
-        raw = predictor(inputs)
+    raw = raw_answers(predictor, inputs)
     took = (time.perf_counter() - start) / len(inputs)
     found = raw
     while isinstance(found, tuple | list) and found:

@@ -24,6 +24,8 @@ FOLDERS, NONE = "folders", "none"
 TRIED, FEWEST_TRIED, SECONDS_TO_TRY = 8, 4, 1.0
 OUTPUTS = {"logits": "logits", "probabilities": "probabilities"}
 TASKS = {"classification": "classification", "multilabel": "multilabel", "regression": "regression"}
+DENSE = {"detection": "detection", "segmentation": "segmentation"}
+"""Tasks that only the form of the outputs decides on."""
 GROUPS = {
     "rotations": ("rotations:12", "rotations:36", "rotations:72"),
     "dihedral": ("dihedral:4",) * 3,
@@ -153,11 +155,13 @@ def proposed(
     rows = spread_rows(count, TRIED, source.labels)
     wanted = ImagePreprocessing("unit", channels, layout.value)
     some = Chosen(source, rows[:2], None, None, {}).read(0, len(rows[:2]))[0]
-    outputs, seconds = _tried(name, predictor, wanted(some))
+    outputs, seconds, dense = _tried(name, predictor, wanted(some))
     tried = rows[: max(FEWEST_TRIED, min(TRIED, int(SECONDS_TO_TRY / 4 / max(seconds, 1e-4))))]
     some = Chosen(source, tried, None, None, {}).read(0, len(tried))[0]
-    task = _task(outputs, given.get("task"))
+    task = _task(outputs, given.get("task"), dense)
     names = classes or model_inputs.class_names(predictor, outputs.shape[-1])
+    if dense == "detection":
+        names = classes or predictor.classes
     labels, names = _labels(source, outputs, names, task.value)
     known = None
     if labels.value == FOLDERS and task.value == "classification":
@@ -169,7 +173,7 @@ def proposed(
     prepared = _prepared(given.get("preprocess"))
     settings = [
         task,
-        _group(given.get("group"), some),
+        _group(given.get("group"), some, dense),
         size_setting,
         layout,
         _channels(channels, form, prepared),
@@ -181,25 +185,31 @@ def proposed(
     return Proposal({one.name: one for one in settings}, source, size, each, names)
 
 
-def _tried(name: str, predictor: Predictor, inputs: Tensor) -> tuple[Tensor, float]:
+def _tried(name: str, predictor: Predictor, inputs: Tensor) -> tuple[Tensor, float, str | None]:
+    """Return outputs `[N, values]`, the seconds of one input, and the task of a dense output."""
     from ..._imports import words_of
 
     try:
+        sides = [side for side in inputs.shape[1:] if side not in (1, 3)]
+        size = (sides[0], sides[1]) if len(sides) == 2 else (inputs.shape[2], inputs.shape[3])
+        dense = model_inputs.task_of(model_inputs.raw_answers(predictor, inputs), size)
         outputs, _ = model_inputs.answers(predictor, inputs)
         _, seconds = model_inputs.answers(predictor, inputs)  # the first call is slower
     except Exception as error:  # whatever a model raises
         raise InputError(
             f"model {name!r}: it cannot be evaluated on images {[*inputs.shape]}: {words_of(error)}"
         ) from error
+    if dense is not None:  # class scores of the whole image, or whatever number each box has
+        return outputs.flatten(2).mean(-1), seconds, dense
     if outputs.ndim > 2 and outputs[0].numel() == max(outputs.shape[1:]):
         outputs = outputs.flatten(1)
     if outputs.ndim not in (1, 2):
         raise InputError(
             f"model {name!r}: expected an output [N, classes] or [N, values], got "
-            f"{[*outputs.shape]}; evaluate it with orbical scan --task segmentation, detection or "
-            "dense_regression"
+            f"{[*outputs.shape]}; evaluate it with orbical scan, or name the decoding of a "
+            "detector: detector.onnx:yolov8"
         )
-    return outputs.reshape(len(outputs), -1), seconds
+    return outputs.reshape(len(outputs), -1), seconds, None
 
 
 def _size(
@@ -260,7 +270,12 @@ def _layout(form: model_inputs.InputForm, predictor: Predictor) -> Setting:
     return Setting("layout", "Layout", value, choices, why, form.layout is None)
 
 
-def _task(outputs: Tensor, given: str | None) -> Setting:
+def _task(outputs: Tensor, given: str | None, dense: str | None) -> Setting:
+    if dense is not None:
+        check_name("--task", given or dense, [dense])
+        what = "boxes" if dense == "detection" else f"maps of {outputs.shape[-1]} classes"
+        why = f"the model returns {what} for each image"
+        return Setting("task", "Task", dense, {dense: DENSE[dense]}, why)
     if given is not None:
         check_name("--task", given, TASKS)
         return Setting("task", "Task", given, TASKS, "given by --task", False)
@@ -270,13 +285,16 @@ def _task(outputs: Tensor, given: str | None) -> Setting:
     return Setting("task", "Task", value, TASKS, why)
 
 
-def _group(given: str | None, images: Tensor) -> Setting:
+def _group(given: str | None, images: Tensor, dense: str | None) -> Setting:
     square = images.shape[-1] == images.shape[-2]
     offered = [name for name in GROUPS if name != ("flips" if square else "dihedral")]
     choices = {name: _GROUP_TITLES[name] for name in offered}
     if given is not None:
         choices = {given: _GROUP_TITLES.get(given, given), **choices}
         return Setting("group", "Group", given, choices, "given by --group", False)
+    if dense == "detection":
+        why = "boxes stay upright, and no pixel is made up"
+        return Setting("group", "Group", "dihedral" if square else "flips", choices, why)
     why = "the question asked most; corners that turn into view are black"
     return Setting("group", "Group", "rotations", choices, why)
 
@@ -319,12 +337,17 @@ def _scale(
     title = "Scale"
     if given is not None:
         return Setting("scale", title, given.scale, SCALES, "given by --preprocess", False)
+    if predictor.takes_unit_images:
+        choices = {"unit": SCALES["unit"]}
+        return Setting("scale", title, "unit", choices, "the model prepares images itself", False)
     if form.integers:
         return Setting("scale", title, "bytes", SCALES, "the model takes integers", False)
     unit = bool(images.min() >= 0 and images.max() <= 1)
     if not isinstance(source, ImageFiles) and not (unit and images.shape[1] == 3):
         choices = {"unit": "as they are"}
         return Setting("scale", title, "unit", choices, "arrays are passed as they are", False)
+    if task == "detection":
+        return Setting("scale", title, "unit", SCALES, "the usual one of detectors")
     if task != "classification":
         return Setting("scale", title, "imagenet", SCALES, "the usual one")
 
@@ -337,8 +360,9 @@ def _scale(
 
 
 def _outputs(outputs: Tensor, task: str, predictor: Predictor, inputs: Tensor) -> Setting:
-    if task == "regression":
-        return Setting("outputs", "Outputs", "values", {"values": "values"}, "", False)
+    if task in ("regression", "detection"):
+        kind = "values" if task == "regression" else "boxes"
+        return Setting("outputs", "Outputs", kind, {kind: kind}, "", False)
     shares = is_probability(outputs)
     if task == "multilabel":
         shares = bool((outputs >= 0).all() and (outputs <= 1).all())
@@ -353,8 +377,9 @@ def _labels(
     """Return where labels come from, and the names of the classes if they are known."""
     title, none = "Labels", {NONE: "none"}
     files = isinstance(source, ImageFiles)
-    if source.labels is None:
+    if source.labels is None or task in DENSE:
         why = "the images lie in no folders of classes" if files else "the data have no y"
+        why = why if source.labels is None else "a first look at boxes and maps compares with none"
         return Setting("labels", title, NONE, none, why, False), names
     both = {FOLDERS: "folder names" if files else "y of the data", **none}
     if not files:

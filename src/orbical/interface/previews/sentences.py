@@ -96,6 +96,8 @@ def full_command(
         words += ["--size", str(size) if isinstance(size, int) else f"{size[0]}x{size[1]}"]
     if proposal.preprocess is not None:
         words += ["--preprocess", str(proposal.preprocess)]
+    if proposal["task"] == "detection":
+        words += ["--input", "images"]
     if proposal["outputs"] == "probabilities":
         words += ["--outputs", "probabilities"]
     foreign = proposal["labels"] != FOLDERS and proposal.source.labels is not None
