@@ -13,6 +13,22 @@ CORNERS = [(0.02, 0.02), (0.55, 0.02), (0.5, 0.6), (0.02, 0.7)]
 """The upper left of the embedding."""
 
 
+def expect(locator):
+    """Playwright's assertion about a locator, which waits until it holds."""
+    from playwright.sync_api import expect as assertion
+
+    return assertion(locator)
+
+
+def eventually(tab, holds):
+    """Wait until a condition holds: what an action changes is seen some frames after it."""
+    for _ in range(160):
+        if holds():
+            return
+        tab.wait_for_timeout(50)
+    assert holds()
+
+
 class Page:
     """A tab for the view or a report, with short words for what a reader does and sees.
 
@@ -80,6 +96,28 @@ class Page:
         cells = [re.split(r"\s*\t\s*", row.strip()) for row in rows]
         return self.text(".where"), {name.strip(): rest for name, *rest in cells}
 
+    def eventually(self, holds):
+        eventually(self.tab, holds)
+
+    def at(self, fragment):
+        """Wait until the address names a view."""
+        self.until("wanted => location.hash.slice(1) === wanted", fragment)
+
+    def says(self, known, atol):
+        """Wait until the bars show the class probabilities of each model."""
+
+        def same():
+            found = self.bars()
+            return {*found} == {*known} and all(
+                np.allclose(found[name], known[name], rtol=0, atol=atol) for name in known
+            )
+
+        self.eventually(same)
+
+    def legend(self):
+        """The numbers beside the names of the models in the aggregate."""
+        return [float(text) for text in self.tab.locator(".aggregate .legend b").all_inner_texts()]
+
     def until(self, script, argument=None):
         return self.tab.wait_for_function(script, arg=argument, timeout=8000)
 
@@ -126,9 +164,12 @@ class Page:
 
     def violations(self, axe):
         """What axe-core, given as its text, finds wrong for readers who do not see or point."""
-        self.tab.evaluate(axe)
-        run = "async () => (await axe.run()).violations.map(v => [v.id, v.nodes.map(n => n.html)])"
-        return self.tab.evaluate(run)
+        if not self.tab.evaluate("() => 'axe' in window"):
+            self.tab.evaluate(axe)
+        return self.tab.evaluate(
+            """async () => (await axe.run({ resultTypes: ["violations"] }))
+            .violations.map(v => [v.id, v.nodes.map(n => n.html)])"""
+        )
 
     def hover_over_the_map(self):
         """Move the pointer over the embedding, and wait for the card of the nearest sample."""
@@ -163,9 +204,13 @@ class Page:
 
     def members(self):
         """The samples of the subset, as the address says them."""
-        found = re.search(r"members=([\d,-]*)", self.fragment())[1]
+        found = (re.search(r"members=([\d,-]*)", self.fragment()) or ("", ""))[1]
         runs = [[int(end) for end in run.split("-")] for run in found.split(",") if run]
         return {sample for run in runs for sample in range(run[0], run[-1] + 1)}
+
+    def selects(self, samples):
+        """Wait until the subset is a set of samples."""
+        self.eventually(lambda: self.members() == samples)
 
     def on_screen(self, xy):
         """Where samples at places of the map are drawn, in pixels, from where two of them are."""

@@ -6,6 +6,7 @@ import os
 
 import numpy as np
 import pytest
+from reader import expect
 
 import orbical as ob
 
@@ -44,7 +45,7 @@ def test_a_molecule_its_forces_and_one_that_failed(opened, serve, tmp_path):
     held = float(scan.data["forces_vs_consensus"].sel(model="broken")[2, 5])
     assert said == pytest.approx(held, rel=0.01)
     assert tab.locator(".section.input canvas").count() >= 1
-    assert tab.locator("h2", has_text="Molecule 2").count() == 1
+    expect(tab.locator("h2", has_text="Molecule 2")).to_have_count(1)
     assert tab.get_by_text("ethanol, C2H6O").count() >= 1
     assert "9 atoms (2 C, 1 O, 6 H)" in tab.locator(".section.input .view-note").inner_text()
     if os.environ.get("ORBICAL_PICTURES"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from reader import expect
 
 import orbical as ob
 from orbical.interface.reports import report
@@ -141,8 +142,9 @@ def test_the_input_shows_the_view_or_where_it_lies(opened, server):
     tab = opened(f"{server.url}#sample=2")
     assert pixels(tab).shape == (128, 128)
     tab.get_by_role("button", name="Show the view within the full image").click()
+    tab.wait_for_function("document.querySelector('.section.input canvas').width === 192")
     assert pixels(tab).shape == (192, 192)
-    assert tab.locator(".section.input svg rect").count() == 1
+    expect(tab.locator(".section.input svg rect")).to_have_count(1)
 
 
 def test_the_consensus_can_stand_for_the_truth(opened, server, detection_scan):

@@ -38,7 +38,7 @@ def test_a_band_of_the_fan_selects_its_samples(either, digit_scan):
     page.until("() => location.hash.includes('subset=')")
     score = digit_scan.data["score"].sel(model="plain").values[:, AT]
     lowest = np.flatnonzero(score <= np.quantile(score, 0.05))
-    assert page.members() == {*lowest.tolist()}
+    page.selects({*lowest.tolist()})
     page.shows(".aggregate .note", f"spread over {len(lowest)} of 120 images")
 
 
@@ -55,7 +55,7 @@ def test_shift_and_a_click_in_a_dent_select_its_samples(view, digit_scan):
     score = digit_scan.data["score"].sel(model="plain").values[:, AT]
     low, high = np.quantile(score, [0.25, 0.75])
     assert low < 0.4 < 0.6 < high
-    assert page.members() == {*np.flatnonzero((score > low) & (score < high)).tolist()}
+    page.selects({*np.flatnonzero((score > low) & (score < high)).tolist()})
 
 
 def test_a_confusion_selects_its_samples_by_mouse_and_by_arrows(either, digit_scan):
@@ -74,7 +74,7 @@ def test_a_confusion_selects_its_samples_by_mouse_and_by_arrows(either, digit_sc
     page.tab.keyboard.press("Enter")
     page.until("() => location.hash.includes('subset=')")
     among = np.flatnonzero((label == expected) & (predicted == wrong))
-    assert page.members() == {*among.tolist()}
+    page.selects({*among.tolist()})
 
 
 def test_sets_say_what_they_cover_and_who_calibrated_them(either, axe):

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from reader import SECTIONS, WIDE  # beside this file
+from reader import SECTIONS, WIDE, expect  # beside this file
 
 import orbical as ob
 
@@ -70,5 +70,5 @@ def test_one_sample_is_shown_without_a_map(opened: Any, serve: Any) -> None:
     settle(tab)
     assert tab.locator(".overview h2").inner_text() == "One image"
     assert "4 or more" in tab.locator(".embedding .trouble").inner_text()
-    assert tab.locator(".embedding .row").count() == 1
+    expect(tab.locator(".embedding .row")).to_have_count(1)
     assert "needs 3 or more images" in tab.locator(".calibration .message").inner_text()

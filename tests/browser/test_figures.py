@@ -7,6 +7,7 @@ import xml.etree.ElementTree
 
 import numpy as np
 import pytest
+from reader import expect
 
 pytestmark = pytest.mark.browser
 
@@ -86,4 +87,4 @@ def test_a_figure_takes_a_width_and_a_scale(view, exported):
     assert started.value.suggested_filename == "orbical-input.svg"
     drawing = xml.etree.ElementTree.parse(started.value.path()).getroot()
     assert float(drawing.get("width")) == pytest.approx(staged["width"], abs=1)
-    assert page.tab.locator(".staged").is_visible()
+    expect(page.tab.locator(".staged")).to_be_visible()

@@ -6,6 +6,7 @@ import re
 
 import pytest
 import torch
+from reader import expect
 
 import orbical as ob
 from orbical.interface.session import Session
@@ -49,7 +50,7 @@ def test_a_view_is_bookmarked_changed_and_found_again(panel):
     bookmark(panel, "<img src=x onerror=alert(1)>", "first line\n<b>second</b>")
     tab.keyboard.press("]")
     bookmark(panel, "second")
-    assert tab.locator(".findings-list img, .findings-list b").count() == 0
+    expect(tab.locator(".findings-list img, .findings-list b")).to_have_count(0)
     tab.get_by_label("Move up: second").click()
     titles(panel, "second", "<img src=x onerror=alert(1)>")
     tab.get_by_label("Edit: <img").click()
@@ -66,22 +67,24 @@ def test_a_view_is_bookmarked_changed_and_found_again(panel):
     tab.get_by_role("button", name="a 150° turn", exact=True).click()
     panel.shows(".story .step", "Finding 2 of 2")
     panel.until("() => location.hash.includes('sample=7&element=30')")
-    assert tab.locator(".story .text").inner_text() == "first line\n<b>second</b>"
+    expect(tab.locator(".story .text")).to_have_text("first line\n<b>second</b>")
     tab.keyboard.press(",")
     panel.shows(".story .step", "Finding 1 of 2")
     tab.keyboard.press("m")
-    assert tab.get_by_role("button", name="Back to the finding").is_visible()
+    expect(tab.get_by_role("button", name="Back to the finding")).to_be_visible()
     tab.get_by_role("button", name="Back to the finding").click()
     tab.get_by_role("button", name="Back to the finding").wait_for(state="hidden")
     tab.get_by_role("button", name="Close the story").click()
-    assert tab.locator(".story").is_hidden()
+    expect(tab.locator(".story")).to_be_hidden()
 
 
 def test_what_cannot_be_saved_is_said_and_axe_finds_nothing(panel, live_server, axe, monkeypatch):
     monkeypatch.setattr(live_server.session.scan_view().sidecar, "unsaved", "the disk is full")
     opened(panel)
     bookmark(panel, "kept in memory", "a note")
-    assert "Not saved: the disk is full" in panel.text(".findings-panel .unsaved")
+    expect(panel.tab.locator(".findings-panel .unsaved")).to_contain_text(
+        "Not saved: the disk is full"
+    )
     assert panel.violations(axe) == []
     panel.tab.get_by_role("button", name="kept in memory", exact=True).click()
     panel.shows(".story h2", "kept in memory")
@@ -131,8 +134,8 @@ def test_a_report_opens_on_its_story_and_prints_a_finding_to_a_page(paged, told)
     paper = tab.pdf(prefer_css_page_size=True)
     sizes = re.findall(rb"/MediaBox \[0 0 (\d+)\S* (\d+)", paper)
     assert sizes == [(b"841", b"594")] * 2  # A4 landscape
-    assert tab.locator(".story-print").count() == 0
-    assert page.text(".story .step") == "Finding 2 of 2"
+    expect(tab.locator(".story-print")).to_have_count(0)
+    page.shows(".story .step", "Finding 2 of 2")
 
 
 def test_printing_from_the_menu_of_the_browser_tells_the_story_in_words(paged, told):
@@ -142,7 +145,7 @@ def test_printing_from_the_menu_of_the_browser_tells_the_story_in_words(paged, t
     page.tab.evaluate("() => { dispatchEvent(new Event('beforeprint')) }")
     assert page.tab.locator(".story-words h2").all_inner_texts() == ["1. step 0", "2. step 1"]
     assert "shown below" in page.text(".story-words article")
-    assert page.tab.locator(".story").is_hidden()
+    expect(page.tab.locator(".story")).to_be_hidden()
     page.tab.evaluate("() => { dispatchEvent(new Event('afterprint')) }")
-    assert page.tab.locator(".story-words").count() == 0
+    expect(page.tab.locator(".story-words")).to_have_count(0)
     page.tab.emulate_media(media="screen")

@@ -7,6 +7,7 @@ import time
 
 import numpy as np
 import pytest
+from reader import expect
 
 pytestmark = pytest.mark.browser
 
@@ -37,7 +38,7 @@ def looked(tmp_path, monkeypatch):
 def test_the_first_look_refines_and_takes_other_settings(looked, paged, monkeypatch):
     page = paged(looked.url, sections=SECTIONS)
     tab = page.tab
-    assert "plain is right for" in page.text(".preview .found")
+    expect(tab.locator(".preview .found")).to_contain_text("plain is right for")
     page.until("() => document.querySelector('.preview .share').textContent.includes('of 24')")
     first = page.text(".aggregate .note")
     assert re.fullmatch(r"mean of \d+ of 24 images", first)
@@ -49,12 +50,12 @@ def test_the_first_look_refines_and_takes_other_settings(looked, paged, monkeypa
     tab.mouse.move(5, 5)
     whole = "mean of 24 images"
     page.until("(text) => document.querySelector('.aggregate .note').textContent === text", whole)
-    assert tab.locator(".preview .held").is_hidden()
+    expect(tab.locator(".preview .held")).to_be_hidden()
     place = tab.locator(".embedding").bounding_box()
     tab.click("text=/^Settings/")
     assert tab.locator(".embedding").bounding_box() == place
-    assert "Guessed: the question asked most" in page.text(".preview-settings")
-    assert "orbical scan -m" in page.text(".preview .in-full")
+    expect(tab.locator(".preview-settings")).to_contain_text("Guessed: the question asked most")
+    expect(tab.locator(".preview .in-full")).to_contain_text("orbical scan -m")
     tab.select_option(".preview-settings label:has-text('Group') select", "dihedral")
     page.until("() => document.querySelector('.overview').dataset.layout === 'tiles'")
     page.until("() => document.querySelector('.preview .share').textContent === 'Scan finished'")
@@ -77,4 +78,4 @@ def test_the_first_look_is_accessible(looked, paged, axe):
     found = page.tab.evaluate("() => axe.run('.preview').then(({ violations }) => violations)")
     assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in found] == []
     page.tab.keyboard.press("Escape")
-    assert page.tab.locator(".preview .more").is_hidden()
+    expect(page.tab.locator(".preview .more")).to_be_hidden()

@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 import torch
+from reader import expect
 
 import orbical as ob
 from orbical.datasets import particle_pairs
@@ -148,10 +149,10 @@ def test_less_motion_starts_with_both_frames_in_one_picture(opened, server):
 def test_a_field_is_shown_alone_and_all_again(opened, server):
     tab = opened(f"{server.url}#sample=3")
     fields = tab.locator(".quivers button")
-    assert fields.count() == 3  # the truth and two models
+    expect(fields).to_have_count(3)  # the truth and two models
     small = fields.nth(1).bounding_box()["width"]
     fields.nth(1).click()
-    assert fields.count() == 1
+    expect(fields).to_have_count(1)
     assert fields.first.bounding_box()["width"] > 1.5 * small
     fields.first.click()
-    assert fields.count() == 3
+    expect(fields).to_have_count(3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from reader import expect
 
 pytestmark = pytest.mark.browser
 
@@ -15,17 +16,13 @@ def demo(serve, digit_scan, networks):
     return server
 
 
-def step(page):
-    return page.text(".guide .step").partition("· ")[2]
-
-
 def test_the_guide_follows_the_reader_and_is_repeated_from_the_help(view, demo, axe):
     page = view("sample=2", server=demo)
     tab = page.tab
     tab.evaluate("localStorage.clear()")
     page.open("sample=2")
-    assert step(page) == "step 1 of 6"
-    assert tab.locator(".individual.guided").count() == 1
+    expect(tab.locator(".guide .step")).to_contain_text("· step 1 of 6")
+    expect(tab.locator(".individual.guided")).to_have_count(1)
     tab.evaluate(axe)
     found = tab.evaluate("() => axe.run('.guide').then(({ violations }) => violations.length)")
     assert found == 0
@@ -35,17 +32,17 @@ def test_the_guide_follows_the_reader_and_is_repeated_from_the_help(view, demo, 
     tab.keyboard.press("]")
     page.until("() => document.querySelector('.guide .step').textContent.includes('step 3')")
     tab.click(".guide button:text('Skip')")
-    assert tab.locator(".guide").is_hidden()
-    assert tab.locator(".guided").count() == 0
+    expect(tab.locator(".guide")).to_be_hidden()
+    expect(tab.locator(".guided")).to_have_count(0)
     page.open("sample=2")
-    assert tab.locator(".guide").is_hidden()  # it was seen
+    expect(tab.locator(".guide")).to_be_hidden()  # it was seen
     tab.keyboard.press("?")
     tab.click("text=Repeat the first minute")
-    assert step(page) == "step 1 of 6"
+    expect(tab.locator(".guide .step")).to_contain_text("· step 1 of 6")
     for _ in range(6):
         tab.click(".guide .primary")
-    assert tab.locator(".guide").is_hidden()
+    expect(tab.locator(".guide")).to_be_hidden()
 
 
 def test_other_views_have_no_guide(view):
-    assert view("sample=2").tab.locator(".guide").count() == 0
+    expect(view("sample=2").tab.locator(".guide")).to_have_count(0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from reader import expect
 
 import orbical as ob
 
@@ -48,8 +49,8 @@ def test_whiskers_and_parts_of_the_variance(opened, serve, tmp_path) -> None:
     said = words.split("surer: ")[1].split(" ±")[0].replace("−", "-")
     assert float(said) == pytest.approx(first, rel=1e-3)
     picture = tab.locator(PICTURE).first
-    assert picture.locator("circle").count() == 4  # two models, two components
-    assert picture.locator("rect").count() == 8  # and two parts each
+    expect(picture.locator("circle")).to_have_count(4)  # two models, two components
+    expect(picture.locator("rect")).to_have_count(8)  # and two parts each
     titles = picture.locator("rect title").all_text_contents()
     parts = {title.split()[0] for title in titles}
     assert parts == {"aleatoric", "epistemic"}
@@ -71,4 +72,4 @@ def test_a_spectrum_is_drawn_as_curves_with_bands(opened, serve, tmp_path) -> No
     tab = opened(f"{serve(scan).url}#sample=1", ("detail",))
     picture = tab.locator(PICTURE).first
     assert "truth" in picture.get_attribute("aria-label")
-    assert picture.locator("path").count() == 4  # band, truth, prediction, variance
+    expect(picture.locator("path")).to_have_count(4)  # band, truth, prediction, variance

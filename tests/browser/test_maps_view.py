@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from reader import expect
 
 import orbical as ob
 from orbical.interface.reports import report
@@ -74,7 +75,7 @@ def test_a_report_shows_the_same_maps(opened, map_scan, tmp_path):
     tab = opened(address, offline=True)
     follows_the_orbit(tab, map_scan)
     tab.locator(".maps button").nth(1).click()
-    assert tab.locator(".maps button").count() == 1
+    expect(tab.locator(".maps button")).to_have_count(1)
 
 
 def test_maps_of_values_name_their_errors_and_ranges(opened, serve):
@@ -112,7 +113,7 @@ def test_key_points_lie_over_the_image_live_and_in_a_report(opened, serve, tmp_p
     places = [float(circles.nth(k).get_attribute("cx")) for k in range(6)]
     # The truth is mirrored, left and right exchanged; the prediction stays.
     assert places == [4.0, 12.0, 8.0] * 2
-    assert tab.locator(".key-points line").count() == 7
+    expect(tab.locator(".key-points line")).to_have_count(7)
 
 
 def of_levels(volumes):

@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+from reader import eventually
 
 import orbical as ob
 from orbical.actions import Points, Trivial
@@ -98,20 +99,18 @@ def follows_the_orbit(tab, scan, clouds):
     tab.locator(".individual [role=slider]").first.focus()
     for _ in range(2):  # outwards: half of the angles
         tab.keyboard.press("ArrowUp")
-    tab.wait_for_function(
-        "(b) => document.querySelector('.section.detail .bars').getAttribute('aria-label') !== b",
-        arg=answer,
-    )
-    tab.wait_for_timeout(300)
     element = element_of(scan, tab)
     assert element != identity
-    assert said(tab) != words
     stored = scan.data["probabilities"].values[:, SAMPLE, element]
-    for model, row in zip(scan.models, stored, strict=True):
-        expected = f"{model}: {clouds.classes[row.argmax()]} at {row.max():.2f}"
-        assert expected in bars(tab)
+    expected = [
+        f"{model}: {clouds.classes[row.argmax()]} at {row.max():.2f}"
+        for model, row in zip(scan.models, stored, strict=True)
+    ]
+    eventually(tab, lambda: all(text in bars(tab) for text in expected))
     turned = cloud @ scan.group.parts["space"][element, :3, :3].T
-    assert shows(tab, turned) > 0.97 > 0.8 > shows(tab, cloud)
+    eventually(tab, lambda: shows(tab, turned) > 0.97 > 0.8 > shows(tab, cloud))
+    assert said(tab) != words
+    assert bars(tab) != answer
 
 
 def test_answer_and_cloud_follow_the_orbit(opened, serve, cloud_scan, models, clouds):
@@ -158,7 +157,7 @@ def test_a_sample_chosen_in_the_embedding_is_shown(chosen, server, cloud_scan, c
         " && said.endsWith(truth); }",
         arg=[answers, f"true class {truth}"],
     )
-    assert shows(tab, clouds.points[sample].numpy()) > 0.97
+    eventually(tab, lambda: shows(tab, clouds.points[sample].numpy()) > 0.97)
 
 
 def test_padded_clouds_show_their_own_points_only(opened, serve, models, clouds, tmp_path_factory):

@@ -9,7 +9,7 @@ import re
 
 import numpy as np
 import pytest
-from reader import circled, values
+from reader import circled, expect, values
 
 import orbical as ob
 from orbical.interface.reports import report
@@ -61,10 +61,9 @@ def test_dragging_moves_the_input_and_shows_what_was_scanned(opened, digit_scan)
     import torch
 
     moved = ob.actions.Images().apply(group[[18]], torch.from_numpy(still))[0, 0, 0].numpy()
-    np.testing.assert_allclose(page.pixels(), moved.clip(0, 1), atol=0.01)
-    for name, found in page.bars().items():
-        known = values(digit_scan, "probabilities", 2)[name][18]
-        np.testing.assert_allclose(found, known, atol=0.5 / 255 + 6e-4)
+    page.eventually(lambda: np.allclose(page.pixels(), moved.clip(0, 1), atol=0.01, rtol=0))
+    known = {name: held[18] for name, held in values(digit_scan, "probabilities", 2).items()}
+    page.says(known, atol=0.5 / 255 + 6e-4)
 
 
 def test_dragging_along_the_aggregate_moves_everything(opened, digit_scan):
@@ -73,9 +72,8 @@ def test_dragging_along_the_aggregate_moves_everything(opened, digit_scan):
     page.drag_to(135, "aggregate")
     page.until("() => location.hash.includes('element=27')")
     mean = digit_scan.data["score"].mean("sample").values[:, 27]
-    items = page.tab.locator(".aggregate .legend b").all_inner_texts()
-    np.testing.assert_allclose([float(item) for item in items], mean, atol=6e-4)
-    assert np.abs(page.pixels() - before).max() > 0.5
+    page.eventually(lambda: page.legend() == pytest.approx(mean, abs=6e-4))
+    page.eventually(lambda: np.abs(page.pixels() - before).max() > 0.5)
 
 
 def test_a_click_in_the_embedding_selects_the_sample_there(opened, digit_scan):
@@ -107,8 +105,7 @@ def test_a_lasso_is_computed_in_the_page(opened, digit_scan):
         for name in ("confidence", "correct")
     )
     page.shows(".aggregate .legend b", f"{float(ob.calibration.ece(sure, right)):.3f}")
-    accuracy = right.mean()
-    assert f"{accuracy:.3f}" in page.tab.locator(".calibration").inner_text()
+    expect(page.tab.locator(".calibration")).to_contain_text(f"{right.mean():.3f}")
 
 
 def test_another_metric_model_and_reference(opened, digit_scan):
@@ -145,27 +142,27 @@ def test_the_keyboard_alone_is_enough(opened):
     press("]")
     page.until("() => !location.hash.startsWith('#sample=2&')")
     press("?")
-    assert page.tab.get_by_role("dialog").is_visible()
+    expect(page.tab.get_by_role("dialog")).to_be_visible()
     press("Escape")
 
 
 def test_a_link_restores_the_view(opened):
     fragment = "sample=7&element=12&models=plain&metric=confidence&filter=label:6,9&method=ica"
     page = opened(fragment)
-    assert page.fragment() == fragment
+    page.at(fragment)
     page.shows(".one h2", "Image 7")
 
 
 def test_hovering_shows_the_sample(opened):
     page = opened("sample=2")
     page.hover_over_the_map()
-    assert page.tab.locator(".hovercard canvas").first.is_visible()
+    expect(page.tab.locator(".hovercard canvas").first).to_be_visible()
 
 
 def test_tables_can_be_saved(opened, digit_scan, tmp_path):
     page = opened("sample=2&filter=label:3")
     page.tab.get_by_role("button", name="Export").click()
-    assert not page.tab.get_by_role("button", name="Table as Parquet").is_visible()
+    expect(page.tab.get_by_role("button", name="Table as Parquet")).not_to_be_visible()
     with page.tab.expect_download() as started:
         page.tab.get_by_role("button", name="Subset as indices", exact=True).click()
     started.value.save_as(tmp_path / "indices")

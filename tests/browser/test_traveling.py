@@ -64,7 +64,7 @@ def test_a_model_in_a_report_answers_between_the_scanned_angles(paged, traveled)
 
     request = {"kind": "place", "selection": {"sample": 4, "element": 1, "position": [50.0]}}
     _, arrays = Session({"digits": scan}, {"net": net}).handle(request)
-    assert page.text(".where") == "50°"
+    page.shows(".where", "50°")
     page.tab.click(".individual .info")
     assert "fine steps need orbical view" in page.tab.locator(":popover-open").inner_text()
     np.testing.assert_allclose(

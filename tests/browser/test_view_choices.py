@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from reader import circled, loneliest, values
+from reader import circled, expect, loneliest, values
 
 import orbical as ob
 
@@ -37,12 +37,12 @@ def test_a_lasso_makes_a_subset_that_aggregate_list_and_calibration_follow(
         f"{count} of 120 images",
     )
     accuracy = digit_scan.data["correct"].sel(model="plain").values[inside, 0].mean()
-    shown = page.tab.locator(".measures li").first.inner_text()
-    assert f"accuracy {accuracy:.3f}" in shown
+    shown = page.tab.locator(".measures li").first
+    expect(shown).to_contain_text(f"accuracy {accuracy:.3f}", use_inner_text=True)
     page.shows(".list-heading span", f"{count} of 120 images")
     page.tab.locator(".chip").click()
     page.until("() => document.querySelector('.overview h2').textContent === 'All 120 images'")
-    assert page.fragment() == "sample=2"
+    page.at("sample=2")
 
 
 def test_classes_of_the_subset(view, digit_scan):
@@ -60,7 +60,7 @@ def test_classes_of_the_subset(view, digit_scan):
         "wanted => document.querySelector('.aggregate .legend b').textContent === wanted",
         f"{mean[0]:.3f}",
     )
-    assert page.fragment() == "sample=2&element=36&filter=label:6,9"
+    page.at("sample=2&element=36&filter=label:6,9")
     page.until(
         "() => document.querySelector('.verdict').textContent === 'over-confident'"
     )  # the plain network, where sixes are nines
@@ -75,7 +75,7 @@ def test_another_metric_changes_the_orbit_plots(view, digit_scan):
         "wanted => document.querySelector('.aggregate .legend b').textContent === wanted",
         f"{known:.3f}",
     )
-    assert "ECE" in page.text(".aggregate .note")
+    expect(page.tab.locator(".aggregate .note")).to_contain_text("ECE")
     _, rows = page.readout()  # one sample has no calibration error: its score stays
     assert float(rows["plain"][0]) == pytest.approx(
         values(digit_scan, "score", 2)["plain"][36], abs=6e-4
@@ -94,12 +94,12 @@ def test_a_model_is_turned_off_and_on_but_never_the_last(view):
     page.until("() => document.querySelectorAll('.answers tbody tr').length === 1")
     page.until("() => document.querySelectorAll('.bar-row:first-child .bar').length === 1")
     page.until("() => document.querySelectorAll('.aggregate .legend b').length === 1")
-    assert page.fragment() == "sample=2&models=plain"
+    page.at("sample=2&models=plain")
     models.get_by_role("button", name="plain").click()
-    assert page.fragment() == "sample=2&models=plain"
+    page.at("sample=2&models=plain")
     models.get_by_role("button", name="augmented").click()
     page.until("() => document.querySelectorAll('.answers tbody tr').length === 2")
-    assert page.fragment() == "sample=2"
+    page.at("sample=2")
 
 
 def test_labels_or_consensus(view, digit_scan):
@@ -131,12 +131,11 @@ def test_the_list_is_sorted_and_walked_with_keys(view, digit_scan):
     page.tab.locator(".rows").focus()
     page.tab.keyboard.press("ArrowDown")
     page.tab.keyboard.press("ArrowDown")
-    assert page.fragment() == f"sample={worst[2]}"
+    page.at(f"sample={worst[2]}")
     page.tab.keyboard.press("[")
-    assert page.fragment() == f"sample={worst[1]}"
-    assert page.tab.locator(".row[aria-selected=true] .row-value").inner_text() == (
-        f"{mean[worst[1]]:.3f}"
-    )
+    page.at(f"sample={worst[1]}")
+    chosen = page.tab.locator(".row[aria-selected=true] .row-value")
+    expect(chosen).to_have_text(f"{mean[worst[1]]:.3f}")
     page.tab.get_by_role("combobox", name="Sort").select_option("best")
     page.until(
         "wanted => document.querySelector('.row-value')?.textContent === wanted",
@@ -178,12 +177,12 @@ def test_many_classes_fold_into_a_menu_and_missing_probabilities_are_said(view, 
         progress=False,
     )
     page = view("sample=3", server=serve({"twenty": scan}))
-    assert page.tab.locator(".bar-row").count() == 12
+    expect(page.tab.locator(".bar-row")).to_have_count(12)
     assert page.text(".detail .view-note").startswith("Only the predicted class is stored")
     page.tab.get_by_role("button", name="all ▾").click()
     page.tab.get_by_label("15", exact=True).check()
     page.until("() => document.querySelector('.chip').textContent === '2 of 40 images · clear'")
-    assert page.fragment() == "sample=3&filter=label:15"
+    page.at("sample=3&filter=label:15")
     page.tab.get_by_role("button", name="15 ▾").wait_for()
 
 

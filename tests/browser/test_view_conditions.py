@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 import torch
-from reader import WIDE, Page, values
+from reader import WIDE, Page, expect, values
 
 import orbical as ob
 
@@ -22,7 +22,7 @@ def test_dark_follows_the_system_and_a_choice_is_remembered(view):
     paper = "() => getComputedStyle(document.querySelector('.orbical')).backgroundColor"
     assert page.tab.evaluate(paper) == "rgb(16, 19, 23)"
     page.tab.get_by_role("button", name="Switch to the light theme").click()
-    assert page.tab.evaluate(paper) == "rgb(243, 244, 246)"
+    page.eventually(lambda: page.tab.evaluate(paper) == "rgb(243, 244, 246)")
     page.tab.reload()
     page.ready()
     assert page.tab.evaluate(paper) == "rgb(243, 244, 246)"
@@ -47,7 +47,7 @@ def test_another_data_set_begins_anew(view, serve, digit_scan):
     page.tab.get_by_label("Data set").select_option("second")
     page.until("() => /^#scan=second&sample=\\d+&order=variable$/.test(location.hash)")
     page.ready()
-    assert page.text(".overview h2") == "All 120 images"
+    page.shows(".overview h2", "All 120 images")
     page.tab.go_back()
     page.until("() => location.hash === '#scan=first&sample=5&filter=label:6'")
     page.until("() => document.querySelector('.one h2')?.textContent === 'Image 5'")
@@ -64,19 +64,18 @@ def test_bounds_are_shown_where_orbits_are_known(view, serve, digit_scan):
 
 def test_without_models_the_page_snaps_to_the_scan(view, serve, digit_scan):
     page = view("sample=2", server=serve({"digits": digit_scan}))
-    assert page.text(".badge") == "scanned positions only"
+    page.shows(".badge", "scanned positions only")
     assert page.clipped() == []
     page.drag_to(103.3)
     page.until("() => location.hash.includes('element=')")
-    assert page.fragment() == "sample=2&element=21"
+    page.at("sample=2&element=21")
     score = values(digit_scan, "score", 2)
     page.until(
         "wanted => document.querySelector('.answers td').textContent === wanted",
         f"{score['plain'][21]:.3f}",
     )
-    for name, found in page.bars().items():
-        known = values(digit_scan, "probabilities", 2)[name][21]
-        np.testing.assert_allclose(found, known, atol=6e-4)
+    known = {name: held[21] for name, held in values(digit_scan, "probabilities", 2).items()}
+    page.says(known, atol=6e-4)
 
 
 def test_a_model_that_raises_is_shown_and_the_rest_goes_on(view, serve, digit_scan, networks):
@@ -87,9 +86,9 @@ def test_a_model_that_raises_is_shown_and_the_rest_goes_on(view, serve, digit_sc
     server = serve({"digits": digit_scan}, models={**networks, "plain": Broken()})
     page = view("sample=2&element=30", server=server)
     page.tab.wait_for_selector(".errors:not([hidden])")
-    assert "plain" in page.text(".errors")
-    assert "no weights for this digit" in page.text(".errors")
-    assert page.text(".badge") == "plain failed"  # and not "live"
+    expect(page.tab.locator(".errors")).to_contain_text("plain")
+    expect(page.tab.locator(".errors")).to_contain_text("no weights for this digit")
+    page.shows(".badge", "plain failed")  # and not "live"
     known = values(digit_scan, "probabilities", 2)["augmented"][30]
     np.testing.assert_allclose(page.bars()["augmented"], known, atol=6e-4)
     page.tab.keyboard.press("]")
@@ -108,7 +107,7 @@ def test_a_lost_connection_is_said_and_mended(browser, live_server):
 
     page.tab.route_web_socket(re.compile("/ws$"), between)
     page.open("sample=2")
-    assert not page.tab.locator(".banner").is_visible()
+    expect(page.tab.locator(".banner")).not_to_be_visible()
     sockets[-1].close(code=1001)
     page.tab.wait_for_selector(".banner:not([hidden])")
     assert "Connection lost" in page.text(".banner")
@@ -168,7 +167,7 @@ def test_a_scan_without_inputs_says_so_and_draws_no_black_picture(view, serve, n
     scan = ob.scan(networks, images, group="cyclic:4", task="classification", progress=False)
     page = view("sample=1", server=serve({"bare": scan}), sections=())
     page.tab.wait_for_selector(".section.input[data-state=empty]")
-    assert "stores no inputs" in page.text(".section.input .message")
+    expect(page.tab.locator(".section.input .message")).to_contain_text("stores no inputs")
 
 
 def test_a_placeholder_leaves_the_menus_free(view):
@@ -186,7 +185,7 @@ def test_a_finger_scrolls_the_page_past_the_map_and_draws_a_lasso(view):
     touch = "() => document.querySelector('.scatter').style.touchAction"
     assert page.tab.evaluate(touch) == "pan-y"
     page.tab.get_by_role("button", name="lasso").click()
-    assert page.tab.evaluate(touch) == "none"
+    page.eventually(lambda: page.tab.evaluate(touch) == "none")
 
 
 def test_on_paper_sections_follow_each_other_without_controls(view):
