@@ -15,7 +15,7 @@ import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from ..errors import InputError, StoreError
 from ..store.files import explained, is_remote, waiting_lock, write_file
@@ -25,8 +25,6 @@ MOST_DOCUMENT_BYTES = 1 << 20
 MOST_BITS_BYTES = 16 << 20
 MOST_FILES = 1000
 """The most files of a folder, so that a page cannot fill a disk."""
-
-_Entry = TypeVar("_Entry")
 
 
 class Sidecar:
@@ -146,16 +144,6 @@ class Sidecar:
         if self.unsaved or not self._place.is_dir():
             return {*self._held}
         return {path.name for path in self._place.iterdir()}
-
-
-def entries(name: str, document: Any, read: Callable[[Any], _Entry], most: int) -> list[_Entry]:
-    """Read a document that is a list; what `read` refuses raises `StoreError` with the remedy."""
-    try:
-        if not isinstance(document, list):
-            raise InputError(f"{name}: expected a list, got {type(document).__name__}")
-        return [read(one) for one in document[:most]]
-    except InputError as error:
-        raise StoreError(f"{name}.json: {error}; repair or remove the file") from None
 
 
 def bits_key(bits: bytes) -> str:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..._text import printable
-from ...errors import InputError, check_name
+from ...errors import InputError
 from ..selection import Selection
-from ..sidecar import entries
 from .sample_sets import ALL, mask_of_set, packed
+from .saved_lists import Change, SavedList
 from .scan_view import ScanView
 from .subsets import Answer
 
@@ -19,7 +19,6 @@ MOST_FINDINGS = 200
 MOST_TITLE = 200
 MOST_NOTE = 4_000
 MOST_VIEW = 20_000
-_DOCUMENT = "findings"
 _ID = re.compile(r"[0-9a-f]{8,32}")
 
 
@@ -57,27 +56,27 @@ class Finding:
         return cls(given["id"], title, note, replace(view, scan="").to_fragment())
 
 
-Change = Callable[[list[Finding], Mapping[str, Any]], list[Finding]]
-
-
 def findings(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
     """Answer the findings of a scan, after a change (`do`: save, delete, move) if any."""
-    change = message.get("do")
-    if change is None:
-        found = saved_findings(view)
-    else:
-        check_name("do", change, CHANGES)
-        if change == "save":
-            _keep_subset(view, Finding.from_json(message.get("finding")))
+    return _FINDINGS.answer(view, message)
 
-        def changed(document: Any) -> Any:
-            after = CHANGES[change](_read(document), message)
-            if len(after) > MOST_FINDINGS:
-                raise InputError(f"findings: expected at most {MOST_FINDINGS}, got {len(after)}")
-            return [asdict(one) for one in after]
 
-        found = _read(view.sidecar.update(_DOCUMENT, [], changed))
-    return {"findings": [asdict(one) for one in found], "unsaved": view.sidecar.unsaved}, {}
+def saved_findings(view: ScanView) -> list[Finding]:
+    """Read the findings beside a scan."""
+    return _FINDINGS.saved(view)
+
+
+def _save(view: ScanView, message: Mapping[str, Any]) -> Change[Finding]:
+    """Add a finding at the end, or change the one of the same id where it is."""
+    given = Finding.from_json(message.get("finding"))
+    _keep_subset(view, given)
+
+    def saved(found: list[Finding]) -> list[Finding]:
+        if given.id in [one.id for one in found]:
+            return [given if one.id == given.id else one for one in found]
+        return [*found, given]
+
+    return saved
 
 
 def _keep_subset(view: ScanView, finding: Finding) -> None:
@@ -87,39 +86,22 @@ def _keep_subset(view: ScanView, finding: Finding) -> None:
         view.sidecar.keep_bits(packed(mask_of_set(view, subset)).tobytes())
 
 
-def saved_findings(view: ScanView) -> list[Finding]:
-    """Read the findings beside a scan."""
-    return _read(view.sidecar.read(_DOCUMENT, []))
+def _delete(view: ScanView, message: Mapping[str, Any]) -> Change[Finding]:
+    return lambda found: [one for one in found if one.id != message.get("id")]
 
 
-def _read(document: Any) -> list[Finding]:
-    return entries(_DOCUMENT, document, Finding.from_json, MOST_FINDINGS)
-
-
-def _save(found: list[Finding], message: Mapping[str, Any]) -> list[Finding]:
-    """Add a finding at the end, or change the one of the same id where it is."""
-    given = Finding.from_json(message.get("finding"))
-    if given.id in [one.id for one in found]:
-        return [given if one.id == given.id else one for one in found]
-    return [*found, given]
-
-
-def _delete(found: list[Finding], message: Mapping[str, Any]) -> list[Finding]:
-    return [one for one in found if one.id != message.get("id")]
-
-
-def _move(found: list[Finding], message: Mapping[str, Any]) -> list[Finding]:
+def _move(view: ScanView, message: Mapping[str, Any]) -> Change[Finding]:
     """Move a finding to another place."""
-    to = message.get("to")
+    to, rest_of = message.get("to"), _delete(view, message)
     if isinstance(to, bool) or not isinstance(to, int):
         raise InputError(f"to: expected an integer, got {to!r}")
-    moved = [one for one in found if one.id == message.get("id")]
-    rest = _delete(found, message)
-    place = min(max(to, 0), len(rest))
-    return [*rest[:place], *moved, *rest[place:]]
 
+    def moved(found: list[Finding]) -> list[Finding]:
+        rest = rest_of(found)
+        place = min(max(to, 0), len(rest))
+        return [*rest[:place], *(one for one in found if one not in rest), *rest[place:]]
 
-CHANGES: dict[str, Change] = {"save": _save, "delete": _delete, "move": _move}
+    return moved
 
 
 def _text(given: Mapping[str, Any], name: str, most: int) -> str:
@@ -131,3 +113,11 @@ def _text(given: Mapping[str, Any], name: str, most: int) -> str:
             f"finding {name}: expected at most {most:,} characters, got {len(value):,}"
         )
     return value
+
+
+_FINDINGS = SavedList(
+    "findings",
+    Finding.from_json,
+    MOST_FINDINGS,
+    {"save": _save, "delete": _delete, "move": _move},
+)

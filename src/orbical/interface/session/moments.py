@@ -59,20 +59,22 @@ def sums_over(view: ScanView, variable: str, rows: Array) -> tuple[Array, Array,
 
 
 def _sums(view: ScanView, variable: str, rows: Array) -> tuple[Array, Array, Array]:
-    shape = (len(view.models), len(view.group))
-    count, total, squares = (np.zeros(shape) for _ in range(3))
+    sums = np.zeros((3, len(view.models), len(view.group)))
     for span in view.blocks(variable):
         mask = rows[span]
         if not mask.any():
             continue
-        for model in range(shape[0]):
-            values = view.responses(variable, span, model)[mask].astype(np.float64)
-            seen = np.isfinite(values)
-            values = np.where(seen, values, 0.0)
-            count[model] += seen.sum(0)
-            total[model] += values.sum(0)
-            squares[model] += np.square(values).sum(0)
+        for model in range(len(view.models)):
+            sums[:, model] += power_sums(view.responses(variable, span, model)[mask])
+    count, total, squares = sums
     return count, total, squares
+
+
+def power_sums(values: Array) -> Array:
+    """Return count, sum and sum of squares `[3, K]` of those values `[n, K]` that are numbers."""
+    seen = np.isfinite(values)
+    known = np.where(seen, values, 0.0).astype(np.float64)
+    return np.stack([seen.sum(0), known.sum(0), np.square(known).sum(0)])
 
 
 def sums_by(view: ScanView, variable: str, codes: Array, groups: int) -> tuple[Array, Array]:

@@ -21,6 +21,7 @@ from .calibration_plots import pooled
 from .confidence_columns import columns_of
 from .long_work import progress_of
 from .metrics import Metric
+from .moments import power_sums
 from .sample_sets import keep_set, mask_of_set
 from .scan_view import ScanView
 from .subsets import Answer, mask_of, subset_key
@@ -250,7 +251,7 @@ def paired_sums(
 ) -> tuple[Array, Array, Array]:
     """Sum the differences of samples over a pair of models: count, total and squares, `[P, K]`."""
     mine, its = (one.view.variable(one.view.metrics[name], one.reference) for one in (run, base))
-    count, total, squares = (np.zeros((len(pairs), len(run.view.group))) for _ in range(3))
+    sums = np.zeros((3, len(pairs), len(run.view.group)))
     for span in run.view.blocks(mine):
         chosen = slice(None) if run.mask is None else run.mask[span]
         for row, (model, other) in enumerate(pairs):
@@ -259,11 +260,8 @@ def paired_sums(
                 values = run.view.responses(mine, span, model)[chosen].astype(np.float64)
             with base.view.passes.turn(patient=True):
                 values = values - base.view.responses(its, span, other)[chosen]
-            seen = np.isfinite(values)
-            values = np.where(seen, values, 0.0)
-            count[row] += seen.sum(0)
-            total[row] += values.sum(0)
-            squares[row] += np.square(values).sum(0)
+            sums[:, row] += power_sums(values)
+    count, total, squares = sums
     return count, total, squares
 
 

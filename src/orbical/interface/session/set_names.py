@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from ..._text import printable
-from ...errors import InputError, check_name
+from ...errors import InputError
 from ..selection import Selection, set_name
-from ..sidecar import entries
 from .sample_sets import ALL, mask_of_set, packed
+from .saved_lists import Change, SavedList
 from .scan_view import ScanView
 from .subsets import Answer
 
 MOST_SETS = 200
 MOST_NAME = 80
-_DOCUMENT = "sets"
 
 
 @dataclass(frozen=True)
@@ -37,27 +36,15 @@ class NamedSet:
 
 def set_names(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
     """Answer the named sets of a scan, after a change (`do`: save, delete) if any."""
-    change = message.get("do")
-    if change is None:
-        found = saved_sets(view)
-    else:
-        check_name("do", change, CHANGES)
-        made = CHANGES[change](view, message)
-        found = _read(
-            view.sidecar.update(_DOCUMENT, [], lambda now: [*map(asdict, made(_read(now)))])
-        )
-    return {"sets": [asdict(one) for one in found], "unsaved": view.sidecar.unsaved}, {}
+    return _SETS.answer(view, message)
 
 
 def saved_sets(view: ScanView) -> list[NamedSet]:
     """Read the named sets beside a scan."""
-    return _read(view.sidecar.read(_DOCUMENT, []))
+    return _SETS.saved(view)
 
 
-Change = Callable[[list[NamedSet]], list[NamedSet]]
-
-
-def _save(view: ScanView, message: Mapping[str, Any]) -> Change:
+def _save(view: ScanView, message: Mapping[str, Any]) -> Change[NamedSet]:
     """Save a set under a name, in place of one that had it."""
     name, known = _name(message.get("name")), set_name("set", message.get("set"))
     if known == ALL:
@@ -65,24 +52,11 @@ def _save(view: ScanView, message: Mapping[str, Any]) -> Change:
     mask = mask_of_set(view, known)
     view.sidecar.keep_bits(packed(mask).tobytes())
     given = NamedSet(name, known, int(mask.sum()))
-
-    def saved(found: list[NamedSet]) -> list[NamedSet]:
-        after = [*(one for one in found if one.name != name), given]
-        if len(after) > MOST_SETS:
-            raise InputError(f"sets: expected at most {MOST_SETS}, got {len(after)}")
-        return after
-
-    return saved
+    return lambda found: [*(one for one in found if one.name != name), given]
 
 
-def _delete(view: ScanView, message: Mapping[str, Any]) -> Change:
+def _delete(view: ScanView, message: Mapping[str, Any]) -> Change[NamedSet]:
     return lambda found: [one for one in found if one.name != message.get("name")]
-
-
-CHANGES: dict[str, Callable[[ScanView, Mapping[str, Any]], Change]] = {
-    "save": _save,
-    "delete": _delete,
-}
 
 
 def _name(given: Any) -> str:
@@ -92,5 +66,4 @@ def _name(given: Any) -> str:
     return name
 
 
-def _read(document: Any) -> list[NamedSet]:
-    return entries(_DOCUMENT, document, NamedSet.from_json, MOST_SETS)
+_SETS = SavedList("sets", NamedSet.from_json, MOST_SETS, {"save": _save, "delete": _delete})
