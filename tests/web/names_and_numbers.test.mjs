@@ -10,7 +10,7 @@ import {
   modelInk,
   parse,
 } from "../../src/orbical/interface/web/draw/colors.js";
-import { precise, shortened, significant } from "../../src/orbical/interface/web/draw/format.js";
+import { ends, precise, shortened, significant } from "../../src/orbical/interface/web/draw/format.js";
 import { arrange } from "../../src/orbical/interface/web/draw/panel_layout.js";
 import { freeSpot } from "../../src/orbical/interface/web/plots/scatter_marks.js";
 import { withColorRange } from "../../src/orbical/interface/web/sections/color_key.js";
@@ -35,6 +35,16 @@ test("numbers are written by their first digits, whatever their size", () => {
   assert.equal(precise("px")(11.04), "11.0 px");
   assert.equal(precise("px")(NaN), "–");
   assert.equal(precise("share")(0.0001), "0.000");
+});
+
+test("the ends of a range are told apart, however narrow it is", () => {
+  assert.deepEqual(ends([2000, 2019]), ["2000", "2019"]);
+  assert.deepEqual(ends([0, 1]), ["0", "1"]);
+  assert.deepEqual(ends([0.0871, 0.8604]), ["0.087", "0.86"]);
+  assert.deepEqual(ends([-0.85, 0.85]), ["−0.85", "0.85"]);
+  assert.deepEqual(ends([-120345, -120312]), ["−120345", "−120312"]);
+  assert.deepEqual(ends([7, 7]), ["7", "7"]);
+  assert.deepEqual(ends([0, 0.0064]), ["0", "0.0064"]);
 });
 
 test("one of a noun is not many", () => {

@@ -55,6 +55,18 @@ export function short(value) {
   return String(Number(value.toPrecision(4))).replace("-", "−");
 }
 
+const size10 = (value) => Math.floor(Math.log10(Math.abs(value) || 1));
+
+/** The ends of a range in as few digits as tell them apart: two of what lies between them. */
+export function ends([low, high]) {
+  const spread = high - low;
+  return [low, high].map((value) => {
+    const digits = spread > 0 ? Math.min(Math.max(2 + size10(value) - size10(spread), 2), 12) : 4;
+    const rounded = Number(value.toPrecision(digits));
+    return digits > 4 ? String(rounded).replace("-", "−") : short(rounded);
+  });
+}
+
 /** An angle in degrees, whole where it is whole. */
 export function degrees(angle) {
   const turned = ((angle % 360) + 360) % 360;

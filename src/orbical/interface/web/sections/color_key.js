@@ -2,12 +2,10 @@
 
 import { fill, h } from "../core/dom.js";
 import { badToGood, classColor, colorOf } from "../draw/colors.js";
-import { short } from "../draw/format.js";
+import { ends } from "../draw/format.js";
 
 const STOPS = 24;
 const MOST = 12;
-
-const end = (value) => short(Number(value.toPrecision(2)));
 
 const NARROW = 1 / 3;
 
@@ -43,20 +41,15 @@ export function createColorKey() {
   function set({ scale, range, title, names, unit, higher_is_better: upward }, state, dark) {
     const mark = ["°", "px"].includes(unit) ? unit : "";
     const name = h("span", { class: "key-title", title }, title ?? "");
-    if (scale === "classes")
-      fill(
-        el,
-        (names ?? state.classes).slice(0, MOST).map((text, c) => chip(classColor(c, dark), text)),
-        name,
-      );
-    else
-      fill(
-        el,
-        h("span", {}, end(range[0]) + mark),
-        strip(scale, range, badToGood(range, upward), dark),
-        h("span", {}, end(range[1]) + mark),
-        name,
-      );
+    if (scale === "classes") {
+      const all = names ?? state.classes;
+      const chips = all.slice(0, MOST).map((text, c) => chip(classColor(c, dark), text));
+      const more = all.length - chips.length;
+      fill(el, chips, more > 0 ? h("span", { title: all.slice(MOST).join(", ") }, `and ${more} more`) : null, name);
+    } else {
+      const [low, high] = ends(range).map((value) => h("span", {}, value + mark));
+      fill(el, low, strip(scale, range, badToGood(range, upward), dark), high, name);
+    }
   }
 
   return { el, set };
