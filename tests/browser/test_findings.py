@@ -78,6 +78,22 @@ def test_a_view_is_bookmarked_changed_and_found_again(panel):
     expect(tab.locator(".story")).to_be_hidden()
 
 
+def test_the_keyboard_stays_in_the_panel_and_what_is_typed_in_its_form(panel):
+    tab = panel.tab
+    opened(panel)
+    bookmark(panel, "first")
+    panel.until("() => document.activeElement.textContent === 'Bookmark this view'")
+    bookmark(panel, "second")
+    tab.get_by_role("button", name="Bookmark this view").click()
+    tab.get_by_label("Note").fill("half a sentence")
+    tab.get_by_label("Move up: second").click()
+    titles(panel, "second", "first")
+    assert tab.get_by_label("Note").input_value() == "half a sentence"
+    tab.keyboard.press("Escape")  # the form
+    tab.keyboard.press("Escape")  # the panel
+    panel.until("() => !document.querySelector('.findings-panel').matches(':popover-open')")
+
+
 def test_what_cannot_be_saved_is_said_and_axe_finds_nothing(panel, live_server, axe, monkeypatch):
     monkeypatch.setattr(live_server.session.scan_view().sidecar, "unsaved", "the disk is full")
     opened(panel)

@@ -34,6 +34,7 @@ export function createFindingsPanel(opener, app) {
     status,
   );
   let editing = "";
+  let editor = null; // kept while findings arrive: what is typed stays
   opener.setAttribute("aria-expanded", "false");
   opener.setAttribute("aria-controls", id);
   opener.after(panel);
@@ -64,7 +65,7 @@ export function createFindingsPanel(opener, app) {
   }
 
   function edit(which) {
-    editing = which;
+    [editing, editor] = [which, null];
     draw();
     (panel.querySelector("form input") ?? panel.querySelector(".adding button"))?.focus();
   }
@@ -120,7 +121,7 @@ export function createFindingsPanel(opener, app) {
   }
 
   function entry(finding, at, all) {
-    if (editing === finding.id) return h("li", {}, form(finding));
+    if (editing === finding.id) return h("li", {}, (editor ??= form(finding)));
     const tool = (sign, words, act, off = false) =>
       button(sign, act, {
         class: "tool icon",
@@ -151,7 +152,9 @@ export function createFindingsPanel(opener, app) {
     show(opener, !fixed || all.length > 0);
     fill(
       adding,
-      editing === "new" ? form() : button("Bookmark this view", () => edit("new"), { class: "tool primary" }),
+      editing === "new"
+        ? (editor ??= form())
+        : button("Bookmark this view", () => edit("new"), { class: "tool primary" }),
     );
     show(unsaved, Boolean(findings.unsaved()));
     write(unsaved, `Not saved: ${findings.unsaved()}. Findings last until orbical ends; a report keeps them.`);
@@ -160,16 +163,24 @@ export function createFindingsPanel(opener, app) {
       fill(list, h("li", { class: "none" }, "None yet. Bookmark what you want to come back to, or to show to others."));
   }
 
-  function told(error) {
-    const focused = panel.contains(document.activeElement) && document.activeElement?.getAttribute("aria-label");
-    if (error) fill(status, error);
+  /** Whoever asks for it, what had the focus has it again, or what now stands in its place. */
+  function renew() {
+    const focused = panel.contains(document.activeElement) ? document.activeElement : null;
     draw();
-    const again = focused && panel.querySelector(`[aria-label="${CSS.escape(focused)}"]:enabled`);
-    if (again instanceof HTMLElement) again.focus();
+    if (!(focused instanceof HTMLElement)) return;
+    const label = focused.getAttribute("aria-label");
+    const again = label && panel.querySelector(`[aria-label="${CSS.escape(label)}"]:enabled`);
+    const heir = panel.contains(focused) ? focused : again || panel.querySelector(".adding button");
+    if (heir instanceof HTMLElement) heir.focus();
+  }
+
+  function told(error) {
+    if (error) fill(status, error);
+    renew();
   }
 
   opener.addEventListener("click", toggle);
-  const stops = [findings.on(told), story.on(draw)];
+  const stops = [findings.on(told), story.on(renew)];
   findings.reload();
   return {
     toggle,
