@@ -16,6 +16,13 @@ def demo(serve, digit_scan, networks):
     return server
 
 
+def covers(tab, one, other):
+    """Whether two parts of the page overlap."""
+    a, b = (tab.locator(part).first.bounding_box() for part in (one, other))
+    pairs = (("x", "width"), ("y", "height"))
+    return all(a[at] < b[at] + b[far] and b[at] < a[at] + a[far] for at, far in pairs)
+
+
 def test_the_guide_follows_the_reader_and_is_repeated_from_the_help(view, demo, axe):
     page = view("sample=2", server=demo)
     tab = page.tab
@@ -23,6 +30,8 @@ def test_the_guide_follows_the_reader_and_is_repeated_from_the_help(view, demo, 
     page.open("sample=2")
     expect(tab.locator(".guide .step")).to_contain_text("· step 1 of 6")
     expect(tab.locator(".individual.guided")).to_have_count(1)
+    assert not covers(tab, ".guide", ".input")
+    assert not covers(tab, ".guide", ".detail")
     tab.evaluate(axe)
     found = tab.evaluate("() => axe.run('.guide').then(({ violations }) => violations.length)")
     assert found == 0
