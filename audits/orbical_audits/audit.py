@@ -38,7 +38,8 @@ class Package:
         version: The version audited; the page says so if another was run.
         dependencies: False leaves its own requirements out, where its pins exclude the project's
             packages; list what it really needs as packages of their own.
-        source: `pip` or `npm`. An npm package is unpacked, not installed: see `npm_folder`.
+        source: `pip`, or `npm` or `sdist` (the sources of a pip package, with its tests): these are
+            unpacked, not installed, see `environment.unpacked`.
     """
 
     name: str

