@@ -118,7 +118,7 @@ def drawn(scan: ob.Scan) -> Any:
         axes.text(20, len(CHIRAL), "equal to their mirror image", color=style.SOFT, ha="right")
         axes.set_yticks(places, scan.data["name"].values)
         axes.set(xscale="log", xlim=(1e-4, 20), ylim=(len(places) - 0.5, -1.5))
-        axes.set_xlabel("difference of the energies of left and right hand, meV/atom")
+        axes.set_xlabel("difference of the energies of left and right hand, meV/atom (1e-4: less)")
         axes.legend(loc="lower center", ncols=3, bbox_to_anchor=(0.5, 1))
     return fig
 
@@ -247,7 +247,7 @@ def run_all(calculators: Mapping[str, Any], size: Any, seed: int, folder: Path) 
         "hands": Table("The same without orbical: both hands built from their own space groups.",
                        hands),
         "dft": Table("Mean errors against DFT over crystals at finite temperature (energies after "
-                     "removing the mean of each element), beside the change by an inversion.",
+                     "removing the mean of each element, forces as root mean square), beside the change by an inversion.",
                      against_dft(calculators, size["dft"], folder / "dft.zarr", seed)),
     }  # fmt: skip
     alt = "Difference of the energies of left- and right-handed crystals, by crystal and model"

@@ -231,8 +231,8 @@ audit = Audit(
     confirmed="By other quantities (last table). For relative energies with the spread of relative "
     "energies the size is right (ratio {{ other[1]['error / spread'] | cell }}), and the rank "
     "correlation {{ other[1]['rank correlation'] | cell }}; for forces, which are local, "
-    "it is {{ other[0]['rank correlation'] | cell }}. Forces are gradients to the precision of finite "
-    "differences.",
+    "it is {{ other[0]['rank correlation'] | cell }}. Forces are gradients to the "
+    "precision of finite differences.",
     sizes={
         "quick": {"samples": 200, "turns": 4, "forces": 40},
         "full": {"samples": 500, "turns": 32, "forces": 200},
