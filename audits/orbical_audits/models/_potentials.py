@@ -247,7 +247,8 @@ def run_all(calculators: Mapping[str, Any], size: Any, seed: int, folder: Path) 
         "hands": Table("The same without orbical: both hands built from their own space groups.",
                        hands),
         "dft": Table("Mean errors against DFT over crystals at finite temperature (energies after "
-                     "removing the mean of each element, forces as root mean square), beside the change by an inversion.",
+                     "removing the mean of each element, forces as root mean square), beside the "
+                     "change by an inversion.",
                      against_dft(calculators, size["dft"], folder / "dft.zarr", seed)),
     }  # fmt: skip
     alt = "Difference of the energies of left- and right-handed crystals, by crystal and model"
