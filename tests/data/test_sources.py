@@ -149,6 +149,8 @@ def test_folders_are_some_of_the_classes_of_a_model(photos):
     assert source.labels.tolist() == [1, 1, 1, 3, 3, 3]
     with pytest.raises(InputError, match=r"classes: expected the names of all classes .* 'dog'"):
         ob.data.ImageFolder(photos, classes=["cat"])
+    flat = ob.data.ImageFolder(photos / "cat", classes=["ant", "cat"])
+    assert (flat.labels, flat.classes) == (None, ["ant", "cat"])  # of what models predict
 
 
 def test_a_folder_without_subfolders_has_no_labels(photos):
@@ -461,3 +463,16 @@ def test_a_function_as_data_is_refused_with_what_to_pass_instead():
     for data in (scans, (scans, LABELS)):
         with pytest.raises(InputError, match=words):
             as_source(data)
+
+
+def test_arrays_are_found_by_their_usual_names(tmp_path):
+    path = tmp_path / "set.npz"
+    np.savez(path, images=IMAGES.numpy(), labels=LABELS, age=np.arange(6))
+    source = as_source(path)
+    images, labels = source.read(0, 6)
+    assert torch.equal(torch.as_tensor(images), IMAGES)
+    assert labels.tolist() == [*LABELS]
+    assert [*source.columns] == ["age"]
+    np.savez(path, pictures=IMAGES.numpy())
+    with pytest.raises(InputError, match=r"got pictures .*; rename them, .* x=images, y=labels"):
+        as_source(path)

@@ -70,7 +70,9 @@ class ImageFolder(ImageFiles):
                 f"beside each other, got {len(found) - len(nested)} images beside "
                 f"{len(set(nested))} folders with images"
             )
-        labels, names = numbered(nested, classes, str(path)) if nested else (None, None)
+        labels, names = None, None if classes is None else [str(name) for name in classes]
+        if nested:
+            labels, names = numbered(nested, classes, str(path))
         reader = ImageReader(size, transform, mode)
         super().__init__(str(path), found, reader, labels, names, {}, unreadable)
 

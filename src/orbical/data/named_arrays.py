@@ -12,10 +12,13 @@ from ..errors import InputError
 from .arrays import Arrays
 from .source import Source, stamp_of
 
+_USUAL = {"x": ("images", "inputs", "X"), "y": ("labels", "targets")}
+
 
 class NamedArrays(Arrays):
     """Arrays by name: `x` (or `x_NAME` for each field), and optionally `y` and `name`.
 
+    Without `x`, arrays `images` (or `inputs`, `X`) and `labels` (or `targets`) are taken for both.
     Other arrays with one number or text for each sample are metadata columns.
 
     Args:
@@ -32,11 +35,13 @@ class NamedArrays(Arrays):
         path: Path | None = None,
         argument: str = "data",
     ) -> None:
+        arrays = _renamed(arrays)
         fields = {name.removeprefix("x_"): arrays[name] for name in arrays if name[:2] == "x_"}
         if "x" not in arrays and not fields:
             raise InputError(
                 f"{argument}: expected an array x (or x_NAME for each field) and optionally y, got "
-                f"{', '.join(arrays) or 'no arrays'} in {where!r}"
+                f"{', '.join(arrays) or 'no arrays'} in {where!r}; rename them, e.g. "
+                "numpy.savez(file, x=images, y=labels)"
             )
         super().__init__(arrays.get("x", fields or None), arrays.get("y"))
         self._path = path
@@ -57,6 +62,20 @@ class NamedArrays(Arrays):
     def stamp(self) -> str | None:
         """Return a hash of the sizes and times of the files."""
         return super().stamp() if self._path is None else files_stamp(self._path)
+
+
+def _renamed(arrays: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return arrays with `x` and `y` for the usual names of inputs and targets, if there is no x.
+
+    >>> [*_renamed({"images": 0, "labels": 1, "age": 2})], [*_renamed({"x": 0, "labels": 1})]
+    (['x', 'y', 'age'], ['x', 'labels'])
+    """
+    if any(name == "x" or name.startswith("x_") for name in arrays):
+        return arrays
+    usual = {known: name for name, names in _USUAL.items() for known in names if known in arrays}
+    if sorted(usual.values()) not in (["x"], ["x", "y"]):  # none, or no one knows which
+        return arrays
+    return {usual.get(name, name): array for name, array in arrays.items()}
 
 
 def files_stamp(path: Path) -> str:
