@@ -127,6 +127,14 @@ def test_a_plane_is_a_heat_map_with_up_upwards_and_one_scale_of_colors() -> None
         assert (axes.get_xlabel(), panels[0].get_ylabel()) == ("dx", "dy")
 
 
+def test_good_has_one_color_whether_higher_or_lower_is_better() -> None:
+    errors = responses("translations:4:2")
+    maps = [ob.figures.aggregate(errors).axes[0].images[0].cmap.name]
+    errors.attrs["higher_is_better"] = False
+    maps += [ob.figures.aggregate(errors).axes[0].images[0].cmap.name]
+    assert maps == [style.SEQUENTIAL, f"{style.SEQUENTIAL}_r"]
+
+
 def test_labels_run_to_the_right_and_models_downwards_on_planes() -> None:
     given = responses("translations:2:1", by=["car", "cup", "book"])
     fig = ob.figures.aggregate(given)

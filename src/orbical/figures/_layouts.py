@@ -70,8 +70,12 @@ class Surface:
 
 
 def color_scale(orbit: Orbit) -> dict[str, Any]:
-    """Return the color scale of an orbit, the same for every panel of a figure."""
-    return {"cmap": SEQUENTIAL, "vmin": orbit.limits[0], "vmax": orbit.limits[1]}
+    """Return the color scale of an orbit, the same for every panel of a figure.
+
+    What is good has one color, as in the view: where lower is better the map is reversed.
+    """
+    colors = f"{SEQUENTIAL}_r" if "lower is better" in orbit.better else SEQUENTIAL
+    return {"cmap": colors, "vmin": orbit.limits[0], "vmax": orbit.limits[1]}
 
 
 def _rings(orbit: Orbit, small: bool) -> Array:
