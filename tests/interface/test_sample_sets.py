@@ -145,7 +145,19 @@ def test_named_sets_are_saved_beside_the_scan_and_known_after_a_restart(store: P
     other, _ = make(later, {"samples": [9]})
     again, _ = ask(later, "names", {"do": "save", "name": "sixes", "set": other})
     assert again["sets"] == [{"name": "sixes", "hash": other, "count": 1}]
+    assert [path.stem for path in store.with_name(store.name + ".view").glob("*.bits")] == [other]
     assert ask(later, "names", {"do": "delete", "name": "sixes"})[0]["sets"] == []
+    assert not [*store.with_name(store.name + ".view").glob("*.bits")]
+
+
+def test_the_samples_of_a_deleted_name_stay_if_a_finding_shows_them(store: Path) -> None:
+    session = open_session(store)
+    name, _ = make(session, {"samples": [3, 7]})
+    ask(session, "names", {"do": "save", "name": "sixes", "set": name})
+    finding = {"id": "00000001", "title": "sixes", "note": "", "view": f"subset={name}"}
+    ask(session, "findings", {"do": "save", "finding": finding})
+    ask(session, "names", {"do": "delete", "name": "sixes"})
+    assert session.scan_view().sidecar.bits(name) is not None
 
 
 @pytest.mark.parametrize(

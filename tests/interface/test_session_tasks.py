@@ -22,14 +22,22 @@ from orbical.interface.session.input_pictures import (
     on_black,
 )
 
-ANSWERED = [kind for kind in KINDS if kind not in ("hover", "export", "set", "preview", "classes")]
+ANSWERED = [kind for kind in KINDS if kind not in ("hover", "export", "set")]
+
+
+def asked(kind: str, state: dict[str, Any]) -> bool:
+    """Whether the page asks for a kind of answer: not where the scan has nothing to say to it."""
+    if kind == "classes":  # a small plot for each group
+        kinds = [(column["kind"], column["by_model"]) for column in state["columns"]]
+        return ("category", False) in kinds
+    return kind not in ("consistency", "worst", "preview") or bool(state.get(kind))
 
 
 def ask_everything(session: Session, **selection: Any) -> None:
     """Ask every kind of question, with every metric, and expect an answer in a frame."""
     state = session.state()[0]
     for kind in ANSWERED:
-        if kind in ("consistency", "worst") and not state[kind]:  # the page does not ask
+        if not asked(kind, state):
             continue
         header, _ = decode(session.answer({"kind": kind, "selection": selection}))
         assert "error" not in header, header

@@ -8,6 +8,7 @@ kept in memory and the reason is stated.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import hashlib
 import json
@@ -91,6 +92,15 @@ class Sidecar:
             with self._turn:
                 self._write(f"{key}.bits", bits, MOST_BITS_BYTES)
         return key
+
+    def drop_bits(self, key: str) -> None:
+        """Delete the packed bits of a set, which nothing names any more; what cannot be stays."""
+        if self.bits(key) is None:
+            return
+        with self._turn, contextlib.suppress(OSError):
+            self._held.pop(f"{key}.bits", None)
+            if not self.unsaved:
+                (self._place / f"{key}.bits").unlink(missing_ok=True)
 
     @property
     def _place(self) -> Path:

@@ -9,6 +9,7 @@ from typing import Any
 from ..._text import printable
 from ...errors import InputError
 from ..selection import Selection, set_name
+from .findings import saved_findings
 from .sample_sets import ALL, mask_of_set, packed
 from .saved_lists import Change, SavedList
 from .scan_view import ScanView
@@ -36,12 +37,23 @@ class NamedSet:
 
 def set_names(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
     """Answer the named sets of a scan, after a change (`do`: save, delete) if any."""
-    return _SETS.answer(view, message)
+    before = saved_sets(view) if message.get("do") else []
+    answer = _SETS.answer(view, message)
+    if lost := {one.hash for one in before} - {one.hash for one in saved_sets(view)}:
+        _drop_unused(view, lost)
+    return answer
 
 
 def saved_sets(view: ScanView) -> list[NamedSet]:
     """Read the named sets beside a scan."""
     return _SETS.saved(view)
+
+
+def _drop_unused(view: ScanView, hashes: set[str]) -> None:
+    """Delete the samples of sets that lost their names, unless a finding shows them."""
+    shown = {Selection.from_fragment(one.view).subset for one in saved_findings(view)}
+    for key in hashes - shown:
+        view.sidecar.drop_bits(key)
 
 
 def _save(view: ScanView, message: Mapping[str, Any]) -> Change[NamedSet]:
