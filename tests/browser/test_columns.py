@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 import torch
-from reader import expect
+from reader import WIDE, expect  # beside this file
 
 import orbical as ob
 from orbical.interface import report
@@ -15,7 +15,8 @@ from orbical.interface import report
 pytestmark = pytest.mark.browser
 
 SAMPLES = 450
-CLASSES = [f"kind {c}" for c in range(1000)]
+CLASSES = [f"kind {c}" + " of a long name" * (c % 10 < 7) for c in range(1000)]
+PHONE = {"width": 390, "height": 844}
 
 
 class Photos(ob.data.Source):
@@ -25,6 +26,7 @@ class Photos(ob.data.Source):
     columns: ClassVar = {
         "camera": np.array(["Canon", "Nikon", "Pentax"])[np.arange(SAMPLES) % 3],
         "shutter": np.arange(SAMPLES) / 10,
+        "story": np.full(SAMPLES, "a picture with a long remark"),
     }
 
     def __len__(self) -> int:
@@ -119,6 +121,41 @@ def test_the_grid_shows_pictures_and_the_page_names_and_metadata(view, photo_ser
     )
     expect(page.tab.locator(".key .chip-class")).to_have_text(["Canon", "Nikon", "Pentax"])
     assert page.troubles == []
+
+
+def test_long_names_neither_widen_a_phone_nor_lie_on_each_other(view, photo_server):
+    page = view("sample=4&answers=confusion", server=photo_server)
+    page.until("() => document.querySelectorAll('.confusion li').length > 5")
+    for size in (PHONE, WIDE):
+        page.resize(size)
+        assert page.tab.evaluate("document.documentElement.scrollWidth") == size["width"]
+        cut = page.tab.evaluate(
+            """() => [...document.querySelectorAll(".confusion li .count, .aggregate .note")]
+            .filter(el => el.scrollHeight > el.clientHeight + 1 || el.scrollWidth > el.clientWidth)
+            .map(el => el.textContent)"""
+        )
+        assert cut == []
+    controls = page.tab.locator(".embedding .controls").bounding_box()
+    assert controls["height"] < 40  # one line
+
+
+def test_the_bar_is_one_stop_of_the_tab_key_and_arrows_walk_through_it(view, photo_server):
+    page = view("sample=3", server=photo_server)
+    assert page.tab.locator(".chips [tabindex='0']").count() == 1
+    page.tab.locator(".filters .fold").focus()
+    page.tab.keyboard.press("Tab")
+    seen = []
+    for key in ("ArrowRight", "ArrowRight", "ArrowRight", "ArrowDown", "ArrowLeft"):
+        page.tab.keyboard.press(key)
+        seen.append(
+            page.tab.evaluate(
+                "document.activeElement.ariaLabel ?? document.activeElement.innerText"
+            )
+        )
+    assert "Clear or hide Correct" in seen
+    page.tab.keyboard.press("Tab")
+    assert page.tab.evaluate("document.activeElement.closest('.chips')") is None
+    assert page.fragment() == "sample=3"
 
 
 def test_the_bar_is_free_of_faults_for_those_who_do_not_see(view, photo_server, axe):

@@ -76,6 +76,7 @@ def test_a_view_is_bookmarked_changed_and_found_again(panel):
     tab.get_by_role("button", name="Back to the finding").wait_for(state="hidden")
     tab.get_by_role("button", name="Close the story").click()
     expect(tab.locator(".story")).to_be_hidden()
+    assert tab.locator(".findings-panel .unsaved").text_content() == ""  # all is saved
 
 
 def test_the_keyboard_stays_in_the_panel_and_what_is_typed_in_its_form(panel):

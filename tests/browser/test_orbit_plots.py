@@ -294,6 +294,31 @@ def test_a_glyph_is_painted_for_every_layout(make, text):
     assert make(script, group_of(text)) > 0.05
 
 
+def test_a_glyph_of_the_lowest_values_is_seen(make):
+    script = """
+      const { createGlyph } = await import("/plots/glyph.js");
+      const glyph = createGlyph(given, 40);
+      const values = new Float32Array(given.names.length);
+      glyph.set({ models: [{ name: "a", color: "#ff0000" }], values, range: [0, 1] });
+      const { data } = glyph.element.getContext("2d").getImageData(0, 0, 40, 40);
+      return data.filter((_, i) => i % 4 === 0 && data[i] > 200 && data[i + 1] < 99).length;
+    """
+    assert make(script, group_of("rotations:8")) > 8
+
+
+def test_the_interval_of_a_mean_is_whole_above_the_highest_value(make):
+    orbit(make, "scales:0.5:2:9")
+    script = """
+      const values = Float32Array.from({ length: 18 }, (_, i) => i);
+      const [low, high] = [values.map((value) => value - 4), values.map((value) => value + 4)];
+      plot.set({ ...all, values, low, high, range: [0, 17] });
+      const [band, frame] = ["path[stroke=none], path[fill-opacity]", "svg"].map((each) =>
+        [...document.querySelectorAll(each)].at(-1).getBoundingClientRect());
+      return band.top - frame.top;
+    """
+    assert make(script) > 13  # the axes begin at 12
+
+
 @pytest.mark.parametrize(
     ("text", "coords", "marks"),
     [

@@ -189,8 +189,9 @@ def test_a_finger_scrolls_the_page_past_the_map_and_draws_a_lasso(view):
 
 
 def test_on_paper_sections_follow_each_other_without_controls(view):
-    page = view("sample=2", viewport={"width": 704, "height": 1000})  # A4 within its margins
+    page = view("sample=2", viewport={"width": 1400, "height": 900})
     page.tab.emulate_media(media="print")
+    page.tab.set_viewport_size({"width": 704, "height": 1000})  # A4 within its margins
     boxes = [
         page.tab.locator(f".section.{name}").bounding_box()
         for name in ("aggregate", "embedding", "calibration", "individual", "input", "detail")
@@ -198,5 +199,8 @@ def test_on_paper_sections_follow_each_other_without_controls(view):
     for one, other in itertools.pairwise(boxes):
         assert one["y"] + one["height"] <= other["y"]
         assert one["width"] == 704
-    assert not page.tab.locator(".actions, .enlarge, .info").locator("visible=true").count()
+    controls = page.tab.locator(".actions, .enlarge, .info, .menus, .filters, .list, .half button")
+    assert not controls.locator("visible=true").count()
+    # Plots fill the paper though no script draws them anew.
+    assert page.tab.locator(".aggregate .plot > svg").bounding_box()["width"] > 600
     page.tab.emulate_media(media="screen")

@@ -11,6 +11,10 @@ test("a few numbers stand in rows, so that models are compared number by number"
   ]);
 });
 
+test("numbers of atoms are named by them", () => {
+  assert.deepEqual(rowsOf([Float32Array.of(1, 2)], "atom_vs_consensus"), [["atom 0: 1"], ["atom 1: 2"]]);
+});
+
 test("many numbers are written by their range", () => {
   assert.deepEqual(rowsOf([Float32Array.from({ length: 20 }, (_, i) => i - 3)]), [["20 values, −3 to 16"]]);
 });

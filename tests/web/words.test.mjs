@@ -31,6 +31,8 @@ test("elements are named by their coordinates in short words", () => {
   assert.deepEqual(elementNames(mirrors), ["0°", "90°, mirrored"]);
   const turns = { names: ["", ""], coords: { plane: ["xy", "yz"], azimuth: [0, 15], angle: [0, 30] } };
   assert.deepEqual(elementNames(turns), ["0°", "30° about yz axis at 15°"]);
+  const o3 = { names: ["", ""], coords: { rx: [0, -4.58], ry: [0, 13.84], rz: [0, 110], inversion: [1, -1] } };
+  assert.deepEqual(elementNames(o3), ["x 0°, y 0°, z 0°", "x −4.6°, y 13.8°, z 110°, inverted"]);
 });
 
 test("a group with coordinates of its own keeps its names", () => {

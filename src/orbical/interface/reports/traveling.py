@@ -29,7 +29,10 @@ RUNTIME = "onnxruntime-web"
 INSTALL = f"npm install {RUNTIME}@1.30"
 _SCRIPT = "ort.wasm.bundle.min.mjs"
 _BINARY = "ort-wasm-simd-threaded.wasm"
-_EXPORT = "torch.onnx.export(net, (images[:1],), 'net.onnx', external_data=False)"
+_EXPORT = (
+    "torch.onnx.export(net, (images[:2],), 'net.onnx', external_data=False, "
+    'dynamic_shapes=({0: "batch"},))'
+)
 _PROBES, _TOLERANCE = 4, 0.01
 _EXPORTS = re.compile(r"export\s*\{([^}]*)\};?\s*$")
 
@@ -148,7 +151,8 @@ def _check_file(view: ScanView, name: str, path: Path) -> None:
         )
         if len(declared) != 1 or kind != "tensor(float)" or not fits:
             raise InputError(
-                f"with_models {name}: expected one float input of shape {shape}, got {kind} {given}"
+                f"with_models {name}: expected one float input of shape {shape}, got {kind} "
+                f"{given}; {_EXPORT}"
             )
     _check_answers(view, name, predictor)
 

@@ -39,8 +39,8 @@ def set_names(view: ScanView, selection: Selection, message: dict[str, Any]) -> 
     """Answer the named sets of a scan, after a change (`do`: save, delete) if any."""
     before = saved_sets(view) if message.get("do") else []
     answer = _SETS.answer(view, message)
-    if lost := {one.hash for one in before} - {one.hash for one in saved_sets(view)}:
-        _drop_unused(view, lost)
+    if before:
+        _drop_unused(view, {one.hash for one in before} - {one.hash for one in saved_sets(view)})
     return answer
 
 

@@ -12,6 +12,7 @@ const WORDS = {
   dy: (value) => `dy ${tidy(value)}`,
   scale: (value) => `× ${Number(Number(value).toFixed(3))}`,
   time: (value) => (value > 0 ? "forward" : "reversed"),
+  inversion: (value) => (value < 0 ? "inverted" : ""),
   flip: (value) =>
     ({ plain: "", none: "not flipped", both: "flipped both ways" })[value] ??
     (value === "mirrored" ? value : `flipped, ${value}`),

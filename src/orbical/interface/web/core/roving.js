@@ -1,5 +1,7 @@
-// One stop for Tab in a table of many buttons; arrows walk through it.
+// One stop for Tab in a table or a bar of many controls; arrows walk through it.
 
+const CONTROLS = "button, select, input, [role=slider]";
+const ALONG = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -1, ArrowDown: 1 };
 const STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 
 /** Let arrows walk through the buttons of a table; cells without one are passed over. */
@@ -25,4 +27,35 @@ export function attachRoving(/** @type {HTMLTableElement} */ table) {
     }
   });
   return { renew: () => stopAt(buttons()[0]) };
+}
+
+/** Which arrows a control needs for itself; the others walk on. */
+function needed(control) {
+  if (control.matches("select")) return ["ArrowUp", "ArrowDown"];
+  return control.matches("input, [role=slider]") ? ["ArrowLeft", "ArrowRight"] : [];
+}
+
+/** Let arrows walk through the controls of a toolbar; `renew` after its controls have changed. */
+export function attachToolbar(/** @type {HTMLElement} */ bar) {
+  const controls = () => [...bar.querySelectorAll(CONTROLS)].filter((each) => !each.closest(".popover"));
+  const stopAt = (chosen) => controls().forEach((each) => each.setAttribute("tabindex", each === chosen ? "0" : "-1"));
+
+  function walk(event) {
+    const all = controls();
+    const at = all.indexOf(event.target);
+    const step = ALONG[event.key];
+    if (at < 0 || !step || event.ctrlKey || event.altKey || event.metaKey || needed(all[at]).includes(event.key))
+      return;
+    event.preventDefault();
+    event.stopPropagation(); // a slider knows all arrows
+    const next = all[(at + step + all.length) % all.length];
+    if (next instanceof HTMLElement) next.focus();
+  }
+
+  bar.addEventListener("keydown", walk, { capture: true });
+  bar.addEventListener("focusin", (event) => {
+    const here = controls().find((each) => each === event.target);
+    if (here) stopAt(here);
+  });
+  return { renew: () => stopAt(controls().find((each) => each === document.activeElement) ?? controls()[0]) };
 }

@@ -60,6 +60,7 @@ export function createFrame(el, draw, { canvas = false, name = "plot" } = {}) {
     Object.assign(frame, { width, height });
     svg.setAttribute("width", width);
     svg.setAttribute("height", height);
+    svg.setAttribute("viewBox", `0 0 ${width} ${height}`); // on paper it is scaled
     return true;
   };
   const watcher = new ResizeObserver(([{ contentRect }]) => {

@@ -70,7 +70,8 @@ function circle(context, orbit, size, given) {
     context,
     orbit,
     given,
-    (i, value) => placeAt(Number(angles[i]), radius * given.share(value), middle, middle),
+    // The lowest value is a small ring: at the center itself it would not be seen.
+    (i, value) => placeAt(Number(angles[i]), 2.5 + (radius - 2.5) * given.share(value), middle, middle),
     true,
   );
   const at = orbit.cells[given.mark]?.[0];

@@ -20,12 +20,13 @@ export function line(orbit) {
   let [x, y, box, handle, dots, pointer] = [null, null, null, null, [], null];
 
   function draw(frame, data) {
-    const room = 0.03 * (data.range[1] - data.range[0]);
-    const yTicks = ticksFor(data.range, frame.height - 50, 26);
+    const range = spanOf(data);
+    const room = 0.03 * (range[1] - range[0]);
+    const yTicks = ticksFor(range, frame.height - 50, 26);
     box = axesBox(frame, { top: 12, right: 18, yTicks: yTicks.map(short), yName: Boolean(data.title) });
     const across = [box.left + 6, box.left + box.width - 6];
     x = geometric ? logarithmic(ends, across) : linear(ends, across);
-    y = linear([data.range[0] - room, data.range[1] + room], [box.top + box.height, box.top]);
+    y = linear([range[0] - room, range[1] + room], [box.top + box.height, box.top]);
     const words = data.better ? `${data.title} (${data.better})` : data.title;
     const frameOf = axes(box, { x, y, xTicks: xTicks(box.width), yTicks, xName: name, yName: words });
     const start = x(places[orbit.cells[orbit.identity]?.[0] ?? 0]);
@@ -34,6 +35,13 @@ export function line(orbit) {
     const curves = data.models.flatMap((model, m) => curve(data, model, m));
     frame.back.replaceChildren(frameOf, identity, ...curves, ...data.marks.map((mark) => worst(data, mark)));
     frame.front.replaceChildren(...makeHandle(data));
+  }
+
+  /** The range of the values with their intervals; one that is wider than all values is cut. */
+  function spanOf({ range: [least, most], low, high }) {
+    const far = most - least;
+    const ends = [...(low ?? []), ...(high ?? [])].filter(Number.isFinite);
+    return [Math.max(Math.min(least, ...ends), least - far), Math.min(Math.max(most, ...ends), most + far)];
   }
 
   function xTicks(width) {

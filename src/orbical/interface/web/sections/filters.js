@@ -2,6 +2,7 @@
 
 import { button, fill, h } from "../core/dom.js";
 import { parseClause, withClause } from "../core/clauses.js";
+import { attachToolbar } from "../core/roving.js";
 import { createChip } from "./filter_chip.js";
 
 const FIRST = ["label", "correct", "confidence", "gap", "first_failure"];
@@ -12,7 +13,8 @@ export function createSection(el, app) {
   const { state, store } = app;
   const byName = new Map(state.columns.map((column) => [column.name, column]));
   const offered = state.columns.filter(({ name }) => name !== "search");
-  const chips = h("div", { class: "chips" });
+  const chips = h("div", { class: "chips", role: "toolbar", "aria-label": "Columns to filter by" });
+  const toolbar = attachToolbar(chips);
   const more = h("select", { class: "more-columns", "aria-label": "Add a column to the filter bar", onchange: add });
   const fold = button("Filters", () => folded(!el.classList.contains("folded")), {
     class: "link fold",
@@ -70,6 +72,7 @@ export function createSection(el, app) {
       chips,
       made.map((chip) => chip.el),
     );
+    toolbar.renew();
     const left = offered.filter(({ name }) => !shown.some((one) => one.name === name));
     fill(
       more,

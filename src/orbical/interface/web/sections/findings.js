@@ -156,8 +156,9 @@ export function createFindingsPanel(opener, app) {
         ? (editor ??= form())
         : button("Bookmark this view", () => edit("new"), { class: "tool primary" }),
     );
-    show(unsaved, Boolean(findings.unsaved()));
-    write(unsaved, `Not saved: ${findings.unsaved()}. Findings last until orbical ends; a report keeps them.`);
+    const why = findings.unsaved();
+    show(unsaved, Boolean(why));
+    write(unsaved, why ? `Not saved: ${why}. Findings last until orbical ends; a report keeps them.` : "");
     fill(list, all.map(entry));
     if (!all.length && !editing)
       fill(list, h("li", { class: "none" }, "None yet. Bookmark what you want to come back to, or to show to others."));

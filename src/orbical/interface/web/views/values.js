@@ -11,13 +11,14 @@ const LETTERS = 36; // of the names of all models, in a panel
 
 /**
  * The rows of a field, a text for each model in each: number by number where they are few, else their range.
- * What is missing at the end only fills up a molecule that has fewer atoms than others.
+ * Those of a field that begins with `atom_` are named by their atoms. What is missing at the end only fills up a molecule that has fewer atoms than others.
  */
-export function rowsOf(parts) {
+export function rowsOf(parts, name = "") {
+  const write = (number, row) => (name.startsWith("atom_") ? `atom ${row}: ${short(number)}` : short(number));
   const numbers = parts.map((part) => Array.from(part, Number));
   if (numbers.some((part) => part.length > MOST)) return [numbers.map(rangeOf)];
   const last = Math.max(0, ...numbers.map((part) => part.findLastIndex(Number.isFinite)));
-  return Array.from({ length: last + 1 }, (_, row) => numbers.map((part) => short(part[row] ?? NaN)));
+  return Array.from({ length: last + 1 }, (_, row) => numbers.map((part) => write(part[row] ?? NaN, row)));
 }
 
 function rangeOf(numbers) {
@@ -41,7 +42,7 @@ export function createView(el) {
       const cells = split ? models.map((_, m) => data.slice(m * step, (m + 1) * step)) : [data];
       return [
         h("tr", {}, h("th", { scope: "rowgroup", colspan: width }, name.replaceAll("_", " "))),
-        ...rowsOf(cells).map((row) =>
+        ...rowsOf(cells, name).map((row) =>
           h("tr", {}, ...row.map((text) => h("td", { colspan: split ? null : width }, text))),
         ),
       ];
