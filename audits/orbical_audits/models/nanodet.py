@@ -5,16 +5,39 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor
-
 from orbical_audits import Audit, Outcome, Package, Verdict, detection, loading
 from orbical_audits.detectors import Detector, nanodet
 from orbical_audits.environment import npm_folder
 
 NAME, TITLE, WORKING = "nanodet", "NanoDet-g", 0.35
-
-
-HOST = "as Human 3.0.4 does"
+FINDING = (
+    detection.ROWS
+    + """
+NanoDet-g finds {{ rings[0].found | cell }} of the key objects in the middle of its view and
+{{ rings[2].found | cell }} at 16 to 32 pixels from it. Moving the view by **a single pixel**
+changes whether an object is found for {{ pixel['found and lost'] | cell }} of the objects; shifts
+of up to 32 pixels by whole cells of the network's grid do so for
+{{ shifts['found and lost'] | cell }}, the mirror image for {{ mirror['found and lost'] | cell }}.
+Of the {{ shifts['found surely and lost'].n }} objects found with a confidence of at least 0.5,
+{{ shifts['found surely and lost'] | cell }} are lost at some shift. Confidence minus precision is
+{{ rings[0]['too sure by'] | cell }} in the middle and {{ rings[2]['too sure by'] | cell }} at 16
+to 32 pixels; a confidence below precision is its design, because it is trained to predict the IoU
+of its box.
+"""
+)
+CONFIRMED = (
+    detection.ROWS
+    + """
+On {{ training['key objects'] }} key objects of COCO train2017, which it was trained on, the
+answer changes under the same shifts for {{ training['found and lost'] | cell }}; and
+[YOLOv5s](yolov5.md), another network of other authors, was measured in the same way. The reading
+of the file was checked by the mAP at IoU 0.5, {{ check[0]['mAP at IoU 0.5'] | number }} on
+{{ check[0]['number'] }} whole photographs at 416 pixels. The input is prepared as in NanoDet's
+own configuration (blue first, mean and spread); Human, the library for which the weights are
+packed, only divides by 255. The scans were made in several sittings on a busy machine and
+continued, so that the time at the end of this page covers the last sitting only.
+"""
+)
 
 
 def loaded(folder: Path, side: int, enlarge: int) -> Detector:
@@ -28,15 +51,7 @@ def run(size: Any, seed: int, folder: Path) -> Outcome:
     """Scan views that move, grow and are mirrored."""
     cropped = loaded(folder, detection.WINDOW, detection.ENLARGE)
     whole = loaded(folder, detection.WHOLE, 1)
-    host = loaded(folder, detection.WHOLE, 1)
-    host.prepare = unchanged
-    others = {HOST: host}
-    return detection.audited(cropped, whole, WORKING, size, seed, folder, others)
-
-
-def unchanged(images: Tensor) -> Tensor:
-    """Show red, green and blue in 0..1, as the library does for which the weights are packed."""
-    return images
+    return detection.audited(cropped, whole, WORKING, size, seed, folder)
 
 
 def decide(tables: Any) -> dict[str, Verdict]:
@@ -56,8 +71,8 @@ audit = Audit(
     promised="trained with shifts, scales and mirror images",
     rule=detection.RULE,
     decide=decide,
-    finding="",
-    confirmed="",
+    finding=FINDING,
+    confirmed=CONFIRMED,
     sizes={"quick": detection.QUICK, "full": detection.FULL},
     run=run,
     shown=(loaded, detection.shifted),
