@@ -73,6 +73,9 @@ def test_a_histogram_is_a_brush_for_pointer_and_keys(view, photo_server):
     page.shows(".list-heading span", f"{kept} of 450 images")
     start = chip.get_by_role("slider", name="shutter, from")
     start.focus()
+    bar = int(start.get_attribute("aria-valuenow"))
+    page.tab.keyboard.press("ArrowRight")
+    expect(start).to_have_attribute("aria-valuenow", str(bar + 1))
     page.tab.keyboard.press("Home")
     page.until("() => location.hash.includes('filter=shutter:..')")
     expect(start).to_have_attribute("aria-valuenow", "0")
@@ -115,6 +118,9 @@ def test_the_grid_shows_pictures_and_the_page_names_and_metadata(view, photo_ser
     page = view("sample=4&listing=grid&color=camera", server=photo_server)
     page.tab.wait_for_selector(".rows .cell")
     page.until("() => document.querySelector('.cell canvas')?.width === 6")
+    first, second = (page.tab.locator(".rows .cell").nth(n).bounding_box() for n in (0, 1))
+    assert first["y"] == second["y"]
+    assert first["x"] + first["width"] <= second["x"]  # side by side
     page.until(
         "() => /IMG_0004.jpg · label kind 28 · camera Nikon · shutter 0.4/"
         ".test(document.querySelector('.one .half p').textContent)"
