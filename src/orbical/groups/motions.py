@@ -10,7 +10,6 @@ import math
 
 import numpy as np
 from scipy.spatial.transform import Rotation
-from scipy.stats.qmc import Sobol
 
 from ..errors import InputError
 from .catalog import register
@@ -181,6 +180,8 @@ def _count(name: str, n: int, **limits: float) -> int:
 
 def _points(count: int, dimension: int) -> Array:
     """Return points of the cube [-1, 1]^d that cover it evenly, the center first."""
+    from scipy.stats.qmc import Sobol  # takes half a second
+
     sequence = Sobol(dimension, scramble=False)
     sequence.fast_forward(1)  # past a corner
     return np.asarray(2 * sequence.random(count) - 1)
