@@ -77,6 +77,15 @@ def test_turns_within_30_degrees_contain_the_identity_and_lie_in_the_circle() ->
         measures.Digits(turns=10)
 
 
+def test_a_square_whose_mean_is_the_threshold_is_not_above_it() -> None:
+    draw = torch.Generator().manual_seed(0)
+    square = torch.tensor([0.0, 255.0, 127.0, 128.0] * 4)  # mean 127.5, half of 255
+    orders = [square[torch.randperm(16, generator=draw)] for _ in range(200)]
+    images = (torch.stack(orders) / 255).reshape(200, 1, 4, 4)
+    assert not measures.quantize(images, 1, 0.5).any()
+    assert measures.quantize(images + 1 / 255 * (torch.arange(16).reshape(4, 4) == 0), 1, 0.5).all()
+
+
 def test_quantizing_commutes_with_turns_and_flips() -> None:
     images = noise(9, side=8)
     for move in (lambda x: x.rot90(1, (2, 3)), lambda x: x.flip(3)):

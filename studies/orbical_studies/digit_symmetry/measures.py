@@ -135,13 +135,18 @@ def compare(labels: Tensor, found: Neighbors, unmoved: Neighbors) -> pd.DataFram
 
 
 def quantize(images: Tensor, side: int, threshold: float) -> Tensor:
-    """Average images over squares and threshold them. Both steps commute with D4.
+    """Average images of bytes over squares and threshold them. Both steps commute with D4.
 
-    >>> quantize(torch.arange(16.0).reshape(1, 1, 4, 4), 2, 6.0)[0, 0]
+    The sums are those of the bytes, hence exact: rounded means put a square whose mean is the
+    threshold itself on one side or the other by the order in which its pixels are added.
+
+    >>> quantize(torch.arange(16.0).reshape(1, 1, 4, 4) / 255, 2, 6 / 255)[0, 0]
     tensor([[0., 0.],
             [1., 1.]], dtype=torch.float64)
     """
-    return (functional.avg_pool2d(images, images.shape[-1] // side) > threshold).double()
+    width = images.shape[-1] // side
+    sums = functional.avg_pool2d((255 * images).round().double(), width, divisor_override=1)
+    return (sums > round(255 * threshold * width**2, 6)).double()
 
 
 def ceilings(images: Tensor, labels: Tensor, compared: dict[str, groups.Group]) -> pd.DataFrame:
