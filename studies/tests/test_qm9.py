@@ -301,7 +301,7 @@ def test_claims_are_decided_by_the_numbers(
 ) -> None:
     paths = Paths.in_checkout("qm9")
     committed, changed = Results(paths.results), Results(tmp_path)
-    for name in ("limits", "consistency", "agreement"):
+    for name in ("limits", "consistency", "agreement", "contrast", "resampled"):
         changed.write(name, committed[name])
     frame = committed["results"]
     values = frame[column].where(frame["network"] != network, frame[column] * factor)

@@ -9,12 +9,23 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
+from scipy.stats import permutation_test, ttest_ind
 
 from orbical.calibration import gence_floor
 from orbical.figures import INK, MODELS, PAGE, figure, model_colors, styled
 
 from ..framework import Results, number, spread
-from .settings import ALL, COMPARED, LIKELIHOOD, NETWORKS, PRINTED, PROPERTIES, SHOWN, SINGLE
+from .settings import (
+    ALL,
+    COMPARED,
+    CONTRAST,
+    LIKELIHOOD,
+    NETWORKS,
+    PRINTED,
+    PROPERTIES,
+    SHOWN,
+    SINGLE,
+)
 
 NAMES = "ε LUMO,Δε,U₀,U,U₀ atom,G atom,A,B,C,⟨R²⟩,dipole"
 SYMBOLS = dict(zip(PROPERTIES, NAMES.split(","), strict=True))
@@ -74,6 +85,42 @@ def contest(first: pd.DataFrame, second: pd.DataFrame) -> Contest:
     )
 
 
+class Ratio(NamedTuple):
+    """A measure with the symmetry over without: geometric means over properties and trainings.
+
+    Attributes:
+        ratio: The mean.
+        low: Lower end of its 95 % interval over trainings (Welch).
+        high: Upper end.
+        p: Of an exact permutation test over trainings, two-sided.
+        trainings: Of each network.
+    """
+
+    ratio: float
+    low: float
+    high: float
+    p: float
+    trainings: int
+
+
+def symmetry_ratio(rows: pd.DataFrame, column: str) -> Ratio:
+    """Compare the two networks of the contrast, one number a training.
+
+    >>> names = {"network": ["invariant"] * 4 + ["oriented"] * 4, "seed": [*range(4)] * 2}
+    >>> rows = pd.DataFrame(names | {"mae": [1.0, 1.1, 0.9, 1.0, 2.0, 2.2, 1.8, 2.0]})
+    >>> found = symmetry_ratio(rows, "mae")
+    >>> round(found.ratio, 2), found.low < 0.5 < found.high, round(found.p, 3)
+    (0.5, True, 0.029)
+    """
+    logs = np.log(rows.set_index(["network", "seed"])[column]).groupby(level=[0, 1]).mean()
+    pair = [logs[network].to_numpy() for network in CONTRAST]
+    span = ttest_ind(*pair, equal_var=False).confidence_interval(0.95)
+    difference = pair[0].mean() - pair[1].mean()
+    exact = permutation_test(pair, lambda a, b: a.mean() - b.mean(), n_resamples=10**6)
+    ratio, low, high = np.exp([difference, *span]).tolist()
+    return Ratio(ratio, low, high, float(exact.pvalue), len(pair[0]))
+
+
 def _main(results: Results) -> pd.DataFrame:
     """Return the main trainings, measured on molecules as stored."""
     rows = results["results"]
@@ -111,6 +158,10 @@ def facts(results: Results) -> dict[str, Any]:
     learned = (skill == LEARNED[2]).sum(axis=1)
     learned -= (learned == 0) & (skill == LEARNED[0]).any(axis=1)
 
+    more = results["contrast"]
+    equal = pd.concat([main, more[more["frame"] == "given"]])
+    equal = equal[equal["network"].isin(CONTRAST)]
+
     def at(
         name: str, network: str, loss: str = LIKELIHOOD, target: str = ALL, frame: str = "given"
     ) -> pd.DataFrame:
@@ -122,6 +173,8 @@ def facts(results: Results) -> dict[str, Any]:
     return {
         "at": at,
         "contest": compare,
+        "symmetry": lambda column: symmetry_ratio(equal, column),
+        "resampled": results["resampled"].set_index("measure"),
         "about": lambda values: spread(values, None, short),
         "short": short,
         "ends": ends,
