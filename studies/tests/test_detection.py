@@ -14,7 +14,7 @@ from orbical.errors import InputError
 from orbical.groups import translations
 from orbical.zoo import detector
 from orbical_studies.__main__ import main
-from orbical_studies.detection import images, study
+from orbical_studies.detection import images, published, study
 from orbical_studies.detection.measures import (
     correlation,
     neighborhood_mean,
@@ -30,7 +30,7 @@ from orbical_studies.framework.page import render
 
 TABLES = (
     *("trainings", "levels", "classes", "dark-spots", "period", "consensus", "certainty"),
-    *("objects", "section", "shifts"),
+    *("objects", "section", "shifts", "published", "published-rings", "published-shifts"),
 )
 
 
@@ -179,7 +179,31 @@ def test_one_command_goes_from_images_to_the_page(
     assert "2 steps of 2 views for each of 5 detectors, the five levels with seeds 0\n" in text
     assert "1 seeds lack a level and are left out" in text
     made = {path.name for path in (tmp_path / "detection").iterdir()}
-    assert made == {"aggregate.png", "section.png", "individual.png", "consensus.png"}
+    assert made == {
+        "published.png",
+        "aggregate.png",
+        "section.png",
+        "individual.png",
+        "consensus.png",
+    }
+
+
+def test_intervals_of_audits_become_columns_and_a_missing_audit_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(published, "_FOLDER", tmp_path)
+    results = Results(tmp_path / "results")
+    with pytest.raises(InputError, match=r"there is no file .*; run: make audit NAME=yolov5"):
+        published.copy_audits(Settings(), results)
+    share = {"value": 0.5, "low": 0.25, "high": 0.75, "n": 9}
+    rows = {"rows": [{"transformation": "shifts", "found and lost": share}]}
+    for name in published.DETECTORS:
+        content = {"tables": dict.fromkeys(published.TABLES, rows)}
+        (tmp_path / f"{name}.json").write_text(json.dumps(content))
+    published.copy_audits(Settings(), results)
+    first = results["published"].iloc[0]
+    assert first["detector"] == "YOLOv5s"
+    assert first[["found_and_lost", "found_and_lost_low"]].tolist() == [0.5, 0.25]
 
 
 def test_one_seed_is_enough_to_refute_a_claim(tmp_path: Path) -> None:

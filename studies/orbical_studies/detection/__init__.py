@@ -7,6 +7,7 @@ over 33 x 33 shifts of the view on objects that none of them has seen, with thre
 15 trainings side by side (--workers 15) take five minutes on a large GPU and days on a laptop. The
 step `train` needs only torch, NumPy, safetensors and Pillow, and what `pack` wrote into the folder
 --work. The step `scenes` trains the two detectors of generated scenes that ship with the package.
+The step `published` copies the tables of the audits of published detectors.
 
 Sections 3.1 and 3.4 of Zhao et al., "Evaluating Machine Learning Models with NERO".
 """
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 from ..framework import Study
 from .images import pack
+from .published import copy_audits
 from .tables import collect
 from .training import Settings, scenes, train
 
@@ -22,7 +24,13 @@ study = Study(
     name="detection",
     description=__doc__,
     settings=Settings(),
-    steps={"pack": pack, "train": train, "collect": collect, "scenes": scenes},
+    steps={
+        "pack": pack,
+        "train": train,
+        "collect": collect,
+        "published": copy_audits,
+        "scenes": scenes,
+    },
     report=f"{__name__}.report",
     palette=256,
 )

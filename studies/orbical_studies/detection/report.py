@@ -38,6 +38,8 @@ def facts(results: Results) -> dict[str, Any]:
     overlap = np.maximum(low, low.shift()) <= np.minimum(high, high.shift())
     steps = levels.pivot(index="seed", columns="jitter").diff(axis=1)
     return {
+        "published": results["published"].to_dict("records"),
+        "rings": results["published-rings"].to_dict("records"),
         "jitters": JITTERS,
         "levels": levels,
         "first": levels[levels["jitter"] == 0].set_index("seed"),
@@ -61,6 +63,7 @@ def facts(results: Results) -> dict[str, Any]:
 
 def figures(results: Results) -> Iterator[tuple[str, Figure]]:
     """Draw the means of all objects; single objects too where scans and photographs are at hand."""
+    yield "published.png", _published(results["published-shifts"])
     yield "aggregate.png", _aggregate(results["shifts"])
     yield "section.png", _section(results["section"], results["levels"])
     if scan_file(results.work, JITTERS[0]).is_file():
@@ -81,6 +84,44 @@ def _heat(axes: Any, values: Array, high: float) -> Any:
 def _bar(shown: Any, axes: Any, label: str) -> None:
     """Put a color bar beside a heat map, of its height."""
     axes.figure.colorbar(shown, cax=axes.inset_axes((1.05, 0.0, 0.06, 1.0)), label=label)
+
+
+def _published(shifts: pd.DataFrame) -> Figure:
+    """Draw what published detectors find at each shift, in percent, and how sure they are."""
+    columns = {
+        "found": "key objects found",
+        "confidence": "confidence",
+        "AP": "average precision",
+        "too_sure_by": "too sure by",
+    }
+    names = list(shifts["detector"].unique())
+    with styled():
+        fig = figure(PAGE, 0.5 + 1.9 * len(names))
+        panels: Any = fig.subplots(
+            len(names), len(columns), sharex=True, sharey=True, squeeze=False
+        )
+        for line, name in zip(panels, names, strict=True):
+            mine = shifts[shifts["detector"] == name]
+            for axes, column in zip(line, columns, strict=True):
+                signed = column == "too_sure_by"
+                look = {"cmap": "RdBu_r", "vmin": -0.3, "vmax": 0.3} if signed else {"vmax": 1.0}
+                side = side_of(mine[column].to_numpy())
+                end = RADIUS * side / (side - 1)
+                place = (-end, end, -end, end)
+                values = mine[column].to_numpy().reshape(side, side)
+                shown = axes.imshow(values, extent=place, **{"vmin": 0.0, **look})
+                for row in mine.itertuples():
+                    value = getattr(row, column)
+                    color = "white" if sum(shown.to_rgba(value)[:3]) < 1.3 else "black"
+                    text = f"{100 * value:.0f}"
+                    axes.text(row.right, row.up, text, color=color, ha="center", va="center")
+                axes.set(xticks=(-RADIUS, 0, RADIUS), yticks=(-RADIUS, 0, RADIUS))
+            line[0].set_ylabel(f"{name}\nup (px)")
+        for axes, title in zip(panels[0], columns.values(), strict=True):
+            axes.set_title(title)
+        for axes in panels[-1]:
+            axes.set_xlabel("right (px)")
+    return fig
 
 
 def _aggregate(shifts: pd.DataFrame) -> Figure:
