@@ -56,17 +56,18 @@ class Answers(torch.nn.Module):
         self.net, self.ca_only = net, ca_only
 
     def forward(self, batch: Any) -> Any:
-        """Return probabilities `[N, n, 20]`, without padding: chains of equal length together."""
+        """Return probabilities `[N, n, 20]`, one chain at a time and without padding.
+
+        The CA-only features call `torch.cross` without `dim`, which takes the first dimension of
+        length 3: in a batch of three proteins that is the batch.
+        """
         atoms = batch["pos"] if self.ca_only else torch.stack([batch[f] for f in FIELDS], 2)
-        lengths = batch["mask"].sum(1)
         found = atoms.new_full((*batch["mask"].shape, 20), 0.05, dtype=torch.float32)
-        for length in lengths.unique().tolist():
-            rows = lengths == length
-            ones = torch.ones(int(rows.sum()), length)
-            places = torch.arange(length)[None].repeat(len(ones), 1)
-            kept = atoms[rows, :length].float()
+        for row, length in enumerate(batch["mask"].sum(1).tolist()):
+            ones, places = torch.ones(1, length), torch.arange(length)[None]
+            kept = atoms[row : row + 1, :length].float()
             log = self.net.unconditional_probs(kept, ones, places, ones.long())
-            found[rows, :length] = torch.softmax(log[..., :20], -1)  # without 'unknown'
+            found[row, :length] = torch.softmax(log[0, :, :20], -1)  # without 'unknown'
         return found
 
 
@@ -321,7 +322,7 @@ audit = Audit(
     decide=decide,
     finding="",
     confirmed="",
-    sizes={"quick": {"turns": 4, "residues": 250}, "full": {"turns": 16, "residues": 700}},
+    sizes={"quick": {"turns": 3, "residues": 150}, "full": {"turns": 16, "residues": 700}},
     run=run,
     shown=(load, scanned),
 )
