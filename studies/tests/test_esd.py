@@ -316,7 +316,8 @@ def test_claims_are_decided_by_the_numbers(tmp_path: Path) -> None:
     rows.loc[esd, ["test.ece", "test_ts.ece"]] -= 0.2
     changed.write("results", rows)
     changed.write("shifts", committed["shifts"].assign(ece=0.1))
-    changed.write("cost", committed["cost"])
+    for name in ("cost", "fronts", "fronts-cost"):
+        changed.write(name, committed[name])
     before = PATHS.page.read_text(encoding="utf-8").splitlines()
     after = render(study, changed, PATHS.template).splitlines()
     for claim, usual in (

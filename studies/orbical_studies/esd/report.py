@@ -133,6 +133,8 @@ def facts(results: Results) -> dict[str, Any]:
         "shifted": {data: _shifted(runs, results, data) for data in EPOCHS},
         "parameters": {data: parameters_of(network(data, torch.device("cpu"))) for data in EPOCHS},
         "cost": results["cost"],
+        "fronts": results["fronts"],
+        "epoch_cost": results["fronts-cost"],
     }
 
 
