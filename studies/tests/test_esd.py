@@ -16,6 +16,7 @@ from orbical.errors import InputError
 from orbical_studies.__main__ import main
 from orbical_studies.esd import (
     batches,
+    cumulative,
     fronts,
     packing,
     report,
@@ -142,8 +143,6 @@ def test_fronts_train_every_weight_and_then_the_chosen_ones(
     assert (spans["low"] <= spans["ece"] + 1e-6).all()
     merged = spans[~spans["scaled"]].merge(rows, on="key")
     assert merged["ece"].to_numpy() == pytest.approx(merged["test.ece"].to_numpy(), abs=1e-4)
-    curve = Results(tmp_path)["cumulative"].query("not scaled")
-    assert curve["accuracy"].iloc[-1] == pytest.approx(rows["test.accuracy"][0], abs=1e-5)
     assert Results(tmp_path)["fronts-cost"]["loss"].tolist() == ["NLL", "SB-ECE", "ESD"]
 
 
@@ -155,6 +154,27 @@ def test_fronts_take_all_training_images(tmp_path: Path) -> None:
         assert [len(split) for split in found.values()] == [count, 90]
     with pytest.raises(InputError, match=r"no folder .*cifar10.*run the step 'pack'"):
         fronts.unpack(tmp_path / "none", "cifar10", torch.device("cpu"))
+
+
+def test_curves_end_at_accuracy_and_mean_confidence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "logits").mkdir()
+    draw = np.random.default_rng(0)
+    probs = draw.dirichlet(np.full(5, 0.3), 400).astype(np.float32)
+    labels = [draw.choice(5, p=p / p.sum()) for p in np.sqrt(probs.astype(float))]
+    path = tmp_path / "logits" / "some.npz"
+    np.savez(path, probs=probs, labels=np.array(labels, dtype=np.uint8))
+    monkeypatch.setenv("ORBICAL_DATA", str(tmp_path))
+    monkeypatch.setattr(cumulative, "NETWORKS", ("some",))
+    results = Results(tmp_path / "results")
+    cumulative.write_curves(Settings(), results)
+    scores = results["cumulative-scores"]
+    ends = results["cumulative"].groupby("scaled").last()
+    assert ends["accuracy"].tolist() == pytest.approx(scores["accuracy"].tolist(), abs=1e-5)
+    assert ends["share"].tolist() == [1, 1]
+    assert scores["ks"][1] < scores["ks"][0]
+    assert 1.5 < scores["temperature"][0] < 2.7
 
 
 def test_at_each_cost_the_weight_of_lowest_validation_ece_is_chosen() -> None:
@@ -304,7 +324,7 @@ def test_the_papers_tables_agree_where_they_overlap() -> None:
 
 def test_figures_are_drawn_from_the_committed_results() -> None:
     drawn = dict(report.figures(Results(PATHS.results)))
-    assert len(drawn) == 6
+    assert len(drawn) == 7
     band = drawn["shifts-mnist.png"].axes[0].lines[0]
     assert band.get_xdata().tolist() == [0.0, *shifts.STRENGTHS["rotation"]]
 
@@ -316,7 +336,7 @@ def test_claims_are_decided_by_the_numbers(tmp_path: Path) -> None:
     rows.loc[esd, ["test.ece", "test_ts.ece"]] -= 0.2
     changed.write("results", rows)
     changed.write("shifts", committed["shifts"].assign(ece=0.1))
-    for name in ("cost", "fronts", "fronts-cost"):
+    for name in ("cost", "cumulative-scores", "fronts", "fronts-cost"):
         changed.write(name, committed[name])
     before = PATHS.page.read_text(encoding="utf-8").splitlines()
     after = render(study, changed, PATHS.template).splitlines()

@@ -12,6 +12,7 @@ Yoon et al., "ESD: Expected Squared Difference as a Tuning-Free Trainable Calibr
 from __future__ import annotations
 
 from ..framework import Study
+from .cumulative import write_curves
 from .fronts import collect_fronts, time_fronts, train_fronts
 from .packing import pack
 from .settings import Settings
@@ -19,5 +20,6 @@ from .timing import cost
 from .training import ablation, collect, train
 
 steps = {"pack": pack, "train": train, "ablation": ablation, "cost": cost, "collect": collect}
+steps |= {"cumulative": write_curves}
 steps |= {"fronts": train_fronts, "time-fronts": time_fronts, "collect-fronts": collect_fronts}
 study = Study("esd", __doc__, Settings(), steps, report=f"{__name__}.report", palette=64)

@@ -55,7 +55,7 @@ PAPERS = len(INNER) * len(FRESH)
 """The seed of all weights, and those of the chosen ones."""
 
 EPOCHS, WIDTH, RATE, DECAY, RISE = 24, 64, 0.4, 5e-4, 0.2
-CURVE, REPEATS = 101, 60
+REPEATS = 60
 
 
 @dataclass(frozen=True)
@@ -281,20 +281,17 @@ def costs_of_an_epoch(splits: dict[str, Split], data: str) -> Iterator[Mapping[s
 
 
 def collect_fronts(settings: Settings, results: Results) -> None:
-    """Write the fronts' trainings, their intervals over test images, and cumulative curves."""
-    rows, spans, curves, costs = [], [], [], []
+    """Write the fronts' trainings, their intervals over test images, and the cost of an epoch."""
+    rows, spans, costs = [], [], []
     for data in settings.fronts:
         work = results.work / FOLDER / data
         costs += json.loads((work / COST).read_text())
         for line in read_lines(work / FILE):
             rows.append({"key": line.pop("name"), **line})
             spans += [{"key": rows[-1]["key"], **span} for span in _spans(work, rows[-1])]
-            if (line["loss"], line["seed"]) == (BASELINE, FIRST):
-                curves += [{"data": data, **point} for point in _cumulative(work, rows[-1])]
     results.write("fronts", rows)
     results.write("fronts-intervals", spans)
     results.write("fronts-cost", costs)
-    results.write("cumulative", curves)
 
 
 def _spans(work: Path, row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -307,17 +304,3 @@ def _spans(work: Path, row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
             low, high, floor = (float(v) for v in (found.low, found.high, found.calibrated))
             head = {"scaled": name == "_ts", "ece": float(found.value)}
             yield head | {"low": low, "high": high, "calibrated": floor}
-
-
-def _cumulative(work: Path, row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Return cumulative accuracy and confidence up to quantiles of the confidence (Fig. 4)."""
-    with np.load(framework.arrays_file(work, row["key"])) as kept:
-        for name in ("", "_ts"):
-            order = np.argsort(kept[f"confidence{name}"], kind="stable")
-            sums = [
-                np.concatenate([[0.0], np.cumsum(kept[key][order], dtype=float)]) / len(order)
-                for key in ("correct", f"confidence{name}")
-            ]
-            for place in np.linspace(0, len(order), CURVE).round().astype(int).tolist():
-                head = {"scaled": name == "_ts", "share": place / len(order)}
-                yield head | {"accuracy": sums[0][place], "confidence": sums[1][place]}

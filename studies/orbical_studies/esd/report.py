@@ -133,6 +133,7 @@ def facts(results: Results) -> dict[str, Any]:
         "shifted": {data: _shifted(runs, results, data) for data in EPOCHS},
         "parameters": {data: parameters_of(network(data, torch.device("cpu"))) for data in EPOCHS},
         "cost": results["cost"],
+        "cumulative": results["cumulative-scores"],
         "fronts": results["fronts"],
         "epoch_cost": results["fronts-cost"],
     }
@@ -154,6 +155,7 @@ def figures(results: Results) -> Iterator[tuple[str, Figure]]:
         for data in EPOCHS:
             yield f"shifts-{data}.png", _along_shifts(runs, _shifted(runs, results, data), data)
         yield "cost.png", _cost(results["cost"])
+        yield "cumulative.png", _cumulative(results["cumulative"])
 
 
 def _panels(rows: int, columns: int, height: float, **shared: Any) -> tuple[Figure, Any]:
@@ -267,4 +269,19 @@ def _batch_sizes(runs: Runs) -> Figure:
         axes.set(xlabel="batch size", ylabel=f"test {name}")
     _legend_below(fig, grid[0][0])
     fig.suptitle(TITLES["cifar10"])
+    return fig
+
+
+def _cumulative(curves: pd.DataFrame) -> Figure:
+    """Draw cumulative accuracy and confidence before and after one temperature (Fig. 4)."""
+    fig, grid = _panels(1, 2, 2.7, sharey=True)
+    first = curves[curves["network"] == curves["network"].iloc[0]]
+    titles = {False: "as published", True: "after temperature scaling"}
+    for axes, (scaled, title) in zip(grid[0], titles.items(), strict=True):
+        own = first[first["scaled"] == scaled]
+        axes.fill_between(own["share"], own["accuracy"], own["confidence"], color=FAINT)
+        for column, color in zip(("confidence", "accuracy"), MODELS, strict=False):
+            axes.plot(own["share"], own[column], color=color, label=f"cumulative {column}")
+        axes.set(title=title, xlabel="share of images, least confident first")
+    _legend_below(fig, grid[0][0])
     return fig
