@@ -209,7 +209,7 @@ def test_ctrl_c_then_the_same_command_finishes(orbical, folder):
     ],
 )
 def test_mistakes_are_one_clear_line(orbical, folder, words, message):
-    np.savez(folder / "wrong.npz", images=np.zeros(3))
+    np.savez(folder / "wrong.npz", pictures=np.zeros(3))
     np.savez(folder / "pickled.npz", x=np.array([{"a": 1}], dtype=object))
     said = orbical(folder, *SCAN, *words, expect=2)
     flat = " ".join(said.split())
