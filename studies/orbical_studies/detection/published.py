@@ -15,7 +15,7 @@ from orbical.errors import InputError
 from ..framework import Results, Settings
 from ..framework.paths import CHECKOUT
 
-DETECTORS = {"yolov5": "YOLOv5s"}
+DETECTORS = {"yolov5": "YOLOv5s", "nanodet": "NanoDet-g"}
 TABLES = {"objects": "published", "rings": "published-rings", "map": "published-shifts"}
 _FOLDER = CHECKOUT / "audits" / "results"
 

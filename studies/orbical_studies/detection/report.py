@@ -96,7 +96,7 @@ def _published(shifts: pd.DataFrame) -> Figure:
     }
     names = list(shifts["detector"].unique())
     with styled():
-        fig = figure(PAGE, 0.5 + 1.9 * len(names))
+        fig = figure(PAGE, 0.5 + 1.65 * len(names))
         panels: Any = fig.subplots(
             len(names), len(columns), sharex=True, sharey=True, squeeze=False
         )
