@@ -32,9 +32,9 @@ audit = Audit(
     inputs=potentials.INPUTS,
     packages=(Package("chgnet", "0.4.2"),),
     license="modified BSD",
-    promise="A potential from distances and angles between bonds, which no rotation, shift, mirror "
-    "or reordering changes, and forces that are gradients.",
-    promised="E(3), forces are gradients",
+    promise="The package does not say. Its features are lengths of bonds and angles between them, "
+    "which no rotation, shift, mirror or reordering changes.",
+    promised="not said; features are invariant",
     rule=potentials.RULE,
     decide=potentials.decide,
     finding="Yes: the two hands of nine crystals differ by at most "

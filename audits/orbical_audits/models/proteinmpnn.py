@@ -309,10 +309,10 @@ audit = Audit(
         SOURCES,
     ),
     license="MIT",
-    promise="The paper describes features that do not depend on position and orientation "
-    "(distances between backbone atoms; for CA-only also relative frames). Nothing is promised "
-    "about mirror images: proteins have one hand.",
-    promised="position and orientation do not matter",
+    promise="The package does not say. Its features are distances between atoms of the backbone "
+    "and, for CA-only, relative orientations, which by their names depend on neither position nor "
+    "orientation. Nothing is said about mirror images: proteins have one hand.",
+    promised="not said; features are relative",
     rule="Rotations and shifts decide; a mirror makes another molecule. **Exact** if no "
     "probability of the answer changes by 1e-6. **Equivariant to precision** if none changes by "
     "0.01 and the answer changes for less than 0.1 % of the residues. Otherwise, where the answer "
