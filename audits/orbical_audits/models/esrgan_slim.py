@@ -1,0 +1,185 @@
+"""Super-resolution: does every pixel turn with the picture, or only their mean?"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+import orbical as ob
+from orbical.errors import ModelError
+from orbical_audits import Audit, Outcome, Package, Picture, Table, Verdict, interval, loading
+from orbical_audits.environment import npm_folder
+from orbical_audits.tfjs_layers import read_layers
+
+PHOTOGRAPHS = ("astronaut.png", "chelsea.png", "coffee.png", "rocket.jpg", "hubble_deep_field.jpg")
+"""In the public domain or CC0, and in color."""
+SIDE = 48
+"""Pixels of the small pictures."""
+SCALES = (2, 4)
+VISIBLE = 8.0
+"""Of 255 levels: a difference that an eye may see."""
+
+
+def loaded(scale: int, folder: Path) -> Any:
+    """Load ESRGAN-slim as a function that makes pictures smaller and enlarges them again."""
+    with loading(f"ESRGAN-slim x{scale} 1.0.0", "esrgan_slim"):
+        files = npm_folder(folder, "@upscalerjs/esrgan-slim")
+        network = read_layers(files / "models" / f"x{scale}" / "model.json")
+    return lambda large: network(F.avg_pool2d(large, scale))
+
+
+def scanned(model: Any, large: Tensor, scale: int, store: Path) -> ob.Scan:
+    """Scan on pictures [N, 3, H, W] in 0..255, which should come back as they are."""
+    return ob.scan(
+        {f"x{scale}": model},
+        (large, large),
+        group="dihedral:4",
+        task="dense_regression",
+        keep=("inputs", "predicted_maps"),
+        out=store,
+        batch_size=16,
+        progress=False,
+    )
+
+
+def drawn(large: Tensor, ranges: np.ndarray) -> Any:
+    """Draw the pictures whose pixels change most, and the range of each pixel along the orbit."""
+    with ob.figures.styled():
+        fig = ob.figures.figure(ob.figures.PAGE, 3.6)
+        axes = fig.subplots(2, 4)
+        for column, sample in enumerate(np.argsort(-ranges.max((1, 2, 3)))[:4]):
+            axes[0, column].imshow(large[sample].permute(1, 2, 0).numpy().astype(np.uint8))
+            image = axes[1, column].imshow(ranges[sample].max(0), vmin=0, vmax=ranges.max())
+        for each in axes.flat:
+            each.set(xticks=[], yticks=[])
+        axes[0, 0].set_ylabel("picture")
+        axes[1, 0].set_ylabel("range")
+        fig.colorbar(image, ax=axes[1], label="levels of 255").outline.set_visible(False)
+    return fig
+
+
+def photographs(side: int, each: int, seed: int) -> Tensor:
+    """Cut random squares [N, 3, side, side] in 0..255, as many from each photograph."""
+    from PIL import Image
+
+    found = find_spec("skimage")
+    if found is None or found.origin is None:
+        raise ModelError(
+            "scikit-image: expected the package with its photographs, got none installed; install "
+            "it with: make audit NAME=esrgan_slim"
+        )
+    generator = np.random.default_rng(seed)
+    cut = []
+    for name in PHOTOGRAPHS:
+        whole = np.asarray(Image.open(Path(found.origin).parent / "data" / name).convert("RGB"))
+        for _ in range(each):
+            top, left = (generator.integers(size - side) for size in whole.shape[:2])
+            cut.append(whole[top : top + side, left : left + side])
+    return torch.from_numpy(np.stack(cut)).permute(0, 3, 1, 2).float()
+
+
+def run(size: Any, seed: int, folder: Path) -> Outcome:
+    """Scan both networks, and compare the orbit of other squares without orbical."""
+    rows, again, pictures = [], [], {}
+    for scale in SCALES:
+        model = loaded(scale, folder)
+        large = photographs(scale * SIDE, size["squares"], seed)
+        scan = scanned(model, large, scale, folder / f"scan-x{scale}.zarr")
+        home = ob.actions.Images().apply  # quarter turns and mirrors move pixels exactly
+        maps = torch.from_numpy(scan.data["predicted_maps"].values[0])
+        back = torch.stack([
+            home(scan.group.inverse(), maps[:, k])[k] for k in range(maps.shape[1])
+        ], 1)  # fmt: skip
+        ranges = (back.amax(1) - back.amin(1)).numpy()
+        score = scan.data["score"].values[0][:, scan.group.identity]
+        gap = scan.data["invariance_gap"].values[0]
+        rows.append(measured(f"x{scale}", ranges, score, gap, seed))
+        other = photographs(scale * SIDE, max(1, size["squares"] // 2), seed + 1)
+        again.append({"network": f"x{scale}", **columns(by_hand(model, other), seed)})
+        pictures[f"x{scale}"] = Picture(
+            drawn(large, ranges), f"Enlarged pictures and the range of each pixel, x{scale}"
+        )
+    caption = (
+        "In levels of 255, over squares: the error of the enlarged picture; the root mean square "
+        "distance of the eight answers from their mean; the range of a pixel along the orbit, in "
+        "the mean and at the worst pixel; and the share of pixels whose range is above 8 levels."
+    )
+    second = "Other squares, turned and mirrored by NumPy: the same ranges."
+    return Outcome({"networks": Table(caption, rows), "again": Table(second, again)}, pictures)
+
+
+def by_hand(model: Any, large: Tensor) -> np.ndarray:
+    """Return the ranges along D4 without orbical."""
+    answers = []
+    for turns in range(4):
+        for mirror in (False, True):
+            given = np.rot90(large.numpy(), turns, (2, 3))
+            given = (given[..., ::-1] if mirror else given).copy()
+            answer = model(torch.from_numpy(given)).detach().numpy()
+            answer = answer[..., ::-1] if mirror else answer
+            answers.append(np.rot90(answer, -turns, (2, 3)))
+    return np.ptp(np.stack(answers), axis=0)
+
+
+def columns(ranges: np.ndarray, seed: int) -> dict[str, Any]:
+    """Return what the ranges of pixels [sample, channel, row, column] say."""
+    parts = {
+        "mean range": ranges.mean((1, 2, 3)),
+        "worst pixel": ranges.max((1, 2, 3)),
+        "visible": (ranges.max(1) > VISIBLE).mean((1, 2)),
+    }
+    return {key: interval(value.astype(float), seed=seed) for key, value in parts.items()}
+
+
+def measured(
+    name: str, ranges: np.ndarray, score: np.ndarray, gap: np.ndarray, seed: int
+) -> dict[str, Any]:
+    """Return one row of the table."""
+    error = {"error": score, "distance": gap}
+    first = {key: interval(value.astype(float), seed=seed) for key, value in error.items()}
+    return {"network": name, **first, **columns(ranges, seed)}
+
+
+def decide(tables: Any) -> dict[str, Verdict]:
+    """Apply the rule to each network."""
+    return {f"ESRGAN-slim {row['network']}": _decide(row) for row in tables["networks"]}
+
+
+def _decide(row: Any) -> Verdict:
+    if row["worst pixel"]["high"] < 1e-2:
+        return Verdict.EXACT
+    return Verdict.PRECISE if row["worst pixel"]["high"] < VISIBLE else Verdict.BROKEN
+
+
+audit = Audit(
+    title="ESRGAN-slim, pictures made larger",
+    question="Does an enlarged picture turn with the picture, pixel by pixel?",
+    group="quarter turns and mirrors (D4), which move pixels exactly",
+    inputs="squares of five photographs in scikit-image (astronaut, cat, coffee, rocket, Hubble "
+    "deep field), made smaller by the mean of 2 x 2 or 4 x 4 pixels, which turns exactly",
+    packages=(
+        Package("@upscalerjs/esrgan-slim", "1.0.0", source="npm"),
+        Package("scikit-image", "0.26.0", dependencies=False),
+    ),
+    license="MIT, code and weights; the photographs are CC0 or in the public domain",
+    promise="Pictures two, three, four or eight times as large; nothing is said about turned ones. "
+    "A picture has no preferred direction for an enlargement, so that one may be expected to turn.",
+    promised="nothing",
+    rule="By the range of single pixels along the eight positions, moved back, in levels of 255: "
+    "**exact** if the worst pixel of a square changes by less than 0.01 levels, in the mean over "
+    "squares (upper limit); **equivariant to precision** if by less than 8 levels, which an eye "
+    "hardly sees (upper limit); else **broken**, however small the mean over pixels is. The "
+    "network states no confidence.",
+    decide=decide,
+    finding="",
+    confirmed="",
+    sizes={"quick": {"squares": 5}, "full": {"squares": 40}},
+    run=run,
+    shown=(loaded, scanned, drawn),
+)
