@@ -20,16 +20,20 @@ Layer = Callable[[list[Tensor], dict[str, Any], dict[str, Tensor]], Tensor]
 
 
 def _convolved(inputs: list[Tensor], config: dict[str, Any], weights: dict[str, Tensor]) -> Tensor:
-    expected = {"padding": "same", "strides": [1, 1], "activation": "linear", "groups": 1}
+    expected = {"strides": [1, 1], "activation": "linear", "groups": 1}
     other = {key: config[key] for key, value in expected.items() if config[key] != value}
     if other:
         raise ValueError(f"model: expected convolutions with {expected}, got {other}")
     kernel = weights["kernel"].permute(3, 2, 0, 1)  # Keras: [row, column, in, out]
-    return F.conv2d(inputs[0], kernel, weights.get("bias"), padding="same")
+    return F.conv2d(inputs[0], kernel, weights.get("bias"), padding=config["padding"])
 
 
 def _activated(inputs: list[Tensor], config: dict[str, Any], _: dict[str, Tensor]) -> Tensor:
-    known = {"relu": F.relu, "sigmoid": torch.sigmoid, "linear": torch.clone}
+    known: dict[str, Callable[[Tensor], Tensor]] = {
+        "relu": F.relu,
+        "sigmoid": torch.sigmoid,
+        "linear": torch.clone,
+    }
     return known[config["activation"]](inputs[0])
 
 
