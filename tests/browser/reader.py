@@ -119,7 +119,7 @@ class Page:
         return [float(text) for text in self.tab.locator(".aggregate .legend b").all_inner_texts()]
 
     def until(self, script, argument=None):
-        return self.tab.wait_for_function(script, arg=argument, timeout=8000)
+        return self.tab.wait_for_function(script, arg=argument, timeout=30_000)
 
     def shows(self, selector, text):
         """Wait until an element says something."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from itertools import pairwise
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,7 +11,7 @@ import torch
 
 import orbical as ob
 from orbical.errors import InputError, ModelError
-from orbical.predictors import DetectorPredictor, OnnxPredictor, _decodings, as_predictor
+from orbical.predictors import DetectorPredictor, OnnxPredictor, as_predictor
 from orbical.predictors.detectors import _fitted
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
@@ -103,13 +101,10 @@ def corners(center, size):
     return np.concatenate([center - size / 2, center + size / 2], 1)
 
 
-@pytest.mark.parametrize("library", [False, True], ids=["own", "torchvision"])
-def test_a_yolov5_head_is_decoded_as_by_brute_force(head, tmp_path, library, monkeypatch):
+def test_a_yolov5_head_is_decoded_as_by_brute_force(head, tmp_path):
     center, size, sure = head
     objectness = np.linspace(0.2, 1, len(sure), dtype=np.float32)
     answer = np.concatenate([center, size, objectness[:, None], sure], 1)
-    operators = None if library is False else SimpleNamespace(batched_nms=batched_nms)
-    monkeypatch.setattr(_decodings, "_torchvision_operators", lambda: operators)
     predictor = as_predictor(save(tmp_path / "net.onnx", {"out": answer}))
     assert isinstance(predictor, DetectorPredictor)
     assert predictor.decoding == "yolov5"
@@ -119,29 +114,6 @@ def test_a_yolov5_head_is_decoded_as_by_brute_force(head, tmp_path, library, mon
     assert 5 < len(expected) < 100, "some are suppressed, none is cut"
     for image in (0, 1):
         np.testing.assert_allclose(rows_of(found, image), expected, atol=1e-4)
-
-
-def batched_nms(boxes, scores, labels, overlap):
-    """What torchvision does, for machines without it: indices by falling scores."""
-    kept: list[int] = []
-    for place in scores.argsort(descending=True).tolist():
-        close = _decodings.iou(boxes[place], boxes[kept]) > overlap
-        if not bool((close & (labels[kept] == labels[place])).any()):
-            kept.append(place)
-    return torch.tensor(kept)
-
-
-def test_torchvision_suppresses_the_same_boxes(head):
-    ops = _decodings._torchvision_operators()
-    if ops is None:
-        pytest.skip("torchvision is not installed, or not for this torch")
-    center, size, sure = head
-    best, labels = torch.as_tensor(sure).max(1)
-    boxes = torch.as_tensor(corners(center, size)).float()
-    found, own = (
-        sorted(f(boxes, best, labels, 0.45).tolist()) for f in (ops.batched_nms, batched_nms)
-    )
-    assert found == own
 
 
 def test_a_yolov8_head_is_decoded_as_by_brute_force(head, tmp_path):
@@ -280,11 +252,6 @@ def test_settings_are_part_of_the_fingerprint(head, tmp_path):
     few = DetectorPredictor(path, most=3)(torch.rand(1, 3, *SIZE))["scores"]
     assert few.shape == (1, 3)
     assert all(a >= b for a, b in pairwise(few[0].tolist()))
-
-
-def test_a_broken_torchvision_is_as_good_as_none(monkeypatch):
-    monkeypatch.setitem(sys.modules, "torchvision", None)
-    assert _decodings._torchvision_operators() is None
 
 
 @pytest.mark.parametrize(

@@ -129,30 +129,14 @@ def suppress(boxes: Tensor, scores: Tensor, labels: Tensor, overlap: float) -> T
     """Mark the boxes `[N, n]` that non-maximum suppression keeps, class by class.
 
     From the most confident on, a box that is kept drops every later one of its class whose IoU with
-    it is larger than `overlap`. Boxes must be sorted by falling scores. torchvision does this where
-    it is installed.
+    it is larger than `overlap`. Boxes must be sorted by falling scores.
     """
-    operators = _torchvision_operators()
-    if operators is not None:
-        kept = torch.zeros_like(scores, dtype=torch.bool)
-        for row in range(len(boxes)):
-            one = (part[row] for part in (boxes, scores, labels))
-            kept[row, operators.batched_nms(*one, overlap)] = True
-        return kept
     close = iou(boxes[:, :, None], boxes[:, None]) > overlap
     close &= labels[:, :, None] == labels[:, None]
     kept = torch.ones_like(scores, dtype=torch.bool)
     for place in range(boxes.shape[1] - 1):
         kept[:, place + 1 :] &= ~(close[:, place, place + 1 :] & kept[:, place, None])
     return kept
-
-
-def _torchvision_operators() -> Any:
-    try:
-        from torchvision import ops
-    except (ImportError, RuntimeError):  # a build for another torch raises a RuntimeError
-        return None
-    return ops
 
 
 def _cells(size: tuple[int, int], strides: Sequence[int]) -> int:
