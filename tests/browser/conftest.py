@@ -50,7 +50,7 @@ def browser() -> Iterator[Any]:
     if program is None:
         pytest.skip("no chromium is installed")
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    playwright.expect.set_options(timeout=8000)
+    playwright.expect.set_options(timeout=30_000)
     with playwright.sync_playwright() as driver:
         chromium = driver.chromium.launch(executable_path=program, args=_FLAGS)
         yield chromium

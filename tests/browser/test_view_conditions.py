@@ -112,7 +112,7 @@ def test_a_lost_connection_is_said_and_mended(browser, live_server):
     page.tab.wait_for_selector(".banner:not([hidden])")
     assert "Connection lost" in page.text(".banner")
     page.tab.keyboard.press("]")
-    page.tab.wait_for_selector(".banner", state="hidden", timeout=8000)
+    page.tab.wait_for_selector(".banner", state="hidden", timeout=30_000)
     assert len(sockets) == 2
     page.until("() => document.querySelector('.one .half p').textContent.startsWith('label ')")
     page.context.close()
