@@ -38,9 +38,9 @@ class DetectorPredictor(Predictor):
 
     | decoding | output of the network |
     |---|---|
-    | `yolov5` (also v6, v7) | `[N, n, 5 + classes]`: center, size, objectness, class scores |
-    | `yolov8` (also v9, v11) | `[N, 4 + classes, n]`: center, size, class scores |
-    | `yolov10` (also v26) | `[N, n, 6]`: corners, confidence, class |
+    | `yolov5` | `[N, n, 5 + classes]`: center, size, objectness, class scores |
+    | `yolov8` | `[N, 4 + classes, n]`: center, size, class scores |
+    | `yolov10` | `[N, n, 6]`: corners, confidence, class |
     | `ssd` | boxes (top, left, bottom, right in 0..1), classes, scores, count |
 
     Args:
