@@ -1,4 +1,4 @@
-"""The rules of the atomistic audits, as functions of tables; no model is needed."""
+"""The rules of audits, as functions of tables; no model is needed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from orbical_audits import Verdict
-from orbical_audits.models import _potentials, ani1x, proteinmpnn
+from orbical_audits.models import _potentials, ani1x, efficientnet_lite, proteinmpnn
 
 
 def summary(energy, force):
@@ -75,3 +75,22 @@ def test_a_mirror_does_not_decide_for_proteins(change, share, surplus, verdict):
     kept = {**row, "move": "rotation", "too sure where changed": limits}
     mirror = {**kept, "move": "mirror", "probability changes by": 0.9}
     assert proteinmpnn.decide({"moves": [kept, mirror]}) == {"net": verdict}
+
+
+@pytest.mark.parametrize(
+    ("changes", "surplus", "verdict"),
+    [
+        (0.005, (0.2, 0.3), Verdict.PRECISE),
+        (0.4, (0.11, 0.2), Verdict.SURE),
+        (0.4, (0.05, 0.2), Verdict.BROKEN),
+        (0.4, (-0.04, 0.04), Verdict.KNOWS),
+        (0.4, (-0.06, 0.04), Verdict.BROKEN),
+    ],
+)
+def test_the_worst_family_decides_for_classifiers(changes, surplus, verdict):
+    def row(high, limits):
+        sure = dict(zip(("low", "high"), limits, strict=True))
+        return {"network": "net", "answer changes": {"high": high}, "too sure by": sure}
+
+    tables = {"networks": [row(0.0, (0.0, 0.0)), row(changes, surplus)]}
+    assert efficientnet_lite.decide(tables) == {"EfficientNet-net": verdict}

@@ -26,6 +26,8 @@ from orbical_audits import loading as load_weights
 NAME = "efficientnet_lite"
 SIDES = {0: 224, 1: 240, 2: 260}
 """The image size that each network was trained for; views are enlarged to it."""
+MEAN, STD = 127 / 255, 128 / 255
+"""Of the pixels, as in the training of the weights that the package converted."""
 GROUPS = {
     "turns": ("dihedral:4", None),
     "shifts": ("translations:12:12", 200),
@@ -42,14 +44,12 @@ class Prepared(torch.nn.Module):
     def __init__(self, network: torch.nn.Module, side: int) -> None:
         super().__init__()
         self.network, self.side = network, side
-        self.register_buffer("mean", torch.tensor([0.485, 0.456, 0.406])[:, None, None])
-        self.register_buffer("std", torch.tensor([0.229, 0.224, 0.225])[:, None, None])
 
     def forward(self, images: Tensor) -> Tensor:
         """Return logits for images `[N, 3, H, W]` in 0..1."""
         sides = (self.side, self.side)
         enlarged = interpolate(images, sides, mode="bilinear", align_corners=False)
-        logits: Tensor = self.network((enlarged - self.mean) / self.std)
+        logits: Tensor = self.network((enlarged - MEAN) / STD)
         return logits
 
 
@@ -136,6 +136,11 @@ def run(size: Any, seed: int, folder: Path) -> Outcome:
             "Accuracy of the mean probability over the eight turns and mirror images, of the "
             "network upright, and of the network at a random element.",
             [averaged(scans["turns"], model, seed) for model in models],
+        ),
+        "normalization": Table(
+            "Accuracy with the normalization of the training, and with the one of the example in "
+            "the source of the package, upright and turned by 90 degrees.",
+            [normalized(model, path, data, seed) for model, path in models.items()],
         ),
         "again": Table(
             "Lite0 on other photographs, with array operations of torch alone instead of orbical, "
@@ -248,6 +253,27 @@ def averaged(scan: ob.Scan, model: str, seed: int) -> dict[str, Any]:
     }
 
 
+def normalized(model: str, path: str, data: tuple[Tensor, Tensor], seed: int) -> dict[str, Any]:
+    """Compare the normalization of the training with the one of the package's example."""
+    images, labels = data
+    mean = torch.tensor([0.485, 0.456, 0.406])[:, None, None]
+    std = torch.tensor([0.229, 0.224, 0.225])[:, None, None]
+    other = (images - mean) / std * STD + MEAN  # becomes the example's inside the ONNX file
+    network = ob.predictors.OnnxPredictor(path)
+
+    def right(views: Tensor) -> Any:
+        answers = [network(part).argmax(1) for part in views.split(12)]
+        return (torch.cat(answers) == labels).double().numpy()
+
+    row: dict[str, Any] = {"network": model}
+    for place, turns in (("upright", 0), ("quarter turn", 1)):
+        trained, example = (right(torch.rot90(x, turns, (2, 3))) for x in (images, other))
+        row[place] = interval(trained, seed=seed)
+        row[f"{place}, example"] = interval(example, seed=seed)
+        row[f"{place}, loss"] = interval(trained - example, seed=seed)
+    return row
+
+
 def repeated(start: int, count: int) -> dict[str, Any]:
     """Ask Lite0 about other photographs with torch alone: turned, and cut out at nine places."""
     images, labels = photographs(start, start + count)
@@ -343,7 +369,7 @@ audit = Audit(
     decide=decide,
     finding="",
     confirmed="",
-    sizes={"quick": {"photographs": 120, "again": 40}, "full": {"photographs": 360, "again": 40}},
+    sizes={"quick": {"photographs": 72, "again": 40}, "full": {"photographs": 360, "again": 40}},
     run=run,
     shown=(exported, scanned),
     packages=(
