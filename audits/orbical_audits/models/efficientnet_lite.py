@@ -185,7 +185,8 @@ def measured(model: str, family: str, scan: ob.Scan, away: list[int], seed: int)
 
 def compared(scans: Any, seed: int) -> list[dict[str, Any]]:
     """Compare the largest network with the smallest, photograph by photograph."""
-    rows, p_values = [], {}
+    rows: list[dict[str, Any]] = []
+    p_values: dict[str, float] = {}
     pairs = zip(families(scans, "Lite0"), families(scans, "Lite2"), strict=True)
     for (_, family, scan, away), _ in pairs:
         data, start = scan.data, scan.group.identity
@@ -369,7 +370,7 @@ audit = Audit(
     decide=decide,
     finding="",
     confirmed="",
-    sizes={"quick": {"photographs": 72, "again": 40}, "full": {"photographs": 360, "again": 40}},
+    sizes={"quick": {"photographs": 120, "again": 40}, "full": {"photographs": 360, "again": 40}},
     run=run,
     shown=(exported, scanned),
     packages=(
