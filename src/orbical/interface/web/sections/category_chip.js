@@ -10,18 +10,19 @@ const FEW = 12; // categories that are buttons beside each other, if their names
 const LETTERS = 40;
 const MOST_LISTED = 200;
 
-/** Make the categories of a chip; `onchange(keys)` with the keys chosen, none for all. */
-export function createCategories(label, { keys, names }, onchange) {
+/** Make the categories of a chip; `chosen()` are the keys now, `onchange(keys)` takes others, none for all. */
+export function createCategories(label, { keys, names }, chosen, onchange) {
   const few = keys.length <= FEW && names.join("").length <= LETTERS;
-  return few ? createBars(label, { keys, names }, onchange) : createMenu(label, { keys, names }, onchange);
+  return few
+    ? createBars(label, { keys, names }, chosen, onchange)
+    : createMenu(label, { keys, names }, chosen, onchange);
 }
 
-function createBars(label, { keys, names }, onchange) {
-  let chosen = [];
+function createBars(label, { keys, names }, chosen, onchange) {
   const cells = keys.map((key, i) => {
     const bar = h("span", { class: "bar", "aria-hidden": "true" });
     const word = h("span", { class: "word" }, names[i]);
-    const el = button([bar, word], () => onchange(picked(chosen, key, keys)), {
+    const el = button([bar, word], () => onchange(picked(chosen(), key, keys)), {
       class: "category",
       "aria-pressed": "false",
     });
@@ -33,8 +34,8 @@ function createBars(label, { keys, names }, onchange) {
     cells.map((cell) => cell.el),
   );
 
-  function set({ all, kept, values }) {
-    chosen = values;
+  function set({ all, kept }) {
+    const values = chosen();
     const most = Math.max(1, ...all);
     cells.forEach((cell, i) => {
       cell.el.setAttribute("aria-pressed", String(values.includes(keys[i])));
@@ -46,11 +47,11 @@ function createBars(label, { keys, names }, onchange) {
   return { el, set };
 }
 
-function createMenu(label, { keys, names }, onchange) {
+function createMenu(label, { keys, names }, chosen, onchange) {
   const open = button("", null, { class: "toggle", title: label });
   const el = h("div", { class: "categories many", role: "group", "aria-label": label }, open);
-  /** @type {{ all: number[], kept: number[], values: string[] }} */
-  let given = { all: [], kept: [], values: [] };
+  /** @type {{ all: number[], kept: number[] }} */
+  let given = { all: [], kept: [] };
   attachPopover(open, { label, content: () => content() });
 
   function content() {
@@ -62,9 +63,10 @@ function createMenu(label, { keys, names }, onchange) {
     });
     const rows = h("div", { class: "checks" });
     const more = h("p", { class: "quiet-text" });
-    const clear = button("all", () => (onchange([]), list([])), { class: "link" });
+    const clear = button("all", () => (onchange([]), list()), { class: "link" });
 
-    function list(values = given.values) {
+    function list() {
+      const values = chosen();
       const sought = search.value.trim().toLowerCase();
       const found = keys.map((_, i) => i).filter((i) => names[i].toLowerCase().includes(sought));
       const first = (i) => (values.includes(keys[i]) ? 0 : 1);
@@ -78,9 +80,9 @@ function createMenu(label, { keys, names }, onchange) {
       const input = h("input", {
         type: "checkbox",
         "aria-label": names[i],
-        onchange: () => onchange(picked(given.values, keys[i], keys)),
+        onchange: () => onchange(picked(chosen(), keys[i], keys)),
       });
-      input.checked = given.values.includes(keys[i]);
+      input.checked = chosen().includes(keys[i]);
       return h("label", { class: "check" }, input, names[i], h("small", {}, whole(given.kept[i] ?? 0)));
     }
 
@@ -90,7 +92,7 @@ function createMenu(label, { keys, names }, onchange) {
 
   function set(next) {
     given = next;
-    const { values } = next;
+    const values = chosen();
     const one = values.length === 1 ? shortened(names[keys.indexOf(values[0])] ?? "", 18) : "";
     write(open, values.length ? `${one || `${values.length} of ${whole(keys.length)}`} ▾` : "all ▾");
   }

@@ -81,10 +81,9 @@ export function createChip(column, app, { model, onmodel, onremove }) {
   function category() {
     const names = categoryNames(column, state);
     const keys = column.keys ?? names.map((_, i) => String(i));
-    const chosen = (values) => choose(values.length ? { values } : null);
-    const made = createCategories(label, { keys, names }, chosen);
-    const values = () => clauseOf(store.get().filter, column.name, model)?.values ?? [];
-    return { el: made.el, set: ({ all, kept }) => made.set({ all, kept, values: values() }), words: () => "" };
+    const chosen = () => clauseOf(store.get().filter, column.name, model)?.values ?? [];
+    const take = (values) => choose(values.length ? { values } : null);
+    return { ...createCategories(label, { keys, names }, chosen, take), words: () => "" };
   }
 
   function text() {
