@@ -19,6 +19,7 @@ from orbical_studies.esd import (
     cumulative,
     fronts,
     packing,
+    quick_training,
     report,
     settings,
     shifts,
@@ -127,18 +128,23 @@ def test_fronts_train_every_weight_and_then_the_chosen_ones(
     monkeypatch.setattr(fronts, "INNER", {"SB-ECE": (0.01, 0.1), "ESD": (0.0,)})
     monkeypatch.setattr(fronts, "FRESH", (1,))
     monkeypatch.setattr(fronts, "COSTS", (0.5, 0.9, 1.0))
-    monkeypatch.setattr(fronts, "WIDTH", 2)
+    monkeypatch.setattr(fronts, "DECAYS", (1e-4, 1e-3))
+    monkeypatch.setattr(fronts, "BATCHES", {"cifar100": {"ESD": (8,), "ECE": (16,)}})
+    monkeypatch.setattr(fronts, "BATCH_SEEDS", (1,))
+    monkeypatch.setitem(quick_training.WIDTHS, "cifar100", (2, 2, 2))
     monkeypatch.setattr(fronts, "REPEATS", 1)
     monkeypatch.setattr(timing, "WARM_UP", 1)
     options = ["--images", "60", "--fronts", "cifar100", "--epochs", "1"]
     options += ["--results", str(tmp_path), "--work", str(tmp_path / "work")]
     for step in ("pack", "fronts", "time-fronts", "collect-fronts", "fronts"):
         main(["esd", step, *options])
-    trained = 2 + 2 * 2 + 1 + 2  # likelihood, weights, another inner parameter, chosen
-    assert capsys.readouterr().out.count(f"0 trainings to run, {trained} finished before") == 2
+    # Decays, the likelihood again, weights, another inner parameter, chosen, smaller batches.
+    trained = 2 + 1 + 2 * 2 + 1 + 2 + 2
+    assert capsys.readouterr().out.count(f"0 trainings to run, {trained} finished before") == 3
     rows = Results(tmp_path)["fronts"]
     assert len(rows) == trained
-    assert rows[rows["seed"] == 1]["loss"].tolist() == ["NLL", "SB-ECE", "ESD"]
+    assert rows[rows["seed"] == 1]["loss"].tolist() == ["NLL", "SB-ECE", "ESD", "ESD", "ECE"]
+    assert rows["batch"].tolist()[-2:] == [8, 16]
     spans = Results(tmp_path)["fronts-intervals"]
     assert (spans["low"] <= spans["ece"] + 1e-6).all()
     merged = spans[~spans["scaled"]].merge(rows, on="key")
@@ -150,10 +156,10 @@ def test_fronts_train_every_weight_and_then_the_chosen_ones(
 def test_fronts_take_all_training_images(tmp_path: Path) -> None:
     packing.pack(Settings(data=()), Results(tmp_path))
     for data, count in (("cifar10", 330), ("cifar100", 240)):
-        found = fronts.unpack(Results(tmp_path).work, data, torch.device("cpu"))
+        found = quick_training.unpack(Results(tmp_path).work, data, torch.device("cpu"))
         assert [len(split) for split in found.values()] == [count, 90]
     with pytest.raises(InputError, match=r"no folder .*cifar10.*run the step 'pack'"):
-        fronts.unpack(tmp_path / "none", "cifar10", torch.device("cpu"))
+        quick_training.unpack(tmp_path / "none", "cifar10", torch.device("cpu"))
 
 
 def test_curves_end_at_accuracy_and_mean_confidence(
@@ -183,19 +189,28 @@ def test_at_each_cost_the_weight_of_lowest_validation_ece_is_chosen() -> None:
     rows += [("ESD", weight, 0.0, 0, *score) for weight, score in scores.items()]
     rows += [("ESD", 0.2, 0.0, 1, 0.99, 0.0), ("SB-ECE", 2.0, 0.01, 0, 0.90, 0.0)]
     columns = ["loss", "weight", "inner", "seed", "validation.accuracy", "validation.ece"]
-    frame = pd.DataFrame(rows, columns=columns).assign(data="cifar10")
+    frame = pd.DataFrame(rows, columns=columns).assign(data="cifar10", batch=512, decay=1e-3)
     found = fronts.choices(frame, "cifar10")
     assert found == {"MMCE": {}, "SB-ECE": {}, "ESD": {0.005: 0.2, 0.015: 2.0, 0.03: 20.0}}
-    trials = fronts.chosen_weights(frame, "cifar10")
-    assert [trial.weight for trial in trials[::5]] == [2.0, 0.2, 20.0]
+    trials = fronts.later_trials(frame, "cifar10", 24, 1e-3)
+    assert [trial.weight for trial in trials if trial.seed == 5] == [2.0, 0.2, 20.0]
     with pytest.raises(InputError, match=r"^work: expected finished trainings of cifar100"):
-        fronts.chosen_weights(frame, "cifar100")
+        fronts.later_trials(frame, "cifar100", 24, 1e-3)
+
+
+def test_the_smallest_decay_with_the_papers_accuracy_is_chosen() -> None:
+    columns = ["data", "loss", "seed", "decay", "test.accuracy"]
+    rows = [("cifar10", "NLL", 0, *one) for one in ((1e-3, 0.95), (1e-4, 0.93), (1e-5, 0.92))]
+    frame = pd.DataFrame([*rows, ("cifar10", "ESD", 0, 1e-6, 0.99)], columns=columns)
+    assert fronts.chosen_decay(frame, "cifar10") == 1e-4
+    short = frame.assign(**{"test.accuracy": frame["test.accuracy"] - 0.1})
+    assert fronts.chosen_decay(short, "cifar10") == 1e-3
 
 
 def test_half_the_images_are_mirrored() -> None:
     pixels = torch.arange(64, dtype=torch.uint8).reshape(1, 1, 64, 1).repeat(400, 2, 1, 1)
     split = batches.Split(pixels, torch.zeros(400, dtype=torch.long))
-    loader = fronts.Flipped(split, 400, torch.Generator().manual_seed(0), crop=False)
+    loader = quick_training.Flipped(split, 400, torch.Generator().manual_seed(0), crop=False)
     ((images, _),) = list(loader)
     assert 150 < int((images[:, 0, 0, 0] > images[:, 0, 0, -1]).sum()) < 250
 

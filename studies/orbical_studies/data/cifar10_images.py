@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -66,7 +67,8 @@ def _read(name: str, folder: str | Path | None, split: str) -> Images:
     path = data_file(f"{split}_labels.npy", folder, name)
     labels = np.load(path, allow_pickle=False)
     sheets = sorted(s for end in KINDS for s in path.parent.glob(f"{split}_[0-9]*.{end}"))
-    tiles = [read_tiles(sheet) for sheet in sheets]
+    with ThreadPoolExecutor() as pool:  # decoding releases the interpreter
+        tiles = list(pool.map(read_tiles, sheets))
     count = sum(map(len, tiles))
     if count < len(labels):
         raise InputError(

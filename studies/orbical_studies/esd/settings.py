@@ -38,6 +38,7 @@ class Settings(TrainingSettings):
     seeds: int = option(3, "trainings of each setting", least=1)
     epochs: int | None = option(None, "instead of 40 and 60 epochs", least=1, kind=int)
     fronts: tuple[str, ...] = option(FRONTS, "data sets of the fronts", choices=FRONTS)
+    sweep: float = option(0.6, "share of the minutes in which weights are chosen", least=0)
     images: int | None = option(None, "use only the first images of each split", least=1, kind=int)
 
 

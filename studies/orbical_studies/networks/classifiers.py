@@ -1,10 +1,11 @@
-"""Classifiers of 32 x 32 images that train in seconds to minutes: LeNet-5 and two ResNets."""
+"""Classifiers of 32 x 32 images that train in seconds to minutes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -172,3 +173,76 @@ def _convolution(before: int, after: int, *pooling: nn.Module) -> nn.Sequential:
     """Pool before the norm, which then has a quarter of the values to go through."""
     layer = nn.Conv2d(before, after, 3, padding=1, bias=False)
     return nn.Sequential(layer, *pooling, nn.BatchNorm2d(after), nn.ReLU(inplace=True))
+
+
+class WhitenedNet(nn.Module):
+    """Six convolutions behind a fixed one that decorrelates patches of 2 x 2 pixels.
+
+    Neighboring pixels are alike; a first layer that makes its outputs uncorrelated saves the others
+    from learning to. Its filters are the principal directions of the patches and their negatives,
+    each divided by its standard deviation, and are not trained. Then three groups of two 3 x 3
+    convolutions with batch norm and GELU, the first of each pooled, the largest value of each
+    channel, and a linear layer. The convolutions begin as the identity on as many channels as come
+    in.
+
+    Args:
+        images: `[n, 3, h, w]`, from which the patches are taken.
+        classes: Number of classes.
+        widths: Channels of the groups.
+
+    Example:
+        >>> images = torch.rand(64, 3, 32, 32, generator=torch.Generator().manual_seed(0))
+        >>> WhitenedNet(images, widths=(8, 8, 8))(images[:2]).shape
+        torch.Size([2, 10])
+
+    Paper: after Jordan 2024, "94% on CIFAR-10 in 3.29 seconds on a single GPU".
+    """
+
+    def __init__(
+        self, images: Tensor, classes: int = 10, widths: Sequence[int] = (64, 256, 256)
+    ) -> None:
+        super().__init__()
+        filters = whitening_filters(images)
+        self.whiten = nn.Conv2d(3, len(filters), 2)
+        with torch.no_grad():
+            self.whiten.weight.copy_(filters).requires_grad_(False)
+        groups = []
+        for before, after in pairwise((len(filters), *widths)):
+            groups += [_begun_as_identity(before, after, nn.MaxPool2d(2))]
+            groups += [_begun_as_identity(after, after)]
+        last = (nn.AdaptiveMaxPool2d(1), nn.Flatten())
+        self.features = nn.Sequential(self.whiten, nn.GELU(), *groups, *last)
+        self.classify = nn.Linear(widths[-1], classes, bias=False)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Return logits `[n, classes]` of images `[n, 3, h, w]`."""
+        return self.classify(self.features(images)) / 9
+
+
+def whitening_filters(images: Tensor, size: int = 2, least: float = 5e-4) -> Tensor:
+    """Return filters `[2 d, c, size, size]` whose outputs are uncorrelated, d = c size^2.
+
+    Args:
+        images: `[n, c, h, w]`.
+        size: Side of a patch.
+        least: Added to each variance.
+
+    Example:
+        >>> noise = torch.randn(50, 3, 16, 16, generator=torch.Generator().manual_seed(0))
+        >>> filters = whitening_filters(noise)
+        >>> outputs = functional.conv2d(noise, filters).transpose(0, 1).flatten(1)
+        >>> bool((torch.cov(outputs)[:12, :12] - torch.eye(12)).abs().max() < 0.01)
+        True
+    """
+    patches = functional.unfold(images, size).transpose(1, 2).flatten(0, 1)
+    variances, directions = torch.linalg.eigh(torch.cov(patches.T.double()))
+    filters = (directions / (variances + least).sqrt()).T.unflatten(1, (-1, size, size))
+    return torch.cat([filters, -filters]).to(images.dtype)
+
+
+def _begun_as_identity(before: int, after: int, *pooling: nn.Module) -> nn.Sequential:
+    layer = nn.Conv2d(before, after, 3, padding=1, bias=False)
+    nn.init.dirac_(layer.weight[:before].data)
+    norm = nn.BatchNorm2d(after, eps=1e-12, momentum=0.4)
+    norm.weight.requires_grad_(False)
+    return nn.Sequential(layer, *pooling, norm, nn.GELU())

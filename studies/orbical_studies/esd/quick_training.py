@@ -1,0 +1,204 @@
+"""One short training on all images of a data set: network, optimizer, schedule, measures."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from orbical import calibration, losses
+from orbical.errors import InputError
+
+from ..data import cifar10, cifar100
+from ..framework.training import Trained
+from ..networks.classifiers import WhitenedNet
+from .batches import Batches, Split, as_images, partition
+from .recording import recorded
+from .settings import BASELINE, BATCH
+from .training import measured, objective_of
+
+SETS: dict[str, Callable[..., Any]] = {"cifar10": cifar10, "cifar100": cifar100}
+CLASSES = {"cifar10": 10, "cifar100": 100}
+WIDTHS = {"cifar10": (80, 320, 320), "cifar100": (64, 256, 256)}
+RATE, MOMENTUM, RISE = 0.75, 0.85, 0.2
+"""Of batches of 512; the rate is proportional to the batch."""
+
+PATCHED = 4_000
+"""Training images from which the filters of the first layer are found."""
+WEIGHTS_KEPT = 1
+"""The seed whose weights are kept, in half precision."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One training; its text is its name.
+
+    Attributes:
+        data: The data set.
+        loss: The calibration loss, or the baseline's name.
+        weight: Lambda.
+        inner: MMCE's kernel width, SB-ECE's temperature; 0 for losses without.
+        seed: Of weights, order, crops and mirrors.
+        epochs: Passes over the training images.
+        decay: Weight decay.
+        batch: Images in a batch, of the likelihood and of the loss.
+    """
+
+    data: str
+    loss: str
+    weight: float
+    inner: float
+    seed: int
+    epochs: int
+    decay: float
+    batch: int = BATCH
+
+    def __str__(self) -> str:
+        head = f"{self.data}/{self.loss}/lambda={self.weight:g}/inner={self.inner:g}"
+        return f"{head}/batch={self.batch}/decay={self.decay:g}/seed={self.seed}"
+
+
+def unpack(
+    work: Path, data: str, device: torch.device, images: int | None = None
+) -> dict[str, Split]:
+    """Read all training and test images of a data set onto a device."""
+    folder = work / data
+    if not folder.is_dir():
+        raise InputError(f"work: there is no folder {str(folder)!r}; run the step 'pack' first")
+    parts = {"train": ["train", *(["more"] if data == "cifar10" else [])], "test": ["test"]}
+    found = {}
+    for name, splits in parts.items():
+        read = [SETS[data](folder, split) for split in splits]
+        pixels, labels = (torch.cat([torch.as_tensor(r[i]) for r in read]) for i in (0, 1))
+        found[name] = Split(pixels[:images].to(device), labels[:images].long().to(device))
+    return found
+
+
+class Flipped(Batches):
+    """Batches of which half the images, drawn each time, are mirrored after the crop."""
+
+    def __iter__(self) -> Iterator[tuple[Tensor, Tensor]]:
+        for images, labels in super().__iter__():
+            mirrored = torch.rand(len(images), 1, 1, 1, **self.random) < 0.5
+            yield torch.where(mirrored, images.flip(-1), images), labels
+
+
+def loss_of(trial: Trial) -> Callable[[Tensor, Tensor], Tensor] | None:
+    """Return the calibration loss with its inner parameter; None for the likelihood alone."""
+    made = {
+        "MMCE": partial(losses.mmce, phi=trial.inner),
+        "SB-ECE": partial(losses.sb_ece, temperature=trial.inner),
+        "ESD": losses.esd,
+        "ECE": losses.ece,
+        BASELINE: None,
+    }
+    return made[trial.loss]
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """A network with what trains it; `step` takes the tensors of a batch, or of a pair of them."""
+
+    model: nn.Module
+    optimizer: torch.optim.Optimizer
+    batches: Any
+    step: Callable[..., None]
+
+
+def prepared(trial: Trial, parts: dict[str, Split]) -> Training:
+    """Make a new network, its optimizer, its batches, and its step."""
+    place = parts["fit"].labels.device
+    torch.manual_seed(trial.seed)
+    patched = as_images(parts["fit"].pixels[:PATCHED])
+    model: nn.Module = WhitenedNet(patched, CLASSES[trial.data], WIDTHS[trial.data])
+    model = model.to(place).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    rate = torch.tensor(RATE * trial.batch / BATCH, device=place)
+    optimizer = torch.optim.SGD(
+        [each for each in model.parameters() if each.requires_grad],
+        lr=rate,
+        momentum=MOMENTUM,
+        nesterov=True,
+        weight_decay=trial.decay,
+        fused=True,
+    )
+    generator = torch.Generator(place).manual_seed(trial.seed)
+    objective, batches = objective_of(
+        loss_of(trial),
+        trial.weight,
+        parts,
+        lambda split: Flipped(split, trial.batch, generator, crop=True),
+    )
+
+    def step(*tensors: Tensor) -> None:
+        pairs = [*zip(tensors[::2], tensors[1::2], strict=True)]
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(place.type, torch.bfloat16, enabled=place.type == "cuda"):
+            loss = objective(model, pairs[0] if len(pairs) == 1 else pairs)
+        loss.backward()
+        optimizer.step()
+
+    model.train()
+    torch.backends.cudnn.benchmark = True  # all batches have one shape
+    return Training(model, optimizer, batches, step)
+
+
+def tensors_of(batch: Any) -> tuple[Tensor, ...]:
+    """Return images and labels of a batch, or of both batches of a pair, one after the other.
+
+    >>> [len(tensors_of(batch)) for batch in ((1, 2), ((1, 2), (3, 4)))]
+    [2, 4]
+    """
+    return batch if not isinstance(batch[0], tuple) else (*batch[0], *batch[1])
+
+
+def fit(trial: Trial, parts: dict[str, Split]) -> tuple[nn.Module, int]:
+    """Train with one cycle of the rate; return the network and the number of steps."""
+    made = prepared(trial, parts)
+    rate = made.optimizer.param_groups[0]["lr"]
+    highest, steps = float(rate), trial.epochs * len(made.batches)
+    step, done = None, 0
+    for _ in range(trial.epochs):
+        for batch in made.batches:
+            tensors = tensors_of(batch)
+            step = step or recorded(made.step, tensors, made.model, made.optimizer)
+            rate.fill_(highest * height_of_cycle(done / steps))
+            step(*tensors)
+            done += 1
+    return made.model, steps
+
+
+def height_of_cycle(share: float) -> float:
+    """Return the rate after a share of the steps: from a fifth up to 1, then down to 0.
+
+    >>> [round(height_of_cycle(share), 2) for share in (0.0, 0.1, 0.2, 0.6, 1.0)]
+    [0.2, 0.6, 1.0, 0.5, 0.0]
+    """
+    return min(0.2 + 0.8 * share / RISE, (1 - share) / (1 - RISE))
+
+
+def run(splits: dict[str, Split], trial: Trial) -> Trained:
+    """Train and measure one network; keep confidence and correctness of the test images."""
+    started = time.perf_counter()
+    parts, test = partition(splits["train"]), splits["test"]
+    model, steps = fit(trial, parts)
+    trained = time.perf_counter() - started
+    row, _, logits = measured(model, parts["validation"], test, shifted=False)
+    truth = test.labels.cpu()
+    scaled = logits / (row["temperature"] or 1.0)
+    kept = {}
+    for name, values in {"": logits, "_ts": scaled}.items():
+        confidence, correct = calibration.top_label(labels=truth, logits=values)
+        kept[f"confidence{name}"] = confidence.numpy().astype(np.float32)
+        kept["correct"] = correct.numpy()
+    if trial.seed == WEIGHTS_KEPT and trial.batch == BATCH:
+        state = model.state_dict().items()
+        kept |= {f"weights/{name}": value.half().cpu().numpy() for name, value in state}
+    seconds = {"seconds_training": trained, "seconds": time.perf_counter() - started}
+    return {**row, "steps": steps, **{k: round(v, 3) for k, v in seconds.items()}}, kept
