@@ -204,7 +204,7 @@ def test_a_patient_pass_lets_others_go_first() -> None:
 
     one = threading.Thread(target=patient)
     one.start()
-    begun.wait(5)
+    begun.wait(60)
     other = threading.Thread(target=urgent)
     other.start()
     for thread in (one, other):
