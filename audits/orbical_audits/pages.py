@@ -112,7 +112,7 @@ def render(name: str) -> str:
         "audit": audit,
         "finding": filters(audit.finding).render(tables),
         "confirmed": filters(audit.confirmed).render(tables),
-        "verdicts": audit.decide(tables),
+        "verdicts": grouped(audit.decide(tables)),
         "numbers": {found["captions"][key]: table(rows) for key, rows in tables.items()},
         "code": "\n\n\n".join(inspect.getsource(function).strip() for function in audit.shown),
         "notes": other_versions(audit, found["packages"]),
@@ -121,19 +121,41 @@ def render(name: str) -> str:
     return _template("page.md").render(words)
 
 
+def grouped(verdicts: Mapping[str, Verdict]) -> dict[Verdict, str]:
+    """Return what got each verdict, from the worst to the best, without the words all begin with.
+
+    >>> grouped({"Net tiny, sign": Verdict.SURE, "Net full, sign": Verdict.EXACT})
+    {<Verdict.SURE: 'broken and sure'>: 'tiny, sign', <Verdict.EXACT: 'exact'>: 'full, sign'}
+    >>> grouped({"Net": Verdict.EXACT})
+    {<Verdict.EXACT: 'exact'>: 'Net'}
+    """
+    words = [name.split(" ") for name in verdicts]
+    alike = [len({*column}) == 1 for column in zip(*words, strict=False)]
+    shared = alike.index(False) if False in alike else 0
+    found: dict[Verdict, list[str]] = {verdict: [] for verdict in reversed(Verdict)}
+    for name, verdict in verdicts.items():
+        found[verdict].append(" ".join(name.split(" ")[shared:]))
+    return {verdict: "; ".join(models) for verdict, models in found.items() if models}
+
+
 def render_index() -> str:
-    """Return the first page: the verdicts of every audit that has results."""
+    """Return the first page: the verdicts of every audit that has results, a row for each."""
     order = list(Verdict)
     lines = []
+    counts = dict.fromkeys(order, 0)
     for name in names():
         if not (RESULTS / f"{name}.json").is_file():
             continue
         audit, found = find(name), read(name)
-        for model, verdict in audit.decide(found["tables"]).items():
-            line = {"name": name, "model": model, "verdict": verdict, "size": found["size"]}
-            alt = next(iter(found["pictures"].values()))
-            lines.append({**line, "audit": audit, "rank": order.index(verdict), "alt": alt})
-    return _template("index.md").render(lines=lines, total=len({line["name"] for line in lines}))
+        verdicts = audit.decide(found["tables"])
+        for verdict in verdicts.values():
+            counts[verdict] += 1
+        ranks = sorted((order.index(verdict) for verdict in verdicts.values()), reverse=True)
+        lines.append({
+            "name": name, "audit": audit, "size": found["size"], "verdicts": grouped(verdicts),
+            "rank": "".join(map(str, ranks)), "alt": next(iter(found["pictures"].values())),
+        })  # fmt: skip
+    return _template("index.md").render(lines=lines, counts=counts)
 
 
 def write_all() -> Iterator[Path]:

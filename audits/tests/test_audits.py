@@ -46,6 +46,26 @@ def test_the_figures_of_a_page_are_committed_and_no_others(name):
     assert shown == {path.name for path in (pages.DOCS / name).iterdir()}
 
 
+def test_the_first_page_has_a_row_for_each_audit_with_its_verdicts_from_the_worst(monkeypatch):
+    import dataclasses
+
+    given = {"Net a, x": Verdict.EXACT, "Net b, x": Verdict.SURE, "Net b, y": Verdict.EXACT}
+    audit = dataclasses.replace(find("digits"), decide=lambda tables: given)
+    monkeypatch.setattr(pages, "find", lambda name: audit)
+    monkeypatch.setattr(pages, "names", lambda: ["digits"])
+    text = pages.render_index()
+    assert text.count("<tr>") == 2
+    assert 'data-sort="400"' in text
+    assert "</strong> b, x</li>" in text
+    assert text.index("broken and sure</strong> b, x") < text.index("exact</strong> a, x; b, y")
+    assert "1 audits, 3 verdicts" in text
+
+
+def test_the_gallery_shows_every_audit():
+    gallery = (pages.DOCS.parent / "gallery.md").read_text("utf-8")
+    assert [name for name in DONE if f"NAME={name}<" not in gallery] == []
+
+
 @pytest.mark.parametrize("name", names())
 def test_an_audit_declares_all_that_its_page_needs(name):
     audit = find(name)

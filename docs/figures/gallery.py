@@ -3,7 +3,7 @@
     python docs/figures/gallery.py
 
 runs each example below, writes its figure to docs/guide/img/gallery and the page docs/gallery.md.
-Tasks and studies are shown by pictures that their own scripts have made. About a minute.
+Tasks, studies and audits are shown by pictures that their own scripts have made. About a minute.
 """
 
 # ruff: noqa: E501, code and tables of pictures are easier to read whole
@@ -18,6 +18,7 @@ from orbical.figures import save
 
 DOCS = Path(__file__).resolve().parents[1]
 FOLDER = DOCS / "guide" / "img" / "gallery"
+AUDITS = DOCS / "audits"
 LARGE, SMALL = 900, 440
 
 SETUP = """
@@ -238,6 +239,14 @@ def card(image: str, link: str, words: str) -> str:
     return f'<a href="{link}">{picture}<span>{words}</span></a>\n'
 
 
+def audit_card(picture: Path) -> str:
+    """Return the thumbnail of an audit; its page begins with its title."""
+    name = picture.parent.name
+    title = (AUDITS / f"{name}.md").read_text("utf-8").partition("\n")[0].removeprefix("# ")
+    words = f"{title}<code>make audit NAME={name}</code>"
+    return card(f"audits/{name}/thumbnail.webp", f"../audits/{name}/", words)
+
+
 def grid(cards: list[str]) -> str:
     """Return thumbnails side by side."""
     return f'\n<div class="gallery">\n{"".join(cards)}</div>\n'
@@ -277,9 +286,10 @@ def page() -> str:
         )
     )
     parts.append(
-        "\n## Audits\n\nWhat orbical finds in models that others publish has "
-        "[pages of its own](audits/index.md).\n"
+        "\n## Audits\n\nWhat orbical finds in models that others publish. Each opens the audit; the "
+        "command repeats it. [All verdicts](audits/index.md) are in one table.\n"
     )
+    parts.append(grid([audit_card(path) for path in sorted(AUDITS.glob("*/thumbnail.webp"))]))
     parts.append(
         f"\n## The code of the figures\n\nAll start from one scan:\n\n```python\n{SETUP.strip()}\n```\n"
     )
