@@ -8,7 +8,7 @@ from __future__ import annotations
 from .cifar10_images import cifar10, cifar100
 from .coco_images import coco_five
 from .furniture_files import modelnet10, sweethome3d
-from .galaxy_images import efigi, galaxy_zoo, point_spread
+from .galaxy_images import efigi, galaxy_zoo, hubble_types, point_spread
 from .galaxy_shapes import galaxies
 from .infrared_spectra import spectra
 from .planar_fields import vector_fields
@@ -21,6 +21,7 @@ __all__ = [
     "efigi",
     "galaxies",
     "galaxy_zoo",
+    "hubble_types",
     "modelnet10",
     "point_spread",
     "qm9",

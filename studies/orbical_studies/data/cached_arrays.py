@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
-import platformdirs
 from numpy.typing import NDArray
 
 from orbical.errors import InputError
@@ -29,7 +28,12 @@ def cache_folder(folder: str | Path | None = None) -> Path:
         'labels'
     """
     given = folder if folder is not None else os.environ.get(VARIABLE)
-    place = Path(given).expanduser() if given else platformdirs.user_cache_path("orbical", False)
+    if given:
+        place = Path(given).expanduser()
+    else:
+        import platformdirs
+
+        place = platformdirs.user_cache_path("orbical", False)
     if place.exists() and not place.is_dir():
         raise InputError(f"cache: expected a folder, got the file {str(place)!r}")
     return place

@@ -23,10 +23,32 @@ def efigi(folder: str | Path | None = None, size: int = 100) -> tuple[Tensor, Te
 
     Returns:
         Images `[n, 3, size, size]`, float32 in 0..1, and labels `[n]`, int64: 0 elliptical or
-        lenticular (Hubble type T up to 0), 1 early spiral (1 to 4), 2 late spiral or irregular.
+        lenticular (Hubble type T up to 0), 1 early spiral (1 to 4), 2 late spiral, irregular
+        or dwarf elliptical (from 5 on).
 
     Example:
         >>> efigi(folder=".")
+        Traceback (most recent call last):
+            ...
+        orbical.errors.InputError: folder: expected a folder with the file 'EFIGI_labels.csv', ...
+
+    Paper: Baillard et al. 2011.
+    """
+    hubble = hubble_types(folder)
+    archive = data_file("images100.zip", folder, "efigi")
+    return image_folder(archive, size)[0], torch.bucketize(hubble, torch.tensor([0.5, 4.5]))
+
+
+def hubble_types(folder: str | Path | None = None) -> Tensor:
+    """Read the Hubble types T of the EFIGI catalog, `[n]`, in the order of `efigi`.
+
+    From -6 to 0 ellipticals and lenticulars, 1 to 9 spirals, 10 irregulars, 11 dwarf ellipticals.
+
+    Args:
+        folder: As for `efigi`.
+
+    Example:
+        >>> hubble_types(folder=".")
         Traceback (most recent call last):
             ...
         orbical.errors.InputError: folder: expected a folder with the file 'EFIGI_labels.csv', ...
@@ -42,8 +64,7 @@ def efigi(folder: str | Path | None = None, size: int = 100) -> tuple[Tensor, Te
     if unknown:
         raise InputError(f"folder: expected a row in {table.name!r} for each image, got none for "
                          f"{unknown[0]!r}")  # fmt: skip
-    hubble = torch.tensor([types[galaxy] for galaxy in galaxies])
-    return image_folder(archive, size)[0], torch.bucketize(hubble, torch.tensor([0.5, 4.5]))
+    return torch.tensor([types[galaxy] for galaxy in galaxies])
 
 
 def galaxy_zoo(

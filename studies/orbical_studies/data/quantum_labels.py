@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 from orbical.errors import InputError, Interrupted, MissingExtra
@@ -89,6 +88,8 @@ def labelled(
     done = {*store.known, *store.failed}
     missing = [row for row, key in enumerate(keys) if key not in done]
     if missing:
+        from threadpoolctl import threadpool_limits
+
         calculate = function()  # in one thread: sums in one order, and faster on small molecules
         writable(store.path.parent)
         with threadpool_limits(1):

@@ -1,6 +1,6 @@
 """Group order and blur on galaxies: what a correct symmetry does to accuracy and calibration.
 
-282 trainings take a quarter of an hour on a large GPU and days on a laptop; --orders, --seeds,
+300 trainings take a quarter of an hour on a large GPU and days on a laptop; --orders, --seeds,
 --epochs and --only choose fewer. --data generated needs no files. To train on another machine:
 `pack` here, copy the work folder, `train` there, copy it back, then `collect` here.
 
@@ -11,11 +11,14 @@ Calibration for Equivariant Functions".
 from __future__ import annotations
 
 from ..framework import Study
-from .collecting import collect
+from .collecting import collect, sizes
 from .packing import pack
 from .settings import Settings
 from .simulation import coverage
 from .training import train
 
-steps = {"pack": pack, "train": train, "collect": collect, "coverage": coverage}
+steps = {
+    **{"pack": pack, "train": train, "collect": collect},
+    **{"sizes": sizes, "coverage": coverage},
+}
 study = Study("galaxies", __doc__, Settings(), steps, report=f"{__name__}.report", palette=256)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 import torch
 from torch import Tensor
 
@@ -16,11 +16,16 @@ from orbical import calibration
 from ..framework import Results
 from ..framework.training import arrays_file
 from ..trials import FILE, read_lines
-from .contrasts import Pair, contrast_rows
+from .contrasts import Pair, centered, contrast_rows, orders
+from .contrasts import sizes as equal_sizes
 from .matching import bound_rows, neighbor_rows
-from .packing import unpack
-from .settings import BLURS, WIDE, Settings, Trial
+from .packing import Split, unpack
+from .settings import BLURS, FIELDS, ORDERS, PHOTOGRAPHS, Settings, Trial, trials
+from .shift import shift_rows
 from .training import ANGLES, BATCH, BINS
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 # Networks whose curves over the circle are kept.
 DRAWN = ("cyclic:1", "cyclic:2", "cyclic:4", "cyclic:8", "cyclic:12", "dihedral:12")
@@ -28,30 +33,37 @@ KEPT = (
     *("nll", "train_nll", "refitted_accuracy", "refitted_ece"),
     *("defect_group", "gap_circle", "action_defect", "parameters", "seconds"),
 )
+KEY = ["data", "network", "blur", "seed"]
 Row = dict[str, Any]
+Outputs = dict[tuple[str, float], list[Pair]]
 
 
 def collect(settings: Settings, results: Results) -> None:
-    """Measure the stored logits with intervals, compare networks, and write all tables."""
+    """Measure the groups of all orders with intervals, compare them, and write the tables.
+
+    If some are not trained, the measurements of those that are replace or extend the table of
+    results, and the contrasts are centered on it; the other tables stay.
+    """
     splits = unpack(results, torch.device("cpu"))
-    labels = {name: splits[f"{name}-test"][1] for name in BLURS if f"{name}-test" in splits}
-    found = read_trials(results)
-    logits = {trial: _logits(results, trial) for trial in found}
+    found = {trial: row for trial, row in read_trials(results).items() if trial.fields == FIELDS}
+    logits = {trial: _arrays(results, trial)["logits"] for trial in found}
     pairs = {
-        trial: calibration.top_label(logits=given, labels=labels[trial.data])
+        trial: calibration.top_label(logits=given, labels=splits[f"{trial.data}-test"][1])
         for trial, given in logits.items()
     }
-    trained = {name: len(splits[f"{name}-train"][1]) for name in labels}
-    measured = (result_row(t, row, pairs[t], trained[t.data]) for t, row in found.items())
+    measured = [result_row(t, row, pairs[t], splits) for t, row in found.items()]
+    wanted = [*trials(replace(settings, parts=(ORDERS,)))]
+    if missing := [trial for trial in wanted if trial not in found]:
+        print(f"{len(missing)} of {len(wanted)} networks are not trained: earlier rows are kept")
+        results.write("results", merged(results["results"], measured))
+        results.write("contrasts", centered(results["contrasts"], results["results"]))
+        return
     results.write("results", measured)
     results.write("angles", angle_rows(results, found))
-    outputs: dict[str, dict[tuple[str, float], list[Pair]]] = defaultdict(lambda: defaultdict(list))
-    for trial, pair in pairs.items():
-        outputs[trial.data][trial.network, trial.blur].append(pair)
-    wide = f"cyclic:1 x {WIDE}"
-    contrasts = [row for name in outputs for row in contrast_rows(name, outputs[name], wide)]
-    results.write("contrasts", contrasts)
-    if photographs := [name for name in outputs if name != "generated"]:
+    outputs = by_network(pairs)
+    compared = [row for name in outputs for row in contrast_rows(name, outputs[name], orders)]
+    results.write("contrasts", compared)
+    if photographs := [name for name in outputs if name in PHOTOGRAPHS]:
         near = [row for name in photographs for row in neighbor_rows(name, *splits[f"{name}-test"])]
         results.write("neighbours", near)
     predicted: dict[str, list[Pair]] = defaultdict(list)
@@ -60,6 +72,45 @@ def collect(settings: Settings, results: Results) -> None:
             predicted[trial.network].append(given.softmax(-1).max(-1))
     if predicted:
         results.write("bounds", bound_rows("generated", *splits["generated-test"], predicted))
+
+
+def sizes(settings: Settings, results: Results) -> None:
+    """Compare networks of equal size, on their own catalog and on the other one."""
+    splits = unpack(results, torch.device("cpu"))
+    compared = {*trials(replace(settings, parts=("sizes",)))}
+    found = {trial: row for trial, row in read_trials(results).items() if trial in compared}
+    arrays = {trial: _arrays(results, trial) for trial in found}
+    own = {
+        trial: calibration.top_label(logits=kept["logits"], labels=splits[f"{trial.data}-test"][1])
+        for trial, kept in arrays.items()
+    }
+    results.write("sizes", [result_row(t, row, own[t], splits) for t, row in found.items()])
+    outputs = by_network(own)
+    rows = [row for name in outputs for row in contrast_rows(name, outputs[name], equal_sizes)]
+    results.write("size_contrasts", rows)
+    measured, moved = shift_rows(arrays, splits, results)
+    results.write("shift", measured)
+    outputs = by_network(moved)
+    rows = [row for name in outputs for row in contrast_rows(name, outputs[name], equal_sizes)]
+    results.write("shift_contrasts", rows)
+
+
+def by_network(pairs: Mapping[Trial, Pair]) -> dict[str, Outputs]:
+    """Gather the seeds of each network and blur, by the data that it was trained on."""
+    outputs: dict[str, Outputs] = defaultdict(lambda: defaultdict(list))
+    for trial, pair in pairs.items():
+        outputs[trial.data][trial.network, trial.blur].append(pair)
+    return outputs
+
+
+def merged(earlier: DataFrame, measured: list[Row]) -> DataFrame:
+    """Replace and extend the rows of an earlier table, in the study's order."""
+    import pandas as pd
+
+    both = pd.concat([earlier, pd.DataFrame(measured)]).drop_duplicates(KEY, keep="last")
+    columns = both[["data", "blur", "family", "order", "seed"]].itertuples(index=False, name=None)
+    places = [(list(BLURS).index(data), *others) for data, *others in columns]
+    return both.iloc[sorted(range(len(both)), key=places.__getitem__)]
 
 
 def read_trials(results: Results) -> dict[Trial, Row]:
@@ -71,23 +122,29 @@ def read_trials(results: Results) -> dict[Trial, Row]:
 
 
 def _place(trial: Trial) -> tuple[object, ...]:
-    where = (list(BLURS).index(trial.data), trial.blur, trial.width)
+    where = (list(BLURS).index(trial.data), trial.blur, trial.fields)
     return (*where, trial.group.split(":")[0], trial.order, trial.seed)
 
 
-def _logits(results: Results, trial: Trial) -> Tensor:
-    return torch.from_numpy(np.load(arrays_file(results.work, trial))["logits"])
+def _arrays(results: Results, trial: Trial) -> dict[str, Tensor]:
+    with np.load(arrays_file(results.work, trial)) as file:
+        return {name: torch.from_numpy(values) for name, values in file.items()}
 
 
-def result_row(trial: Trial, scores: Row, pair: Pair, trained: int) -> Row:
-    """Measure one network, trained on so many images, on the test images, with intervals."""
-    confidence, correct = pair
-    row: Row = {
+def result_row(trial: Trial, scores: Row, pair: Pair, splits: Mapping[str, Split]) -> Row:
+    """Measure one network on the test images of its data, with intervals."""
+    trained = len(splits[f"{trial.data}-train"][1])
+    head = {
         **{"data": trial.data, "network": trial.network, "family": trial.group.split(":")[0]},
-        **{"order": trial.order, "width": trial.width, "blur": trial.blur, "seed": trial.seed},
+        **{"order": trial.order, "blur": trial.blur, "seed": trial.seed},
         **{"epochs": trial.epochs, "steps": trial.epochs * (trained // BATCH)},
-        **{"galaxies": len(correct), "confidence": float(confidence.mean())},
     }
+    return head | measures(*pair) | {name: scores[name] for name in KEPT}
+
+
+def measures(confidence: Tensor, correct: Tensor) -> Row:
+    """Measure accuracy, ECE, ESD and confidence minus accuracy, with intervals."""
+    row: Row = {"galaxies": len(correct), "confidence": float(confidence.mean())}
     found = {
         "accuracy": calibration.share_interval(correct, confidence),
         "ece": calibration.interval("ece", confidence, correct, bins=BINS),
@@ -103,20 +160,22 @@ def result_row(trial: Trial, scores: Row, pair: Pair, trained: int) -> Row:
         row[f"{name}_low"], row[f"{name}_high"] = float(interval.low), float(interval.high)
     row["ece_calibrated"] = float(found["ece"].calibrated)
     row["ece_calibrated_high"] = float(found["ece"].calibrated_high)
-    return row | {name: scores[name] for name in KEPT}
+    return row
 
 
-def angle_rows(results: Results, trials: Iterable[Trial]) -> pd.DataFrame:
+def angle_rows(results: Results, trials: Iterable[Trial]) -> DataFrame:
     """Compute accuracy, confidence and ECE over the circle: mean over seeds, and their range."""
-    measures, angles = ["accuracy", "confidence", "ece"], 360 * np.arange(ANGLES) / ANGLES
+    import pandas as pd
+
+    columns, angles = ["accuracy", "confidence", "ece"], 360 * np.arange(ANGLES) / ANGLES
     curves = [
-        pd.DataFrame(
-            np.load(arrays_file(results.work, trial))["curves"].T, columns=measures
-        ).assign(data=trial.data, network=trial.network, blur=trial.blur, angle=angles)
+        pd.DataFrame(_arrays(results, trial)["curves"].T.numpy(), columns=columns).assign(
+            data=trial.data, network=trial.network, blur=trial.blur, angle=angles
+        )
         for trial in trials
         if trial.network in DRAWN
     ]
     ends = {"": "mean", "_least": "min", "_most": "max"}
-    kept = {f"{name}{end}": (name, how) for name in measures for end, how in ends.items()}
+    kept = {f"{name}{end}": (name, how) for name in columns for end, how in ends.items()}
     groups = pd.concat(curves).groupby(["data", "network", "blur", "angle"], sort=False)
     return groups.agg(**kept).reset_index()

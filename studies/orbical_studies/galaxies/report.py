@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -13,32 +14,31 @@ from matplotlib.figure import Figure
 from orbical.figures import LINES, MODELS, PAGE, SOFT, figure, styled
 
 from ..framework import Results, fixed
+from .settings import EQUALS, PHOTOGRAPHS, PLAIN
 
 TITLES = {"efigi": "EFIGI", "galaxyzoo2": "Galaxy Zoo 2", "generated": "generated"}
-PHOTOGRAPHS = ("efigi", "galaxyzoo2")
 LETTERS = {"cyclic": "C", "dihedral": "D"}
-LABELS = {
-    "accuracy": "accuracy",
-    "ece": "ECE, 15 bins",
-    "esd": "ESD (1e-3)",
-    "overconfidence": "confidence minus\naccuracy (points)",
-}
-SCALES = {"accuracy": 1.0, "ece": 1.0, "esd": 1e3, "overconfidence": 1e2}
-WIDTH, WIDE_AT = 6.2, 17
+LABELS = {"accuracy": "accuracy", "ece": "ECE, 15 bins", "esd": "ESD (1e-3)"}
+SCALES = {"accuracy": 1.0, "ece": 1.0, "esd": 1e3}
+WIDTH = 6.2
 # Networks whose NERO plots are drawn.
 SHOWN = {"plain": "plain", "C_4": "$C_{4}$", "C_12": "$C_{12}$", "D_12": "$D_{12}$"}
+DECIDING = {
+    "accuracy": ("slope", "gain", "early", "late", "blur", "gain lost"),
+    "ece": ("slope", "gain"),
+    "esd": ("slope", "gain"),
+}
+"""The contrasts that decide about claims, by measure; of each the mean over families and blurs."""
 
 
 def short(network: str) -> str:
     """Name a network by its group.
 
-    >>> short("dihedral:4"), short("cyclic:1"), short("cyclic:1 x 5")
-    ('D_4', 'plain', 'plain, 5 x wider')
+    >>> short("dihedral:4"), short("cyclic:1")
+    ('D_4', 'plain')
     """
-    group, _, width = network.partition(" x ")
-    family, order = group.split(":")
-    name = "plain" if group == "cyclic:1" else f"{LETTERS[family]}_{order}"
-    return f"{name}, {width} x wider" if width else name
+    family, order = network.split(":")
+    return "plain" if network == PLAIN else f"{LETTERS[family]}_{order}"
 
 
 def signed(value: float, digits: int = 1) -> str:
@@ -65,22 +65,21 @@ def judged(rows: pd.DataFrame) -> str:
     return word + part if 0 < above + below < count else word
 
 
-def _networks(results: Results) -> pd.DataFrame:
-    rows = results["results"]
-    narrow = pd.Series("with a group", rows.index).where(rows["network"] != "cyclic:1", "plain")
-    return rows.assign(
-        short=rows["network"].map(short),
-        kind=narrow.where(rows["width"] == 1, "wide plain"),
-        excess=rows["ece"] - rows["ece_calibrated"],
-        above=rows["ece"] > rows["ece_calibrated_high"],
-        esd_above=rows["esd_low"] > 0,
-        ece_width=rows["ece_high"] - rows["ece_low"],
-    )
+def simultaneous(rows: pd.DataFrame) -> pd.DataFrame:
+    """Widen the 95 % intervals of some rows so that all of them hold at once (Bonferroni).
+
+    >>> row = pd.DataFrame({"value": [1.0], "low": [0.0], "high": [3.0]})
+    >>> simultaneous(pd.concat([row] * 10)).round(2).iloc[0].tolist()
+    [1.0, -0.43, 3.86]
+    """
+    normal = NormalDist()
+    wider = normal.inv_cdf(1 - 0.025 / len(rows)) / normal.inv_cdf(0.975)
+    ends = {end: rows["value"] + wider * (rows[end] - rows["value"]) for end in ("low", "high")}
+    return rows.assign(**ends)
 
 
-def _contrasts(results: Results) -> pd.DataFrame:
-    """Read the contrasts in points, ESD in thousandths; `shown` is value and interval as text."""
-    rows = results["contrasts"]
+def in_points(rows: pd.DataFrame) -> pd.DataFrame:
+    """Change contrasts to points, ESD to thousandths; `shown` is value and interval as text."""
     thousandths = rows["measure"] == "esd"
     ends = rows[["value", "low", "high"]].mul(np.where(thousandths, 1e3, 1e2), axis=0)
     texts = [
@@ -96,30 +95,28 @@ def _contrasts(results: Results) -> pd.DataFrame:
     )
 
 
+def deciding(contrasts: pd.DataFrame) -> pd.DataFrame:
+    """Choose the contrasts that decide about claims, and correct them for their number."""
+    listed = [(name, measure) for measure, names in DECIDING.items() for name in names]
+    named = contrasts.set_index(["contrast", "measure"]).index.isin(listed)
+    mean = (contrasts["family"] == "both") & (contrasts["data"] != "generated")
+    mirrors = (contrasts["data"] == "generated") & (contrasts["family"] == "dihedral")
+    spoiled = mirrors & (contrasts["contrast"] == "gain") & (contrasts["measure"] != "accuracy")
+    return simultaneous(contrasts[named & (mean | spoiled)])
+
+
 def facts(results: Results) -> dict[str, Any]:
     """Return what the page refers to."""
-    rows, contrasts = _networks(results), _contrasts(results)
+    rows = _networks(results)
     photographs = rows[rows["data"].isin(PHOTOGRAPHS)]
-    narrow = photographs[photographs["width"] == 1]
-    compared = contrasts[contrasts["data"].isin(PHOTOGRAPHS)]
-    averaged = compared["family"] == "both"
+    decided = in_points(deciding(results["contrasts"]))
+    each = in_points(results["contrasts"].query("family != 'both' and measure != 'overconfidence'"))
     where = ["data", "family", "blur"]
-    orders = narrow.groupby([*where, "order"])["ece"].mean().groupby(where)
+    spread = photographs.groupby([*where, "order"])["ece"].mean().groupby(where)
     ranks = rows[["ece", "refitted_ece"]].groupby(rows["data"]).rank().groupby(rows["data"])
-    on_generated = "data == 'generated' and contrast == 'gain' and family == 'dihedral'"
 
-    def contrast(rows: pd.DataFrame, name: str, measure: str) -> pd.DataFrame:
-        return rows[(rows["contrast"] == name) & (rows["measure"] == measure)]
-
-    means = partial(contrast, compared[averaged])
-
-    def calibration(name: str, kind: str, to_largest: str) -> pd.DataFrame:
-        """Return ECE and ESD, and the signed contrast where both networks are too confident."""
-        before = photographs[photographs["kind"] == kind].groupby("data")["overconfidence"].mean()
-        change = means(to_largest, "overconfidence").set_index("data")["value"] / 100
-        found = means(name, "overconfidence")
-        kept = found[found["data"].map(np.minimum(before, before + change) >= 0)]
-        return pd.concat([means(name, "ece"), means(name, "esd"), kept])
+    def contrast(found: pd.DataFrame, name: str, *measures: str) -> pd.DataFrame:
+        return found[(found["contrast"] == name) & found["measure"].isin(measures)]
 
     return {
         "titles": TITLES,
@@ -128,23 +125,34 @@ def facts(results: Results) -> dict[str, Any]:
         "judged": judged,
         "rows": rows,
         "data": dict(iter(rows.groupby("data", sort=False))),
-        "kinds": {"both": photographs, **dict(iter(photographs.groupby("data", sort=False)))},
-        "each": partial(contrast, compared[~averaged]),
-        "means": means,
-        "calibration": calibration,
-        "spoiled": contrasts.query(f"{on_generated} and measure != 'accuracy'"),
-        "places": list(contrasts[where].drop_duplicates().itertuples(index=False, name=None)),
-        "shown": contrasts.set_index([*where, "measure", "contrast"])["shown"],
-        "ranges": orders.max() - orders.min(),
-        "widths": narrow.groupby(where)["ece_width"].mean(),
+        "photographs": photographs,
+        "each": partial(contrast, each[each["data"].isin(PHOTOGRAPHS)]),
+        "means": partial(contrast, decided[decided["data"].isin(PHOTOGRAPHS)]),
+        "comparisons": len(decided),
+        "spoiled": decided[decided["data"] == "generated"],
+        "places": list(each[where].drop_duplicates().itertuples(index=False, name=None)),
+        "shown": each.set_index([*where, "measure", "contrast"])["shown"],
+        "ranges": spread.max() - spread.min(),
+        "widths": photographs.groupby(where)["ece_width"].mean(),
         "sharp": rows[rows["blur"] == 0].groupby(["data", "short"]),
-        "defects": narrow[narrow["kind"] != "plain"].groupby("short", sort=False)["defect_group"],
+        "defects": photographs[photographs["short"] != "plain"].groupby("short")["defect_group"],
         "correlations": ranks.corr().xs("ece", level=1)["refitted_ece"],
         "angles": _circles(results),
         "bounds": results["bounds"],
         "neighbors": results["neighbours"],
         "coverage": results["coverage"],
+        "equals": EQUALS,
     }
+
+
+def _networks(results: Results) -> pd.DataFrame:
+    rows = results["results"]
+    return rows.assign(
+        short=rows["network"].map(short),
+        excess=rows["ece"] - rows["ece_calibrated"],
+        above=rows["ece"] > rows["ece_calibrated_high"],
+        ece_width=rows["ece_high"] - rows["ece_low"],
+    )
 
 
 def _circles(results: Results) -> dict[tuple[str, str], pd.DataFrame]:
@@ -168,7 +176,7 @@ def _orders(rows: pd.DataFrame) -> Figure:
     """Draw all measures against the order, for both families and all blurs."""
     blurs = dict(iter(rows.groupby("blur")))
     with styled():
-        fig = figure(WIDTH, 6.6)
+        fig = figure(WIDTH, 5.2)
         panels = fig.subplots(len(LABELS), len(LETTERS), sharey="row", sharex=True)
         for line, (measure, title) in zip(panels, LABELS.items(), strict=True):
             for ax, family in zip(line, LETTERS, strict=True):
@@ -176,14 +184,11 @@ def _orders(rows: pd.DataFrame) -> Figure:
                     shift = 1 + 0.05 * (place - (len(blurs) - 1) / 2)
                     style = {"color": MODELS[place], "label": f"blur {blur:g} px"}
                     _along(ax, at_blur[at_blur["family"] == family], measure, shift, style)
-                    at, wide = WIDE_AT * shift**1.5, at_blur[at_blur["width"] > 1]
-                    middle = _seeds(ax, at, wide, measure, MODELS[place])
-                    ax.plot([at], [middle], "D", ms=4.5, mfc="white", color=MODELS[place])
                 if measure != "accuracy":
                     floor = rows["ece_calibrated"].mean() if measure == "ece" else 0.0
                     ax.axhline(floor, color=SOFT, ls=":", lw=1.2, label="a calibrated network's")
                 ax.grid()
-                _order_axis(ax, sorted(rows["order"].unique()), wide=True)
+                _order_axis(ax, sorted(rows["order"].unique()))
             line[0].set_ylabel(title)
         for (top, *_, bottom), letter in zip(panels.T, LETTERS.values(), strict=True):
             top.set_title(f"${letter}_n$", loc="left")
@@ -195,7 +200,7 @@ def _orders(rows: pd.DataFrame) -> Figure:
 
 def _along(ax: Any, rows: pd.DataFrame, measure: str, shift: float, style: dict[str, Any]) -> None:
     """Draw one line over the orders: means over seeds, intervals of the test set, and each seed."""
-    orders = rows[rows["width"] == 1].groupby("order")
+    orders = rows.groupby("order")
     middles = [_seeds(ax, n * shift, found, measure, style["color"]) for n, found in orders]
     ax.plot([n * shift for n in orders.groups], middles, "-o", ms=3.5, lw=1.3, **style)
 
@@ -213,13 +218,10 @@ def _seeds(ax: Any, at: float, rows: pd.DataFrame, measure: str, color: str) -> 
     return float(middle)
 
 
-def _order_axis(ax: Any, orders: list[int], wide: bool = False) -> None:
+def _order_axis(ax: Any, orders: list[int]) -> None:
     ax.set_xscale("log", base=2)
-    ticks = {order: str(order) for order in orders} | ({WIDE_AT: "wide\nplain"} if wide else {})
-    ax.set_xticks([*ticks], [*ticks.values()])
+    ax.set_xticks(orders, [str(order) for order in orders])
     ax.minorticks_off()
-    if wide:
-        ax.set_xlim(0.88, 20)
 
 
 def _nero(results: Results) -> Figure:
@@ -264,8 +266,7 @@ def _polar_axis(ax: Any, measure: str, drawn: pd.Series) -> None:
 
 def _invariance(rows: pd.DataFrame) -> Figure:
     """Draw the invariance gap over the circle against the order, and the refitted ECE."""
-    gaps = rows[(rows["width"] == 1) & (rows["blur"] == 0)]
-    gaps = gaps.groupby(["data", "family", "order"])["gap_circle"].mean()
+    gaps = rows[rows["blur"] == 0].groupby(["data", "family", "order"])["gap_circle"].mean()
     with styled():
         fig = figure(PAGE, 2.7)
         left, right = fig.subplots(1, 2)

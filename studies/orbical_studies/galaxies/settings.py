@@ -1,4 +1,4 @@
-"""What the galaxy study varies: the data, the group, the blur and the seed."""
+"""What the galaxy study varies: the data, the group, the size of a plain network, blur and seed."""
 
 from __future__ import annotations
 
@@ -8,12 +8,18 @@ from dataclasses import dataclass
 from ..framework import TrainingSettings, option
 
 FAMILIES = ("cyclic", "dihedral")
+PLAIN = "cyclic:1"
 # Widths of the added blur in pixels; generated galaxies come with a blur of their own.
 BLURS = {"efigi": (0.0, 1.25, 2.5), "galaxyzoo2": (0.0, 1.25, 2.5), "generated": (0.0,)}
-# The cost of mirrors on generated galaxies needs no larger group, and no wide network.
+PHOTOGRAPHS = {"efigi": "galaxyzoo2", "galaxyzoo2": "efigi"}
+"""The catalogs of photographs, each with the other one."""
+# The cost of mirrors on generated galaxies needs no larger group.
 GENERATED_ORDERS = (1, 2)
-# The wide plain network has five times the fields, and so about the parameters of D_12.
-WIDE = 5
+FIELDS = 8
+"""Fields of the first convolution; the second has twice, the third four times as many."""
+EQUALS = {"cyclic:12": 24, "dihedral:12": 35}
+"""Fields of the plain network that has as many parameters as a large group's, within 2 percent."""
+ORDERS, SIZES = "orders", "sizes"
 
 
 @dataclass(frozen=True)
@@ -21,6 +27,9 @@ class Settings(TrainingSettings):
     """What is trained."""
 
     data: tuple[str, ...] = option(tuple(BLURS), "data sets", choices=tuple(BLURS))
+    parts: tuple[str, ...] = option(
+        (ORDERS, SIZES), "groups of all orders, networks of equal size", choices=(ORDERS, SIZES)
+    )
     seeds: tuple[int, ...] = option((0, 1, 2), "seeds of each network", least=0)
     orders: tuple[int, ...] = option((1, 2, 3, 4, 6, 8, 12), "orders n of C_n and D_n", least=1)
     epochs: int = option(40, "epochs of each training", least=1)
@@ -36,15 +45,15 @@ class Trial:
     blur: float
     seed: int
     epochs: int
-    width: int = 1
+    fields: int = FIELDS
 
     def __str__(self) -> str:
         return f"{self.data}/{self.network}/blur {self.blur:g}/seed {self.seed}"
 
     @property
     def network(self) -> str:
-        """The group, and the width if it is not 1."""
-        return self.group if self.width == 1 else f"{self.group} x {self.width}"
+        """The group, and the fields if they are not those of the groups."""
+        return self.group if self.fields == FIELDS else f"plain:{self.fields}"
 
     @property
     def order(self) -> int:
@@ -55,15 +64,20 @@ class Trial:
 def trials(settings: Settings) -> Iterator[Trial]:
     """List all trainings: those of one seed before the next, the largest groups first.
 
-    >>> len(list(trials(Settings())))
-    282
+    >>> len(list(trials(Settings()))), len(list(trials(Settings(parts=(SIZES,)))))
+    (300, 90)
     """
     orders = sorted(settings.orders, reverse=True)
-    networks = [(f"{family}:{order}", 1) for order in orders for family in FAMILIES]
+    groups = [(f"{family}:{order}", FIELDS) for order in orders for family in FAMILIES]
+    equals = [(PLAIN, fields) for fields in EQUALS.values()]
+    compared = [*((group, FIELDS) for group in reversed(EQUALS)), *equals, (PLAIN, FIELDS)]
+    networks = {ORDERS: groups, SIZES: compared}
+    wanted = dict.fromkeys(one for part in settings.parts for one in networks[part])
     for seed in settings.seeds:
-        for group, width in [*networks, ("cyclic:1", WIDE)]:
+        for group, fields in wanted:
             for name in settings.data:
                 for blur in BLURS[name]:
-                    trial = Trial(name, group, blur, seed, settings.epochs, width)
-                    if name != "generated" or (width == 1 and trial.order in GENERATED_ORDERS):
+                    trial = Trial(name, group, blur, seed, settings.epochs, fields)
+                    small = fields == FIELDS and trial.order in GENERATED_ORDERS
+                    if name in PHOTOGRAPHS or (small and ORDERS in settings.parts):
                         yield trial

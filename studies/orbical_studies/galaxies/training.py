@@ -21,10 +21,9 @@ from ..data import point_spread
 from ..framework import Results, training
 from ..networks import parameters_of
 from .packing import Split, unpack
-from .settings import Settings, Trial, trials
+from .settings import PHOTOGRAPHS, Settings, Trial, trials
 
 RATE, DECAY, BATCH, WARM_UP = 5e-3, 1e-3, 128, 50
-FIELDS = (8, 16, 32)
 BINS, ANGLES, DEFECT_SAMPLES = 15, 36, 64
 
 
@@ -37,7 +36,12 @@ def train(settings: Settings, results: Results) -> None:
 
 
 def run(splits: dict[str, Split], trial: Trial) -> tuple[dict[str, float], dict[str, np.ndarray]]:
-    """Train one network and measure it: scores, logits of the test images, curves over angles."""
+    """Train one network and measure it.
+
+    Returns:
+        Scores, and arrays: `logits` of the test images, `elsewhere`, those of the other catalog's
+        test images where there is one, and `curves` over the angles.
+    """
     start = time.time()
     (images, labels), (tested, truth) = (
         (prepared(images, trial.blur), labels)
@@ -46,9 +50,13 @@ def run(splits: dict[str, Split], trial: Trial) -> tuple[dict[str, float], dict[
     scale = images.std((0, 2, 3), keepdim=True)  # the mean is not subtracted: the sky stays 0
     images, tested = images / scale, tested / scale
     model = _trained(trial, images, labels)
+    arrays = {}
     # By default a GPU rounds the inputs of a convolution to ten bits.
     with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
         logits = _outputs(model, tested)
+        if other := splits.get(f"{PHOTOGRAPHS.get(trial.data)}-test"):
+            moved = prepared(other[0], trial.blur) / scale
+            arrays["elsewhere"] = _outputs(model, moved).cpu().numpy()
         features = _outputs(lambda part: model.classify[:-1](model.pooled(part)), tested)
         defect = model.defect(tested[:DEFECT_SAMPLES])
     probabilities, action_defect = _along_the_circle(model, tested)
@@ -64,7 +72,7 @@ def run(splits: dict[str, Split], trial: Trial) -> tuple[dict[str, float], dict[
         "seconds": time.time() - start,
     }
     curves = _curves(probabilities, truth)
-    return measured, {"logits": logits.cpu().numpy(), "curves": curves.cpu().numpy()}
+    return measured, arrays | {"logits": logits.cpu().numpy(), "curves": curves.cpu().numpy()}
 
 
 def scores(logits: Tensor, truth: Tensor) -> dict[str, float]:
@@ -88,7 +96,7 @@ def prepared(images: Tensor, blur: float) -> Tensor:
 def _trained(trial: Trial, images: Tensor, labels: Tensor) -> GroupCNN:
     torch.manual_seed(trial.seed)
     device, classes = images.device, int(labels.max()) + 1
-    fields = [trial.width * each for each in FIELDS]
+    fields = [trial.fields, 2 * trial.fields, 4 * trial.fields]
     model = GroupCNN(trial.group, classes, channels=images.shape[1], fields=fields).to(device)
     batches = len(labels) // BATCH
     steps = trial.epochs * batches

@@ -1,0 +1,72 @@
+"""Networks trained on one catalog, tested on the galaxies of the other: spiral or not.
+
+The classes of the catalogs are mapped onto one question before anything is trained. Galaxy Zoo 2
+asks it itself. For a network trained on EFIGI, spirals are its second and third class. EFIGI's test
+galaxies are spirals from Hubble type 1 to 9, and none up to 0 and at 11 (dwarf ellipticals);
+irregulars, type 10, are neither, and left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..framework import Results
+from ..framework.packs import read_pack
+from .contrasts import Pair
+from .packing import FILE, Split
+from .settings import PHOTOGRAPHS, Trial
+
+IRREGULAR = 10
+Row = dict[str, Any]
+
+
+def shift_rows(
+    arrays: Mapping[Trial, Mapping[str, Tensor]], splits: Mapping[str, Split], results: Results
+) -> tuple[list[Row], dict[Trial, Pair]]:
+    """Measure networks on the question spiral or not, where they were trained and elsewhere.
+
+    Returns:
+        Rows with intervals, and the outputs on the other catalog for contrasts.
+    """
+    from .collecting import measures
+
+    types = torch.from_numpy(read_pack(results.work / FILE)["efigi-test-types"])
+    truths = {"efigi": spirals_of_types(types), "galaxyzoo2": splits["galaxyzoo2-test"][1]}
+    rows, moved = [], {}
+    for trial, kept in arrays.items():
+        other = PHOTOGRAPHS[trial.data]
+        for tested, logits in ((trial.data, kept["logits"]), (other, kept["elsewhere"])):
+            pair = judged(logits, truths[tested])
+            if tested == other:
+                moved[trial] = pair
+            head = {"data": trial.data, "tested": tested, "network": trial.network}
+            rows.append(head | {"blur": trial.blur, "seed": trial.seed} | measures(*pair))
+    return rows, moved
+
+
+def spirals_of_types(types: Tensor) -> Tensor:
+    """Say which galaxies are spirals by their Hubble types: 1, or 0, or -1 for neither.
+
+    >>> spirals_of_types(torch.tensor([-5.0, 0.0, 1.0, 9.0, 10.0, 11.0])).tolist()
+    [0, 0, 1, 1, -1, 0]
+    """
+    spirals = ((types >= 1) & (types < IRREGULAR)).long()
+    return torch.where(types == IRREGULAR, -1, spirals)
+
+
+def judged(logits: Tensor, truth: Tensor) -> Pair:
+    """Return confidence and correctness on the question, without galaxies that are neither.
+
+    Every class but the first is one of spirals.
+
+    >>> logits, truth = torch.tensor([[0.0, 1.0, 1.0], [3.0, 0.0, 0.0]]), torch.tensor([1, -1])
+    >>> [part.tolist() for part in judged(logits, truth)]
+    [[0.8446376323699951], [True]]
+    """
+    asked = truth >= 0
+    spiral = 1 - logits[asked].softmax(-1)[:, 0]
+    return torch.maximum(spiral, 1 - spiral), (spiral > 0.5) == (truth[asked] == 1)
