@@ -241,9 +241,9 @@ def collected(tmp_path_factory: pytest.TempPathFactory) -> Results:
         np.savez(file, logits=logits, elsewhere=other, curves=curves)
         scores = dict.fromkeys(KEPT, 0.1) | {"parameters": 10}
         kept.add({"name": str(trial), **vars(trial), **scores})
-    few = partial(contrasts.resampled_images, draws=40)
+    few = partial(contrasts.resampled_rows, draws=40)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(contrasts, "resampled_images", few)
+        patch.setattr(contrasts, "resampled_rows", few)
         collect(chosen, results)
         sizes(chosen, results)
     results.write("coverage", Results(PATHS.results)["coverage"])

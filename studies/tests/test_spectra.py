@@ -17,11 +17,31 @@ from orbical_studies.bond_graphs import bond_hashes
 from orbical_studies.data import infrared_spectra, qm9_molecules, spectra
 from orbical_studies.framework import Paths, Results
 from orbical_studies.framework.page import render
-from orbical_studies.spectra import calibration, measures, packing, report, signals, study, training
-from orbical_studies.spectra.measures import Answers, Truth, read_answers, truth_of
+from orbical_studies.spectra import (
+    calibration,
+    contrasts,
+    measures,
+    packing,
+    report,
+    signals,
+    study,
+    training,
+)
+from orbical_studies.spectra.collecting import read_answers
+from orbical_studies.spectra.measures import Answers, Truth, truth_of
 from orbical_studies.spectra.network import SpectrumNet
 from orbical_studies.spectra.packing import EXAMPLE, FILE
-from orbical_studies.spectra.settings import BEST, LAST, NETWORKS, SQUARES, Settings, Trial, trials
+from orbical_studies.spectra.settings import (
+    NETWORKS,
+    PAPER,
+    PARTS,
+    PENALTY,
+    REMEDY,
+    TRAININGS,
+    Settings,
+    Trial,
+    trials,
+)
 
 POINTS = 24
 
@@ -80,9 +100,9 @@ def data(packed):
 
 def test_every_network_is_trained_both_ways_with_each_seed_and_once_for_each_comparison():
     every = trials(Settings())
-    assert len({str(trial) for trial in every}) == len(every) == len(NETWORKS) * 9
+    assert len({str(trial) for trial in every}) == len(every) == len(NETWORKS) * 8 + 3 * len(PARTS)
     assert sum(trial.penalty == 0 for trial in every) == len(NETWORKS)
-    assert sum(trial.parts > 1 for trial in every) == len(NETWORKS) * 2
+    assert sum(trial.parts > 1 for trial in every) == len(NETWORKS)
 
 
 def test_splits_share_no_molecule_and_leave_out_none(data):
@@ -97,14 +117,14 @@ def test_trainings_are_written_at_once_and_not_repeated(packed, trained, capsys)
     rows = [json.loads(line) for line in (packed / "trials.jsonl").open()]
     assert {row["name"] for row in rows} == {str(trial) for trial in trials(Settings(seeds=(0,)))}
     for row in rows:
-        assert row["steps"] == 2
+        assert row["steps"] == (2 if row["training"] == "longer" else 1)
         assert row["defect"] < 1e-4  # every network is invariant
         assert 250_000 < row["backbone"] < 350_000  # and of similar size
-    with np.load(packed / "steerable-penalty0.1-seed0.npz") as file:
-        assert file[BEST].shape == file[LAST].shape == (4, 25, POINTS)
+    with np.load(packed / "steerable-paper-penalty0.1-seed0.npz") as file:
+        assert file["answers"].shape == (4, 25, POINTS)
         assert file["curve"].shape == (1, 3)
-    assert [row["train"] for row in rows if row["network"] == "bonds"] == [84, 84, 84, 42, 21]
-    assert len(read_answers(trained)) == len(rows) + 9  # those by squares at two places
+    assert [row["train"] for row in rows if row["network"] == "bonds"] == [84, 84, 84, 21]
+    assert len(read_answers(trained)) == len(rows)
     command("train", packed, packed)
     assert "0 trainings to run" in capsys.readouterr().out
 
@@ -119,25 +139,81 @@ def test_training_lowers_the_likelihood_and_ends_in_time(data):
     assert 1 <= len(short["curve"]) < 1000
 
 
+def gradients(training_name: str, data, part: str) -> float:
+    """Return how large a gradient is that the likelihood gives to a part of a network."""
+    session = training.Session(data, Trial("bonds", training_name))
+    rows, how = torch.arange(8), TRAININGS[training_name]
+    _, found = session.model.parted(session.batch(rows), how.squares, how.apart)
+    session.evidential(found, session.targets[rows]).backward()
+    parts = {"mean": session.model.decoders[0], "backbone": session.model.backbone}
+    every = (p.grad for p in parts[part].parameters() if p.grad is not None)
+    return sum(float(gradient.abs().sum()) for gradient in every)
+
+
+@pytest.mark.parametrize(
+    ("name", "mean", "backbone"),
+    [
+        (PAPER, True, True),
+        ("longer", True, True),
+        ("squares", False, True),
+        ("apart", True, True),
+        (REMEDY, False, False),
+    ],
+)
+def test_the_likelihood_moves_what_a_training_lets_it_move(data, name, mean, backbone):
+    assert (gradients(name, data, "mean") > 0) is mean
+    assert (gradients(name, data, "backbone") > 0) is backbone
+
+
+def test_apart_the_backbone_learns_by_the_mean_alone(data):
+    """With gamma held, the likelihood would move the backbone through the variances only."""
+    session = training.Session(data, Trial("bonds", "apart"))
+    rows = torch.arange(8)
+    _, found = session.model.parted(session.batch(rows), squares=False, apart=True)
+    held = found._replace(gamma=found.gamma.detach())
+    session.evidential(held, session.targets[rows]).backward()
+    assert all(p.grad is None for p in session.model.backbone.parameters())
+    assert all(p.grad is not None for p in session.model.decoders[1:].parameters())
+
+
+def test_a_longer_training_takes_twice_the_epochs_and_the_time(data):
+    usual, longer = (
+        training.Session(data, Trial("bonds", name, epochs=3, seconds=2.0))
+        for name in (PAPER, "longer")
+    )
+    assert (longer.epochs, longer.steps, longer.seconds) == (6, 2 * usual.steps, 4.0)
+
+
 def test_means_by_squares_do_not_feel_what_variances_learn(data):
     plain, held = (
-        training.run(data, Trial("bonds", penalty, epochs=6, means=SQUARES))[1]
+        training.run(data, Trial("bonds", REMEDY, penalty, epochs=4))[1]["curve"]
         for penalty in (0.0, 10.0)
     )
-    assert np.array_equal(plain[LAST][0], held[LAST][0])
-    assert np.abs(plain[LAST][1] - held[LAST][1]).max() > 1e-3
-    assert plain["curve"][:, 2].min() < plain["curve"][0, 2]
+    assert np.array_equal(plain[:, 2], held[:, 2])  # squared errors on validation molecules
+    assert np.abs(plain[:, 1] - held[:, 1]).max() > 1e-3
 
 
-def test_weights_are_taken_where_likelihood_is_best_and_at_the_end(data, monkeypatch):
-    _, first = training.run(data, Trial("bonds", epochs=1, means=SQUARES))
-    judged = iter([(0.1, 0.9), (0.2, 0.8), (0.3, 0.7), (0.4, 0.6), (0.5, 0.5)])
+def test_weights_are_taken_where_likelihood_is_best(data, monkeypatch):
+    _, first = training.run(data, Trial("bonds", REMEDY, epochs=1))
+    judged = iter([(0.1, 0.9), (0.2, 0.8), (0.3, 0.7), (0.4, 0.6)])
     monkeypatch.setattr(training.Session, "judged", lambda *_: next(judged))
-    scores, found = training.run(data, Trial("bonds", epochs=3, means=SQUARES))
+    scores, found = training.run(data, Trial("bonds", REMEDY, epochs=3))
     assert scores["best_epoch"] == 1
-    assert (scores["train_nll_last"], scores["train_nll"]) == (0.4, 0.5)
-    assert np.abs(found[LAST] - found[BEST]).max() > 1e-3
-    assert np.array_equal(first[BEST], first[LAST])
+    assert (scores["validation_nll"], scores["validation_last"]) == (0.1, 0.3)
+    assert (scores["train_nll"], scores["train_mse"]) == (0.4, 0.6)
+    assert found["answers"].shape == first["answers"].shape
+
+
+def test_predictions_are_stored_to_a_thousandth():
+    draw = np.random.default_rng(0)
+    given = np.stack(
+        [draw.normal(0, 3, (5, 7)), *(np.exp(draw.normal(0, 4, (5, 7))) for _ in range(3))]
+    )
+    given[2] += 1
+    again = training.restored(training.stored(given))
+    assert np.abs(again[0] - given[0]).max() <= training.STEP / 2
+    assert np.allclose(again[[1, 3]], given[[1, 3]], rtol=training.STEP)
+    assert np.allclose(again[2] - 1, given[2] - 1, rtol=2 * training.STEP)
 
 
 def test_packing_takes_what_time_allows_and_keeps_the_relaxed_geometry(tmp_path, monkeypatch):
@@ -301,11 +377,35 @@ def test_predictions_are_measured_into_tables_and_the_page_is_written_from_them(
     command("collect", packed, tmp_path)
     command("page", packed, tmp_path)
     text = (tmp_path / "spectra.md").read_text()
-    assert text.count("| steerable | 0.1 |") == 4
+    assert text.count("| steerable | the paper's |") == 2
     drawn = {"samples", "wavenumbers", "explained", "signals", "remedy", "learning"}
     assert {path.stem for path in (tmp_path / "spectra").iterdir()} == drawn
-    tables = {*drawn - {"remedy", "learning"}, "results", "limits"}
+    tables = {*drawn - {"remedy", "learning"}, "results", "limits", "contrasts"}
     assert {path.stem for path in tmp_path.glob("*.csv")} == tables
+
+
+def test_a_better_training_differs_and_an_equal_one_does_not(data):
+    truth = truth_of(data)
+    draw = torch.Generator().manual_seed(0)
+
+    def answers(name: str, error: float, seed: int) -> Answers:
+        noise = torch.randn(truth.values.shape, generator=draw, dtype=torch.float64)
+        found = perfect(truth, 1.0)._replace(gamma=truth.values + error * noise)
+        row = {"network": "bonds", "training": name, "penalty": PENALTY, "parts": 1, "seed": seed}
+        return Answers(row, found, found)
+
+    errors = {PAPER: 0.5, "squares": 0.5, REMEDY: 0.1}
+    every = [answers(name, error, s) for name, error in errors.items() for s in range(3)]
+    rows = pd.DataFrame(contrasts.contrast_rows(truth, every))
+    change = rows[rows["of"] == "change"].set_index(["training", "measure"])
+    assert change["low"][REMEDY, "r2"] > 0
+    assert change["high"][REMEDY, "nll"] < 0
+    assert change["low"]["squares", "r2"] < 0 < change["high"]["squares", "r2"]
+    level = rows[rows["of"] == "level"].set_index(["training", "measure"])
+    # Half of a variance of 1 at each of the wavenumbers is called noise.
+    assert level["value"][PAPER, "typical"] == pytest.approx(np.log10(POINTS / 4))
+    whole = [float(truth.explained(one.test.gamma).quantile(0.5)) for one in every[:3]]
+    assert level["value"][PAPER, "r2"] == pytest.approx(np.mean(whole))
 
 
 def test_a_median_is_known_as_well_as_its_order_statistics():
@@ -315,7 +415,7 @@ def test_a_median_is_known_as_well_as_its_order_statistics():
 
 
 def test_the_learning_curve_is_extended_by_its_last_power_law():
-    kind = {"network": "bonds", "means": SQUARES, "taken": BEST, "seed": 0}
+    kind = {"network": "bonds", "training": REMEDY, "seed": 0}
     halved = [{"train": 64, "r2_median": 0.8}, {"train": 16, "r2_median": 0.2}]
     halved.append({"train": 32, "r2_median": 0.6})
     found = report.learning_curve(pd.DataFrame([kind | row for row in halved]), "bonds")
@@ -325,20 +425,19 @@ def test_the_learning_curve_is_extended_by_its_last_power_law():
     assert found["extended"].iloc[-1] == pytest.approx(1 - 0.2 * 64 / 130_000)
 
 
-CHANGES = {  # way to learn means, table, column, value, and the claim that it decides
-    ("likelihood", "results", "detail_all", 0.1): "| Fine structure of a spectrum is taken",
-    ("likelihood", "results", "noise_detail_all", 0.1): "| … not only in size",
-    ("likelihood", "results", "epistemic_along", 0.5): "| Aleatoric and epistemic uncertainty",
-    ("likelihood", "wavenumbers", "noise_share", 0.5): "| … so the network cannot separate",
-    ("likelihood", "results", "bleed_top", 0.5): "| All that bleed can show",
-    ("likelihood", "limits", "twins", 0): "| … and for networks on bonds",
-    ("likelihood", "results", "r2_median", 0.95): "| R² on test molecules",
-    ("likelihood", "results", "bleed", 0.0): "| … nor does it prevent bleed",
-    ("likelihood", "results", "noise_share", 0.5): "| Here: λ sets",
-    ("squares", "results", "mse", 2.0): "| The mean squared error falls",
-    ("squares", "results", "nll", -9.0): "| It costs likelihood",
-    ("squares", "results", "error_all", 0.1): "| Bleed still marks",
-    ("squares", "results", "typical", 1.0): "| Typical bleed falls",
+CHANGES = {  # training, table, column, value, and the claim that it decides
+    (PAPER, "results", "detail_all", 0.1): "| Fine structure of a spectrum is taken",
+    (PAPER, "results", "noise_detail_all", 0.1): "| … not only in size",
+    (PAPER, "results", "epistemic_along", 0.5): "| Aleatoric and epistemic uncertainty",
+    (PAPER, "wavenumbers", "noise_share", 0.5): "| … so the network cannot separate",
+    (PAPER, "results", "bleed_top", 0.5): "| All that bleed can show",
+    (PAPER, "limits", "twins", 0): "| … and for networks on bonds",
+    (PAPER, "results", "r2_median", 0.95): "| R² on test molecules",
+    (PAPER, "results", "bleed", 0.0): "| … nor does it prevent bleed",
+    (PAPER, "results", "noise_share", 0.5): "| Here: the penalty sets",
+    (REMEDY, "results", "mse", 2.0): "| The mean squared error falls",
+    (REMEDY, "results", "nll", -9.0): "| NLL over all entries rises",
+    (REMEDY, "results", "typical", 1.0): "| Typical bleed falls",
 }
 
 
@@ -347,9 +446,9 @@ def test_claims_are_decided_by_the_numbers(tmp_path: Path) -> None:
     given, changed = Results(paths.results), Results(tmp_path)
     for name in ("results", "wavenumbers", "explained", "limits"):
         frame = given[name].copy()
-        for means, table, column, value in CHANGES:
+        for training_name, table, column, value in CHANGES:
             if table == name:
-                rows = slice(None) if table == "limits" else frame["means"] == means
+                rows = slice(None) if table == "limits" else frame["training"] == training_name
                 frame.loc[rows, column] = value
         changed.write(name, frame)
     before, after = paths.page.read_text("utf-8"), render(study, changed, paths.template)

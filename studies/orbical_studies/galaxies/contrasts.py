@@ -15,18 +15,17 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from orbical import calibration
 
+from ..resampling import interval, resampled_rows, resampled_seeds
 from .settings import EQUALS, FAMILIES, PLAIN
 from .training import BINS
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-DRAWS = 400
 Pair = tuple[Tensor, Tensor]
 Found = Mapping[tuple[str, float], np.ndarray]  # estimates by network and blur
 Contrast = tuple[str, float | str, str, np.ndarray]  # family, blur, name and estimate
@@ -38,18 +37,6 @@ MEASURES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "esd": calibration.esd,
     "overconfidence": lambda confidence, correct: (confidence.double() - correct.double()).mean(-1),
 }
-
-
-def interval(estimate: np.ndarray, level: float = 0.95) -> tuple[float, float, float]:
-    """Return the value of one measure, and the lower and upper end of its interval.
-
-    >>> interval(np.array([1.0, 2.0, 4.0]), 1.0)
-    (1.0, 0.0, 2.0)
-    """
-    value, draws = float(estimate[0]), estimate[1:]
-    tail = (1 - level) / 2
-    low, high = np.quantile(draws - draws.mean(), [tail, 1 - tail])
-    return value, value + float(low), value + float(high)
 
 
 def estimated(seeds: Sequence[Pair], images: Tensor, generator: np.random.Generator) -> np.ndarray:
@@ -70,29 +57,6 @@ def estimated(seeds: Sequence[Pair], images: Tensor, generator: np.random.Genera
         each = np.stack([measure(*(part[images] for part in pair)).numpy() for pair in seeds])
         found.append(np.append(value, resampled_seeds(each.T, chosen)))
     return np.stack(found)
-
-
-def resampled_seeds(each: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-    """Average over drawn seeds, with the variance that the mean over so many seeds has.
-
-    The mean of `n` draws out of `n` values varies by `(n - 1) / n` of what the mean of `n` new
-    values does; deviations from the mean over all seeds are scaled by the root of `n / (n - 1)`.
-
-    Args:
-        each: A measure for each draw of images and each seed, `[draws, n]`.
-        chosen: The seeds drawn, `[draws, n]`.
-
-    >>> resampled_seeds(np.array([[0.0, 1.0]]), np.array([[1, 1]])).round(4)
-    array([1.2071])
-    """
-    middle, seeds = each.mean(1), each.shape[1]
-    scale = (seeds / max(seeds - 1, 1)) ** 0.5
-    return np.asarray(middle + scale * (np.take_along_axis(each, chosen, 1).mean(1) - middle))
-
-
-def resampled_images(count: int, draws: int = DRAWS, seed: int = 0) -> Tensor:
-    """Draw rows of a test set, `[draws, count]`."""
-    return torch.from_numpy(np.random.default_rng(seed).integers(count, size=(draws, count)))
 
 
 def slope(along: Mapping[int, np.ndarray]) -> np.ndarray:
@@ -122,7 +86,7 @@ def contrast_rows(
         Rows with `family`, `blur`, `measure`, `contrast` and the value with its interval. The
         family `both` at the blur `all` is the mean over families and blurs, draw by draw.
     """
-    images = resampled_images(len(next(iter(outputs.values()))[0][0]))
+    images = resampled_rows(len(next(iter(outputs.values()))[0][0]))
     generator = np.random.default_rng(0)
     found = {key: estimated(seeds, images, generator) for key, seeds in outputs.items()}
     return [

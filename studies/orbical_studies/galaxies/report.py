@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from matplotlib.figure import Figure
 from orbical.figures import LINES, MODELS, PAGE, SOFT, figure, styled
 
 from ..framework import Results, fixed
+from ..resampling import simultaneous
 from .settings import EQUALS, PHOTOGRAPHS, PLAIN
 
 TITLES = {"efigi": "EFIGI", "galaxyzoo2": "Galaxy Zoo 2", "generated": "generated"}
@@ -63,19 +63,6 @@ def judged(rows: pd.DataFrame) -> str:
     word = "confirmed" if above else "contradicted" if below else "open"
     part = f" in {above + below} of {count}, open in the others"
     return word + part if 0 < above + below < count else word
-
-
-def simultaneous(rows: pd.DataFrame) -> pd.DataFrame:
-    """Widen the 95 % intervals of some rows so that all of them hold at once (Bonferroni).
-
-    >>> row = pd.DataFrame({"value": [1.0], "low": [0.0], "high": [3.0]})
-    >>> simultaneous(pd.concat([row] * 10)).round(2).iloc[0].tolist()
-    [1.0, -0.43, 3.86]
-    """
-    normal = NormalDist()
-    wider = normal.inv_cdf(1 - 0.025 / len(rows)) / normal.inv_cdf(0.975)
-    ends = {end: rows["value"] + wider * (rows[end] - rows["value"]) for end in ("low", "high")}
-    return rows.assign(**ends)
 
 
 def in_points(rows: pd.DataFrame) -> pd.DataFrame:

@@ -8,7 +8,8 @@ import numpy as np
 import torch
 
 from ..framework import Results
-from .contrasts import DRAWS, MEASURES, Pair, estimated, interval, resampled_images
+from ..resampling import DRAWS, interval, resampled_rows
+from .contrasts import MEASURES, Pair, estimated
 from .settings import Settings
 
 GALAXIES, SEEDS = 600, 3
@@ -40,7 +41,7 @@ def coverage_rows(worlds: int, draws: int = DRAWS) -> list[dict[str, Any]]:
         covered = dict.fromkeys(truth, 0)
         for number in range(worlds):
             world = _world(random, GALAXIES)
-            images = resampled_images(GALAXIES, draws, seed=number)
+            images = resampled_rows(GALAXIES, draws, seed=number)
             one, other = (
                 estimated(_network(extra, world, random), images, random) for extra in (more, 0.0)
             )

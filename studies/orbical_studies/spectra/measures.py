@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,12 +13,9 @@ from orbical.losses import nig_nll
 from orbical.training import Evidence
 
 from ..bond_graphs import bond_hashes
-from ..framework import Results
-from ..framework.training import arrays_file
-from ..trials import read_lines
 from .calibration import BINS, calibration, calibration_scores, floors, likeliest_variance
-from .packing import FILE, TURNED, Pack, unpack
-from .settings import BEST, LAST, LIKELIHOOD, PENALTY, SQUARES
+from .packing import TURNED, Pack
+from .settings import PAPER, PENALTY, REMEDY
 from .signals import correlations, detail, partial_correlation, slope, squares_explained
 
 Row = dict[str, Any]
@@ -27,7 +23,7 @@ POLE = 0.01
 """A network with alpha - 1 below this is near the pole of beta / (alpha - 1)."""
 ALIKE = 1e-4
 """Two spectra are the same if their mean square difference is a smaller share of the variance."""
-KIND = ("network", "penalty", "means", "parts", "taken", "seed")
+KIND = ("network", "training", "penalty", "parts", "seed")
 KEPT = (
     *(*KIND, "parameters", "backbone", "train", "steps", "best_epoch", "validation_nll"),
     *("validation_last", "train_nll", "train_mse", "defect", "seconds"),
@@ -67,45 +63,16 @@ class Answers(NamedTuple):
         """What tells its rows from others."""
         return {name: self.row[name] for name in KIND}
 
-    def is_kind(self, network: str, means: str) -> bool:
-        """Check whether it is the network with the penalty, at its best likelihood."""
-        return [*self.kind.values()][:5] == [network, PENALTY, means, 1, BEST]
-
-
-def collect(settings: Any, results: Results) -> None:
-    """Measure all trained networks, and write the tables."""
-    data, everyone = unpack(results.work / FILE), read_answers(results)
-    truth = truth_of(data)
-    tables: dict[str, list[Row]] = defaultdict(list)
-    for one in everyone:
-        tables["results"].append(scores(truth, one))
-        if one.row["parts"] == 1 and one.row["taken"] == BEST:
-            tables["wavenumbers"] += by_wavenumber(truth, one, data.wavenumbers)
-            tables["explained"] += explained(truth, one)
-            tables["signals"] += bins_of_signal(truth, one)
-    tables["samples"] = samples(data, truth, everyone)
-    tables["limits"] = [limits(data)]
-    for name, rows in tables.items():
-        results.write(name, rows)
+    @property
+    def compared(self) -> bool:
+        """Whether it was trained with the penalty on all molecules."""
+        return bool(self.row["penalty"] == PENALTY and self.row["parts"] == 1)
 
 
 def truth_of(data: Pack) -> Truth:
     """Return the test spectra, in units of the training spectra."""
     center, width = data.scale()
     return Truth((data.targets[data.rows("test")].double() - center) / width, center, width)
-
-
-def read_answers(results: Results) -> list[Answers]:
-    """Read every finished training, in the order of names; those by squares at both places."""
-    found = []
-    for row in sorted(read_lines(results.work / "trials.jsonl"), key=lambda row: str(row["name"])):
-        ends = {name: row.pop(f"{name}_last") for name in ("train_nll", "train_mse")}
-        with np.load(arrays_file(results.work, row["name"])) as file:
-            for taken in (BEST, LAST) if row["means"] == SQUARES else (BEST,):
-                four = torch.from_numpy(file[taken]).double()
-                own = row | {"taken": taken} | (ends if taken == LAST else {})
-                found.append(Answers(own, Evidence(*four[:, :-1]), Evidence(*four[:, -1])))
-    return found
 
 
 def scores(truth: Truth, answers: Answers) -> Row:
@@ -255,11 +222,15 @@ def explained(truth: Truth, answers: Answers) -> list[Row]:
 def samples(data: Pack, truth: Truth, everyone: list[Answers]) -> list[Row]:
     """Return three spectra as in the paper's Fig. 9: its own molecule, a median and a poor one.
 
-    Beside the steerable network's prediction is that of the same network with means by squares.
+    Beside the steerable network's prediction is that of the same network with the remedy.
     """
     first, beside = (
-        next(one for one in everyone if one.is_kind("steerable", means))
-        for means in (LIKELIHOOD, SQUARES)
+        next(
+            one
+            for one in everyone
+            if one.compared and (one.row["network"], one.row["training"]) == ("steerable", training)
+        )
+        for training in (PAPER, REMEDY)
     )
     order = truth.explained(first.test.gamma).argsort().tolist()
     chosen = {"paper": -1, "usual": order[len(order) // 2], "poor": order[len(order) // 10]}

@@ -50,19 +50,25 @@ class SpectrumNet(nn.Module):
 
     def forward(self, batch: Mapping[str, Tensor]) -> Evidence:
         """Predict four parameters `[n, points]` in the training's units."""
-        features = self.backbone(batch)
-        return self.evidence(self.decoders[0](features), features)
+        return self.parted(batch, squares=False, apart=False)[1]
 
-    def apart(self, batch: Mapping[str, Tensor]) -> tuple[Tensor, Evidence]:
+    def parted(
+        self, batch: Mapping[str, Tensor], squares: bool, apart: bool
+    ) -> tuple[Tensor, Evidence]:
         """Predict the same, with gradients in two parts.
 
+        Args:
+            batch: Molecules.
+            squares: The evidence does not move gamma.
+            apart: The three other decoders do not move the backbone.
+
         Returns:
-            Gamma, whose gradients move its own decoder and the backbone; and the evidence about
-            it, whose gradients move only the three other decoders.
+            Gamma, and the evidence about it.
         """
         features = self.backbone(batch)
         gamma = self.decoders[0](features)
-        return gamma, self.evidence(gamma.detach(), features.detach())
+        center, others = gamma.detach() if squares else gamma, features
+        return gamma, self.evidence(center, others.detach() if apart else others)
 
     def evidence(self, gamma: Tensor, features: Tensor) -> Evidence:
         """Return the distribution about gamma, from features `[n, 128]`."""

@@ -24,13 +24,14 @@ from ..framework.packs import read_pack, write_pack
 from .settings import Settings
 
 FILE = "spectra.npz"
-MOST_HEAVY = 7
+MOST_HEAVY = 8
 """Molecules with up to this many atoms other than hydrogen are labeled."""
 EXAMPLE = "C#CC12CC(C1)C1CC21"
 """The molecule of the paper's Fig. 9. It has nine heavy atoms, more than any other molecule of the
 study, and so shows how networks extrapolate."""
-TEST, VALIDATION = 0.2, 0.1
-"""Shares of the molecules: the first are for the test, the next for choosing when to stop."""
+TEST, VALIDATION = (0.2, 500), (0.1, 300)
+"""Shares of the molecules, and at most how many: the first are for the test, the next for choosing
+when to stop."""
 CHUNK = 50
 TURNED = 20
 """Molecules that are labeled once more in another orientation."""
@@ -73,8 +74,8 @@ class Pack(NamedTuple):
         Their order is drawn by a seed, so that the first are a random sample of any size.
         """
         last = len(self.pos) - 1
-        tested = int(TEST * last)
-        checked = tested + int(VALIDATION * last)
+        tested, chosen = (min(int(share * last), most) for share, most in (TEST, VALIDATION))
+        checked = tested + chosen
         return {
             "test": slice(0, tested),
             "validation": slice(tested, checked),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,8 +13,7 @@ from orbical.figures import INK, MODELS, PAGE, SOFT, figure, styled
 
 from ..framework import Results, percent
 from .measures import KIND
-from .settings import BEST, LIKELIHOOD, NETWORKS, PENALTY, SQUARES
-from .training import BATCH
+from .settings import NETWORKS, PAPER, PENALTY, REMEDY
 
 PAPER_R2, PAPER_MOLECULES = 0.9, 130_000
 REGIONS = {
@@ -48,28 +46,28 @@ def span(values: pd.Series) -> str:
 
 
 class Table:
-    """Rows of a table by network and way of training: `at(network, penalty, means, taken)`."""
+    """Rows of a table by network and training: `at(network, training, penalty)`."""
 
     def __init__(self, rows: pd.DataFrame) -> None:
-        self.groups = dict(iter(rows.groupby(list(KIND[:5]))))
+        self.groups = dict(iter(rows.groupby(list(KIND[:4]))))
 
     def __call__(
-        self, network: str, penalty: float = PENALTY, means: str = LIKELIHOOD, taken: str = BEST
+        self, network: str, training: str = PAPER, penalty: float = PENALTY
     ) -> pd.DataFrame:
         """Return the rows of all seeds."""
-        return self.groups[network, penalty, means, 1, taken]
+        return self.groups[network, training, penalty, 1]
 
 
 def learning_curve(rows: pd.DataFrame, network: str) -> pd.DataFrame:
-    """Return the trainings of one network by squares and the first seed, by molecules.
+    """Return the trainings of one network with the remedy and the first seed, by molecules.
 
     Returns:
         The rows with `exponent`, the b of the power law `1 - R² ~ n^-b` through the medians of a
         training and the one before; `extended`, the R² that it predicts for the paper's number of
         molecules, and `needed`, the molecules that it predicts for the paper's R².
     """
-    squares = (rows["means"] == SQUARES) & (rows["taken"] == BEST) & (rows["network"] == network)
-    found = rows[squares & (rows["seed"] == rows["seed"].min())].sort_values("train")
+    remedy = (rows["training"] == REMEDY) & (rows["network"] == network)
+    found = rows[remedy & (rows["seed"] == rows["seed"].min())].sort_values("train")
     missed, size = 1 - found["r2_median"], found["train"]
     power = np.log(missed.shift() / missed) / np.log(size / size.shift())
     return found.assign(
@@ -96,26 +94,21 @@ def facts(results: Results) -> dict[str, Any]:
     at, explained = Table(rows), Table(results["explained"])
 
     def moved(column: str, sign: int) -> bool:
-        """Check whether all seeds of all networks rise (or fall) when means learn by squares."""
-        pairs = [(at(n)[column], at(n, means=SQUARES)[column]) for n in NETWORKS]
+        """Check whether all seeds of all networks rise (or fall) with the remedy."""
+        pairs = [(at(n)[column], at(n, REMEDY)[column]) for n in NETWORKS]
         return all((sign * new).min() > (sign * old).max() for old, new in pairs)
-
-    def below(more: str, less: str, column: str = "typical", **kind: Any) -> bool:
-        """Check whether every seed of one network is below every seed of another."""
-        return bool(at(more, **kind)[column].max() < at(less, **kind)[column].min())
 
     def inside(frame: pd.DataFrame, region: str) -> pd.DataFrame:
         return frame[frame["wavenumber"].between(*REGIONS[region], inclusive="left")]
 
     return {
         **{"short": short, "span": span, "percent": percent, "at": at, "limits": limits},
-        **{"moved": moved, "below": below, "inside": inside, "rows": rows},
+        **{"moved": moved, "inside": inside},
         **{"networks": NETWORKS, "regions": list(REGIONS), "paper_r2": PAPER_R2},
         "places": Table(results["wavenumbers"]),
-        "interval": lambda n: median_interval(explained(n, means=SQUARES), limits["test"]),
+        "interval": lambda *kind: median_interval(explained(*kind), limits["test"]),
         "learning": lambda network: learning_curve(rows, network),
         "paper_molecules": PAPER_MOLECULES,
-        "an_epoch": math.ceil(limits["train"] / BATCH),
     }
 
 
@@ -228,21 +221,20 @@ def _remedy(results: Results) -> Figure:
         fig, panels = _stacked(titles, 5.4)
         for name, ax in panels.items():
             _bands(ax, places("steerable"), name, SOFT, "means by likelihood")
-            squares = places("steerable", means=SQUARES)
-            _bands(ax, squares, name, MODELS[0], "by squared error")
+            _bands(ax, places("steerable", REMEDY), name, MODELS[0], "by squared error")
         return _finish(fig, panels)
 
 
 def _explained(results: Results) -> Figure:
     """Draw the share of test molecules above an R^2, a panel for each way to learn means."""
-    ways = {LIKELIHOOD: "means by likelihood, the paper's", SQUARES: "means by squared error"}
+    ways = {PAPER: "means by likelihood, the paper's", REMEDY: "means by squared error"}
     base, explained = results["limits"]["mean_r2"][0], Table(results["explained"])
     with styled():
         fig = figure(PAGE, 2.7)
         panels = fig.subplots(1, 2, sharey=True)
-        for ax, (means, title) in zip(panels, ways.items(), strict=True):
+        for ax, (training, title) in zip(panels, ways.items(), strict=True):
             for network, color in COLORS.items():
-                for seed, own in explained(network, means=means).groupby("seed"):
+                for seed, own in explained(network, training).groupby("seed"):
                     label = network if seed == 0 else None
                     ax.plot(own["r2"], 1 - own["share"], color=color, lw=1.1, label=label)
             marks = (

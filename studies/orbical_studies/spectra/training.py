@@ -21,10 +21,12 @@ from ..framework import training as framework
 from ..networks import parameters_of
 from .network import SpectrumNet
 from .packing import FILE, Pack, unpack
-from .settings import BEST, LAST, SQUARES, Settings, Trial, trials
+from .settings import Settings, Trial, trials
 
 RATE, DECAY, WARM_UP, LARGEST_GRADIENT = 1e-3, 1e-2, 200, 1.0
-BATCH, TOGETHER = 64, 250
+BATCH, TOGETHER = 256, 250
+STEP = 1 / 1024
+"""Stored predictions are whole multiples of this: gamma, and the logarithms of the others."""
 
 
 def train(settings: Settings, results: Results) -> None:
@@ -38,19 +40,18 @@ def _setup(path: Path) -> Pack:
 
 
 def run(data: Pack, trial: Trial) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Train one network, and predict with the weights of two points of the training.
+    """Train one network, and predict with the weights of the best validation likelihood.
 
     Returns:
-        Scores, and arrays: for the weights with the best validation likelihood, `best`, and for
-        those at the end, `last`, gamma, nu, alpha and beta `[4, n + 1, points]` in scaled units, of
-        the test molecules and of the paper's molecule after them; `curve [epochs done, 3]`:
+        Scores, and arrays: `answers [4, n + 1, points]`, what `stored` makes of the predictions for
+        the test molecules and for the paper's molecule after them; `curve [epochs done, 3]`:
         training loss, validation likelihood and validation squared error.
     """
     session = Session(data, trial)
     start = time.time()
     curve: list[tuple[float, float, float]] = []
     best, kept, best_epoch = math.inf, session.state(), 0
-    for epoch in range(trial.epochs):
+    for epoch in range(session.epochs):
         loss = session.epoch()
         likelihood, square = session.judged("validation")
         curve.append((loss, likelihood, square))
@@ -68,13 +69,28 @@ def run(data: Pack, trial: Trial) -> tuple[dict[str, Any], dict[str, np.ndarray]
         "validation_last": likelihood,
         "seconds": time.time() - start,
     }
-    arrays = {"curve": np.array(curve), LAST: session.tested()}
-    scores["train_nll_last"], scores["train_mse_last"] = session.judged("train")
     session.model.load_state_dict(kept)
-    arrays[BEST] = session.tested()
     scores["train_nll"], scores["train_mse"] = session.judged("train")
     scores["defect"] = session.defect()
-    return scores, arrays
+    return scores, {"curve": np.array(curve), "answers": stored(session.tested())}
+
+
+def stored(answers: np.ndarray) -> np.ndarray:
+    """Round gamma, and the logarithms of nu, alpha - 1 and beta, to multiples of `STEP`.
+
+    >>> answers = np.array([0.5, 2.0, 1.1, 1e-3]).reshape(4, 1, 1)
+    >>> restored(stored(answers)).ravel().round(4)
+    array([0.5   , 2.0008, 1.1   , 0.001 ])
+    """
+    gamma, nu, alpha, beta = answers.astype(np.float64)
+    whole = np.stack([gamma, np.log(nu), np.log(alpha - 1), np.log(beta)]) / STEP
+    return np.clip(whole.round(), -(2**15), 2**15 - 1).astype(np.int16)
+
+
+def restored(whole: np.ndarray) -> np.ndarray:
+    """Undo `stored`, up to rounding."""
+    gamma, nu, alpha, beta = STEP * whole.astype(np.float64)
+    return np.stack([gamma, np.exp(nu), 1 + np.exp(alpha), np.exp(beta)])
 
 
 class Session:
@@ -92,16 +108,18 @@ class Session:
         )
         means = [*self.model.backbone.parameters(), *self.model.decoders[0].parameters()]
         others = [*self.model.decoders[1:].parameters()]
-        self.groups = [means, others] if trial.means == SQUARES else [means + others]
+        self.groups = [means, others] if trial.how.apart else [means + others]
+        self.epochs = trial.how.longer * trial.epochs
+        self.seconds = trial.how.longer * trial.seconds
         every = torch.arange(len(data.pos))[data.rows("train")]
         self.train = every[: len(every) // trial.parts]
         self.count = len(self.train)
-        self.steps = trial.epochs * math.ceil(self.count * trial.parts / BATCH)
+        self.steps = self.epochs * math.ceil(self.count * trial.parts / BATCH)
         self.done, self.started = 0, time.time()
 
     def share(self) -> float:
         """Return how much of the training is over: of its steps or its time, whichever is more."""
-        return max(self.done / self.steps, (time.time() - self.started) / self.trial.seconds)
+        return max(self.done / self.steps, (time.time() - self.started) / self.seconds)
 
     def rate(self) -> float:
         """Return the learning rate: a short rise, then half a cosine down to 0."""
@@ -133,11 +151,10 @@ class Session:
         Likelihood and penalty; where means are learned by squares, also their squared error, the
         two with gradients of their own.
         """
-        batch, target = self.batch(rows), self.targets[rows]
-        if self.trial.means == SQUARES:
-            gamma, found = self.model.apart(batch)
-            return (gamma - target).square().mean() + self.evidential(found, target)
-        return self.evidential(self.model(batch), target)
+        batch, target, how = self.batch(rows), self.targets[rows], self.trial.how
+        gamma, found = self.model.parted(batch, how.squares, how.apart)
+        loss = self.evidential(found, target)
+        return loss + (gamma - target).square().mean() if how.squares else loss
 
     def evidential(self, found: Evidence, target: Tensor) -> Tensor:
         """Compute the negative log-likelihood plus the penalty."""

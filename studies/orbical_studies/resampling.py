@@ -1,0 +1,72 @@
+"""Intervals that cover both sources of chance: test samples and seeds.
+
+Test samples are resampled, the same ones for all networks, and so are the seeds of each network. An
+interval is the estimate plus the deviations of the draws from their own mean, so that the bias of a
+resampled measure, which all networks share, does not move it.
+"""
+
+from __future__ import annotations
+
+from statistics import NormalDist
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+DRAWS = 400
+
+
+def interval(estimate: np.ndarray, level: float = 0.95) -> tuple[float, float, float]:
+    """Return the value of one measure, and the lower and upper end of its interval.
+
+    >>> interval(np.array([1.0, 2.0, 4.0]), 1.0)
+    (1.0, 0.0, 2.0)
+    """
+    value, draws = float(estimate[0]), estimate[1:]
+    tail = (1 - level) / 2
+    low, high = np.quantile(draws - draws.mean(), [tail, 1 - tail])
+    return value, value + float(low), value + float(high)
+
+
+def resampled_seeds(each: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    """Average over drawn seeds, with the variance that the mean over so many seeds has.
+
+    The mean of `n` draws out of `n` values varies by `(n - 1) / n` of what the mean of `n` new
+    values does; deviations from the mean over all seeds are scaled by the root of `n / (n - 1)`.
+
+    Args:
+        each: A measure for each draw of images and each seed, `[draws, n]`.
+        chosen: The seeds drawn, `[draws, n]`.
+
+    >>> resampled_seeds(np.array([[0.0, 1.0]]), np.array([[1, 1]])).round(4)
+    array([1.2071])
+    """
+    middle, seeds = each.mean(1), each.shape[1]
+    scale = (seeds / max(seeds - 1, 1)) ** 0.5
+    return np.asarray(middle + scale * (np.take_along_axis(each, chosen, 1).mean(1) - middle))
+
+
+def resampled_rows(count: int, draws: int = DRAWS, seed: int = 0) -> Tensor:
+    """Draw rows of a test set, `[draws, count]`."""
+    return torch.from_numpy(np.random.default_rng(seed).integers(count, size=(draws, count)))
+
+
+def simultaneous(rows: DataFrame) -> DataFrame:
+    """Widen the 95 % intervals of some rows so that all of them hold at once (Bonferroni).
+
+    Args:
+        rows: `value`, and the ends `low` and `high` of its interval.
+
+    >>> import pandas as pd
+    >>> row = pd.DataFrame({"value": [1.0], "low": [0.0], "high": [3.0]})
+    >>> simultaneous(pd.concat([row] * 10)).round(2).iloc[0].tolist()
+    [1.0, -0.43, 3.86]
+    """
+    normal = NormalDist()
+    wider = normal.inv_cdf(1 - 0.025 / len(rows)) / normal.inv_cdf(0.975)
+    ends = {end: rows["value"] + wider * (rows[end] - rows["value"]) for end in ("low", "high")}
+    return rows.assign(**ends)

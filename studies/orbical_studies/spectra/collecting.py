@@ -1,0 +1,58 @@
+"""From the predictions of the trained networks to the CSV files of the page."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+import numpy as np
+import torch
+
+from orbical.training import Evidence
+
+from ..framework import Results
+from ..framework.training import arrays_file
+from ..trials import read_lines
+from .contrasts import contrast_rows
+from .measures import (
+    Answers,
+    Row,
+    bins_of_signal,
+    by_wavenumber,
+    explained,
+    limits,
+    samples,
+    scores,
+    truth_of,
+)
+from .packing import FILE, unpack
+from .settings import PAPER, REMEDY
+from .training import restored
+
+
+def collect(settings: Any, results: Results) -> None:
+    """Measure all trained networks, and write the tables."""
+    data, everyone = unpack(results.work / FILE), read_answers(results)
+    truth = truth_of(data)
+    tables: dict[str, list[Row]] = defaultdict(list)
+    for one in everyone:
+        tables["results"].append(scores(truth, one))
+        if one.row["parts"] == 1 and one.row["training"] in (PAPER, REMEDY):
+            tables["wavenumbers"] += by_wavenumber(truth, one, data.wavenumbers)
+            tables["explained"] += explained(truth, one)
+            tables["signals"] += bins_of_signal(truth, one)
+    tables["samples"] = samples(data, truth, everyone)
+    tables["limits"] = [limits(data)]
+    tables["contrasts"] = contrast_rows(truth, [one for one in everyone if one.compared])
+    for name, rows in tables.items():
+        results.write(name, rows)
+
+
+def read_answers(results: Results) -> list[Answers]:
+    """Read every finished training, in the order of names."""
+    found = []
+    for row in sorted(read_lines(results.work / "trials.jsonl"), key=lambda row: str(row["name"])):
+        with np.load(arrays_file(results.work, row["name"])) as file:
+            four = torch.from_numpy(restored(file["answers"]))
+            found.append(Answers(row, Evidence(*four[:, :-1]), Evidence(*four[:, -1])))
+    return found
