@@ -128,10 +128,10 @@ def test_fronts_train_every_weight_and_then_the_chosen_ones(
     monkeypatch.setattr(fronts, "INNER", {"SB-ECE": (0.01, 0.1), "ESD": (0.0,)})
     monkeypatch.setattr(fronts, "FRESH", (1,))
     monkeypatch.setattr(fronts, "COSTS", (0.5, 0.9, 1.0))
-    monkeypatch.setattr(fronts, "DECAYS", (1e-4, 1e-3))
+    monkeypatch.setattr(fronts, "DECAYS", {"cifar100": (1e-4, 1e-3)})
     monkeypatch.setattr(fronts, "BATCHES", {"cifar100": {"ESD": (8,), "ECE": (16,)}})
     monkeypatch.setattr(fronts, "BATCH_SEEDS", (1,))
-    monkeypatch.setitem(quick_training.WIDTHS, "cifar100", (2, 2, 2))
+    monkeypatch.setattr(quick_training, "WIDTHS", (2, 2, 2))
     monkeypatch.setattr(fronts, "REPEATS", 1)
     monkeypatch.setattr(timing, "WARM_UP", 1)
     options = ["--images", "60", "--fronts", "cifar100", "--epochs", "1"]

@@ -26,7 +26,7 @@ from .training import measured, objective_of
 
 SETS: dict[str, Callable[..., Any]] = {"cifar10": cifar10, "cifar100": cifar100}
 CLASSES = {"cifar10": 10, "cifar100": 100}
-WIDTHS = {"cifar10": (80, 320, 320), "cifar100": (64, 256, 256)}
+WIDTHS = (80, 320, 320)
 RATE, MOMENTUM, RISE = 0.75, 0.85, 0.2
 """Of batches of 512; the rate is proportional to the batch."""
 
@@ -117,7 +117,7 @@ def prepared(trial: Trial, parts: dict[str, Split]) -> Training:
     place = parts["fit"].labels.device
     torch.manual_seed(trial.seed)
     patched = as_images(parts["fit"].pixels[:PATCHED])
-    model: nn.Module = WhitenedNet(patched, CLASSES[trial.data], WIDTHS[trial.data])
+    model: nn.Module = WhitenedNet(patched, CLASSES[trial.data], WIDTHS)
     model = model.to(place).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     rate = torch.tensor(RATE * trial.batch / BATCH, device=place)
     optimizer = torch.optim.SGD(
