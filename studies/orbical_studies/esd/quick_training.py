@@ -136,11 +136,13 @@ def prepared(trial: Trial, parts: dict[str, Split]) -> Training:
         lambda split: Flipped(split, trial.batch, generator, crop=True),
     )
 
+    fused = torch.compile(model, disable=place.type != "cuda")
+
     def step(*tensors: Tensor) -> None:
         pairs = [*zip(tensors[::2], tensors[1::2], strict=True)]
         optimizer.zero_grad(set_to_none=True)
         with torch.autocast(place.type, torch.bfloat16, enabled=place.type == "cuda"):
-            loss = objective(model, pairs[0] if len(pairs) == 1 else pairs)
+            loss = objective(fused, pairs[0] if len(pairs) == 1 else pairs)
         loss.backward()
         optimizer.step()
 
