@@ -129,7 +129,7 @@ def test_fronts_train_every_weight_and_then_the_chosen_ones(
     monkeypatch.setattr(fronts, "FRESH", (1,))
     monkeypatch.setattr(fronts, "COSTS", (0.5, 0.9, 1.0))
     monkeypatch.setattr(fronts, "DECAYS", {"cifar100": (1e-4, 1e-3)})
-    monkeypatch.setattr(fronts, "BATCHES", {"cifar100": {"ESD": (8,), "ECE": (16,)}})
+    monkeypatch.setattr(fronts, "BATCHES", {"ESD": (8,), "ECE": (16,)})
     monkeypatch.setattr(fronts, "BATCH_SEEDS", (1,))
     monkeypatch.setattr(quick_training, "WIDTHS", (2, 2, 2))
     monkeypatch.setattr(fronts, "REPEATS", 1)
