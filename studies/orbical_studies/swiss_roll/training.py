@@ -33,6 +33,7 @@ class Settings(framework.Settings):
     """What is trained and measured."""
 
     seeds: int = option(5, "networks of each kind in each world", least=1)
+    extrinsic_seeds: int = option(8, "the same, in worlds with an extrinsic share", least=2)
     points: int = option(100_000, "points on each spiral")
     epochs: tuple[int, ...] = option((100, 300, 1000), "when to measure", least=1)
     width: int = option(128, "hidden width of the invariant network", least=1)
