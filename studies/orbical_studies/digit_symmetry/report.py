@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
+from scipy.stats import binomtest
 
 from orbical.figures import COLUMN, INK, MODELS, PAGE, figure, styled
 
@@ -72,12 +73,49 @@ def gained(found: pd.DataFrame, group: str) -> pd.DataFrame:
     return rows.query("times > 0").sort_values(["gain", "times"], ascending=False, kind="stable")
 
 
+def p_value(results: Results, images: str, more: str, less: str) -> float:
+    """Test whether one group errs more often than another on the same images (McNemar, exact).
+
+    Which images only one of the two gets wrong is known for those that the trivial group gets
+    right; of the others their number is bounded. The largest number possible makes the test
+    conservative.
+    """
+    rows = results["groups"].query("images == @images").set_index("group")
+    found = results["collisions"].query("images == @images")
+    wrong = [{*found.query("group == @group")["image"]} for group in (more, less)]
+    apart = len(wrong[0] ^ wrong[1]) + int(rows["newly_right"][[more, less]].sum())
+    excess = int(rows["wrong"][more] - rows["wrong"][less])
+    only_more = min(max((apart + excess) // 2, 0), apart)
+    return float(binomtest(only_more, apart).pvalue)
+
+
+def holm(values: Sequence[float]) -> list[float]:
+    """Correct p-values for their number.
+
+    >>> holm([0.01, 0.04, 0.03])
+    [0.03, 0.06, 0.06]
+    """
+    order = sorted(range(len(values)), key=values.__getitem__)
+    corrected, largest = [0.0] * len(values), 0.0
+    for rank, place in enumerate(order):
+        largest = max(largest, min(1.0, (len(values) - rank) * values[place]))
+        corrected[place] = largest
+    return corrected
+
+
 def facts(results: Results) -> dict[str, Any]:
     """Return what the page refers to."""
     found, errors = pairs(results), digit_errors(results)
     both = results["confusions"].query("digit in (6, 9)")["times"].sum() / len(results["groups"])
     six_nine = found.reindex(["6-9"], fill_value=0).loc["6-9"]
+    compared = {"rotations": ("SO(2)", "within 30°"), "mirrors": ("D4", "C4")}
+    tests = {
+        f"p_{name}{end}": p_value(results, images, *groups)
+        for name, groups in compared.items()
+        for end, images in (("", PLAIN), ("_smooth", SMOOTH))
+    }
     return {
+        **dict(zip(tests, holm([*tests.values()]), strict=True)),
         "plain": summaries(results),
         "smooth": summaries(results, SMOOTH),
         "smoothing_px": SMOOTHING[SMOOTH],

@@ -128,8 +128,10 @@ def example_5() -> dict[str, float]:
     x = points[group.parts["rows"]]
     label = (group.parts["rows"][:, 0] != 0).astype(int)
     orbits = match_orbits(x, group, action=Points())
+    # Its gradient vanishes nowhere, as Prop 5 asks; sums differ between orders by rounding.
+    confidence = (0.75 + 0.1 * (x - points).sum((1, 2))).round(12)
     table = OrbitTable.from_labels(
-        orbits.orbit, label, confidence=np.full(24, 0.75), predicted=np.ones(24, int)
+        orbits.orbit, label, confidence=confidence, predicted=np.ones(24, int)
     )
     bounds = classification(table)
     ones = np.ones((1, 4))
