@@ -11,15 +11,30 @@ Yoon et al., "ESD: Expected Squared Difference as a Tuning-Free Trainable Calibr
 
 from __future__ import annotations
 
-from ..framework import Study
-from .cumulative import write_curves
-from .fronts import collect_fronts, time_fronts, train_fronts
-from .packing import pack
+from ..framework import Study, deferred
 from .settings import Settings
-from .timing import cost
-from .training import ablation, collect, train
 
-steps = {"pack": pack, "train": train, "ablation": ablation, "cost": cost, "collect": collect}
-steps |= {"cumulative": write_curves}
-steps |= {"fronts": train_fronts, "time-fronts": time_fronts, "collect-fronts": collect_fronts}
+STEPS = {
+    "pack": "packing:pack",
+    "train": "training:train",
+    "ablation": "training:ablation",
+    "cost": "timing:cost",
+    "collect": "training:collect",
+    "cumulative": "cumulative:write_curves",
+    "fronts": "fronts:train_fronts",
+    "time-fronts": "fronts:time_fronts",
+    "collect-fronts": "fronts:collect_fronts",
+    "published": "cumulative:write_scaling",
+    "pack-nli": "nli_packing:pack_nli",
+    "nli": "nli:train_nli",
+    "collect-nli": "collecting:collect_nli",
+    "pack-tiny": "collecting:pack_tiny",
+    "tiny": "tiny:train_tiny",
+    "collect-tiny": "collecting:collect_tiny",
+    "pack-corruptions": "corruptions:pack_corruptions",
+    "corruptions": "corruptions:evaluate_corruptions",
+}
+"""Imported when they run: a machine that only trains has not all packages."""
+
+steps = {name: deferred(f"{__name__}.{path}") for name, path in STEPS.items()}
 study = Study("esd", __doc__, Settings(), steps, report=f"{__name__}.report", palette=64)

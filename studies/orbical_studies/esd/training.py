@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 import time
-import warnings
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
 import pandas as pd
 import torch
-from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor, nn
-from torch.nn import functional
 
-from orbical import calibration, training
-from orbical.errors import InputError
-from orbical.recalibrate import Temperature, VectorScaling
+from orbical import training
 
 from ..framework import Results
 from ..framework import training as framework
 from ..networks.classifiers import CompactResNet, LeNet5
 from ..trials import FILE, read_lines
 from .batches import Batches, Split, Splits, as_images, partition
+from .objectives import objective_of as objective_of
 from .packing import unpack
+from .scaling import Scaled, after, scores
 from .settings import BASELINE, BATCH, LOSSES, Settings, Trial, grid, smaller_batches
 from .shifts import SHIFTS, STRENGTHS
 
-RATE, DECAY, BINS, CHUNK = 1e-3, 1e-2, 20, 2_500
+RATE, DECAY, CHUNK = 1e-3, 1e-2, 2_500
 CURVE_POINTS, CURVE_IMAGES = 15, 10_000
 
 
@@ -89,16 +85,6 @@ def logits_of(model: nn.Module, pixels: Tensor, shift: str = "", strength: float
     return torch.cat(parts)
 
 
-def scores(labels: Tensor, **outputs: Any) -> dict[str, float]:
-    """Measure accuracy, ECE with the paper's 20 bins, and ESD of `logits=` or `probs=`."""
-    confidence, correct = calibration.top_label(labels=labels, **outputs)
-    return {
-        "accuracy": float(correct.double().mean()),
-        "ece": float(calibration.ece(confidence, correct, bins=BINS)),
-        "esd": float(calibration.esd(confidence, correct)),
-    }
-
-
 def objective_and_batches(
     trial: Trial, parts: dict[str, Split], generator: torch.Generator
 ) -> tuple[Any, Any]:
@@ -112,19 +98,6 @@ def objective_and_batches(
         return Batches(split, trial.batch, generator, trial.data == "cifar10")
 
     return objective_of(own, trial.weight, parts, cropped)
-
-
-def objective_of(
-    own: Callable[[Tensor, Tensor], Tensor] | None,
-    weight: float,
-    parts: dict[str, Split],
-    batches: Callable[[Split], Batches],
-) -> tuple[Any, Any]:
-    """Return the likelihood on all images, or interleaved with a loss on those held out."""
-    if own is None:
-        return training.likelihood, batches(parts["fit"] + parts["calibration"])
-    pairs = (batches(parts[name]) for name in ("fit", "calibration"))
-    return training.interleaved(own, weight), training.interleave(*pairs)
 
 
 def run(splits: Splits, trial: Trial) -> framework.Trained:
@@ -182,41 +155,15 @@ def measured(
     """Measure a network before and after scaling fitted on validation images.
 
     Returns:
-        The scores; those on shifted test images, if wanted; and the logits of the test images. If
-        a scaling cannot be fitted, because the network has learned nothing, the scores after it
-        are those before.
+        The scores; those on shifted test images, if wanted; and the logits of the test images.
     """
     held, labels = logits_of(model, validation.pixels).cpu().double(), validation.labels.cpu()
     logits, truth = logits_of(model, test.pixels).cpu().double(), test.labels.cpu()
-    temperature, vector = (_fitted(kind(), held, labels) for kind in (Temperature, VectorScaling))
-    found = {
-        "validation": scores(labels, logits=held),
-        "test": scores(truth, logits=logits),
-        "test_ts": _after(temperature, logits, truth),
-        "test_vs": _after(vector, logits, truth),
-    }
-    row = {
-        "temperature": None if temperature is None else float(temperature.temperature_),
-        "nll": float(functional.cross_entropy(logits, truth)),
-        **{f"{part}.{name}": value for part, each in found.items() for name, value in each.items()},
-    }
+    scaled = Scaled(held, labels)
     points = []
     for shift, strength in ((s, at) for s in STRENGTHS for at in STRENGTHS[s] if shifted):
         moved = logits_of(model, test.pixels, shift, strength).cpu().double()
-        scaled = _after(temperature, moved, truth)
+        warmed = after(scaled.temperature, moved, truth)
         head = {"shift": shift, "strength": strength, **scores(truth, logits=moved)}
-        points.append(head | {"ece_ts": scaled["ece"], "esd_ts": scaled["esd"]})
-    return row, points, logits
-
-
-def _fitted(scaling: Any, logits: Tensor, labels: Tensor) -> Any:
-    with warnings.catch_warnings(), suppress(InputError, ConvergenceWarning):
-        warnings.simplefilter("error", ConvergenceWarning)
-        return scaling.fit(logits, labels)
-    return None  # a network that has learned nothing has no best scaling
-
-
-def _after(scaling: Any, logits: Tensor, labels: Tensor) -> dict[str, float]:
-    if scaling is None:
-        return scores(labels, logits=logits)
-    return scores(labels, probs=scaling.predict_proba(logits))
+        points.append(head | {"ece_ts": warmed["ece"], "esd_ts": warmed["esd"]})
+    return scaled.row(logits, truth), points, logits

@@ -10,7 +10,7 @@ from .formatting import count, fixed, number, percent, spread, table, verdict
 from .paths import Paths
 from .results import Results
 from .settings import Settings, TrainingSettings, option
-from .study import Study
+from .study import Study, deferred
 
 __all__ = [
     "Paths",
@@ -19,6 +19,7 @@ __all__ = [
     "Study",
     "TrainingSettings",
     "count",
+    "deferred",
     "fixed",
     "number",
     "option",

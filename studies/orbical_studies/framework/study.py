@@ -16,6 +16,24 @@ if TYPE_CHECKING:
 Step = Callable[[Any, Results], None]
 
 
+def deferred(path: str) -> Step:
+    """Return a step that is imported when it runs, as its module may need packages others do not.
+
+    Args:
+        path: `package.module:function`.
+
+    Example:
+        >>> deferred("builtins:print")("settings", "results")
+        settings results
+    """
+
+    def step(settings: Any, results: Results) -> None:
+        module, _, name = path.partition(":")
+        getattr(importlib.import_module(module), name)(settings, results)
+
+    return step
+
+
 @dataclass(frozen=True)
 class Study:
     """A study: its settings, its steps, and the module that reports on its results.

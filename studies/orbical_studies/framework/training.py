@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,20 +38,59 @@ def train(
         run: `run(loaded, trial)` returns the scores and the arrays of a trial. Both functions must
             be importable from a module (or be partials of such).
     """
-    kept = Trials(work)
-    jobs = kept.waiting(trials, settings.only)
-    print(f"{len(jobs)} trainings to run, {len(kept.done)} finished before", flush=True)
+    alone = partial(_alone, run)
+    train_stacks(([trial] for trial in trials), settings, work, setup, alone)
 
-    def finished(trial: Any, trained: Trained) -> None:
-        scores, arrays = trained
-        if arrays:
-            np.savez_compressed(arrays_file(work, trial), **dict(arrays))  # type: ignore[arg-type]
-        kept.add({"name": str(trial), **vars(trial), **scores})
-        shown = ", ".join(f"{k} {v:.4g}" for k, v in scores.items() if isinstance(v, float))
-        print(f"{trial}: {shown}", flush=True)
+
+def _alone(run: Callable[[Any, Any], Trained], loaded: Any, trials: Sequence[Any]) -> list[Trained]:
+    return [run(loaded, trial) for trial in trials]
+
+
+def train_stacks(
+    stacks: Iterable[Sequence[Any]],
+    settings: TrainingSettings,
+    work: Path,
+    setup: Callable[[], Any],
+    run: Callable[[Any, Sequence[Any]], Sequence[Trained]],
+) -> None:
+    """Run stacks of trials, such as small networks that train as one; the rest is as in `train`.
+
+    Args:
+        stacks: Trials that run together. Those that are finished are left out of their stack.
+        settings: How many processes and minutes, and which trials.
+        work: Folder of the results.
+        setup: Called once in each process.
+        run: `run(loaded, trials)` returns the scores and the arrays of each trial of a stack.
+    """
+    kept = Trials(work)
+    unfinished = (Stack(kept.waiting(stack, settings.only)) for stack in stacks)
+    jobs = [stack for stack in unfinished if stack]
+    waiting = sum(map(len, jobs))
+    print(f"{waiting} trainings to run, {len(kept.done)} finished before", flush=True)
+
+    def finished(stack: Stack, trained: Sequence[Trained]) -> None:
+        for trial, (scores, arrays) in zip(stack, trained, strict=True):
+            if arrays:
+                np.savez_compressed(arrays_file(work, trial), **dict(arrays))  # type: ignore[arg-type]
+            kept.add({"name": str(trial), **vars(trial), **scores})
+            shown = ", ".join(f"{k} {v:.4g}" for k, v in scores.items() if isinstance(v, float))
+            print(f"{trial}: {shown}", flush=True)
 
     deadline = time.time() + 60 * settings.minutes
     run_jobs(jobs, setup, run, finished, workers=settings.workers, deadline=deadline)
+
+
+class Stack(tuple[Any, ...]):
+    """Trials that run together; its text names them.
+
+    >>> str(Stack(["seed 0", "seed 1"]))
+    'seed 0, seed 1'
+    """
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return ", ".join(map(str, self))
 
 
 def read_trained(
