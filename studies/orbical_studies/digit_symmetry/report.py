@@ -12,23 +12,10 @@ from scipy.stats import binomtest
 from orbical.figures import COLUMN, INK, MODELS, PAGE, figure, styled
 
 from ..framework import Results
+from ..framework.statistics import wilson
 from .measures import ACTION, SMOOTHING, candidates, load
 
 PLAIN, SMOOTH = SMOOTHING
-
-
-def wilson(wrong: Any, count: Any) -> tuple[Any, Any]:
-    """Compute the ends of Wilson's 95 % interval of a share.
-
-    >>> low, high = wilson(5, 100)
-    >>> round(low, 4), round(high, 4)
-    (0.0215, 0.1118)
-    """
-    z = 1.959964
-    share, shrink = wrong / count, 1 + z * z / count
-    middle = (share + z * z / (2 * count)) / shrink
-    reach = z / shrink * (share * (1 - share) / count + (z / (2 * count)) ** 2) ** 0.5
-    return middle - reach, middle + reach
 
 
 def least_error(nearest: Any, labels: int = 10) -> Any:

@@ -7,6 +7,8 @@ import statistics
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from .statistics import wilson
+
 if TYPE_CHECKING:
     from pandas import DataFrame
 
@@ -94,6 +96,17 @@ def verdict(holds: object) -> str:
     return "confirmed" if holds else "not confirmed here"
 
 
+def share(value: float, samples: float, digits: int = 2) -> str:
+    """Format a share with its 95 % interval over samples (Wilson's).
+
+    Example:
+        >>> share(0.05, 100)
+        '0.05 (0.02 to 0.11)'
+    """
+    low, high = wilson(value * samples, samples)
+    return f"{fixed(value, digits)} ({fixed(low, digits)} to {fixed(high, digits)})"
+
+
 def table(frame: DataFrame) -> str:
     """Write a data frame as a Markdown table.
 
@@ -118,4 +131,4 @@ def _cell(value: Any) -> str:
     return number(value) if isinstance(value, float) else "" if value is None else str(value)
 
 
-FILTERS = {f.__name__: f for f in (fixed, percent, count, number, spread, verdict, table)}
+FILTERS = {f.__name__: f for f in (fixed, percent, count, number, spread, share, verdict, table)}
