@@ -11,13 +11,15 @@ import pytest
 import torch
 from torch import Tensor
 
+from orbical import scan
 from orbical.datasets import particle_pairs
 from orbical.errors import InputError
+from orbical.tasks import Flow
 from orbical_studies.__main__ import main
 from orbical_studies.framework import Paths, Results
 from orbical_studies.framework.page import render
-from orbical_studies.piv import measures, report, scans, study
-from orbical_studies.piv.scans import MODELS, Settings
+from orbical_studies.piv import measures, report, scans, study, trainings
+from orbical_studies.piv.settings import GROUP, MODELS, Settings
 
 
 def stretching(rate: float, size: int = 33) -> Tensor:
@@ -86,6 +88,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The whole command with four cheap models: one answers nothing, the others move rightwards."""
     folder = tmp_path_factory.mktemp("study")
     few = ["--pairs", "1", "--size", "32", "--angles", "4", "--turned", "1", "--no-real"]
+    few += ["--seeds", "2", "--steps", "1", "--view", "32", "--batch", "2"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scans, "estimators", lambda: {n: moving_right(by) for n, by in BIAS.items()})
         main(["piv", *few, "--results", str(folder), "--page", str(folder / "piv.md")])
@@ -110,6 +113,28 @@ def test_the_command_writes_results_page_and_figures(small: Path) -> None:
         assert (small / f"{name}.csv").read_text().partition("\n")[0] == header
     assert len(list((small / "piv").iterdir())) == 7
     assert "| generated | uniform | 1 | " in (small / "piv.md").read_text()
+
+
+def test_each_training_is_asked_about_each_pair(small: Path) -> None:
+    rows = Results(small)["trainings"]
+    assert rows.groupby(["model", "training"]).size().tolist() == [6] * 4
+    assert (rows["error_best"] <= rows["error_over_orbit"]).all()
+    assert (rows["error_over_orbit"] <= rows["error_worst"]).all()
+    assert (rows["gap_plane"] <= rows["gap"]).all()
+
+
+def test_the_measures_of_trainings_are_those_of_the_scan() -> None:
+    """A network that moves to the right, asked directly and by a scan."""
+    net = torch.nn.Sequential()
+    net.register_parameter("of", torch.nn.Parameter(torch.zeros(1)))
+    net.forward = moving_right(2.0)  # type: ignore[method-assign]
+    data = particle_pairs(2, size=32, seed=1)
+    found = trainings.measured(net, data)
+    scanned = scan(net, (data["pair"], data["flow"]), group=GROUP, task=Flow(), progress=False).data
+    assert np.allclose(found["error_worst"], scanned["score"].values[0].max(1), atol=1e-4)
+    assert np.allclose(found["error_over_orbit"], scanned["score"].values[0].mean(1), atol=1e-4)
+    assert np.allclose(found["gap"], scanned["invariance_gap"].values[0], atol=1e-4)
+    assert np.allclose(found["consensus_error"], scanned["consensus_vs_truth"][0], atol=1e-4)
 
 
 def test_rotations_are_seen_through_a_view_that_stays_inside(small: Path) -> None:

@@ -9,33 +9,39 @@ import numpy as np
 import pytest
 import torch
 
-from orbical.datasets import furniture, padded
+from orbical.datasets import PointClouds, furniture
 from orbical.errors import InputError
 from orbical.groups import parse
 from orbical.zoo import pointnet_training
-from orbical.zoo.pointnet_training import make
 from orbical_studies.framework import Paths, Results
 from orbical_studies.framework.page import render
+from orbical_studies.framework.training import read_trained
+from orbical_studies.networks.point_attention import PointAttention
 from orbical_studies.point_clouds import collecting, report, study, training
 from orbical_studies.point_clouds.collecting import Answers, calibrated_ece, summary_row
-from orbical_studies.point_clouds.training import Settings, Trial, split, take, unpack
+from orbical_studies.point_clouds.training import Settings, Trial, split, unpack
 
 BALL = "rotations3d:40"
 TINY = Settings(
-    seeds=2, steps=3, most=2, points=48, drawn=32, widths=(8, 16), slices="slices3d:8:3", ball=BALL
+    seeds=2, steps=3, points=48, stored=56, widths=(8, 16), slices="slices3d:8:3", ball=BALL
 )
+
+
+def halves() -> training.Halves:
+    """Return generated furniture; one class is called bathtub."""
+    clouds = furniture(each=10, points=60)
+    return split(clouds._replace(classes=("bathtub", *clouds.classes[1:])))
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
-    """Run the whole study on generated furniture, for one of the data sets padded."""
-    clouds = furniture(each=10, points=60)
-    cut = padded([cloud[: 40 + row % 20] for row, cloud in enumerate(clouds.points)])
+    """Run the whole study on generated furniture."""
     with pytest.MonkeyPatch.context() as patch:
         small = partial(pointnet_training.InvariantNet, degree=2)  # built quickly
         patch.setattr(pointnet_training, "InvariantNet", small)
-        patch.setitem(training.SOURCES, "sweethome3d", lambda: clouds)
-        patch.setitem(training.SOURCES, "modelnet10", lambda: clouds._replace(points=cut))
+        patch.setattr(training, "PointAttention", partial(PointAttention, width=8, layers=1))
+        for name in training.SOURCES:
+            patch.setitem(training.SOURCES, name, halves)
         results = Results(tmp_path_factory.mktemp("study"))
         for step in study.steps.values():
             step(TINY, results)
@@ -45,11 +51,11 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
 def test_the_steps_go_from_clouds_to_the_page(
     results: Results, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(report, "sweethome3d", lambda: furniture(each=10, points=60))
-    assert len(results["summary"]) == 2 * 3 * 2
+    monkeypatch.setitem(training.SOURCES, "modelnet10", halves)
+    assert len(results["summary"]) == 2 * 5 * 2
     paths = Paths.in_checkout("point-clouds")
     page = render(study, results, paths.template)
-    assert "| sweethome3d | 8 | 56 | 16 | 3 | 2 |" in page
+    assert "| sweethome3d | 8 | 56 | 24 | 3 | 2 |" in page
     drawn = {name for name, _ in report.figures(results)}
     assert drawn == {path.name for path in paths.figures.iterdir()}
 
@@ -61,37 +67,62 @@ def test_tables_hold_what_the_networks_answered(results: Results) -> None:
     assert np.allclose(results["ball"]["sweethome3d/plain/accuracy"], expected, atol=1e-4)
     summary = results["summary"].set_index(["data", "network"]).loc[("sweethome3d", "plain")]
     assert summary["accuracy_ball"].mean() == pytest.approx(expected.mean(), abs=1e-5)
-    assert results["classes"]["samples"].tolist() == [2] * 8 * 6
+    assert results["classes"]["samples"].tolist() == [3] * 8 * 10
     flat = results["ball"]["modelnet10/invariant/accuracy"]
     assert flat.max() - flat.min() < 1e-6
 
 
+def test_contrasts_compare_the_same_clouds_and_are_corrected(results: Results) -> None:
+    rows = results["contrasts"].set_index(["data", "first", "second", "quantity"])
+    summary = results["summary"].groupby(["data", "network"])["accuracy_ball"].mean()
+    row = rows.loc[("modelnet10", "augmented", "plain", "ball")]
+    own = summary["modelnet10", "augmented"] - summary["modelnet10", "plain"]
+    assert row.difference == pytest.approx(own, abs=1e-6)
+    assert row.low <= row.difference <= row.high
+    assert (rows.p_holm >= rows.p).all()
+    assert len(rows) == 2 * 6 * 3
+
+
 def test_the_split_is_stratified_and_never_mixes() -> None:
-    labels = torch.arange(80) % 8
-    train, test = split(labels)
-    assert labels[test].bincount().tolist() == [3] * 8
-    assert not {*train.tolist()} & {*test.tolist()}
-    assert len(train) + len(test) == len(labels)
-    assert labels[split(labels, most=2)[1]].bincount().tolist() == [2] * 8
-
-
-def test_padded_clouds_keep_their_mask(results: Results) -> None:
-    some = take(unpack(results.work / "modelnet10.npz").points, torch.tensor([0, 5]), 50)
-    assert some["pos"].shape == (2, 50, 3)
-    assert some["mask"].sum(1).tolist() == [40, 45]
+    numbers = torch.arange(80)
+    points = numbers[:, None, None].expand(-1, 2, 3).float()
+    train, test = split(PointClouds(points, numbers % 8, tuple("abcdefgh")))
+    assert test.labels.bincount().tolist() == [3] * 8
+    assert torch.equal(test.points[:, 0, 0].long() % 8, test.labels)
+    both = torch.cat([train.points, test.points])[:, 0, 0]
+    assert sorted(both.tolist()) == list(range(80))
 
 
 def test_answers_are_those_of_the_network_at_each_rotation(results: Results) -> None:
-    clouds = unpack(results.work / "modelnet10.npz")
-    network, group, rows = make("plain", 8, 0).eval(), parse(BALL), torch.arange(20)
-    inputs, labels = take(clouds.points, rows), clouds.labels[rows]
-    found = training.evaluate(network, inputs, labels, group, batch=16)
+    _, test = unpack(results.work / "modelnet10.npz")
+    network, group = pointnet_training.make("plain", 8, 0).eval(), parse(BALL)
+    found = training.evaluate(network, test.points, test.labels, group, batch=16)
     turn = torch.tensor(group.parts["space"][17, :3, :3], dtype=torch.float32)
     with torch.inference_mode():
-        probs = network({"pos": inputs["pos"] @ turn.T, "mask": inputs["mask"]}).softmax(1)
+        probs = network(test.points @ turn.T).softmax(1)
     assert np.allclose(found["confidence"][:, 17], probs.amax(1), atol=1e-3)
     assert np.array_equal(found["predicted"][:, 17], probs.argmax(1))
-    assert np.allclose(found["score"][:, 17], probs[torch.arange(20), labels], atol=1e-3)
+    rows = torch.arange(len(probs))
+    assert np.allclose(found["score"][:, 17], probs[rows, test.labels], atol=1e-3)
+
+
+def test_stored_weights_are_those_that_answered(results: Results) -> None:
+    trial = Trial("modelnet10", "augmented", training.WHOLE)
+    ((_, arrays),) = read_trained([trial], results.work)
+    network = training.trained_network(trial, arrays, TINY)
+    _, test = unpack(results.work / "modelnet10.npz")
+    with torch.inference_mode():
+        probs = network(test.points[:, : TINY.points]).softmax(1)
+    upright = training.probabilities(arrays["ball/confidence"][:, parse(BALL).identity])
+    assert np.allclose(probs.amax(1), upright, atol=2e-3)
+
+
+def test_the_attention_ignores_the_order_of_the_points_of_a_patch() -> None:
+    network = PointAttention(4, patches=8, neighbors=4, width=8).eval()
+    clouds = torch.rand(2, 30, 3, generator=torch.Generator().manual_seed(0))
+    order = torch.cat([torch.arange(8), 8 + torch.randperm(22)])
+    with torch.inference_mode():
+        assert torch.allclose(network(clouds), network(clouds[:, order]), atol=1e-5)
 
 
 def test_a_flat_and_correct_network_has_no_spread() -> None:
@@ -100,14 +131,15 @@ def test_a_flat_and_correct_network_has_no_spread() -> None:
     arrays = {"labels": labels}
     for name in collecting.GROUPS:
         arrays[f"{name}/predicted"] = predicted
-        arrays[f"{name}/confidence"] = np.full(predicted.shape, 0.75, np.float16)
+        arrays[f"{name}/confidence"] = np.full(predicted.shape, 51, np.uint8)  # a fifth
     line = {"data": "toy", "network": "plain", "seed": 0, "train": 10, "steps": 20}
+    line |= {"parameters": 5, "change_slices": 0.0, "change_ball": 0.0}
     line |= {"train_seconds": 0.0, "ask_seconds": 0.0, "slices": BALL, "ball": BALL}
     row = summary_row(Answers(line, arrays))
     assert row["accuracy_ball"] == pytest.approx(1)
     assert row["worst_ball"] == row["always_ball"] == 1
-    assert row["never_ball"] == row["change_ball"] == 0
-    assert row["ece_ball"] == pytest.approx(0.25, abs=1e-6)
+    assert row["never_ball"] == 0
+    assert row["ece_ball"] == pytest.approx(0.8, abs=1e-6)
 
 
 def test_the_calibrated_error_shrinks_with_the_samples() -> None:
@@ -127,11 +159,11 @@ def test_tilt_is_the_angle_of_the_upright_axis(results: Results) -> None:
 
 
 def test_a_missing_training_or_pack_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"no file .*sweethome3d\.npz'; run the step 'pack'"):
+    with pytest.raises(InputError, match=r"no file .*modelnet10\.npz'; run the step 'pack'"):
         training.train(Settings(), Results(tmp_path))
     (tmp_path / "work" / "trials.jsonl").write_text('{"name": "other"}\n')
     with pytest.raises(
-        InputError, match=f"expected the training '{Trial('sweethome3d', 'plain', 0)}'"
+        InputError, match=f"expected the training '{Trial('modelnet10', 'invariant', 0)}'"
     ):
         collecting.collect(Settings(), Results(tmp_path))
 

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
-from orbical.datasets import PointClouds, data_file, in_unit_ball, padded
+from orbical.datasets import PointClouds, data_file
 from orbical.errors import InputError
 
 LEAST = 25
 REST = "other"
-MODELNET_CLASSES = ("chair", "monitor")
 
 
 def sweethome3d(folder: str | Path | None = None, least: int = LEAST) -> PointClouds:
@@ -55,42 +52,25 @@ def sweethome3d(folder: str | Path | None = None, least: int = LEAST) -> PointCl
     return PointClouds(torch.from_numpy(points[rows]), torch.from_numpy(labels), tuple(classes))
 
 
-def modelnet10(folder: str | Path | None = None, most: int = 2048) -> PointClouds:
-    """Read ModelNet10's chairs and monitors as points at the centers of surface voxels.
+def modelnet10(folder: str | Path | None = None) -> tuple[PointClouds, PointClouds]:
+    """Read the ten classes of ModelNet10: 512 points on the surface of each shape.
 
-    Shapes differ in their number of voxels, so the clouds are padded. Each is centered on its
-    bounding box and lies in the unit ball. Empty grids and duplicates are dropped. The points of a
-    cloud are in random order, so that the first ones are a thinner cloud.
+    Clouds are centered on their bounding box and lie in the unit ball.
 
     Args:
-        folder: Contains `chair.npz` and `monitor.npz`, 32 x 32 x 32 voxels, eight to a byte;
-            default `modelnet10vox` in the data folder.
-        most: Largest number of points; larger shapes are thinned, in the same way each time.
+        folder: Contains `modelnet10_512.npz`; default `modelnet10` in the data folder.
 
     Returns:
-        The clouds, as fields `pos` and `mask`.
+        70 training clouds of each class, and the official test set.
     """
-    if most < 1:
-        raise InputError(f"most: expected at least 1, got {most}")
-    generator = np.random.default_rng(0)
-    clouds: list[NDArray[Any]] = []
-    labels: list[int] = []
-    for label, name in enumerate(MODELNET_CLASSES):
-        with np.load(data_file(f"{name}.npz", folder, "modelnet10vox")) as file:
-            packed, shape = np.unique(file["packed"], axis=0), file["shape"]
-        grids = np.unpackbits(packed, axis=1).reshape(-1, *shape[-3:]).astype(bool)
-        found = [_surface_points(grid) for grid in grids if grid.any()]
-        clouds += [generator.permutation(cloud)[:most] for cloud in found]
-        labels += [label] * len(found)
-    return PointClouds(padded(clouds), torch.tensor(labels), MODELNET_CLASSES)
+    with np.load(data_file("modelnet10_512.npz", folder, "modelnet10"), allow_pickle=False) as file:
+        arrays = dict(file)
+    classes = tuple(arrays["classes"].tolist())
 
+    def part(name: str) -> PointClouds:
+        # The last axis of the files is the height; an even permutation mirrors nothing.
+        points = arrays[f"{name}_points"][..., [1, 2, 0]].astype(np.float32)
+        labels = torch.from_numpy(arrays[f"{name}_labels"].astype(np.int64))
+        return PointClouds(torch.from_numpy(points), labels, classes)
 
-def _surface_points(grid: NDArray[Any]) -> NDArray[Any]:
-    """Return the centers of the voxels that have an empty neighbor, in the unit ball, y up."""
-    framed = np.pad(grid, 1)
-    inner = np.ones_like(grid)
-    for axis in range(3):
-        for step in (-1, 1):
-            inner &= np.roll(framed, step, axis)[1:-1, 1:-1, 1:-1]
-    # The last axis of the files is the height; an even permutation mirrors nothing.
-    return in_unit_ball(np.argwhere(grid & ~inner)[:, [1, 2, 0]].astype(np.float32))
+    return part("train"), part("test")

@@ -1,7 +1,7 @@
 """Detectors under shifts: how far the key object was moved in training decides where it is found.
 
 Five detectors of one architecture, data set and budget differ in one thing: how far the key object
-was moved away from the center of the view in training (0 to 100 % of 32 pixels). Each is scanned
+was moved away from the center of the view in training (0 to 100 % of 64 pixels). Each is scanned
 over 33 x 33 shifts of the view on objects that none of them has seen, with three seeds.
 
 15 trainings side by side (--workers 15) take five minutes on a large GPU and days on a laptop. The

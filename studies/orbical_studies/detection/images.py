@@ -31,31 +31,33 @@ if TYPE_CHECKING:
     from .training import Settings
 
 CLASSES = ("car", "bottle", "cup", "chair", "book")
-WINDOW, RADIUS = 128, 32
+WINDOW, RADIUS = 128, 64
+REACH = 60  # of the shifts of a scan: farther, less than a quarter of an object may be in view
 SCALES = (1.0, 1.41, 2.0, 2.83)
-QUALITY = 55
+QUALITIES = {"train": 30, "test": 60}
 FILE = "images.npz"
 Split = dict[str, list[AnnotatedImage]]
 
 
 def split() -> Split:
-    """Read the images of the data set as `train` and `test`."""
+    """Read the images of the data set that have key objects as `train` and `test`."""
     parts = coco_five()
     natural = parts["coco_five_480"]
     held_out = {key.image for key in find_key_objects(natural, CLASSES, WINDOW, RADIUS)}
     rest = [image for place, image in enumerate(natural) if place not in held_out]
+    used = [image for image in parts["coco_sq256"] + rest if any(_keys(image))]
     return {
-        "train": parts["coco_sq256"] + rest,
+        "train": used,
         "test": [natural[place] for place in sorted(held_out)],
     }
 
 
 def pack(settings: Settings, results: Results) -> None:
-    """Write all images as JPEG into one file; those to test on unchanged, the others smaller."""
+    """Write all images that are used as small JPEG files into one file."""
     arrays: dict[str, NDArray[Any]] = {}
     for part, images in split().items():
         some = images[: settings.images]
-        files = [image.content() if part == "test" else _smaller(image) for image in some]
+        files = [_smaller(image, QUALITIES[part]) for image in some]
         fields = ("name", "width", "height", "labels", "unlabeled")
         notes = [{f: getattr(i, f) for f in fields} | {"boxes": i.boxes.tolist()} for i in some]
         arrays[f"{part}_files"] = np.frombuffer(b"".join(files), np.uint8)
@@ -64,11 +66,11 @@ def pack(settings: Settings, results: Results) -> None:
     write_pack(results.work / FILE, arrays)
 
 
-def _smaller(image: AnnotatedImage) -> bytes:
+def _smaller(image: AnnotatedImage, quality: int) -> bytes:
     from PIL import Image
 
     stream = io.BytesIO()
-    Image.fromarray(image.read()).save(stream, "JPEG", quality=QUALITY)
+    Image.fromarray(image.read()).save(stream, "JPEG", quality=quality)
     return stream.getvalue()
 
 
@@ -94,9 +96,7 @@ def training_crops(images: Sequence[AnnotatedImage]) -> Crops:
     """Cut training images, at every scale, around the objects that have room there."""
     pixels, objects, known = [], [], []
     for image in images:
-        for scale in SCALES:
-            larger = _scaled(image, scale)
-            keys = find_key_objects([larger], CLASSES, WINDOW, RADIUS)
+        for larger, keys in zip(_larger(image), _keys(image), strict=True):
             if keys:
                 drawn = _resized(image.read(), larger.height, larger.width)
             for key in keys:
@@ -110,6 +110,15 @@ def training_crops(images: Sequence[AnnotatedImage]) -> Crops:
     return Crops(torch.stack(pixels), together, torch.tensor(known))
 
 
+def _larger(image: AnnotatedImage) -> list[AnnotatedImage]:
+    return [_scaled(image, scale) for scale in SCALES]
+
+
+def _keys(image: AnnotatedImage) -> list[list[Any]]:
+    """Return the key objects of an image at every scale."""
+    return [find_key_objects([one], CLASSES, WINDOW, RADIUS) for one in _larger(image)]
+
+
 def _scaled(image: AnnotatedImage, scale: float) -> AnnotatedImage:
     width, height = round(image.width * scale), round(image.height * scale)
     factor = np.array([width / image.width, height / image.height] * 2)
@@ -120,6 +129,7 @@ def _resized(pixels: NDArray[np.uint8], height: int, width: int) -> NDArray[np.u
     """Resize `[h, w, 3]` bilinearly."""
     if pixels.shape[:2] == (height, width):
         return pixels
-    planes = torch.from_numpy(np.array(pixels)).permute(2, 0, 1)[None].float()
-    drawn = torch.nn.functional.interpolate(planes, size=(height, width), mode="bilinear")
-    return drawn[0].round().clamp(0, 255).byte().permute(1, 2, 0).contiguous().numpy()
+    from PIL import Image
+
+    drawn = Image.fromarray(pixels).resize((width, height), Image.Resampling.BILINEAR)
+    return np.array(drawn)

@@ -15,7 +15,7 @@ from orbical.calibration import ece
 from orbical.groups import Group
 from orbical.tasks import average_precision
 
-from .images import CLASSES, RADIUS, WINDOW
+from .images import CLASSES, WINDOW
 
 Array = NDArray[Any]
 Scan = Mapping[str, Array]
@@ -43,7 +43,7 @@ def summarize(scan: Scan, objects: Tensor, group: Group) -> dict[str, Array]:
         "shifts": _shifts(scan, objects, group),
         "objects": _objects(scan, objects, group.identity),
         "dark-spots": _dark_spots(scan),
-        "period": _period(score_of(scan)),
+        "period": _period(score_of(scan), step_of(group.coords["dx"])),
         "certainty": _certainty(scan, group.identity),
     }
     tables["consensus"] = _consensus(scan, tables["objects"])
@@ -92,20 +92,20 @@ def _level(shifts: Columns, center: int) -> Columns:
         "centre": score[center],
         "orbit": score.mean(),
         "corner": score[[0, side - 1, -side, -1]].mean(),
-        "width_px": peak_width(score),
+        "width_px": peak_width(score, step_of(shifts["dx"])),
     }
     for name in ("iou", "ap", "ece"):
         row |= {f"{name}_centre": shifts[name][center], f"{name}_orbit": known(shifts[name])}
     return row
 
 
-def peak_width(score: Array) -> float:
+def peak_width(score: Array, step: int) -> float:
     """Return the side in pixels of a square of as many shifts as score half of the best or more.
 
-    >>> peak_width(np.array([0.1, 0.4, 0.8, 0.4, 0.1] * 5)).__round__(2)
+    >>> peak_width(np.array([0.1, 0.4, 0.8, 0.4, 0.1] * 5), 16).__round__(2)
     61.97
     """
-    return float(np.sqrt((score >= score.max() / 2).sum()) * step_of(score))
+    return float(np.sqrt((score >= score.max() / 2).sum()) * step)
 
 
 def _consensus(scan: Scan, objects: Columns) -> Columns:
@@ -148,9 +148,13 @@ def side_of(shifts: Array) -> int:
     return round(shifts.shape[-1] ** 0.5)
 
 
-def step_of(shifts: Array) -> int:
-    """Return the pixels from one shift to the next."""
-    return 2 * RADIUS // (side_of(shifts) - 1)
+def step_of(dx: Array) -> int:
+    """Return the pixels from one shift to the next.
+
+    >>> step_of(np.array([-4, 0, 4, -4, 0, 4]))
+    4
+    """
+    return int(np.diff(np.unique(dx)).min())
 
 
 def _area(boxes: Tensor) -> Tensor:
@@ -242,7 +246,7 @@ def _dark_spots(scan: Scan) -> Columns:
     }
 
 
-def _period(score: Array) -> Columns:
+def _period(score: Array, step: int) -> Columns:
     """Compute the mean autocorrelation of single plots along dx and dy, at each lag.
 
     A network of stride 8 sees a shift by 8 pixels as the same image on the next cell. Objects with
@@ -252,7 +256,7 @@ def _period(score: Array) -> Columns:
     maps = score.reshape(-1, side, side).astype(float)
     maps = maps[maps.mean((1, 2)) > DARK]
     maps = maps - neighborhood_mean(maps)
-    lags = np.arange(1, FARTHEST_LAG // step_of(score) + 1)
+    lags = np.arange(1, FARTHEST_LAG // step + 1)
 
     def repeated(plots: Array) -> list[float]:
         pairs = [(plots[:, :, lag:], plots[:, :, :-lag]) for lag in lags]
@@ -260,7 +264,7 @@ def _period(score: Array) -> Columns:
         return [known(correlation(*two)) for two in flat]
 
     along = {"dx": repeated(maps), "dy": repeated(maps.swapaxes(1, 2))}
-    return {"lag_px": lags * step_of(score), "objects": np.full(len(lags), len(maps)), **along}
+    return {"lag_px": lags * step, "objects": np.full(len(lags), len(maps)), **along}
 
 
 def known(values: Array, measure: Callable[[Array], Any] = np.mean) -> float:

@@ -22,10 +22,10 @@ from orbical.groups import translations
 from orbical.zoo import detector
 
 from ..framework import Results
-from .images import CLASSES, RADIUS, WINDOW, unpack, views_to_test
-from .measures import DARK, Array, agreement, neighbors_median, score_of, side_of, step_of
+from .images import CLASSES, REACH, WINDOW, unpack, views_to_test
+from .measures import DARK, Array, agreement, neighbors_median, score_of, side_of
 from .tables import read_arrays, read_tables
-from .training import JITTERS, TASK, WHOLE, scan_file
+from .training import JITTERS, SHOWN, TASK, WHOLE, scan_file
 
 
 def facts(results: Results) -> dict[str, Any]:
@@ -66,18 +66,19 @@ def figures(results: Results) -> Iterator[tuple[str, Figure]]:
     yield "published.png", _published(results["published-shifts"])
     yield "aggregate.png", _aggregate(results["shifts"])
     yield "section.png", _section(results["section"], results["levels"])
-    if scan_file(results.work, JITTERS[0]).is_file():
-        yield "individual.png", _individual(Photographs(results.work, 100))
-        yield "consensus.png", _consensus(Photographs(results.work, 50))
+    if all(scan_file(results.work, jitter).is_file() for jitter in SHOWN):
+        half, whole = (Photographs(results.work, jitter) for jitter in SHOWN)
+        yield "individual.png", _individual(whole)
+        yield "consensus.png", _consensus(half)
 
 
-def _heat(axes: Any, values: Array, high: float) -> Any:
-    """Draw numbers of all shifts `[K]`, dy up and dx to the right."""
+def _heat(axes: Any, values: Array, reach: int, **look: Any) -> Any:
+    """Draw numbers of all shifts `[K]` up to `reach` pixels, dy up and dx to the right."""
     side = side_of(values)
-    end = RADIUS * side / (side - 1)  # a shift lies in the middle of its cell
+    end = reach * side / (side - 1)  # a shift lies in the middle of its cell
     place = (-end, end, -end, end)
-    shown = axes.imshow(values.reshape(side, side), vmin=0.0, vmax=high, extent=place)
-    axes.set(xticks=(-RADIUS, 0, RADIUS), yticks=(-RADIUS, 0, RADIUS))
+    shown = axes.imshow(values.reshape(side, side), extent=place, **{"vmin": 0.0, **look})
+    axes.set(xticks=(-reach, 0, reach), yticks=(-reach, 0, reach))
     return shown
 
 
@@ -105,17 +106,12 @@ def _published(shifts: pd.DataFrame) -> Figure:
             for axes, column in zip(line, columns, strict=True):
                 signed = column == "too_sure_by"
                 look = {"cmap": "RdBu_r", "vmin": -0.3, "vmax": 0.3} if signed else {"vmax": 1.0}
-                side = side_of(mine[column].to_numpy())
-                end = RADIUS * side / (side - 1)
-                place = (-end, end, -end, end)
-                values = mine[column].to_numpy().reshape(side, side)
-                shown = axes.imshow(values, extent=place, **{"vmin": 0.0, **look})
+                shown = _heat(axes, mine[column].to_numpy(), int(mine["right"].max()), **look)
                 for row in mine.itertuples():
                     value = getattr(row, column)
                     color = "white" if sum(shown.to_rgba(value)[:3]) < 1.3 else "black"
                     text = f"{100 * value:.0f}"
                     axes.text(row.right, row.up, text, color=color, ha="center", va="center")
-                axes.set(xticks=(-RADIUS, 0, RADIUS), yticks=(-RADIUS, 0, RADIUS))
             line[0].set_ylabel(f"{name}\nup (px)")
         for axes, title in zip(panels[0], columns.values(), strict=True):
             axes.set_title(title)
@@ -141,7 +137,8 @@ def _aggregate(shifts: pd.DataFrame) -> Figure:
         panels: Any = fig.subplots(len(rows), len(JITTERS), sharex=True, sharey=True)
         for line, (title, levels) in zip(panels, rows.items(), strict=True):
             for axes, jitter in zip(line, JITTERS, strict=True):
-                shown = _heat(axes, levels[jitter].to_numpy(), levels.max().max())
+                reach, high = int(shifts["dx"].max()), levels.max().max()
+                shown = _heat(axes, levels[jitter].to_numpy(), reach, vmax=high)
             line[0].set_ylabel("dy (px)")
             _bar(shown, axes, title)
         for axes, jitter in zip(panels[0], JITTERS, strict=True):
@@ -186,7 +183,7 @@ class Photographs:
         self.work, self.jitter = work, jitter
         self.scan = read_arrays(path)
         self.score = score_of(self.scan)
-        self.group = translations(RADIUS, step_of(self.score))
+        self.group = translations(REACH, 2 * REACH // (side_of(self.score) - 1))
         self.net = detector.read(path.with_suffix(".safetensors"))
         self.images, self.objects = views_to_test(unpack(work)["test"], len(self.score))
 
@@ -247,7 +244,7 @@ def _individual(shown: Photographs) -> Figure:
     with styled():
         fig = figure(PAGE, 2.6)
         first, *others = fig.subplots(1, 3, width_ratios=(1.25, 1, 1))
-        _bar(_heat(first, score, float(score.max())), first, "IoU x confidence")
+        _bar(_heat(first, score, REACH, vmax=float(score.max())), first, "IoU x confidence")
         for number, (axes, element) in enumerate(zip(others, (dark, bright), strict=True)):
             sign, (dx, dy) = "ab"[number], place[element]
             first.plot(dx, dy, marker="o", ms=6, mfc="none", mec="white", mew=1.2)
@@ -278,7 +275,8 @@ def _consensus(shown: Photographs) -> Figure:
         _draw_boxes(panels[0], views[0], clusters, keys[0], 2)
         panels[0].set_title("Consensus", loc="left")
         for axes, (title, values) in zip(panels[1:3], plots.items(), strict=True):
-            drawn = _heat(axes, values, float(max(map(np.max, plots.values()))))
+            high = float(max(map(np.max, plots.values())))
+            drawn = _heat(axes, values, REACH, vmax=high)
             axes.set_title(title, loc="left")
             axes.set_xlabel("dx (px)")
         panels[1].set_ylabel("dy (px)")

@@ -22,11 +22,11 @@ from orbical.zoo.detector_training import Crops
 
 from ..framework import Results, TrainingSettings, option
 from ..framework import training as framework
-from .images import RADIUS, WINDOW, training_crops, unpack, views_to_test
+from .images import REACH, WINDOW, training_crops, unpack, views_to_test
 from .measures import Array, summarize
 
 JITTERS = (0, 25, 50, 75, 100)
-WHOLE = 0  # the seed whose weights and scans are kept whole, for plots of single objects
+WHOLE, SHOWN = 0, (50, 100)  # seed and levels whose weights and scans are kept, for single objects
 TASK = Detection(Window(WINDOW), score="iou_confidence")
 STORED = (
     *("iou", "match_confidence", "box_score", "box_correct", "score_vs_consensus"),
@@ -40,10 +40,10 @@ class Settings(TrainingSettings):
     """Settings of the detection study."""
 
     seeds: int = option(3, "trainings of each level", least=1)
-    steps: int = option(3_500, "optimizer steps of each training", least=1)
+    steps: int = option(2_000, "optimizer steps of each training", least=1)
     batch: int = option(detector_training.BATCH, "views in one step", least=1)
     seconds: float = option(math.inf, "after which a training ends early", least=0)
-    step_px: int = option(2, "pixels between shifts", least=1)
+    step_px: int = option(4, "pixels between shifts", least=1)
     images: int | None = option(None, "pack only the first images of each part", kind=int)
     objects: int | None = option(None, "test on the first objects only", kind=int)
     scenes: int = option(4_000, "generated scenes to train on", least=1)
@@ -108,7 +108,7 @@ def _trained(settings: Settings, how: tuple[Any, ...], **more: Any) -> detector.
 
 
 def run(settings: Settings, work: Path, loaded: Loaded, trial: Trial) -> framework.Trained:
-    """Train and scan one detector; store weights and scan of seed `WHOLE` as they are."""
+    """Train and scan one detector; keep what the page shows of single objects."""
     crops, images, objects = loaded
     row: dict[str, Any] = {"asked": settings.steps, "batch": settings.batch}
     begun = time.monotonic()
@@ -121,10 +121,10 @@ def run(settings: Settings, work: Path, loaded: Loaded, trial: Trial) -> framewo
     known = {"training set": f"{len(crops.pixels)} COCO crops", "steps": str(row["steps"])}
     known |= {name: str(value) for name, value in vars(trial).items()}
     weights = detector.write(net, work / f"{trial}.safetensors", known)
-    group = translations(RADIUS, settings.step_px)
+    group = translations(REACH, settings.step_px)
     scan = scan_shifts(detector.read(weights), images, objects, group)  # in half precision
     row["seconds"] = time.monotonic() - begun
-    if trial.seed == WHOLE:
+    if trial.seed == WHOLE and trial.jitter in SHOWN:
         path = scan_file(work, trial.jitter)
         weights.replace(path.with_suffix(".safetensors"))
         np.savez_compressed(path, **scan)  # type: ignore[arg-type]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from orbical.actions import VectorField
-from orbical.groups import parse
+from orbical.groups import Group, parse
 
 Row = dict[str, Any]
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -99,7 +99,6 @@ def sample_rows(name: str, kind: str, names: list[str], data: Any) -> list[Row]:
     """
     truth = torch.from_numpy(data["target"].values)
     group = parse(str(data.attrs["group"]))
-    forward = group.parts["time"] > 0
     advection = self_advection(truth).mean((1, 2))
     seen_first = carried(truth, -0.5)
     rows: list[Row] = []
@@ -111,6 +110,7 @@ def sample_rows(name: str, kind: str, names: list[str], data: Any) -> list[Row]:
             flows = torch.from_numpy(here["flow"].values)
             home = VectorField().move(group.inverse(), flows[:, None])[:, 0]
             lengths = (home[0] - truth[number]).norm(dim=0)
+            columns = unmoved_columns(home, truth[number], seen_first[number], group)
             rows.append(
                 {
                     "set": name,
@@ -126,18 +126,41 @@ def sample_rows(name: str, kind: str, names: list[str], data: Any) -> list[Row]:
                     "rmse": float(here["rmse"].values.mean()),
                     "angular_error": float(here["angular_error"].values.mean()),
                     "gap": float(here["invariance_gap"]),
-                    "gap_plane": _gap(home[forward]),
-                    "time_difference": float((home[forward] - home[~forward]).norm(dim=1).mean()),
+                    "gap_plane": columns["gap_plane"],
+                    "time_difference": columns["time_difference"],
                     "self_advection": float(advection[number]),
-                    "error_forward_truth": float(
-                        (home[group.identity] - seen_first[number]).norm(dim=0).mean()
-                    ),
+                    "error_forward_truth": columns["error_forward_truth"],
                     "consensus_error": float(here["consensus_vs_truth"]),
                     "consensus_likeness": _likeness(error, here["score_vs_consensus"].values),
                     "hard_share": _share_of_worst(lengths),
                 }
             )
     return rows
+
+
+def unmoved_columns(home: Tensor, truth: Tensor, seen_first: Tensor, group: Group) -> Row:
+    """Measure the answers to one pair along the orbit, moved back.
+
+    Args:
+        home: Answers `[16, 2, h, w]`.
+        truth: The flow `[2, h, w]`.
+        seen_first: The flow carried to the first frame.
+        group: The 16 elements.
+
+    Returns:
+        Gaps over all elements and over those without time reversal, the mean distance of answers
+        in forward and reversed time, the error against the carried flow, the error of the mean
+        answer, and the root mean square error, all in pixels.
+    """
+    forward = group.parts["time"] > 0
+    return {
+        "gap": _gap(home),
+        "gap_plane": _gap(home[forward]),
+        "time_difference": float((home[forward] - home[~forward]).norm(dim=1).mean()),
+        "error_forward_truth": float((home[group.identity] - seen_first).norm(dim=0).mean()),
+        "consensus_error": float((home.mean(0) - truth).norm(dim=0).mean()),
+        "rmse": float((home - truth).double().square().sum(1).mean().sqrt()),
+    }
 
 
 def principal_components(responses: NDArray[Any]) -> NDArray[Any]:

@@ -18,7 +18,7 @@ from orbical.zoo import flownet
 
 from ..framework import Results
 from ..framework.packs import read_pack
-from .scans import GROUP, MODELS, SEED
+from .settings import GROUP, MODELS, SEED
 
 NEIGHBORS = 3
 LEAST_LIKENESS = 1e-3  # range of likenesses below which the frames cannot tell the time
@@ -54,6 +54,7 @@ def facts(results: Results) -> dict[str, Any]:
         "size": counts.groupby("set", sort=False).sum(),
         "square": squares.mean().pow(0.5).unstack("model"),
         "kinds": by_kind.mean(numeric_only=True).unstack("model").loc[counts.index],
+        "pixels": results["pixels"],
         "timing": timing,
         "best_time": timing.apply(lambda row: best_time(row, timing.columns), axis=1),
         "told": _told_by_place(rows, "error_spread"),

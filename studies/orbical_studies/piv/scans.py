@@ -4,45 +4,26 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 
 from orbical import scan
+from orbical.actions import ImagePair, VectorField
 from orbical.datasets import particle_pairs, piv
 from orbical.errors import InputError
+from orbical.groups import parse
 from orbical.tasks import Flow
 from orbical.zoo import flownet
 from orbical.zoo.classical_flow import Farneback, InverseSearch
 
-from .. import framework
-from ..framework import Results, option
+from ..framework import Results
 from ..framework.packs import write_pack
 from .measures import Row, milliseconds, principal_components, sample_rows, truth_time_rows
+from .settings import GROUP, KINDS, SEED, Settings
 
-GROUP = "dihedral:4*time_reversal"
-MODELS = ("farneback", "dis", "directed", "symmetric")
-KINDS = 6
-SEED = 3
 Pairs = Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Settings(framework.Settings):
-    """Settings of the particle-flow study."""
-
-    pairs: int = option(10, "generated pairs of each kind of flow", least=1)
-    size: int = option(128, "of a generated pair in pixels, a multiple of 16", least=32)
-    angles: int = option(24, "rotations", least=1)
-    turned: int = option(2, "generated pairs of each kind that are rotated", least=1)
-    real: bool = option(True, "also scan the pairs of Cai et al., if they are at hand")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.size % 16:
-            raise InputError(f"size: expected a multiple of 16, got {self.size}")
 
 
 def estimators() -> dict[str, Any]:
@@ -148,6 +129,26 @@ def run(settings: Settings, results: Results) -> None:
         results.write("elements", elements)
         results.write("truth-time", timing)
         results.write("rotations", rotate(settings, models))
+
+
+def pixels(settings: Settings, results: Results) -> None:
+    """Write how far single pixels of Farneback's answers lie apart under turns and mirrors.
+
+    Its gap is a mean over pixels; this is the largest distance from the mean of the eight un-moved
+    answers at any pixel, and between any two of them.
+    """
+    group = parse(GROUP)
+    plane = group[np.flatnonzero(group.parts["time"] > 0)]
+    model, rows = Farneback(), []
+    for name, data in data_sets(settings).items():
+        for number, pair in enumerate(data["pair"]):
+            answers = torch.as_tensor(model(ImagePair().apply(plane, pair[None])[:, 0]))
+            home = VectorField().move(plane.inverse(), answers[:, None])[:, 0]
+            about = {"set": name, "kind": data["kinds"][number], "name": data["names"][number]}
+            from_mean = (home - home.mean(0)).norm(dim=1)
+            apart = (home[:, None] - home).norm(dim=2)
+            rows.append({**about, "from_mean": float(from_mean.max()), "apart": float(apart.max())})
+    results.write("pixels", rows)
 
 
 def save_example(results: Results, data: Any) -> None:

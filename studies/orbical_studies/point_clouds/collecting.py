@@ -12,16 +12,27 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from orbical.calibration import ece
+from orbical.calibration import compare_means, ece
 from orbical.groups import Group, parse
 
 from ..framework import Results
 from ..framework.results import Row
+from ..framework.statistics import holm
 from ..framework.training import read_trained
-from .training import Settings, trials
+from .training import DATA_SETS, NETWORKS, Settings, probabilities, trials
 
 BINS, DRAWS = 15, 100
 GROUPS = ("slices", "ball")
+BATHTUB = "bathtub"
+QUANTITIES = ("upright", "ball", "lost")
+CONTRASTS = (
+    ("augmented", "plain"),
+    ("attention-augmented", "attention"),
+    ("attention", "plain"),
+    ("attention-augmented", "augmented"),
+    ("invariant", "augmented"),
+    ("invariant", "attention-augmented"),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,32 +49,78 @@ class Answers:
 
     def pairs(self, group: str) -> tuple[Tensor, Tensor]:
         """Return confidence and correctness, each `[element, sample]`."""
-        confidence = self.arrays[f"{group}/confidence"].astype(np.float32)
+        confidence = probabilities(self.arrays[f"{group}/confidence"])
         correct = self.arrays[f"{group}/predicted"] == self.arrays["labels"][:, None]
         return torch.from_numpy(confidence.T.copy()), torch.from_numpy(correct.T.copy())
+
+    def clouds(self) -> dict[str, np.ndarray]:
+        """Return how often each cloud is right: upright, over all rotations, the difference."""
+        correct = self.pairs("ball")[1].double().numpy()
+        group = self.groups["ball"]
+        upright, ball = correct[group.identity], group.weights @ correct
+        return {"upright": upright, "ball": ball, "lost": upright - ball}
 
 
 def collect(settings: Settings, results: Results) -> None:
     """Write the tables of the page from the answers."""
     every = [Answers(row, arrays) for row, arrays in read_trained(trials(settings), results.work)]
+    order = {name: place for place, name in enumerate((*DATA_SETS, *NETWORKS))}
+    every.sort(key=lambda a: (order[a.row["data"]], order[a.row["network"]], a.row["seed"]))
     kinds = [
         list(alike) for _, alike in groupby(every, lambda a: (a.row["data"], a.row["network"]))
     ]
     results.write("summary", map(summary_row, every))
     results.write("classes", [row for alike in kinds for row in class_rows(alike)])
+    results.write("contrasts", [row for data in DATA_SETS for row in contrast_rows(data, kinds)])
     for name in GROUPS:
         results.write(name, element_rows(kinds, name))
+    first = every[0]
     scores = {
-        alike[0].row["network"]: alike[0].arrays["slices/score"].astype(np.float32)
+        alike[0].row["network"]: probabilities(alike[0].arrays["slices/score"])
         for alike in kinds
-        if alike[0].row["data"] == every[0].row["data"]
+        if alike[0].row["data"] == first.row["data"]
     }
-    chosen = chosen_samples(scores, every[0].groups["slices"].identity)
+    names = first.arrays["classes"][first.arrays["labels"]]
+    chosen = chosen_samples(scores, names, first.groups["slices"].identity)
     columns = {f"{n}/{k}": v[row] for n, row in chosen.items() for k, v in scores.items()}
     lines = zip(*columns.values(), strict=True)
     rounded = ([round(float(v), 4) for v in line] for line in lines)
     results.write("individual", [dict(zip(columns, line, strict=True)) for line in rounded])
-    results.write("chosen", [chosen_row(every[0], *item) for item in chosen.items()])
+    results.write("chosen", [chosen_row(first, *item) for item in chosen.items()])
+
+
+def contrast_rows(data: str, kinds: Sequence[Sequence[Answers]]) -> Sequence[Row]:
+    """Compare networks on the same test clouds: means over trainings, with Holm's correction.
+
+    `same_sign` counts the trainings whose own difference has the sign of the mean.
+    """
+    clouds = {
+        alike[0].row["network"]: [answers.clouds() for answers in alike]
+        for alike in kinds
+        if alike[0].row["data"] == data
+    }
+    rows: list[dict[str, Any]] = []
+    for first, second in CONTRASTS:
+        for quantity in QUANTITIES:
+            one, other = (np.stack([c[quantity] for c in clouds[n]]) for n in (first, second))
+            found = compare_means(one.mean(0), other.mean(0))
+            by_seed = (one - other).mean(1)
+            rows.append(
+                {
+                    "data": data,
+                    "first": first,
+                    "second": second,
+                    "quantity": quantity,
+                    "difference": float(found.difference),
+                    "low": float(found.low),
+                    "high": float(found.high),
+                    "p": float(found.p_value),
+                    "same_sign": int((by_seed * float(found.difference) > 0).sum()),
+                }
+            )
+    for row, corrected in zip(rows, holm([row["p"] for row in rows]), strict=True):
+        row["p_holm"] = float(corrected)
+    return rows
 
 
 def calibrated_ece(confidence: Tensor, seed: int = 0) -> float:
@@ -75,10 +132,11 @@ def calibrated_ece(confidence: Tensor, seed: int = 0) -> float:
 
 def summary_row(answers: Answers) -> Row:
     """Measure one network upright, over the three planes, and over all rotations."""
-    names = ("data", "network", "seed", "train", "steps")
+    names = ("data", "network", "seed", "train", "steps", "parameters")
     row = {name: answers.row[name] for name in names}
     row["test"] = len(answers.arrays["labels"])
     row |= {name: answers.row[name] for name in ("train_seconds", "ask_seconds")}
+    row |= {f"change_{name}": answers.row[f"change_{name}"] for name in GROUPS}
     for name, group in answers.groups.items():
         confidence, correct = answers.pairs(name)
         weights = torch.from_numpy(group.weights)
@@ -97,7 +155,6 @@ def summary_row(answers: Answers) -> Row:
             f"best_{name}": float(right.max()),
             f"confidence_{name}": float(weights @ confidence.double().mean(1)),
             f"ece_{name}": float(ece(confidence.flatten(), correct.flatten(), bins=BINS)),
-            f"change_{name}": float((confidence.amax(0) - confidence.amin(0)).max()),
             f"always_{name}": float(correct.all(0).double().mean()),
             f"never_{name}": float((~correct).all(0).double().mean()),
         }
@@ -146,32 +203,39 @@ def class_rows(alike: Sequence[Answers]) -> Iterator[Row]:
         }
 
 
-def chosen_samples(scores: Mapping[str, np.ndarray], identity: int) -> dict[str, int]:
-    """Choose a cloud that the augmented network recognizes at every rotation, and one it does not.
+def chosen_samples(
+    scores: Mapping[str, np.ndarray], names: np.ndarray, identity: int
+) -> dict[str, int]:
+    """Choose the typical bathtub, and the cloud whose recognition depends most on the rotation.
 
-    Of the clouds that the plain network recognizes upright (0.9 or more): `held`, where the
-    augmented network's smallest probability of the true class is largest, and `lost`, where it
-    varies most.
+    Of the clouds that both networks with attention recognize upright (0.9 or more, or the best
+    half if there is none): `held`, a bathtub as in the paper, the one for which the smallest
+    probability of the augmented network is the median of all bathtubs, and `lost`, the cloud of
+    any class where it varies most.
 
     Args:
         scores: Probabilities of the true class by network, `[sample, element]`.
+        names: Class of each sample.
         identity: Index of the identity.
     """
-    upright = scores["plain"][:, identity]
-    known = np.flatnonzero(upright >= min(0.9, float(np.median(upright))))
-    augmented = scores["augmented"][known]
+    augmented = scores["attention-augmented"]
+    upright = np.minimum(scores["attention"][:, identity], augmented[:, identity])
+    bathtubs = np.flatnonzero(names == BATHTUB)
+    known = bathtubs[upright[bathtubs] >= min(0.9, float(np.median(upright[bathtubs])))]
+    lowest = augmented[known].min(1)
+    sure = np.flatnonzero(upright >= min(0.9, float(np.median(upright))))
     return {
-        "held": int(known[augmented.min(1).argmax()]),
-        "lost": int(known[augmented.std(1).argmax()]),
+        "held": int(known[np.argsort(lowest)[len(known) // 2]]),
+        "lost": int(sure[augmented[sure].std(1).argmax()]),
     }
 
 
 def chosen_row(answers: Answers, name: str, sample: int) -> Row:
-    """Describe a chosen cloud: its row in the data set, its class, and the rotations."""
+    """Describe a chosen cloud: its place among the test clouds, its class, and the rotations."""
     return {
         "name": name,
         "data": answers.row["data"],
-        "row": int(answers.arrays["rows"][sample]),
+        "row": sample,
         "class": str(answers.arrays["classes"][answers.arrays["labels"][sample]]),
         **{group: answers.groups[group].spec for group in GROUPS},
     }

@@ -17,17 +17,21 @@ from orbical.errors import InputError
 from orbical.figures import PAGE, aggregate, cloud_picture, figure, individual, model_colors, styled
 from orbical.groups import Group, parse
 
-from ..data import sweethome3d
 from ..framework import Results
-from .training import DATA_SETS, NETWORKS
+from .training import SOURCES
 
 AXES = {"x (sideways)": ("xy", 0.0), "y (upright)": ("xy", 90.0), "z (forwards)": ("xz", 90.0)}
-TITLES = {"sweethome3d": "Sweet Home 3D, 10 classes", "modelnet10": "ModelNet10, 2 classes"}
+TITLES = {"sweethome3d": "Sweet Home 3D", "modelnet10": "ModelNet10"}
 TILT_EDGES = (0, 15, 30, 45, 60, 90, 120, 150, 180)
 MEANINGS = {"accuracy": "accuracy", "ece": "calibration error (ECE)"}
 
 
 _parse = cache(parse)
+
+
+def _names(results: Results, column: str) -> list[str]:
+    """Return the data sets or the networks, in the order of the table."""
+    return list(results["summary"][column].unique())
 
 
 def _group(results: Results, name: str) -> Group:
@@ -77,10 +81,11 @@ def facts(results: Results) -> dict[str, Any]:
         by_angle = _about_axis(results, data, network, full)
         return float(by_angle.iloc[np.abs(by_angle.index - angle).argmin()])
 
+    data_sets = _names(results, "data")
     return {
         "summary": summary,
-        "data_sets": DATA_SETS,
-        "networks": NETWORKS,
+        "data_sets": data_sets,
+        "networks": _names(results, "network"),
         "axes": list(AXES),
         "at": lambda network, data="sweethome3d": seeds[data, network],
         "mean": lambda network, quantity, data="sweethome3d": seeds[data, network][quantity].mean(),
@@ -89,7 +94,7 @@ def facts(results: Results) -> dict[str, Any]:
         "below_45": {n: g.weights[angle_of(g) < 45 - 1e-6].sum() for n, g in groups.items()},
         "explained_by_tilt": explained_by(tilt, plain),
         "explained_by_angle": explained_by(angle_of(groups["ball"]), plain),
-        "flat": max(np.ptp(ball[f"{data}/invariant/accuracy"]) for data in DATA_SETS),
+        "flat": max(np.ptp(ball[f"{data}/invariant/accuracy"]) for data in data_sets),
         "spans": list(pairwise(TILT_EDGES)),
         "by_tilt": ball.groupby(cells).mean().reindex(range(len(TILT_EDGES) - 1)),
         "in_span": np.bincount(cells, minlength=len(TILT_EDGES) - 1),
@@ -110,26 +115,29 @@ def figures(results: Results) -> Iterator[tuple[str, Figure]]:
     yield "angle.png", _angle(results)
     yield "tilt.png", _tilt(results)
     try:
-        clouds = sweethome3d().points
+        clouds = {name: SOURCES[name]()[1].points for name in set(results["chosen"]["data"])}
     except InputError as error:
         print(f"single clouds not drawn: {error}")
         return
     for chosen in results["chosen"].to_dict("records"):
-        yield f"individual-{chosen['name']}.png", _individual(results, chosen, clouds)
+        drawn = _individual(results, chosen, clouds[chosen["data"]])
+        yield f"individual-{chosen['name']}.png", drawn
 
 
-def _responses(group: Group, values: Any, meaning: str, rising: bool) -> xr.DataArray:
+def _responses(
+    networks: list[str], group: Group, values: Any, meaning: str, rising: bool
+) -> xr.DataArray:
     """Label numbers `[network, element]` as `orbical.nero` does for figures."""
     return xr.DataArray(
         np.asarray(values, float),
         dims=("model", "element"),
         coords={
-            "model": list(NETWORKS),
+            "model": networks,
             **{name: ("element", entry) for name, entry in group.coords.items()},
         },
         attrs={
             "meaning": meaning,
-            "models": list(NETWORKS),
+            "models": networks,
             "identity": group.identity,
             "layout": group.layout.kind,
             "layout_index": group.layout.index.tolist(),
@@ -142,16 +150,17 @@ def _responses(group: Group, values: Any, meaning: str, rising: bool) -> xr.Data
 
 
 def _orbit(results: Results, name: str, data: str, quantity: str) -> Figure:
-    values = [results[name][f"{data}/{network}/{quantity}"] for network in NETWORKS]
-    group = _group(results, name)
-    array = _responses(group, values, MEANINGS[quantity], quantity == "accuracy")
+    networks, group = _names(results, "network"), _group(results, name)
+    values = [results[name][f"{data}/{network}/{quantity}"] for network in networks]
+    array = _responses(networks, group, values, MEANINGS[quantity], quantity == "accuracy")
     return aggregate(array, title=TITLES[data])
 
 
 def _individual(results: Results, chosen: dict[str, Any], clouds: Any) -> Figure:
-    values = [results["individual"][f"{chosen['name']}/{network}"] for network in NETWORKS]
+    networks = _names(results, "network")
+    values = [results["individual"][f"{chosen['name']}/{network}"] for network in networks]
     meaning = "probability of the true class"
-    array = _responses(_group(results, "slices"), values, meaning, True)
+    array = _responses(networks, _group(results, "slices"), values, meaning, True)
     array = array.assign_coords(sample=chosen["row"], label=chosen["class"])
     return individual(array, cloud_picture(clouds[chosen["row"]]))
 
@@ -164,19 +173,20 @@ def _by_degrees(ax: Any, xlabel: str, title: str) -> None:
 
 def _angle(results: Results) -> Figure:
     """Draw accuracy by the angle of rotation about the three main axes."""
-    colors = model_colors(NETWORKS)
+    networks, data_sets = _names(results, "network"), _names(results, "data")
+    colors = model_colors(networks)
     lines = dict(zip(AXES, (":", "-", "--"), strict=True))
     with styled():
         fig = figure(PAGE, 2.9)
-        panels = fig.subplots(1, len(DATA_SETS), sharey=True)
-        for ax, data in zip(panels, DATA_SETS, strict=True):
-            for network in NETWORKS:
+        panels = fig.subplots(1, len(data_sets), sharey=True)
+        for ax, data in zip(panels, data_sets, strict=True):
+            for network in networks:
                 for axis, line in lines.items():
                     by_angle = _about_axis(results, data, network, axis)
                     ax.plot(by_angle, line, color=colors[network], lw=1.3)
             _by_degrees(ax, "angle of rotation", TITLES[data])
         panels[0].set_ylabel("accuracy")
-        handles = [Line2D([], [], color=colors[name], label=name) for name in NETWORKS]
+        handles = [Line2D([], [], color=colors[name], label=name) for name in networks]
         handles += [Line2D([], [], color="0.3", ls=lines[a], label=f"about {a}") for a in AXES]
         fig.legend(handles=handles, loc="outside lower center", ncols=6, fontsize=7)
     return fig
@@ -184,13 +194,14 @@ def _angle(results: Results) -> Figure:
 
 def _tilt(results: Results) -> Figure:
     """Draw each rotation's accuracy and confidence by the tilt of the upright axis."""
-    tilt, colors = tilt_of(_group(results, "ball")), model_colors(NETWORKS)
+    networks = _names(results, "network")
+    tilt, colors = tilt_of(_group(results, "ball")), model_colors(networks)
     dots = {"s": 3, "lw": 0, "alpha": 0.5, "rasterized": True}
     with styled():
         fig = figure(PAGE, 2.7)
         panels = fig.subplots(1, 2, sharey=True)
         for ax, quantity in zip(panels, ("accuracy", "confidence"), strict=True):
-            for network in NETWORKS:
+            for network in networks:
                 values = results["ball"][f"sweethome3d/{network}/{quantity}"]
                 ax.scatter(tilt, values, color=colors[network], label=network, **dots)
             _by_degrees(ax, "tilt of the upright axis", quantity)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,18 +13,55 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from orbical.datasets import PointClouds
 from orbical.groups import Group, parse
-from orbical.zoo import pointnet, pointnet_training
+from orbical.zoo import pointnet_training
 
 from ..data import modelnet10, sweethome3d
 from ..framework import Results, TrainingSettings, option
 from ..framework.packs import read_pack, write_pack
 from ..framework.training import device
 from ..framework.training import train as train_all
+from ..networks.point_attention import PointAttention
 
-SOURCES = {"sweethome3d": sweethome3d, "modelnet10": modelnet10}
-DATA_SETS, NETWORKS = tuple(SOURCES), ("plain", "augmented", "invariant")
+NETWORKS = ("plain", "augmented", "attention", "attention-augmented", "invariant")
+WHOLE = 0  # the seed whose weights and probabilities of the true class are kept
 TEST_SHARE, SPLIT_SEED = 0.3, 0
+STEPS_OF_255 = 255
+Halves = tuple[PointClouds, PointClouds]
+
+
+def split(clouds: PointClouds) -> Halves:
+    """Split clouds into training and test clouds, three tenths of every class to test.
+
+    Example:
+        >>> labels = torch.arange(20) % 2
+        >>> clouds = PointClouds(torch.zeros(20, 5, 3), labels, ("bed", "chair"))
+        >>> [half.labels.bincount().tolist() for half in split(clouds)]
+        [[7, 7], [3, 3]]
+    """
+    generator = torch.Generator().manual_seed(SPLIT_SEED)
+    halves: tuple[list[Tensor], list[Tensor]] = [], []
+    for label in clouds.labels.unique():
+        rows = torch.nonzero(clouds.labels == label)[:, 0]
+        rows = rows[torch.randperm(len(rows), generator=generator)]
+        count = round(TEST_SHARE * len(rows))
+        halves[0].append(rows[count:])
+        halves[1].append(rows[:count])
+    train, test = (
+        PointClouds(clouds.points[rows], clouds.labels[rows], clouds.classes)
+        for rows in map(torch.cat, halves)
+    )
+    return train, test
+
+
+def sweethome3d_halves() -> Halves:
+    """Return the training and the test clouds of Sweet Home 3D."""
+    return split(sweethome3d())
+
+
+SOURCES = {"modelnet10": modelnet10, "sweethome3d": sweethome3d_halves}
+DATA_SETS = tuple(SOURCES)
 
 
 @dataclass(frozen=True)
@@ -32,14 +69,13 @@ class Settings(TrainingSettings):
     """What is trained and evaluated."""
 
     seeds: int = option(3, "trainings of each network on each data set", least=1)
-    steps: int = option(3000, "steps of each training, 64 clouds each", least=1)
-    points: int = option(1024, "largest number of points of a test cloud", least=1)
-    most: int = option(64, "largest number of test clouds of a class", least=1)
-    slices: str = option("slices3d:72:13", "rotations about axes in three planes")
-    ball: str = option("rotations3d:2000", "rotations spread evenly over SO(3)")
-    drawn: int = 512  # points drawn of a cloud at each training step
+    steps: int = option(2000, "steps of each training, 64 clouds each", least=1)
+    points: int = option(512, "points of a test cloud, and of a cloud at each step", least=1)
+    slices: str = option("slices3d:24:13", "rotations about axes in three planes")
+    ball: str = option("rotations3d:500", "rotations spread evenly over SO(3)")
+    stored: int = 1024  # points of a cloud that are packed
     widths: tuple[int, ...] = (64, 128, 256)
-    batch: int = 1024
+    batch: int = 2048
 
 
 @dataclass(frozen=True)
@@ -54,40 +90,36 @@ class Trial:
         return f"{self.data}/{self.network}/seed {self.seed}"
 
 
-@dataclass(frozen=True, eq=False)
-class Clouds:
-    """Clouds `[n, points, 3]` (or `pos` and `mask` of padded ones), labels and class names."""
-
-    points: Any
-    labels: Tensor
-    classes: list[str]
-
-
 def trials(settings: Settings) -> Iterator[Trial]:
-    """List all trainings."""
-    for data in DATA_SETS:
-        for network in NETWORKS:
+    """List all trainings, the slowest first."""
+    for network in reversed(NETWORKS):
+        for data in DATA_SETS:
             yield from (Trial(data, network, seed) for seed in range(settings.seeds))
 
 
 def pack(settings: Settings, results: Results) -> None:
     """Write both data sets as small files."""
     for name, read in SOURCES.items():
-        clouds = read()
-        pos, mask = pointnet.fields_of(clouds.points)
-        arrays = {"pos": pos.numpy().astype(np.float16), "labels": clouds.labels.numpy()}
-        arrays |= {} if mask is None else {"mask": mask.numpy()}
-        arrays["classes"] = np.array(clouds.classes)
+        halves = read()
+        arrays = {"classes": np.array(halves[0].classes)}
+        for part, clouds in zip(("train", "test"), halves, strict=True):
+            points = clouds.points[:, : settings.stored].numpy().astype(np.float16)
+            arrays |= {f"{part}_points": points, f"{part}_labels": clouds.labels.numpy()}
         write_pack(results.work / f"{name}.npz", arrays)
 
 
-def unpack(path: Path) -> Clouds:
+def unpack(path: Path) -> Halves:
     """Read a data set that `pack` wrote."""
     arrays = read_pack(path)
-    points: Any = torch.from_numpy(arrays["pos"].astype(np.float32))
-    if "mask" in arrays:
-        points = {"pos": points, "mask": torch.from_numpy(arrays["mask"])}
-    return Clouds(points, torch.from_numpy(arrays["labels"]), arrays["classes"].tolist())
+    train, test = (
+        PointClouds(
+            torch.from_numpy(arrays[f"{part}_points"].astype(np.float32)),
+            torch.from_numpy(arrays[f"{part}_labels"]),
+            tuple(arrays["classes"].tolist()),
+        )
+        for part in ("train", "test")
+    )
+    return train, test
 
 
 def train(settings: Settings, results: Results) -> None:
@@ -96,105 +128,100 @@ def train(settings: Settings, results: Results) -> None:
     train_all(trials(settings), settings, results.work, setup, run)
 
 
-def _load(settings: Settings, work: Path) -> tuple[Settings, dict[str, Clouds]]:
+def _load(settings: Settings, work: Path) -> tuple[Settings, dict[str, Halves]]:
     return settings, {name: unpack(work / f"{name}.npz") for name in DATA_SETS}
 
 
+def make(trial: Trial, classes: int, widths: tuple[int, ...]) -> nn.Module:
+    """Build the untrained network of a trial."""
+    if not trial.network.startswith("attention"):
+        return pointnet_training.make(trial.network, classes, trial.seed, widths)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(trial.seed)
+        return PointAttention(classes)
+
+
 def run(
-    loaded: tuple[Settings, dict[str, Clouds]], trial: Trial
+    loaded: tuple[Settings, dict[str, Halves]], trial: Trial
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Train one network, and evaluate it along all orbits.
 
     Returns:
-        Sizes and seconds, and arrays: the tested `rows`, their `labels`, the `classes`, and
-        `GROUP/predicted`, `GROUP/confidence` and, for the first seed, `GROUP/score`.
+        Sizes and seconds, and arrays: the test `labels`, the `classes`, `GROUP/predicted`,
+        `GROUP/confidence` and, for the seed `WHOLE`, `slices/score` and `weights/NAME`.
     """
-    settings, clouds = loaded[0], loaded[1][trial.data]
-    chosen, tested = split(clouds.labels, settings.most)
-    network = pointnet_training.make(
-        trial.network, len(clouds.classes), trial.seed, settings.widths
-    )
+    settings, (training, test) = loaded[0], loaded[1][trial.data]
+    network = make(trial, len(test.classes), settings.widths).to(device())
     started = time.perf_counter()
     pointnet_training.train(
-        network.to(device()),
-        take(clouds.points, chosen),
-        clouds.labels[chosen],
-        rotate=trial.network == "augmented",
+        network,
+        training.points,
+        training.labels,
+        rotate=trial.network.endswith("augmented"),
         steps=settings.steps,
-        points=settings.drawn,
+        points=settings.points,
         seed=trial.seed,
     )
     trained = time.perf_counter()
-    inputs, labels = take(clouds.points, tested, settings.points), clouds.labels[tested]
-    arrays = {"rows": tested.numpy(), "labels": labels.numpy(), "classes": np.array(clouds.classes)}
+    arrays = {"labels": test.labels.numpy(), "classes": np.array(test.classes)}
     groups = {"slices": settings.slices, "ball": settings.ball}
+    row = {"train": len(training.labels), "steps": settings.steps, **groups}
+    row["parameters"] = sum(values.numel() for values in network.parameters())
+    points = test.points[:, : settings.points]
     for name, text in groups.items():
-        found = evaluate(network, inputs, labels, parse(text), settings.batch)
-        if trial.seed:
+        found = evaluate(network, points, test.labels, parse(text), settings.batch)
+        row[f"change_{name}"] = float(np.ptp(found["confidence"], 1).max())
+        if trial.seed != WHOLE or name != "slices":
             del found["score"]
-        arrays |= {f"{name}/{key}": values for key, values in found.items()}
-    seconds = {
-        "train_seconds": trained - started,
-        "ask_seconds": time.perf_counter() - trained,
-    }
-    return {"train": len(chosen), "steps": settings.steps, **groups, **seconds}, arrays
+        arrays |= {f"{name}/{key}": _stored(values) for key, values in found.items()}
+    if trial.seed == WHOLE:
+        state = network.state_dict().items()
+        arrays |= {f"weights/{key}": values.cpu().numpy() for key, values in state}
+    row |= {"train_seconds": trained - started, "ask_seconds": time.perf_counter() - trained}
+    return row, arrays
 
 
-def split(labels: Tensor, most: int | None = None) -> tuple[Tensor, Tensor]:
-    """Split samples into training and test rows, three tenths of every class to test.
-
-    Args:
-        labels: Of all samples.
-        most: Test rows of a class, at most; None for all.
-
-    Example:
-        >>> train_rows, test_rows = split(torch.arange(20) % 2)
-        >>> len(train_rows), len(test_rows), (torch.arange(20) % 2)[test_rows].tolist()
-        (14, 6, [0, 0, 0, 1, 1, 1])
-    """
-    generator = torch.Generator().manual_seed(SPLIT_SEED)
-    training, test = [], []
-    for label in labels.unique():
-        rows = torch.nonzero(labels == label)[:, 0]
-        rows = rows[torch.randperm(len(rows), generator=generator)]
-        count = round(TEST_SHARE * len(rows))
-        test.append(rows[:count][:most])
-        training.append(rows[count:])
-    return torch.cat(training), torch.cat(test)
+def _stored(values: np.ndarray) -> np.ndarray:
+    """Store classes as they are, and probabilities as whole numbers of 1/255."""
+    if values.dtype.kind == "f":
+        values = (STEPS_OF_255 * values).round()
+    return values.astype(np.uint8)
 
 
-def take(clouds: Any, rows: Tensor, points: int | None = None) -> Any:
-    """Take some clouds, and at most `points` points of each."""
-    if isinstance(clouds, dict):
-        return {key: leaf[rows][:, :points] for key, leaf in clouds.items()}
-    return clouds[rows][:, :points]
+def probabilities(stored: np.ndarray) -> np.ndarray:
+    """Read stored probabilities."""
+    return stored.astype(np.float32) / STEPS_OF_255
+
+
+def trained_network(
+    trial: Trial, arrays: Mapping[str, np.ndarray], settings: Settings
+) -> nn.Module:
+    """Return the network of a trial of the seed `WHOLE`, in evaluation mode."""
+    network = make(trial, len(arrays["classes"]), settings.widths)
+    start = "weights/"
+    network.load_state_dict(
+        {k[len(start) :]: torch.from_numpy(v) for k, v in arrays.items() if k.startswith(start)}
+    )
+    return network.eval()
 
 
 @torch.inference_mode()
 def evaluate(
-    network: nn.Module, clouds: Any, labels: Tensor, group: Group, batch: int
+    network: nn.Module, clouds: Tensor, labels: Tensor, group: Group, batch: int
 ) -> dict[str, np.ndarray]:
     """Evaluate a network on every cloud at every rotation.
 
     Returns:
-        `score` (the probability of the true class) and `confidence` in half precision, and
-        `predicted`, each `[sample, element]`.
+        `score` (the probability of the true class), `confidence` and `predicted`, each
+        `[sample, element]`.
     """
     where = next(network.parameters()).device
     turns = torch.from_numpy(group.linear("space")).float().to(where)
-    pos, mask = pointnet.fields_of(clouds)
     found: list[tuple[np.ndarray, ...]] = []
-    for row, label in enumerate(labels.tolist()):
-        parts = []
-        for some in turns.split(batch):
-            turned = pos[row].to(where) @ some.mT
-            inputs: Any = turned
-            if mask is not None:
-                inputs = {"pos": turned, "mask": mask[row].to(where).expand(len(some), -1)}
-            parts.append(network(inputs).softmax(1).cpu())
-        probs = torch.cat(parts)
+    for cloud, label in zip(clouds.to(where), labels.tolist(), strict=True):
+        parts = [network(cloud @ some.mT) for some in turns.split(batch)]
+        probs = torch.cat(parts).softmax(1).cpu()
         confidence, predicted = probs.max(1)
         found.append((probs[:, label].numpy(), confidence.numpy(), predicted.numpy()))
-    kinds = {"score": np.float16, "confidence": np.float16, "predicted": np.uint8}
-    columns = zip(kinds.items(), zip(*found, strict=True), strict=True)
-    return {name: np.stack(parts).astype(kind) for (name, kind), parts in columns}
+    names = ("score", "confidence", "predicted")
+    return {n: np.stack(parts) for n, parts in zip(names, zip(*found, strict=True), strict=True)}

@@ -52,49 +52,29 @@ class TestSweetHome:
 
 
 class TestModelNet:
-    def write(self, folder, grids):
-        packed = np.packbits(np.stack(grids).reshape(len(grids), -1), axis=1)
-        shape = np.array([len(grids), 1, 32, 32, 32])
-        for name in ("chair", "monitor"):
-            np.savez(folder / f"{name}.npz", packed=packed, shape=shape)
+    def write(self, folder, points):
+        arrays = {"classes": np.array(["bathtub", "bed"])}
+        for part in ("train", "test"):
+            arrays |= {f"{part}_points": points.astype(np.float16), f"{part}_labels": [0, 1]}
+        np.savez(folder / "modelnet10_512.npz", **arrays)
         return folder
 
-    def test_voxels_inside_a_solid_are_no_points(self, tmp_path):
-        solid = np.zeros((32, 32, 32), np.uint8)
-        solid[4:9, 4:9, 4:9] = 1
-        clouds = modelnet10(self.write(tmp_path, [np.zeros_like(solid), solid, solid]))
-        assert clouds.points["mask"].sum(1).tolist() == [5**3 - 3**3] * 2  # one a class
-        assert clouds.labels.tolist() == [0, 1]
+    def test_the_last_axis_of_the_files_stands_up_and_nothing_is_mirrored(self, tmp_path):
+        points = np.stack([np.eye(3), 2 * np.eye(3)])
+        _, test = modelnet10(self.write(tmp_path, points))
+        assert test.classes == ("bathtub", "bed")
+        assert test.labels.tolist() == [0, 1]
+        assert test.points[0, 2].tolist() == [0, 1, 0]
+        assert float(torch.linalg.det(test.points[0])) == 1
 
-    def test_the_last_axis_of_the_files_stands_up(self, tmp_path):
-        pole = np.zeros((32, 32, 32), np.uint8)
-        pole[3, 3, :] = 1
-        clouds = modelnet10(self.write(tmp_path, [pole]))
-        size = clouds.points["pos"][0].amax(0) - clouds.points["pos"][0].amin(0)
-        assert size.argmax() == 1
-
-    def test_large_shapes_are_thinned_alike_each_time(self, tmp_path):
-        solid = np.zeros((32, 32, 32), np.uint8)
-        solid[:20, :20, :20] = 1
-        folder = self.write(tmp_path, [solid])
-        first, again = modelnet10(folder, most=50), modelnet10(folder, most=50)
-        assert first.points["pos"].shape == (2, 50, 3)
-        assert torch.equal(first.points["pos"], again.points["pos"])
-        with pytest.raises(InputError, match=r"most: .* got 0"):
-            modelnet10(folder, most=0)
-
-    def test_the_first_points_of_a_cloud_are_a_thinner_cloud(self, tmp_path):
-        pole = np.zeros((32, 32, 32), np.uint8)
-        pole[3, 3, :] = 1
-        heights = modelnet10(self.write(tmp_path, [pole])).points["pos"][0, :10, 1]
-        assert float(heights.max() - heights.min()) > 1  # of 2
-
-    def test_the_real_files_hold_clouds_of_unequal_sizes(self, shared_data):
-        clouds = modelnet10(shared_data / "modelnet10vox")
-        sizes = clouds.points["mask"].sum(1)
-        assert clouds.labels.bincount().tolist() == [839, 451]
-        assert sizes.min() < sizes.max() == 2048
+    def test_the_real_files(self, shared_data):
+        train, test = modelnet10(shared_data / "modelnet10")
+        assert train.points.shape == (700, 512, 3)
+        assert test.points.shape == (908, 512, 3)
+        assert train.labels.bincount().tolist() == [70] * 10
+        assert test.labels.bincount().min() == 50
+        assert float(test.points.norm(dim=-1).max()) < 1.001
 
     def test_a_missing_file_is_named(self, tmp_path):
-        with pytest.raises(InputError, match=r"with the file 'chair\.npz'"):
+        with pytest.raises(InputError, match=r"with the file 'modelnet10_512\.npz'"):
             modelnet10(tmp_path)
