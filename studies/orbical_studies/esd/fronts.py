@@ -68,7 +68,9 @@ def train_fronts(settings: Settings, results: Results) -> None:
         setup = partial(unpack, results.work, data, framework.device(), settings.images)
 
         train = partial(_train, settings, end, work, setup)
-        decay = chosen_decay(train(every_decay(data, epochs), 1.0), data)
+        decay, *others = DECAYS[data]
+        if others:
+            decay = chosen_decay(train(every_decay(data, epochs), 1.0), data)
         rows = train(every_weight(data, epochs, decay), settings.sweep)
         train(later_trials(rows, data, epochs, decay), 1.0)
 
