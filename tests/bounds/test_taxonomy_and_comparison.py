@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -86,6 +88,19 @@ def test_nearest_samples_are_nearest_in_any_dimension(dimensions: int, radius: f
     assert set(zip(query.tolist(), sample.tolist(), strict=True)) == {
         *map(tuple, np.argwhere(expected).tolist())
     }
+
+
+def test_queries_without_a_neighbor_cost_no_memory() -> None:
+    """All samples of a unit cube were once candidates for each of them."""
+    points = np.random.default_rng(0).random((1500, 3))
+    search = Nearest(points, radius=1e-6)
+    tracemalloc.start()
+    distance, query, _ = search(points + [0.0, 0.0, 1e-3])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert np.isinf(distance).all()
+    assert len(query) == 0
+    assert peak < 2e6
 
 
 def test_a_known_truth_replaces_the_nearest_sample() -> None:

@@ -52,9 +52,10 @@ class Nearest:
         """Return pairs (query, sample), the nearest and all their ties among them."""
         if self._direct:
             distance, _ = self._tree.query(queries, distance_upper_bound=self.radius)
-            reach = np.where(np.isfinite(distance), distance, -1) + 2 * self._slack
-            found = self._tree.query_ball_point(queries, reach)
-            return np.repeat(np.arange(len(queries)), list(map(len, found))), _joined(found)
+            # Only where there is a neighbor: the tree would square a negative reach.
+            inside = np.flatnonzero(np.isfinite(distance))
+            found = self._tree.query_ball_point(queries[inside], distance[inside] + 2 * self._slack)
+            return np.repeat(inside, list(map(len, found))), _joined(found)
         if np.isfinite(self.radius):
             flat = projected(queries)
             count = self._tree.query_ball_point(flat, self.radius, return_length=True)
@@ -77,4 +78,5 @@ class Nearest:
 
 
 def _joined(lists: Array) -> Array:
-    return np.concatenate([np.asarray(some, dtype=np.int64) for some in lists])
+    parts = [np.asarray(some, dtype=np.int64) for some in lists]
+    return np.concatenate(parts) if parts else np.zeros(0, np.int64)
