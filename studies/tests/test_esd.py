@@ -351,7 +351,7 @@ def test_claims_are_decided_by_the_numbers(tmp_path: Path) -> None:
     rows.loc[esd, ["test.ece", "test_ts.ece"]] -= 0.2
     changed.write("results", rows)
     changed.write("shifts", committed["shifts"].assign(ece=0.1))
-    for name in ("cost", "cumulative-scores", "fronts", "fronts-cost"):
+    for name in ("cost", "cumulative-scores", "published", "fronts", "fronts-cost"):
         changed.write(name, committed[name])
     before = PATHS.page.read_text(encoding="utf-8").splitlines()
     after = render(study, changed, PATHS.template).splitlines()

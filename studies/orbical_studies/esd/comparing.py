@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import brentq
 from scipy.stats import nct, t, ttest_1samp
+
+from ..framework.statistics import holm
 
 ALPHA, POWER = 0.05, 0.8
 
@@ -66,21 +68,6 @@ def _noncentrality(count: int) -> float:
     """Return how many standard errors a change must have to be detected."""
     limit = t.ppf(1 - ALPHA / 2, count - 1)
     return float(brentq(lambda size: nct.sf(limit, count - 1, size) - POWER, 0.1, 50.0))
-
-
-def holm(values: Sequence[float]) -> list[float]:
-    """Correct p-values for their number by Holm's method.
-
-    Example:
-        >>> holm([0.01, 0.04, 0.03])
-        [0.03, 0.06, 0.06]
-    """
-    order = np.argsort(values)
-    factors = np.arange(len(values), 0, -1)
-    corrected = np.maximum.accumulate(factors * np.asarray(values, float)[order]).clip(max=1.0)
-    found = np.empty(len(values))
-    found[order] = corrected
-    return found.round(12).tolist()
 
 
 def outcome(changes: Iterable[Change]) -> str:

@@ -134,6 +134,7 @@ def facts(results: Results) -> dict[str, Any]:
         "parameters": {data: parameters_of(network(data, torch.device("cpu"))) for data in EPOCHS},
         "cost": results["cost"],
         "cumulative": results["cumulative-scores"],
+        "published": results["published"],
         "fronts": results["fronts"],
         "epoch_cost": results["fronts-cost"],
     }
