@@ -95,7 +95,7 @@ def test_queries_without_a_neighbor_cost_no_memory() -> None:
     points = np.random.default_rng(0).random((1500, 3))
     search = Nearest(points, radius=1e-6)
     tracemalloc.start()
-    distance, query, _ = search(points + [0.0, 0.0, 1e-3])
+    distance, query, _ = search(points + np.array([0.0, 0.0, 1e-3]))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert np.isinf(distance).all()

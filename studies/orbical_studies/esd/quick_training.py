@@ -92,7 +92,7 @@ class Flipped(Batches):
 
 def loss_of(trial: Trial) -> Callable[[Tensor, Tensor], Tensor] | None:
     """Return the calibration loss with its inner parameter; None for the likelihood alone."""
-    made = {
+    made: dict[str, Callable[[Tensor, Tensor], Tensor] | None] = {
         "MMCE": partial(losses.mmce, phi=trial.inner),
         "SB-ECE": partial(losses.sb_ece, temperature=trial.inner),
         "ESD": losses.esd,
