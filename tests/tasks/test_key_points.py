@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import io
+import json
+import zipfile
 from dataclasses import asdict
 
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 import orbical as ob
 from orbical.errors import InputError, ModelError
@@ -243,3 +247,22 @@ def test_real_persons_have_their_labeled_points_in_the_picture(shared_data):
     left, right = points[:, 5], points[:, 6]  # of persons, most of whom face the camera
     both = known[:, 5] & known[:, 6]
     assert float((left[both, 0] > right[both, 0]).float().mean()) > 0.5
+
+
+def test_the_largest_persons_of_each_photograph_come_with_a_chosen_margin(tmp_path):
+    photo = io.BytesIO()
+    Image.new("RGB", (40, 40), "white").save(photo, "jpeg")
+    with zipfile.ZipFile(tmp_path / "coco_val_400px.zip", "w") as archive:
+        archive.writestr("one.jpg", photo.getvalue())
+    persons = [
+        {"box": [0.5, 0.5, side, side], "kp": [[0.5 + side / 4, 0.5, 2]] * 17}
+        for side in (0.2, 0.6, 0.4)
+    ]
+    (tmp_path / "annotations.json").write_text(json.dumps({"one": {"keypoints": persons}}))
+    images, points = ob.datasets.coco_persons(tmp_path, size=20, margin=2.0, most=2)
+    assert images.shape == (2, 3, 20, 20)
+    # A quarter of the box, of which two fill the side, to the right of the middle.
+    np.testing.assert_allclose(points[:, 0, :2], [[12.5, 10], [12.5, 10]], rtol=1e-5)
+    assert (images[1] > 0.9).all()
+    assert images[0, :, 0].max() < 0.1  # 24 pixels of box, twice: black beyond the photograph
+    assert len(ob.datasets.coco_persons(tmp_path)[0]) == 3

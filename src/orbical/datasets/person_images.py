@@ -17,7 +17,11 @@ MARGIN = 1.25
 
 
 def coco_persons(
-    folder: str | Path | None = None, size: int = 64, least: int = 8
+    folder: str | Path | None = None,
+    size: int = 64,
+    least: int = 8,
+    margin: float = MARGIN,
+    most: int | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Read persons of COCO val2017 with their key points, cut out as squares.
 
@@ -27,6 +31,9 @@ def coco_persons(
             of each person, in shares of the image. By default, `data_folder() / "coco_val2017"`.
         size: The side of the squares in pixels.
         least: The least number of labeled points of a person.
+        margin: The side of a square over the longer side of the box in its middle.
+        most: The largest number of persons of one photograph, those with the largest boxes; all by
+            default. With 1, samples are photographs, and independent.
 
     Returns:
         Images `[n, 3, size, size]` in 0..1, the box of a person with a margin, black outside of the
@@ -54,12 +61,15 @@ def coco_persons(
                 for person in entry.get("keypoints", ())
                 if sum(point[2] > 0 for point in person["kp"]) >= least
             ]
+            if most is not None:
+                persons.sort(key=lambda person: -person["box"][2] * person["box"][3])
+                persons = persons[:most]
             if not persons:
                 continue
             photo = Image.open(io.BytesIO(file.read(f"{name}.jpg"))).convert("RGB")
             for person in persons:
                 x, y, width, height = np.array(person["box"]) * [*photo.size, *photo.size]
-                side = MARGIN * max(width, height)
+                side = margin * max(width, height)
                 corner = np.array([x, y]) - side / 2
                 square = photo.crop((*corner, *(corner + side))).resize((size, size))
                 images.append(np.asarray(square, np.float32).transpose(2, 0, 1) / 255)
