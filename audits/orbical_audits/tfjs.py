@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -219,14 +220,24 @@ def _convolved(inputs: list[Tensor], attributes: Attributes) -> Tensor:
     return F.conv2d(x, kernel, bias, stride, 0, dilation, groups).permute(0, 2, 3, 1)
 
 
-def _fused(inputs: list[Tensor], attributes: Attributes) -> Tensor:
+def _by_channel(inputs: list[Tensor], attributes: Attributes) -> Tensor:
+    """A convolution of each channel by kernels `[h, w, channel, multiple]` of its own."""
+    x, kernel, *bias = inputs
+    return _convolved([x, kernel.flatten(2)[:, :, None], *bias], attributes)
+
+
+def _fused(convolved: Operation) -> Operation:
     """A convolution with a bias, and maybe an activation."""
-    first, *rest = attributes["fused_ops"]
     activations = {"Relu": torch.relu, "Relu6": F.relu6, "Elu": F.elu}
-    if first != "BiasAdd" or len(rest) > 1 or any(name not in activations for name in rest):
-        raise ValueError(f"fused_ops: expected BiasAdd and an activation, got {[first, *rest]}")
-    y = _convolved(inputs[:3], attributes)
-    return activations[rest[0]](y) if rest else y
+
+    def fused(inputs: list[Tensor], attributes: Attributes) -> Tensor | Sequence[Tensor]:
+        first, *rest = attributes["fused_ops"]
+        if first != "BiasAdd" or len(rest) > 1 or any(name not in activations for name in rest):
+            raise ValueError(f"fused_ops: expected BiasAdd and an activation, got {[first, *rest]}")
+        y = convolved(inputs[:3], attributes)
+        return activations[rest[0]](y) if rest else y
+
+    return fused
 
 
 def _pooled(inputs: list[Tensor], attributes: Attributes) -> Tensor:
@@ -244,7 +255,8 @@ def _padded(inputs: list[Tensor], attributes: Attributes) -> Tensor:
 def _reshaped(inputs: list[Tensor], attributes: Attributes) -> Tensor:
     """Reshape to the constant shape, whose first number is that of a single input."""
     x, (first, *rest) = inputs[0], inputs[1].tolist()
-    return x.reshape([x.shape[0] if first == 1 else first, *rest])
+    single = x.numel() == math.prod(rest)
+    return x.reshape([x.shape[0] if first == 1 and not single else first, *rest])
 
 
 def _resized(mode: str) -> Operation:
@@ -282,26 +294,42 @@ def _dense(inputs: list[Tensor], attributes: Attributes) -> Tensor:
     return result
 
 
+_TYPES = {"DT_FLOAT": torch.float32, "DT_INT32": torch.int32}
+
 OPERATIONS: dict[str, Operation] = {
     "Add": lambda inputs, _: inputs[0] + inputs[1],
     "AddV2": lambda inputs, _: inputs[0] + inputs[1],
+    "ArgMax": lambda inputs, _: inputs[0].argmax(int(inputs[1])),
+    "Cast": lambda inputs, given: inputs[0].to(_TYPES[given["DstT"]]),
     "ConcatV2": lambda inputs, _: torch.cat(inputs[:-1], int(inputs[-1])),
     "Conv2D": _convolved,
+    "DepthwiseConv2dNative": _by_channel,
+    "ExpandDims": lambda inputs, _: inputs[0].unsqueeze(int(inputs[1])),
+    "FloorDiv": lambda inputs, _: inputs[0] // inputs[1],
+    "FusedDepthwiseConv2dNative": _fused(_by_channel),
+    "GatherNd": lambda inputs, _: inputs[0][inputs[1].unbind(-1)],
     "Identity": lambda inputs, _: inputs[0],
     "LeakyRelu": lambda inputs, given: F.leaky_relu(inputs[0], given.get("alpha", 0.2)),
     "MaxPool": _pooled,
     "Mul": lambda inputs, _: inputs[0] * inputs[1],
+    "Pack": lambda inputs, given: torch.stack(inputs, given["axis"]),
     "Pad": _padded,
     "PadV2": _padded,
+    "RealDiv": lambda inputs, _: inputs[0] / inputs[1],
     "Reshape": _reshaped,
     "ResizeBilinear": _resized("bilinear"),
     "ResizeNearestNeighbor": _resized("nearest-exact"),
     "Sigmoid": lambda inputs, _: torch.sigmoid(inputs[0]),
     "SparseToDense": _dense,
     "SplitV": lambda inputs, _: inputs[0].split(inputs[1].tolist(), int(inputs[2])),
+    "Sqrt": lambda inputs, _: inputs[0].sqrt(),
     "Square": lambda inputs, _: inputs[0] ** 2,
+    "SquaredDifference": lambda inputs, _: (inputs[0] - inputs[1]) ** 2,
+    "Squeeze": lambda inputs, given: inputs[0].squeeze(given["squeeze_dims"]),
     "StridedSlice": _sliced,
+    "Sub": lambda inputs, _: inputs[0] - inputs[1],
     "Transpose": lambda inputs, _: inputs[0].permute(inputs[1].tolist()),
-    "_FusedConv2D": _fused,
+    "Unpack": lambda inputs, given: inputs[0].unbind(given["axis"]),
+    "_FusedConv2D": _fused(_convolved),
 }
 """The operations that can be executed, by their names in TensorFlow."""

@@ -82,6 +82,22 @@ def windows(x, size, stride, padding, fill):
             yield row, column, x[:, top : top + size, left : left + size]
 
 
+@pytest.mark.parametrize("op", ["DepthwiseConv2dNative", "FusedDepthwiseConv2dNative"])
+def test_kernels_of_single_channels_give_several_each(tmp_path, images, op):
+    kernel = np.random.default_rng(1).normal(size=(3, 3, 3, 2)).astype(np.float32)
+    bias = np.arange(-3, 3, dtype=np.float32)
+    attr = {"padding": text("SAME"), "strides": whole(1, 2, 2, 1)}
+    weights = {"k": kernel}
+    if op.startswith("Fused"):
+        attr["fused_ops"] = {"list": {"s": [text("BiasAdd")["s"], text("Relu6")["s"]]}}
+        weights["b"] = bias
+    found = run(tmp_path, [node("out", op, "x", *weights, **attr)], weights, images)
+    for row, column, window in windows(images, 3, 2, "SAME", 0):
+        expected = np.einsum("nhwi,hwim->nim", window, kernel).reshape(2, 6)
+        expected = (expected + bias).clip(0, 6) if "b" in weights else expected
+        np.testing.assert_allclose(found[:, row, column], expected, rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("padding", ["SAME", "VALID"])
 @pytest.mark.parametrize("stride", [1, 2])
 @pytest.mark.parametrize("op", ["Conv2D", "_FusedConv2D", "MaxPool"])
@@ -121,6 +137,7 @@ def sigmoid(x):
         ("Identity", {}, lambda x: x),
         ("Sigmoid", {}, sigmoid),
         ("Square", {}, lambda x: x * x),
+        ("Cast", {"DstT": {"type": "DT_INT32"}}, np.trunc),
         ("LeakyRelu", {"alpha": {"f": 0.1}}, lambda x: np.where(x > 0, x, 0.1 * x)),
     ],
 )
@@ -130,7 +147,16 @@ def test_functions_of_one_input(tmp_path, images, op, attr, expected):
 
 
 @pytest.mark.parametrize(
-    ("op", "function"), [("Add", np.add), ("AddV2", np.add), ("Mul", np.multiply)]
+    ("op", "function"),
+    [
+        ("Add", np.add),
+        ("AddV2", np.add),
+        ("Mul", np.multiply),
+        ("Sub", np.subtract),
+        ("RealDiv", np.divide),
+        ("FloorDiv", np.floor_divide),
+        ("SquaredDifference", lambda a, b: (a - b) ** 2),
+    ],
 )
 def test_functions_of_two_inputs_broadcast(tmp_path, images, op, function):
     other = np.float32([1, 2, 3])
@@ -161,6 +187,35 @@ def test_shapes_keep_the_number_of_inputs(tmp_path, images, op, constants, expec
     weights = dict(zip(names, constants, strict=True))
     found = run(tmp_path, [node("out", op, "x", *names)], weights, images)
     np.testing.assert_array_equal(found, expected(images))
+
+
+def test_the_largest_value_is_found_and_gathered(tmp_path, images):
+    flat = np.abs(images[:1]).reshape(1, 30, 3)
+    nodes = [
+        node("best", "ArgMax", "x", "axis"),  # [1, 3]
+        node("flat", "Squeeze", "best", squeeze_dims=whole(0)),
+        node("place", "Pack", "zeros", "flat", "channels", axis={"i": "1"}),
+        node("values", "GatherNd", "x", "place"),
+        node("out", "Sqrt", "values"),
+    ]
+    weights = {"axis": 1, "zeros": [0, 0, 0], "channels": [0, 1, 2]}
+    np.testing.assert_allclose(run(tmp_path, nodes, weights, flat), np.sqrt(flat.max((0, 1))))
+
+
+def test_unpacked_parts_are_packed_again(tmp_path, images):
+    nodes = [
+        node("parts", "Unpack", "x", axis={"i": "3"}),
+        node("wide", "ExpandDims", "parts:2", "axis"),
+        node("out", "ConcatV2", "wide", "x", "axis"),
+    ]
+    found = run(tmp_path, nodes, {"axis": 3}, images)
+    np.testing.assert_array_equal(found, images[..., [2, 0, 1, 2]])
+
+
+def test_a_single_vector_is_not_taken_for_many_inputs(tmp_path):
+    vector = np.arange(6, dtype=np.float32)
+    found = run(tmp_path, [node("out", "Reshape", "x", "s")], {"s": [1, 6]}, vector)
+    assert found.shape == (1, 6)
 
 
 def test_concatenation_and_both_parts_of_a_split(tmp_path, images):
