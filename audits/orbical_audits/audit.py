@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 Rows = list[dict[str, Any]]
 Tables = Mapping[str, Rows]
 Size = Mapping[str, Any]
+INTERVALS = """Intervals are 95 % over samples; p values of several tests are
+corrected by Holm's method."""
 
 
 class Verdict(enum.StrEnum):
@@ -96,6 +98,7 @@ class Audit:
         run: `run(size, seed, folder)`; the folder keeps large files, among them `scan.zarr`.
         shown: The functions whose code the page shows; the run itself calls them.
         shareable: Why the inputs may be shown in a live report; empty if they may not.
+        intervals: What the limits in parentheses are.
     """
 
     title: str
@@ -114,6 +117,7 @@ class Audit:
     shown: tuple[Callable[..., Any], ...]
     packages: tuple[Package, ...] = field(default=())
     shareable: str = ""
+    intervals: str = INTERVALS
 
 
 @contextmanager

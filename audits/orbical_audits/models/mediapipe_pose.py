@@ -1,0 +1,117 @@
+"""MediaPipe Pose: the network that finds the points of a person, without the graph around it."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+import orbical as ob
+from orbical_audits import Audit, Outcome, Package, Table, Verdict, loading, share, turned_views
+from orbical_audits.models import _poses
+
+NAME, TITLE = "mediapipe_pose", "MediaPipe Pose full"
+POINTS = [0, 2, 5, 7, 8, 11, 12, 13, 14, 15, 16, 23, 24, 25, 26, 27, 28]
+"""COCO's 17 points among the 33 of the network, in COCO's order."""
+PRESENT = 0.5
+"""The package's own threshold, `min_tracking_confidence`."""
+
+
+def loaded() -> _poses.Pose:
+    """Return the network as a function from images to 17 points, with its pose flag for each."""
+    with loading("MediaPipe 0.10.14, pose_landmark_full", NAME):
+        package = Path(str(find_spec("mediapipe").origin)).parent  # type: ignore[union-attr]
+        file = package / "modules/pose_landmark/pose_landmark_full.tflite"
+        network = ob.predictors.TflitePredictor(str(file))
+
+    def pose(images: Tensor) -> Tensor:
+        points, flag, *_ = network(images)  # 39 points of x, y, z, visibility, presence
+        places = points.reshape(len(images), 39, 5)[:, POINTS, :2]
+        return torch.cat([places, flag[:, None].expand(-1, len(POINTS), -1)], -1)
+
+    return pose
+
+
+def run(size: Any, seed: int, folder: Path) -> Outcome:
+    """Scan the network, and ask the graph of the package about the same persons."""
+    outcome = _poses.audited({"full": loaded()}, PRESENT, size, seed, folder)
+    graph = Table(
+        "The graph of the package, `mediapipe.solutions.pose.Pose`, which first looks for the "
+        "person and turns it upright, on the same pictures (364 pixels), turned by NumPy: the "
+        "share of the persons without an answer, with a wrong one and with a right one.",
+        of_graph(*_poses.persons(size["persons"])),
+    )
+    return Outcome({**outcome.tables, "graph": graph}, outcome.pictures)
+
+
+def of_graph(images: Tensor, points: Tensor) -> list[dict[str, Any]]:
+    """Return a row for each quarter turn and for the mirror image."""
+    import mediapipe
+
+    side, edge = _poses.LARGE, (_poses.LARGE - _poses.VIEW) / 2
+    group = ob.groups.dihedral(4)
+    pictures = (255 * ob.actions.Images().apply(group, images)).byte().movedim(2, -1).numpy()
+    truth = points + torch.tensor([edge, edge, 0.0])
+    truth[..., :2] = truth[..., :2].where(points[..., 2:] > 0, torch.nan)
+    labels = ob.actions.PixelPoints(side, side, ob.tasks.COCO_SWAPS).apply(group, truth)
+    task = ob.tasks.KeyPoints((side, side), swaps=ob.tasks.COCO_SWAPS, sigmas=ob.tasks.COCO_SIGMAS)
+    rows = []
+    with mediapipe.solutions.pose.Pose(static_image_mode=True) as graph:
+        for name, place in {"upright": 0, "turned": 1, "upside down": 2, "mirrored": 4}.items():
+            answers = [graph.process(picture).pose_landmarks for picture in pictures[place]]
+            places = np.array([
+                [(p.x * side, p.y * side) for p in answer.landmark] if answer
+                else np.full((33, 2), -1e6) for answer in answers
+            ])  # fmt: skip
+            found = torch.from_numpy(places[:, POINTS]).float()
+            right = (task.score(found[None], labels[place][None], None) >= _poses.RIGHT_OKS)[0]
+            none = torch.tensor([answer is None for answer in answers])
+            rows.append(
+                {
+                    "position": name,
+                    "no answer": share(none),
+                    "wrong": share(~right & ~none),
+                    "right": share(right),
+                }
+            )
+    return rows
+
+
+def decide(tables: Any) -> dict[str, Verdict]:
+    """Apply the rule."""
+    return turned_views.decide("MediaPipe Pose {}", tables)
+
+
+audit = Audit(
+    title="MediaPipe Pose, the network inside",
+    question="Does the pose turn with the person, does left stay left in a mirror, and does the "
+    "network know when not?",
+    group=turned_views.GROUP,
+    inputs=_poses.INPUTS,
+    packages=(
+        Package("mediapipe", "0.10.14", dependencies=False),
+        Package("protobuf", "4.25.8"),
+        Package("absl-py", "2.5.1"),
+    ),
+    license="Apache-2.0, code and weights; the photographs are COCO's and are not shown",
+    promise="Nothing about turned persons for this network alone. MediaPipe Pose is a graph: a "
+    "detector first finds the person and the direction from its hips to its shoulders, and the "
+    "picture is cut out and turned upright before this network sees it. The audit leaves that out "
+    "on purpose: it asks what the network does when the detector is wrong, or when somebody runs "
+    "the file alone. The table of the graph shows what the whole does.",
+    promised="upright persons; the graph turns the picture first",
+    rule=_poses.rule(
+        "The network is sure if its pose flag is at least 0.5, the package's default of "
+        "`min_tracking_confidence`, below which its graph gives no pose."
+    ),
+    decide=decide,
+    finding="",
+    confirmed="",
+    sizes=_poses.SIZES,
+    run=run,
+    shown=(loaded, _poses.scanned),
+)

