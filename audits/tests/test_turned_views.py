@@ -1,0 +1,239 @@
+"""Persons, faces and lines that turn: rules on made-up tables, parts on made-up data."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from scipy.spatial.transform import Rotation
+
+import orbical as ob
+from orbical.errors import ModelError
+from orbical_audits import Verdict, turned_views
+from orbical_audits.models import _poses, face_mesh, movenet, pp_ocr, selfie_segmentation
+
+
+def limits(low, high):
+    return {"value": (low + high) / 2, "low": low, "high": high, "n": 80}
+
+
+def row(moved, wrong, sure):
+    return {
+        "network": "net",
+        "family": "turned",
+        "moved by": limits(0, moved),
+        "wrong somewhere": limits(0, wrong),
+        "sure where wrong": sure and limits(*sure),
+    }
+
+
+@pytest.mark.parametrize(
+    ("given", "right", "expected"),
+    [
+        (row(1e-4, 0.5, (0.9, 1)), (0.9, 1), Verdict.EXACT),
+        (row(0.2, 0.04, (0.9, 1)), (0.9, 1), Verdict.PRECISE),
+        (row(0.2, 0.5, (0.6, 0.9)), (0.9, 1), Verdict.SURE),
+        (row(0.2, 0.5, (0.0, 0.1)), (0.9, 1), Verdict.KNOWS),
+        (row(0.2, 0.5, (0.0, 0.1)), (0.3, 0.6), Verdict.BROKEN),  # it is never sure
+        (row(0.2, 0.5, (0.1, 0.6)), (0.9, 1), Verdict.BROKEN),
+        (row(0.2, 0.5, None), (0.9, 1), Verdict.BROKEN),  # too few to decide
+    ],
+)
+def test_the_rule_of_turned_views_reaches_each_verdict(given, right, expected):
+    tables = {
+        "upright": [{"network": "net", "sure where right": limits(*right)}],
+        "families": [given, {**given, "family": "upside down"}],
+    }
+    assert turned_views.decide("it {}", tables) == {"it net, turned": expected}
+
+
+def test_shares_are_drawn_by_samples_and_need_ten():
+    wrong = np.zeros((40, 5), bool)
+    wrong[:20] = True
+    sure = wrong & (np.arange(40) < 5)[:, None]
+    found = turned_views.share_of(sure, wrong, 0)
+    assert found["n"] == 20
+    assert found["value"] == 0.25
+    assert found["low"] < 0.15  # 20 samples, not 100 views
+    assert turned_views.share_of(sure[11:], wrong[11:], 0) is None
+
+
+@pytest.fixture
+def persons(monkeypatch):
+    """Twelve small pictures with 17 points each, of which one is not labeled."""
+    monkeypatch.setattr(_poses, "VIEW", 32)
+    monkeypatch.setattr(_poses, "LARGE", 46)
+    generator = torch.Generator().manual_seed(0)
+    points = 8 + 16 * torch.rand(12, 17, 3, generator=generator)
+    points[..., 2] = 2
+    points[:, 3, 2] = 0
+    return torch.rand(12, 3, 46, 46, generator=generator), points
+
+
+def test_a_network_that_answers_as_upright_is_wrong_where_persons_turn(persons, tmp_path):
+    images, points = persons
+    answer = torch.cat([points[..., :2], torch.full_like(points[..., :1], 0.9)], -1)
+
+    def network(views):  # recognizes the picture by its mean, which no exact turn changes
+        means = images[..., 7:-7, 7:-7].mean((1, 2, 3))
+        return answer[(views.mean((1, 2, 3))[:, None] - means).abs().argmin(1)]
+
+    scan = _poses.scanned({"net": network}, images, points, 2, tmp_path / "scan.zarr")
+    found = {"net": _poses.measured(scan, "net", 0.5)}
+    upright, rows = _poses.tabled(scan, points, found, 0)
+    assert upright[0]["right"]["value"] == 1
+    by_family = {given["family"]: given for given in rows}
+    assert {*by_family} == {"mirrored", "turned", "upside down", "mirrored and turned"}
+    turned = by_family["turned"]
+    assert turned["wrong somewhere"]["value"] > 0.9
+    assert turned["moved by"]["low"] > 0.2
+    assert turned["sure where wrong"]["value"] == 1
+    verdicts = turned_views.decide("{}", {"upright": upright, "families": rows})
+    assert verdicts["net, turned"] == Verdict.SURE
+
+
+def test_exchanged_sides_are_told_from_other_errors(persons):
+    points = persons[1][:1]
+    order = np.arange(17)
+    for first, second in ob.tasks.COCO_SWAPS:
+        order[[first, second]] = second, first
+
+    def network(views):
+        return points[:, order, :2].expand(len(views), -1, -1)
+
+    scan = ob.scan(
+        network, (torch.rand(1, 3, 32, 32), points), group="trivial",
+        task=_poses.key_points(ob.actions.Images()), progress=False,
+    )  # fmt: skip
+    moved, exchanged = _poses.distances(scan, scan.data["model"].values[0], points)
+    assert exchanged.all()
+    assert moved.max() == 0
+    assert float(scan.data["oks"].max()) < 0.5
+
+
+def test_movenet_gives_x_and_y_in_pixels_of_the_view(tmp_path, monkeypatch):
+    asked = []
+
+    def graph(pixels):
+        asked.append(pixels)
+        return torch.tensor([0.25, 0.5, 0.9]).expand(1, 1, 17, 3)  # down, right, score
+
+    monkeypatch.setattr(movenet, "read_graph", lambda path: graph)
+    found = movenet.loaded("Lightning", tmp_path)(torch.full((2, 3, 256, 256), 0.5))
+    assert found.shape == (2, 17, 3)
+    assert found[1, 4].tolist() == pytest.approx([128, 64, 0.9])
+    assert [tuple(pixels.shape) for pixels in asked] == [(1, 192, 192, 3)] * 2
+    assert asked[0].dtype == torch.int32
+    assert int(asked[0].max()) == 128
+
+
+def test_left_and_right_points_of_a_mesh_are_found_from_its_symmetry(monkeypatch):
+    half = np.random.default_rng(0).normal(size=(20, 3)) + np.array([3, 0, 0])
+    mesh = np.concatenate([half, half * [-1, 1, 1], [[0, 1, 2], [0, 5, 0], [0, -4, 1]]])
+    monkeypatch.setattr(face_mesh, "ANCHORS", ((0, 20, 1, 21, 40, 41), (20, 0, 21, 1, 40, 41)))
+    turned = Rotation.from_euler("xyz", [5, 10, -8], degrees=True).apply(mesh)
+    assert face_mesh.pairs(turned) == [(place, place + 20) for place in range(20)]
+    with pytest.raises(ModelError, match="nearly its own mirror image, got one that is"):
+        face_mesh.pairs(np.random.default_rng(1).normal(size=(60, 3)))
+
+
+@pytest.mark.parametrize(
+    ("off", "sure", "expected"),
+    [
+        (5e-4, None, Verdict.EXACT),
+        (0.09, None, Verdict.PRECISE),
+        (0.9, 0.6, Verdict.SURE),
+        (0.9, 0.1, Verdict.KNOWS),
+        (0.9, 0.3, Verdict.BROKEN),
+    ],
+)
+def test_one_face_is_judged_without_limits(off, sure, expected):
+    given = {"family": "tilted", "moved by": limits(0, off), "sure where wrong": sure}
+    verdicts = face_mesh.decide({"families": [given, {**given, "family": "upside down"}]})
+    assert verdicts == {"MediaPipe Face Mesh, tilted": expected}
+
+
+def test_a_mesh_that_does_not_turn_is_found_by_hand_too(monkeypatch):
+    mesh = torch.from_numpy(np.random.default_rng(0).random((468, 3)) * 192).float()
+
+    def still(images):
+        return mesh.expand(len(images), -1, -1), torch.ones(len(images), 1)
+
+    monkeypatch.setattr(face_mesh, "pairs", lambda mesh: [])
+    rows = face_mesh.by_hand(still, torch.zeros(2, 3, 272, 272))
+    apart = float((mesh[33, :2] - mesh[263, :2]).norm())
+    half_turn = float((192 - 2 * mesh[:, :2]).norm(dim=1).mean()) / apart
+    by_position = {given["position"]: given for given in rows}
+    assert by_position["upside down"]["moved by"]["value"] == pytest.approx(half_turn, rel=1e-5)
+    assert by_position["upside down"]["sure where wrong"] == 1
+
+
+def test_masks_are_labels_in_the_view_and_unknown_around_it():
+    images = torch.zeros(1, 3, 364, 364)
+    images[..., 100:200, 100:150] = 1
+    labels = selfie_segmentation.own_masks(lambda views: views[:, :1], images)
+    assert labels.shape == (1, 364, 364)
+    assert labels[0, 150, 120] == 1
+    assert labels[0, 250, 250] == 0
+    assert labels[0, 10, 10] == selfie_segmentation.UNKNOWN
+    points = torch.tensor([[[10.5, 20.5, 2.0], [30.0, 30.0, 1.0], [-5.0, 30.0, 2.0]]])
+    assert selfie_segmentation.at_key_points(points).eq(1).nonzero().tolist() == [[0, 74, 64]]
+
+
+def test_masks_that_stay_are_compared_with_upright_ones_turned():
+    points = torch.tensor([[[20.5, 20.5, 2.0]]]).repeat(2, 1, 1)
+    images = torch.zeros(2, 3, 256, 256)
+    images[..., :128, :128] = 1
+    masks = {"stays": lambda views: images[:, :1], "turns": lambda views: views[:, :1]}
+    overlap = {
+        name: [row["IoU"]["value"] for row in selfie_segmentation.by_hand(mask, images, points, 0)]
+        for name, mask in masks.items()
+    }
+    assert overlap == {"stays": [0, 0, 0], "turns": [1, 1, 1]}
+
+
+def test_lines_are_cut_out_around_their_ink():
+    ink = torch.zeros(1, 160, 448)
+    ink[:, 60:100, 100:300] = 1
+    cut = pp_ocr.line_of(ink)
+    assert cut.shape == (3, 48, 320)  # 208 x 48 pixels of paper, padded
+    assert cut[0, 24, 100] == -1
+    assert cut[0, 1, 100] == 1
+    assert cut[0, 24, 250] == 0
+    text_ink, text = pp_ocr.line(3, ["DejaVuSans"])
+    assert len(text.split()) >= 2
+    assert pp_ocr.line_of(text_ink)[0].min() < -0.9
+    assert bool((text_ink[:, [0, -1]] == 0).all())
+
+
+@pytest.mark.parametrize(
+    ("changes", "moved", "sure", "expected"),
+    [
+        ((0, 0.02), 0.0, (0, 0.01), Verdict.EXACT),
+        ((0, 0.02), 0.1, (0, 0.01), Verdict.PRECISE),
+        ((0.5, 0.7), 0.1, (0.06, 0.2), Verdict.SURE),
+        ((0.5, 0.7), 0.1, (0, 0.04), Verdict.KNOWS),
+        ((0.5, 0.7), 0.1, (0.01, 0.2), Verdict.BROKEN),
+    ],
+)
+def test_what_is_read_in_a_mirror_is_judged_by_its_confidence(changes, moved, sure, expected):
+    given = {
+        "family": "mirrored",
+        "changes somewhere": {**limits(*changes), "value": changes[0]},
+        "confidence changes by": moved,
+        "wrong and sure": limits(*sure),
+    }
+    assert pp_ocr.decide({"families": [given]}) == {"PP-OCRv6 small, mirrored": expected}
+
+
+def test_small_tilts_turn_counter_clockwise_about_the_middle():
+    group = pp_ocr.tilts()
+    assert group.identity == 0
+    ink = torch.zeros(1, 1, 160, 448)
+    ink[..., 78:82, 300:340] = 1
+    moved = ob.actions.Images().apply(group, ink)[:, 0, 0]
+    rows = torch.arange(160.0)[:, None]
+    heights = (moved * rows).sum((1, 2)) / moved.sum((1, 2))
+    assert float(heights[pp_ocr.ANGLES.index(15)]) < 60  # the right end goes up
+    assert Image.fromarray(moved[0].byte().numpy()).size == (448, 160)
