@@ -226,11 +226,11 @@ def _by_channel(inputs: list[Tensor], attributes: Attributes) -> Tensor:
     return _convolved([x, kernel.flatten(2)[:, :, None], *bias], attributes)
 
 
-def _fused(convolved: Operation) -> Operation:
+def _fused(convolved: Callable[[list[Tensor], Attributes], Tensor]) -> Operation:
     """A convolution with a bias, and maybe an activation."""
     activations = {"Relu": torch.relu, "Relu6": F.relu6, "Elu": F.elu}
 
-    def fused(inputs: list[Tensor], attributes: Attributes) -> Tensor | Sequence[Tensor]:
+    def fused(inputs: list[Tensor], attributes: Attributes) -> Tensor:
         first, *rest = attributes["fused_ops"]
         if first != "BiasAdd" or len(rest) > 1 or any(name not in activations for name in rest):
             raise ValueError(f"fused_ops: expected BiasAdd and an activation, got {[first, *rest]}")

@@ -258,7 +258,8 @@ def answered(reader: Any, ink: Tensor, angle: float | None, whole: bool) -> tupl
     else:
         paper = paper.rotate(angle, Image.Resampling.BICUBIC, fillcolor=255)
     if not whole:  # as a line: the box around its ink
-        left, top, right, bottom = Image.eval(paper, lambda level: 255 - level).getbbox()
+        ink_box = Image.eval(paper, lambda level: 255 - level).getbbox()
+        left, top, right, bottom = ink_box or (0, 0, *paper.size)
         paper = paper.crop((left - 4, top - 4, right + 4, bottom + 4))
     found = reader(np.asarray(paper.convert("RGB")))
     texts, scores = found.txts or (), found.scores or ()
