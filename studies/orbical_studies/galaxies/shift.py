@@ -64,8 +64,9 @@ def judged(logits: Tensor, truth: Tensor) -> Pair:
     Every class but the first is one of spirals.
 
     >>> logits, truth = torch.tensor([[0.0, 1.0, 1.0], [3.0, 0.0, 0.0]]), torch.tensor([1, -1])
-    >>> [part.tolist() for part in judged(logits, truth)]
-    [[0.8446376323699951], [True]]
+    >>> confidence, correct = judged(logits, truth)
+    >>> confidence.round(decimals=3), correct
+    (tensor([0.8450]), tensor([True]))
     """
     asked = truth >= 0
     spiral = 1 - logits[asked].softmax(-1)[:, 0]
