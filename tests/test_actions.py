@@ -383,6 +383,20 @@ def test_a_part_that_moves_nothing_of_the_data_is_refused(action, spec, shape, w
         actions.check_group(action, groups.parse(spec), torch.rand(shape))
 
 
+@pytest.mark.parametrize(
+    ("action", "shape", "told"),
+    [
+        (actions.Images(), (2, 8, 8), True),
+        (actions.Volumes(), (2, 4, 4, 4), True),
+        (actions.Images(), (2, 64), False),
+    ],
+)
+def test_data_without_a_channel_are_told_how_to_add_it(action, shape, told):
+    with pytest.raises(InputError, match=r"Points\(\)") as refused:
+        action.check(groups.parse("trivial"), torch.rand(shape))
+    assert ("x[:, None]" in str(refused.value)) == told
+
+
 def test_a_part_may_move_one_field_of_a_batch():
     action = actions.as_action({"pos": actions.Points(), "picture": actions.Images()})
     x = {"pos": torch.rand(2, 5, 3), "picture": torch.rand(2, 1, 4, 4)}

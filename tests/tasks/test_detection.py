@@ -388,11 +388,31 @@ def with_first(row: list[float]) -> torch.Tensor:
         (with_first(NOTHING), "expected a key object.* got NaN for object 0 of sample 0"),
         (torch.zeros(1, 2, 4), r"\[sample, object, 5\]"),
         (torch.zeros(2, 1, 5), "expected one for each of 1 samples, got 2"),
+        ([{"boxes": [[5.0, 5, 9, 9]]}], r"boxes \[n, 4\] and labels \[n\], got fields \['boxes'\]"),
+        ([{"boxes": [[5.0, 5, 9, 9]], "labels": [0, 1]}], r"got shapes \(1, 4\) and \(2,\)"),
     ],
 )
 def test_truth_that_cannot_be_used_is_refused(objects: torch.Tensor, message: str) -> None:
     with pytest.raises(InputError, match=message):
         task().check_target(objects, 1)
+
+
+def test_targets_of_torchvision_give_the_scan_of_the_same_array() -> None:
+    images, objects = blobs()
+    listed = [
+        {"boxes": found[:, :4], "labels": found[:, 4].long()}
+        for found in (rows[~rows[:, 0].isnan()] for rows in objects)
+    ]
+    scans = [
+        ob.scan(bright, (images, truth), group="translations:8:8", task=task(), progress=False)
+        for truth in (objects, listed)
+    ]
+    np.testing.assert_array_equal(*(scan.data["score"] for scan in scans))
+
+
+def test_images_smaller_than_the_window_name_the_way_out() -> None:
+    with pytest.raises(InputError, match=r"size of the window.*Window\(size\)"):
+        ob.scan(bright, torch.rand(2, 1, 16, 16), group="flips", task=task(), progress=False)
 
 
 def test_a_group_that_moves_the_view_out_of_the_image_names_the_largest_radius() -> None:

@@ -66,7 +66,7 @@ class Action(ABC):
         if self.dims and (x.ndim != len(self.dims) or not fixed):
             raise InputError(
                 f"data: expected samples of shape [{', '.join(self.dims[1:])}] for the action "
-                f"{type(self).__name__}, got {list(x.shape[1:])}; {_remedy(group, x)}"
+                f"{type(self).__name__}, got {list(x.shape[1:])}; {_remedy(group, x, self.dims)}"
             )
 
     def moved_by(self, x: Tree) -> frozenset[str]:
@@ -131,7 +131,7 @@ Kind = TypeVar("Kind", bound=type[Action])
 
 
 def register(action: Kind) -> Kind:
-    """Let the records of scans name an action of your own, as a decorator of its class.
+    """Register your own action by name, so that saved scans can refer to it; a class decorator.
 
     A scan that is viewed where the class is registered can show moved inputs and live answers. The
     settings of the action must be arguments of its constructor.
@@ -204,15 +204,17 @@ def first_lacking(x: Tensor) -> int | None:
     return int(found[0]) if len(found) else None
 
 
-def _remedy(group: Group, x: Tensor) -> str:
-    """Name the action that data of this shape may need."""
+def _remedy(group: Group, x: Tensor, dims: tuple[str, ...]) -> str:
+    """Name the axis that data of this shape lacks, or the action that it may need."""
     if {"shift", "gain"} & {*group.parts} and x.ndim <= 3:
         return (
             "pass signals as [sample, channel, time], with the action Signals() (--input signals)"
         )
-    return (
-        "name the action of other data, such as task=ob.tasks.Classification(ob.actions.Points()) "
-        "(--input points)"
+    channel = "if they lack the channel, add it with x[:, None]; "
+    lacking = dims[1:2] == ("channel",) and x.ndim == len(dims) - 1
+    return (channel if lacking else "") + (
+        "for other data, pass its action, such as "
+        "task=ob.tasks.Classification(ob.actions.Points()) (--input points)"
     )
 
 

@@ -324,7 +324,9 @@ def _move_exactly(elements: Elements, x: Tensor) -> Tensor:
 def _check_large(x: Tensor, size: int) -> None:
     if min(x.shape[-2:]) < size:
         raise InputError(
-            f"data: expected at least {size} x {size} pixels, got shape {tuple(x.shape)}"
+            f"data: expected at least {size} x {size} pixels, the size of the window, got shape "
+            f"{tuple(x.shape)}; pass the task a smaller one, input=ob.actions.Window(size) "
+            "(--input window:SIZE)"
         )
 
 

@@ -78,7 +78,7 @@ class Volumes(OfFinite):
             raise InputError(
                 f"data: shape {tuple(x.shape)} is read as volumes [{', '.join(self.dims)}], which "
                 f"{group.spec} does not move; use a group of space, such as octahedral or "
-                "pointgroup:4 (quarter turns of each slice), or name the action of other data, "
+                "pointgroup:4 (quarter turns of each slice), or pass the action of other data, "
                 "such as input=ob.actions.ImagePair()"
             )
         _check_sides(group, x)

@@ -180,7 +180,10 @@ def _of_scan(
         models = {scan.models[0] if len(scan.models) == 1 else "model": models}
     unknown = [name for name in models if name not in scan.models]
     if unknown:
-        raise InputError(f"models: expected names of the scan, {scan.models}, got {unknown[0]!r}")
+        raise InputError(
+            f"models: expected names of the scan, {scan.models}, got {unknown[0]!r}; pass a "
+            f"dictionary, {{{scan.models[0]!r}: model}}"
+        )
     chosen = Task.from_record(asdict(scan.record.task)) if task is None else as_task(task)
     inputs = {
         str(name).removeprefix("input").removeprefix("_"): values.values

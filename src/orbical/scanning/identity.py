@@ -26,7 +26,7 @@ def refuse_other_data(name: str, stored: DataEntry, given: DataEntry) -> None:
     )
     if not same or (both and stored.fingerprint != given.fingerprint):
         raise StoreError(
-            f"{name} was made from another data: it holds {_short(stored)}, got {_short(given)}; "
+            f"{name} was made from other data: it holds {_short(stored)}, got {_short(given)}; "
             "choose another store or overwrite this one"
         )
 
@@ -57,7 +57,7 @@ def check_chunk(store: Store, chunk: int, digest: str | None) -> None:
     if unit is not None and None not in (unit.data, digest) and unit.data != digest:
         rows = store.record.rows(chunk)
         raise StoreError(
-            f"{store.name} was made from another data: samples {rows.start} to {rows.stop - 1} "
+            f"{store.name} was made from other data: samples {rows.start} to {rows.stop - 1} "
             "differ; choose another store or overwrite this one"
         )
 

@@ -1,16 +1,18 @@
-"""Reading the three common forms of detector outputs as the same number of detections a view."""
+"""Reading the common forms of detector outputs, and of targets, as the same number a view."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 from torch.nn.utils.rnn import pad_sequence
 
-from ..errors import ModelError
+from .._arrays import as_array
+from ..errors import InputError, ModelError
 from ._boxes import inverted
 from .base import is_real, single_or_double, unreadable
 from .detection_matching import Detections
@@ -52,6 +54,40 @@ def read_detections(given: Any, most: int) -> Detections:
     confidence = torch.where(label.isfinite(), confidence, torch.nan)
     confidence = confidence.masked_fill(confidence < 0, torch.inf)
     return _most_confident(Detections(box, confidence, label.round()).without(absent), most)
+
+
+def read_objects(given: Any) -> Any:
+    """Return targets that are a list of dictionaries, as torchvision's, as objects `[N, T, 5]`.
+
+    Other targets are returned as they are.
+
+    Example:
+        >>> one = {"boxes": [[0, 0, 4, 4]], "labels": [2]}
+        >>> two = {"boxes": [[0, 0, 2, 2], [1, 1, 3, 3]], "labels": [0, 1]}
+        >>> read_objects([one, two])[:, :, 4]
+        tensor([[2., nan],
+                [0., 1.]])
+    """
+    listed = isinstance(given, Sequence) or (
+        isinstance(given, np.ndarray) and given.dtype == np.dtype(object)
+    )
+    if not listed or not len(given) or not all(isinstance(view, Mapping) for view in given):
+        return given
+    rows = []
+    for sample, view in enumerate(given):
+        if not {"boxes", "labels"} <= {*view}:
+            raise InputError(
+                f"objects: expected dictionaries of boxes [n, 4] and labels [n], got fields "
+                f"{sorted(map(str, view))} for sample {sample}"
+            )
+        boxes, labels = (as_array(name, view[name]) for name in ("boxes", "labels"))
+        if boxes.ndim != 2 or boxes.shape[1] != 4 or labels.shape != boxes.shape[:1]:
+            raise InputError(
+                f"objects: expected boxes [n, 4] and labels [n], got shapes {tuple(boxes.shape)} "
+                f"and {tuple(labels.shape)} for sample {sample}"
+            )
+        rows.append(torch.cat([boxes.float(), labels[:, None].float()], 1))
+    return pad_sequence(rows, batch_first=True, padding_value=torch.nan)
 
 
 def faults_in(found: Detections) -> dict[str, Tensor]:

@@ -15,7 +15,7 @@ from ..errors import InputError, check_name
 from ..groups import Elements, Group
 from ..groups.group import whole_number
 from ._boxes import area, clip, inverted, iou
-from ._detection_reading import faults_in, read_detections
+from ._detection_reading import faults_in, read_detections, read_objects
 from .base import SHARE, Reader, Task, Variable, as_truth, class_names, described, per_element
 from .detection_consensus import BORDER, Consensus, consensus_of
 from .detection_matching import (
@@ -56,8 +56,9 @@ class Detection(Task):
     confidence 0 is not a detection; NaN is an error. The `most` most confident are kept.
 
     The truth is `[N, T, 5]`: left, top, right, bottom and class in pixels of the view at the
-    identity, NaN where a sample has fewer than T objects. The first is the key object, on which the
-    view is centered; other objects may lie outside the view and enter it.
+    identity, NaN where a sample has fewer than T objects; or a list of N dictionaries of `boxes`
+    and `labels`, as torchvision's targets. The first object is the key object, on which the view is
+    centered; other objects may lie outside the view and enter it.
 
     Only the parts inside the view are compared, and an object of which less than a quarter is
     visible is ignored. The key object's match is the detection of its class with the largest IoU x
@@ -143,11 +144,12 @@ class Detection(Task):
 
     def check_target(self, target: Any, count: int) -> Tensor:
         """Check objects `[N, T, 5]`, the first of each sample its key object."""
-        objects = as_truth(target, count, "objects")
+        objects = as_truth(read_objects(target), count, "objects")
         if objects.ndim != 3 or objects.shape[-1] != 5 or not objects.is_floating_point():
             raise InputError(
                 "objects: expected floating-point [sample, object, 5] (left, top, right, bottom, "
-                f"class; NaN for no object), got {described(objects)}"
+                "class; NaN for no object), or a list of dictionaries of boxes and labels, got "
+                f"{described(objects)}"
             )
         objects = objects.float()
         gaps = objects.isnan()
