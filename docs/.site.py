@@ -26,6 +26,7 @@ LIVE = re.compile(r"^!\[(.*)\]\(images/interface\.png\)\{ \.live \}$", re.MULTIL
 # A table that is wider than the page is scrolled in its frame, which the Tab key reaches.
 TABLE = re.compile(r"<table>.*?</table>", re.DOTALL)
 FRAMED = r'<div class="table" role="group" aria-label="Table" tabindex="0">\g<0></div>'
+PERCENT = re.compile(r"<(pre|code)\b.*?</\1>|(?<=\d)\s%", re.DOTALL)
 
 
 def on_files(files: Any, config: Any) -> Any:
@@ -83,6 +84,7 @@ def _audit_report(found: re.Match[str]) -> str:
 def on_page_content(text: str, **_: Any) -> str:
     """Replace formulas, which the extension `arithmatex` has found, by MathML; frame tables."""
     text = text.replace("<th></th>", "<td></td>")  # a heading has words
+    text = PERCENT.sub(lambda found: found[0] if found[1] else "&nbsp;%", text)  # on one line
     return FORMULA.sub(_mathml, TABLE.sub(FRAMED, text))
 
 
@@ -90,6 +92,11 @@ def on_post_page(text: str, **_: Any) -> str:
     """Name the dialog of the search, which the theme leaves without a name."""
     dialog = 'data-md-component="search" role="dialog"'
     return text.replace(dialog, f'{dialog} aria-label="Search"')
+
+
+def on_post_template(text: str, **_: Any) -> str:
+    """Do the same on the page for addresses that do not exist, which is no page of mkdocs."""
+    return on_post_page(text)
 
 
 def _mathml(found: re.Match[str]) -> str:

@@ -63,7 +63,7 @@ FIGURES = (
     ),
     Example(
         "figures.embedding",
-        "Every sample as a point: samples with alike responses are neighbors.",
+        "Every sample as a point; samples with similar responses are close together.",
         'fig = ob.figures.embedding(ob.embedding.embed(scan, "pca", model="plain"))',
     ),
     Example(
@@ -73,7 +73,7 @@ FIGURES = (
     ),
     Example(
         "figures.calibration.reliability_diagram",
-        "Accuracy against confidence, without bins, with its band and the density of confidences.",
+        "Accuracy against confidence, without bins, with an interval and the density of confidences.",
         "curves = {}\n"
         "for model in scan.models:\n"
         "    confidence, correct = calibration.pair_at(scan, element=3, model=model)\n"
@@ -82,7 +82,7 @@ FIGURES = (
     ),
     Example(
         "figures.calibration.cumulative_plot",
-        "Cumulative accuracy and confidence, as KS and ESD compare them.",
+        "Cumulative accuracy and confidence, whose difference KS and ESD measure.",
         "curves = {\n"
         "    model: calibration.cumulative_curve(*calibration.pair_at(scan, element=3, model=model))\n"
         "    for model in scan.models\n"
@@ -96,7 +96,7 @@ FIGURES = (
     ),
     Example(
         "figures.risk_coverage_plot",
-        "The error of what is answered, if the least certain samples are left out.",
+        "The error rate if the model abstains on the least certain samples.",
         "curves = {\n"
         "    model: selective.risk_coverage(*calibration.pair_at(scan, element=3, model=model))\n"
         "    for model in scan.models\n"
@@ -105,12 +105,12 @@ FIGURES = (
     ),
     Example(
         "figures.group_picture",
-        "What the elements of groups do to a picture or a point.",
+        "How the elements of a group move a flag in the plane or in space.",
         'fig = ob.figures.group_picture("octahedral", "rotations:8", "dihedral:4")',
     ),
     Example(
         "figures.bounds.group_comparison",
-        "The best accuracy that each group allows, before any training.",
+        "The best accuracy that each group allows, computed before training.",
         "rng = np.random.default_rng(0)\n"
         "points = rng.integers(-3, 4, size=(500, 2)).astype(float)\n"
         "sides = (points[:, 0] + points[:, 1] > 0).astype(int)\n"
@@ -119,7 +119,7 @@ FIGURES = (
     ),
     Example(
         "figures.bounds.dissent_per_orbit",
-        "How much the labels of each orbit disagree.",
+        "How much the labels within each orbit disagree.",
         "mass = rng.dirichlet([0.4] * 3, size=12) / 12\n"
         "table = bounds.OrbitTable(\n"
         "    mass, confidence=rng.uniform(0.5, 1, 12).round(1), predicted=mass.argmax(1)\n"
@@ -128,19 +128,19 @@ FIGURES = (
     ),
     Example(
         "figures.bounds.calibration_interval",
-        "Where the calibration error of an invariant model must lie.",
+        "The range of calibration errors that an invariant model can have.",
         "fig = draw_bounds.calibration_interval(bounds.classification(table))",
     ),
     Example(
         "figures.bounds.forced_overconfidence",
-        "The calibration error that a symmetry forces, by confidence.",
+        "The calibration error that a symmetry forces on a model, by confidence.",
         "p = np.linspace(0, 1, 101)\n"
         'curves = {"twelve orbits": bounds.forced_overconfidence(table, p)}\n'
         "fig = draw_bounds.forced_overconfidence(p, curves)",
     ),
     Example(
         "figures.bounds.fibers",
-        "Orbits that share a confidence: only their common accuracy counts.",
+        "Orbits with the same confidence form a fiber, whose accuracy is what counts for calibration.",
         "orbit, angle = rng.integers(1, 4, 72), rng.integers(0, 24, 72) * np.pi / 12\n"
         "x = orbit[:, None] * np.stack([np.cos(angle), np.sin(angle)], 1)\n"
         "label = (np.sin(orbit * angle) > 0).astype(int)\n"
@@ -168,8 +168,8 @@ class Shown(NamedTuple):
 TASKS = (
     Shown("classification", "images/interface.png", "guide/scan.md", "orbical demo"),
     Shown("multilabel", "guide/img/labels-view.png", "guide/labels.md", "python examples/galaxies.py"),
-    Shown("ordinal", "guide/img/labels-view.png", "guide/labels.md#grades", "python examples/galaxies.py"),
-    Shown("text", "guide/img/text-view.png", "guide/labels.md#texts", "python examples/text_lines.py"),
+    Shown("ordinal", "guide/img/grades-view.png", "guide/labels.md#grades", "python examples/galaxies.py"),
+    Shown("text", "guide/img/text-view.png", "guide/labels.md#text", "python examples/text_lines.py"),
     Shown("segmentation", "guide/img/segmentation-view.png", "guide/dense.md", "python examples/segmentation.py"),
     Shown("detection", "guide/img/detection-aggregate.png", "guide/detection.md", "orbical demo detection"),
     Shown("dense_regression", "guide/img/depth-view.png", "guide/dense.md", "python examples/dense_regression.py"),
@@ -178,7 +178,7 @@ TASKS = (
     Shown("regression", "guide/img/two-kinds-of-uncertainty.png", "guide/uncertainty.md", "python examples/molecules.py"),
     Shown("regression of signals", "guide/img/signals-view.png", "guide/signals.md", "python examples/signals.py"),
     Shown("point_classification", "guide/img/points-view.png", "guide/points.md", "python examples/points.py"),
-    Shown("atoms", "guide/img/crystals-view.png", "guide/molecules.md", "python examples/crystals.py"),
+    Shown("atoms", "guide/img/crystals.png", "guide/molecules.md", "python examples/crystals.py"),
     Shown("volumes", "guide/img/volumes-view.png", "guide/volumes.md", "python examples/volumes.py"),
     Shown("your own task", "guide/img/own-task.png", "guide/own-task.md", "python examples/own_task.py"),
     Shown("your own group", "guide/img/own-group.png", "guide/own-group.md", "python examples/own_group.py"),
@@ -199,12 +199,19 @@ STUDIES = {
     "spectra": "samples.png",
 }
 
-INTRODUCTION = """# Gallery
+INTRODUCTION = """---
+hide: [navigation]
+---
 
-Click on a picture for the code that makes it. Every figure is a function of finished arrays that returns a
-matplotlib figure, and `ob.figures.save(fig, "name.pdf")` writes it. This page is generated:
+# Gallery
+
+Click a picture to see the code that makes it. Every figure function takes computed results and returns a
+matplotlib figure; save it with `ob.figures.save(fig, "name.pdf")`. This page is generated by
 `python docs/figures/gallery.py`.
 """
+
+VIEW = (1440, 900)
+SAMPLE = (945, 600, 1435, 895)  # of the view: the input of one sample, and its prediction
 
 
 def thumbnail(image: Image.Image, path: Path, width: int) -> Path:
@@ -259,7 +266,9 @@ def page() -> str:
     parts.append(
         grid([card(image(anchor(one)), f"#{anchor(one)}", anchor(one)) for one in FIGURES])
     )
-    parts.append("\n## Tasks\n\nEach opens the guide of the task; the command makes the scan.\n")
+    parts.append(
+        "\n## Tasks\n\nA picture opens the guide to the task. The command below it makes the scan.\n"
+    )
     parts.append(
         grid(
             [
@@ -272,7 +281,7 @@ def page() -> str:
             ]
         )
     )
-    parts.append("\n## Studies\n\nEach opens the study; the command repeats it.\n")
+    parts.append("\n## Studies\n\nA picture opens the study. The command below it repeats it.\n")
     parts.append(
         grid(
             [
@@ -286,17 +295,17 @@ def page() -> str:
         )
     )
     parts.append(
-        "\n## Audits\n\nWhat orbical finds in models that others publish. Each opens the audit; the "
-        "command repeats it. [All verdicts](audits/index.md) are in one table.\n"
+        "\n## Audits\n\nWhat orbical finds in published models. A picture opens the audit. The command "
+        "below it repeats it. One table lists [all verdicts](audits/index.md).\n"
     )
     parts.append(grid([audit_card(path) for path in sorted(AUDITS.glob("*/thumbnail.webp"))]))
     parts.append(
-        f"\n## The code of the figures\n\nAll start from one scan:\n\n```python\n{SETUP.strip()}\n```\n"
+        f"\n## Code of the figures\n\nAll examples use this scan:\n\n```python\n{SETUP.strip()}\n```\n"
     )
     for one in FIGURES:
         alt = one.shows.rstrip(".")
         parts.append(
-            f"\n### {one.function} {{ #{anchor(one)} }}\n\n{one.shows}\n\n"
+            f"\n### {anchor(one)} {{ #{anchor(one)} }}\n\n`ob.{one.function}`: {one.shows}\n\n"
             f"```python\n{one.code}\n```\n\n![{alt}]({image(anchor(one))})\n"
         )
     return "".join(parts)
@@ -317,7 +326,9 @@ def main() -> None:
     """Write the pictures and the page."""
     draw_figures({})
     for one in TASKS:
-        thumbnail(Image.open(DOCS / one.image), FOLDER / f"task-{slug(one.name)}.webp", SMALL)
+        image = Image.open(DOCS / one.image)
+        part = image.crop(SAMPLE) if image.size == VIEW else image
+        thumbnail(part, FOLDER / f"task-{slug(one.name)}.webp", SMALL)
     for name, picture in STUDIES.items():
         source = DOCS / "studies" / name / picture
         thumbnail(Image.open(source), FOLDER / f"study-{name}.webp", SMALL)

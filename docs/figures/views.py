@@ -28,6 +28,7 @@ PICTURES = {
     "points-view": ("points", "sample=1&element=6"),
     "signals-view": ("signals", "sample=3&element=9"),
     "labels-view": ("galaxies", "sample=72&element=2"),
+    "grades-view": ("galaxies", "sample=72&element=2", "ordinal"),
     "text-view": ("text_lines", "sample=8&element=7"),
     "volumes-view": ("volumes", "sample=1&element=18"),
 }
@@ -41,8 +42,8 @@ def main() -> None:
         browser = driver.chromium.launch(
             executable_path=program, args=["--no-sandbox", "--disable-gpu"]
         )
-        for name, (example, place) in chosen.items():
-            _, scan = runpy.run_path(str(ROOT / "examples" / f"{example}.py"))["scanned"]()
+        for name, (example, place, *options) in chosen.items():
+            _, scan = runpy.run_path(str(ROOT / "examples" / f"{example}.py"))["scanned"](*options)
             server = Server(Session({example: scan}), port=0)
             server.start()
             page = browser.new_page(viewport={"width": 1440, "height": 900}, color_scheme="light")

@@ -114,7 +114,7 @@ def violations(browser, axe, site, theme, pages):
 @pytest.mark.browser
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_pages_are_readable_named_and_as_wide_as_their_code(site, browser, axe, theme):
-    pages = ["", "guide/labels/", "studies/swiss-roll/"]  # the last with a wide table
+    pages = ["", "guide/labels/", "404.html", "studies/swiss-roll/"]  # the last with a wide table
     assert violations(browser, axe, site, theme, pages) == []
 
 
