@@ -175,7 +175,7 @@ def test_a_scan_is_used_again(net, data):
     other = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
     with pytest.raises(ModelError, match=r"model 'net': expected the score .* of the scan"):
         ob.worst_case(other, scan)
-    with pytest.raises(InputError, match="models: expected names of the scan.*: model}"):
+    with pytest.raises(InputError, match=r"models: expected names of the scan.*: model}"):
         ob.worst_case({"other": net}, scan)
     with pytest.raises(InputError, match="group: expected none, or that of the scan"):
         ob.worst_case(net, scan, group="rotations:8")

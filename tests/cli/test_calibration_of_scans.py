@@ -55,7 +55,7 @@ def test_a_scan_is_summarized_along_its_orbit(tmp_path: Path) -> None:
     assert row["pooled_low"] <= row["pooled"] <= row["pooled_high"]
     text = run(store, *FEW)
     assert "a, along the orbit" in text
-    assert "- where its interval is unknown" in text
+    assert "its interval is known for the ECE only" in text
     assert max(map(len, text.splitlines())) <= 80
 
 

@@ -107,7 +107,7 @@ def test_changing_answers_pass_fail_or_leave_doubt(store: Path, tmp_path: Path) 
     limits = {"pass": 1.0, "fail": 0.1, "inconclusive": float(found["changed"][0])}
     for outcome, limit in limits.items():
         assert findings.judge(scan, {"max_changed": limit}, models=["a"])[0].outcome == outcome
-    assert "answers that change on the orbit" in run(store, "--max-changed", 0.1).output
+    assert "predictions that change on the orbit" in run(store, "--max-changed", 0.1).output
     task = ob.tasks.Regression(ob.actions.Vectors(), "vector")
     x = torch.randn(10, 2)
     numbers = ob.scan(torch.nn.Linear(2, 2), x, group="cyclic:4", task=task, progress=False)

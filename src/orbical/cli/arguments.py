@@ -58,7 +58,7 @@ Import = Annotated[
         "--import",
         metavar="MODULE",
         callback=_import_all,
-        help="Import this module first, such as one that registers measures or groups of your own. "
+        help="Import this module first, such as one that registers your own measures or groups. "
         "It runs its code. Repeatable.",
     ),
 ]
@@ -67,7 +67,7 @@ OwnTask = Annotated[
     typer.Option(
         "--task",
         metavar="SOURCE",
-        help="package.module:attribute of the task, if it is one of your own.",
+        help="package.module:attribute of the task, if it is your own.",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON.")]

@@ -168,10 +168,10 @@ def show_orbit(rows: list[dict[str, Any]], level: float, latex: bool) -> None:
         if len(apart) > len(most):
             typer.echo(f"the {len(most)} of {len(apart)} components with the most bleed\n")
     typer.echo(
-        f"In brackets: {level:.0%} intervals. Mean: of the measure at each element, with\n"
-        "the mean of the elements' intervals. Pooled: the measure of all elements'\n"
-        "outputs together; - where its interval is unknown: it is known for ECE only.\n"
-        "Worst: the interval of that element, which does not account for its selection."
+        f"In brackets: {level:.0%} intervals. Mean: mean of the measure over the elements, with\n"
+        "the mean of their intervals. Pooled: the measure of the outputs of all elements\n"
+        "together; its interval is known for the ECE only. Worst: the interval of that\n"
+        "element, which does not account for its selection."
     )
 
 

@@ -140,7 +140,7 @@ def _of_scan(scan: Scan, rule: Rule, limit: float, settings: Settings) -> dict[s
 def _of_changes(
     scan: Scan, rule: Rule, limit: float, level: float
 ) -> Iterator[tuple[str, Verdict]]:
-    """Judge the share of samples whose answer changes somewhere on the orbit."""
+    """Judge the share of samples whose prediction changes somewhere on the orbit."""
     from ..nero.changes import consistency, has_answers
 
     if not has_answers(scan):

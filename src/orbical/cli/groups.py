@@ -30,8 +30,8 @@ def groups(
     orbical groups octahedral:full
     orbical groups 'dihedral:4*time_reversal' --draw d4.png
 
-    A degree of exactness says up to which degree averages over the sample are those over all
-    rotations: of Wigner matrices in space, of Fourier series in the plane.
+    The degree of exactness is the largest degree up to which averages over the elements equal those
+    over all rotations: of Wigner matrices in space, of Fourier series in the plane.
 
     Args:
         name: A group to show, such as octahedral or rotations:8*flips; without one, all are listed.
@@ -161,5 +161,5 @@ def _print_users(console: Any, parts: set[str]) -> None:
     from ..groups.parts import PARTS
 
     for part in sorted(parts):
-        moves = PARTS[part].moves or "data of your own"
+        moves = PARTS[part].moves or "your own data"
         console.print(printable(f"{part} moves {moves}."), markup=False)

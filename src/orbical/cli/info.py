@@ -25,8 +25,8 @@ def info(
     Args:
         verify: Read all results and verify their checksums, without changing anything. Exits with
             status 1 if any is damaged.
-        repair: Restore what can be restored, and call damaged units unfinished: the same scan, run
-            again, computes only these.
+        repair: Restore what can be restored, and mark damaged units as unfinished, so that the same
+            scan, run again, computes only these.
     """
     from ..store.scan_result import load
 

@@ -50,8 +50,8 @@ def report(
         size: For images in files, as for the scan: PIXELS or HEIGHTxWIDTH.
         title: The title of the page.
         worst: A file of orbical worst-case, to mark on the orbit plots.
-        classes: The names of the classes in their order: a text file with one a line, or separated
-            by commas. Default: those of the scan.
+        classes: The names of the classes in their order: a text file with one per line, or names
+            separated by commas. Default: those of the scan.
         names: The names of the samples in their order, likewise.
     """
     from .._console import Console

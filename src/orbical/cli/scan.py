@@ -99,8 +99,8 @@ def scan(
         model: A model; repeat for more. SOURCE is package.module:attribute (a torch module, a
             scikit-learn estimator, an ASE calculator or a function; a trailing () calls it), a
             file.onnx or file.tflite (a detector's decoding may follow: yolo.onnx:yolov8), a folder
-            of save_pretrained of transformers, or a file.pt2 of torch.export. Import paths and .pt2
-            files run their author's code: use only what you trust.
+            written by transformers' save_pretrained, or a file.pt2 from torch.export. Import paths
+            and .pt2 files run their author's code: use only what you trust.
         data: The data set: a folder of images, with a subfolder for each class or none; a table
             .csv, .tsv or .parquet of image files with labels and metadata; an .npz file or a Zarr
             group with x (or x_NAME for each field) and optionally y; an .npy file;
@@ -114,7 +114,7 @@ def scan(
         out: Save the scan here, as a Zarr store: a folder, or a URL that fsspec knows.
         task: The task: classification, multilabel, ordinal, segmentation, detection, flow,
             regression, dense_regression, key_points, point_classification, text or atoms; or
-            package.module:attribute of a task of your own, a class or an object.
+            package.module:attribute of your own task, a class or an object.
         input: How the group acts on the inputs: images, images:bicubic:reflect, volumes, points,
             vectors, signals, signal-window:4000, rows, trivial or window:128; for several fields,
             pos=points,numbers=rows. Default: images, or volumes if x is [N, C, D, H, W] (pairs of
@@ -133,12 +133,12 @@ def scan(
             cer (default) or edit_distance.
         threshold: For detection: the smallest IoU of a match; for multilabel: the smallest
             probability of a predicted label. Default: 0.5.
-        length: For text: the most characters of a text. Default: 64.
-        ignore_index: For segmentation: the label of pixels that are not judged. Default: 255.
+        length: For text: the maximum number of characters. Default: 64.
+        ignore_index: For segmentation: the label of pixels to ignore. Default: 255.
         points: For key_points: height and width of the images, and the pairs of points that mirrors
             exchange, such as 64x48, 64x48:1-2,3-4, 64x48:none or 256x192:coco.
         quantities: For atoms: one or more of energy,forces,dipole,stress. Default: energy,forces,
-            as far as the calculators offer them.
+            if the calculators provide them.
         workers: The number of processes that share the scan; for atoms, per calculator.
         cluster: Run on the workers of a Dask scheduler: tcp://host:8786, or its scheduler file.
         part: Run only part I of N, such as 3/16, into the store that all parts share; auto reads I
@@ -158,8 +158,8 @@ def scan(
             Repeatable.
         device: The device: auto, cpu, cuda, cuda:1 ...
         batch_size: Transformed inputs per forward pass: a number or auto.
-        chunk: Samples per unit, which is what a kill can lose at most: a number or auto.
-        durable: Wait for the disk after each unit, against a power failure.
+        chunk: Samples per unit, the most that a killed scan can lose: a number or auto.
+        durable: Wait for the disk after each unit, so that a power failure loses no more.
         resume: Continue an unfinished scan in the store, and add new models to it.
         overwrite: Delete the contents of the store first.
         quiet: Show no progress bar and no tables.

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 _SHARES = ("accuracy", "confidence")
 _CHANGES = {
-    "changed": "answers that change on the orbit",
+    "changed": "predictions that change on the orbit",
     "changed_pairs": "pairs of elements that disagree",
 }
 _WHERE = {"upright": "upright", "orbit": "over the orbit", "worst": "at the worst element"}

@@ -15,7 +15,7 @@ from ..errors import InputError, unknown_name
 
 SHORTCUTS = {
     "max_gap": "Largest invariance gap.",
-    "max_changed": "Largest share of samples whose answer changes somewhere on the orbit.",
+    "max_changed": "Largest share of samples whose prediction changes somewhere on the orbit.",
     "min_accuracy": "Smallest accuracy, mean over the orbit.",
     "min_worst_accuracy": "Smallest accuracy at the worst element.",
     "max_accuracy_drop": "Largest loss of accuracy from the identity to the worst element.",
@@ -34,7 +34,7 @@ SHORTCUTS = {
 _ALIASES = {"mahalanobis": "mahalanobis_calibration", "bleed": "aleatoric_bleed"}
 _WHOLE = {
     "gap": "invariance gap",
-    "changed": "answers that change on the orbit",
+    "changed": "predictions that change on the orbit",
     "accuracy_drop": "loss of accuracy from the identity to the worst element",
     "energy_gap": "gap of the energy in eV",
     "forces_gap": "gap of the forces in eV/Å",
@@ -95,7 +95,7 @@ def rule_named(name: str) -> Rule:
         names = *_WHOLE, *(entry.name for entry in measures(*kinds))
         named = {f"{side}_{one}" for one in names}
         raise InputError(
-            f"{unknown_name('threshold', name, named | {*SHORTCUTS})}; a measure of your own is "
+            f"{unknown_name('threshold', name, named | {*SHORTCUTS})}; your own measure is "
             "known once its module is imported (see the option import)"
         )
     title = MEASURES[measure].title if measure in MEASURES else measure

@@ -62,13 +62,13 @@ def view(
     orbical view model.onnx photos/
 
     With models, dragging along the orbit evaluates them between the scanned elements; without
-    models, it snaps to the scanned elements. Models and data in place of a scan are looked at
-    at once: a few images are scanned before the page opens, more while you look. The page says
-    which settings were guessed, and you can change them there.
+    models, it snaps to the scanned elements. If you pass models and data instead of a scan, a few
+    images are scanned before the page opens, and more while you look. The page shows which settings
+    were guessed, and you can change them there.
 
     Args:
         what: A saved scan, or a folder of scans. For a first look: models, each a file.onnx, a
-            file.tflite, a file.pt2, a folder of save_pretrained of transformers or
+            file.tflite, a file.pt2, a folder written by transformers' save_pretrained or
             package.module:attribute, optionally as NAME=SOURCE, and last the data, a folder of
             images or an .npz file.
         model: A model to run live; repeat for more. NAME is its name in the scan. SOURCE is
@@ -79,8 +79,9 @@ def view(
         size: For images in files, as for the scan: PIXELS or HEIGHTxWIDTH.
         orbits: An .npy file with the orbit of each sample, as an integer, for bounds.
         worst: A file of orbical worst-case, to mark on the orbit plots.
-        classes: The names of the classes in their order: a text file with one a line, or separated
-            by commas. Default: those of the scan. For a first look: of all classes of the model.
+        classes: The names of the classes in their order: a text file with one per line, or names
+            separated by commas. Default: those of the scan. For a first look: of all classes of the
+            model.
         names: The names of the samples in their order, likewise; for a saved scan.
         group: For a first look: the symmetry group. Default: rotations.
         samples: For a first look: the number of samples. Default: 120.

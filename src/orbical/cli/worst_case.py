@@ -57,10 +57,10 @@ def worst_case(
     orbical worst-case run.zarr -m net=mine.nets:net -o worst.nc
     orbical view run.zarr --worst worst.nc
 
-    For each sample, the search begins at the worst elements of the scan and goes on between them,
-    if the group is continuous, for the element that hurts the model most. The table shows
-    the mean score upright, at the worst scanned element of each sample, and at its worst element.
-    What is found is at least this bad; worse elements may exist.
+    For each sample, the search starts at the worst elements of the scan and, if the group is
+    continuous, looks between them for the element with the worst score. The table shows the mean
+    score upright, at the worst scanned element of each sample, and at its worst element. The model
+    is at least this bad; worse elements may exist.
 
     Args:
         store: The saved scan; its group and task are used, and its inputs if it was made with

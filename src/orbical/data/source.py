@@ -15,7 +15,7 @@ from .._trees import Tree
 
 
 class Source(ABC):
-    """A data set that a scan can read: subclass it for data of your own.
+    """A data set that a scan can read: subclass it for your own data.
 
     A source is cheap to make and to pickle; samples are read when they are needed, each once in a
     scan. Only `__len__` and `read` are required.

@@ -118,7 +118,7 @@ Maker = TypeVar("Maker", bound=Callable[[Group], Chart])
 
 
 def register_chart(name: str) -> Callable[[Maker], Maker]:
-    """Add continuous coordinates to a group of your own, as a decorator.
+    """Add continuous coordinates to your own group; a decorator.
 
     `orbical.worst_case` then searches between its sampled elements.
 

@@ -124,7 +124,7 @@ _RESERVED = ("weights", "index")  # arrays that a store keeps beside the parts
 
 
 def register_part(name: str, part: Part) -> None:
-    """Add a part that groups of your own may have, and actions of your own may use.
+    """Register a part for your own groups and actions.
 
     Call it in the file that defines the action. A scan of such a group can be loaded, tabulated
     and drawn without that file, but its elements multiply only where the part is registered.

@@ -28,7 +28,7 @@ def consistency(
 ) -> xr.Dataset:
     """Compute how often the answer of a model changes along the orbit.
 
-        changed  share of samples whose answer is not the same at all elements
+        changed  share of samples whose prediction is not the same at all elements
         pairs    share of pairs of elements that disagree, by weight, mean over samples
 
     A mean curve hides it: a classifier can keep its accuracy at every position while the answers

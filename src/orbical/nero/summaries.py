@@ -17,8 +17,8 @@ _SUMMARY_MEANINGS = {
     "consensus_vs_truth": "mean score of the consensus",
     "worst_element": "index of the element where the model is worst on average",
     "worst_name": "name of that element",
-    "changed": "share of samples whose answer changes somewhere on the orbit",
-    "changed_pairs": "share of pairs of elements whose answers disagree",
+    "changed": "share of samples whose prediction changes somewhere on the orbit",
+    "changed_pairs": "share of pairs of elements whose predictions disagree",
     "invariance_gap": "root mean square distance of the un-transformed outputs from their mean",
     "action_defect": "relative loss of the transformation itself, there and back, over the orbit",
 }

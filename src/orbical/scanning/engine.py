@@ -78,7 +78,7 @@ def scan(
             over more than 256 classes, and what the task offers, such as `"probabilities"` or
             `"flow"`.
         batch_size: the number of transformed inputs in a forward pass, or `"auto"`.
-        chunk: the number of samples in a unit, which is what a kill can lose at most; `"auto"`
+        chunk: the number of samples in a unit, the most that a killed scan can lose; `"auto"`
             makes files of a few megabytes.
         durable: wait until each unit is on the disk before it counts as finished, so that a power
             failure loses no more than a kill.

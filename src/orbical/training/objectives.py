@@ -119,7 +119,7 @@ def _batch(name: str, batch: Any) -> tuple[Any, Tensor]:
             )
     raise InputError(
         f"{name}: expected (inputs, labels), got {_described(batch)}; pass an objective(model, "
-        "batch) of your own for anything else"
+        "batch) for anything else"
     )
 
 
