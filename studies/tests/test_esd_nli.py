@@ -8,16 +8,19 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from torch.nn import functional
 
 from orbical import losses
 from orbical.errors import InputError
+from orbical.training import Selection
 from orbical_studies.__main__ import main
 from orbical_studies.data import sentence_pairs as texts
 from orbical_studies.data.sentence_pairs import SentencePair
 from orbical_studies.esd import nli, nli_packing, stacks
+from orbical_studies.esd.claims import SentencePairs
 from orbical_studies.esd.stacks import Objective, Recipe, Samples, Trial, train_together
 from orbical_studies.framework import Results
 from orbical_studies.framework.packs import write_pack
@@ -229,3 +232,28 @@ def test_without_the_package_token_vectors_are_refused(monkeypatch: pytest.Monke
         InputError, match=r"^wordllama: .* got none; pip install tokenizers no_such_package"
     ):
         texts.token_vectors()
+
+
+def test_claims_about_pairs_follow_from_their_trainings_and_stay_open_without_them() -> None:
+    trials = nli.every_weight() + nli.chosen_weights(
+        {loss: Selection(1.0, 0.7, 0.1, (1.0,)) for loss in nli.INNER}
+    )
+    eces = {"NLL": 0.05, "MMCE": 0.04, "SB-ECE": 0.03, "ESD": 0.02}
+    rows = pd.DataFrame({str(trial): {**vars(trial)} for trial in trials}).T.infer_objects()
+    shift = rows["seed"] / 1000 + (rows["inner"] - 0.4).abs() * (rows["loss"] == "MMCE") / 10
+    rows["test.ece"] = rows["loss"].map(eces) + shift * (1 + rows["weight"] / 10)
+    rows["test_ts.ece"] = rows["test.ece"] - 0.001
+    rows["validation.accuracy"], rows["validation.ece"] = 0.7, (rows["weight"] - 1).abs() / 10
+    found = SentencePairs(rows)
+    assert found.claims["lower"].outcome == found.claims["best"].outcome == "confirmed"
+    assert found.claims["scaled"].outcome == found.claims["batch"].outcome == "confirmed"
+    assert (
+        found.claims["temperature"].outcome == "contradicted"
+    )  # ESD is lower than one temperature
+    assert found.spans["MMCE"][1] > 3 > found.spans["SB-ECE"][1]
+    assert not found.sensitive
+    unfinished = (rows["loss"] == "ESD") & (rows["batch"] == 512) & (rows["seed"] > 3)
+    without = SentencePairs(rows[~unfinished])
+    assert without.claims["lower"].missing == ("ESD",)
+    assert without.claims["lower"].outcome == without.claims["best"].outcome == "open"
+    assert without.claims["temperature"].outcome == "contradicted"  # two losses are enough for that

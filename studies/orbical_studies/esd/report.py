@@ -13,6 +13,8 @@ from orbical.figures import FAINT, INK, MODELS, PAGE, SOFT, figure, styled
 
 from ..framework import Results
 from ..networks import parameters_of
+from .claims import SentencePairs, tiny_claim
+from .nli import FIRST, INNER
 from .settings import BASELINE, BATCH, EPOCHS, LOSSES, selections
 from .shifts import STRENGTHS
 from .training import network
@@ -46,6 +48,14 @@ STYLE = {
     "ESD": ("#D55E00", "D"),
     "S-AvUC": ("#009E73", "v"),
     "ECE": ("#CC79A7", "P"),
+}
+# What the sentence pairs decide; the names are those of `SentencePairs.claims`.
+CLAIMS = {
+    "lower": "a calibration loss lowers the ECE",
+    "best": "ESD has the lowest ECE: ESD minus the other",
+    "scaled": "after scaling ESD stays ahead of the likelihood alone",
+    "temperature": "*ours:* one temperature does better than every loss: it minus the loss",
+    "batch": "ESD works at any batch size: ESD minus the likelihood alone, by batch size",
 }
 TITLES = {"mnist": "MNIST, LeNet-5", "cifar10": "CIFAR-10, compact ResNet"}
 UNITS = {"rotation": "rotation (degrees)", "blur": "blur (σ, pixels)", "noise": "noise (σ)"}
@@ -135,8 +145,18 @@ def facts(results: Results) -> dict[str, Any]:
         "cost": results["cost"],
         "cumulative": results["cumulative-scores"],
         "published": results["published"],
+        **_pairs_and_tiny(results),
         "fronts": results["fronts"],
         "epoch_cost": results["fronts-cost"],
+    }
+
+
+def _pairs_and_tiny(results: Results) -> dict[str, Any]:
+    pairs, tiny = SentencePairs(results["nli"]), results["tiny"]
+    narrow = pairs.rows[pairs.rows["inner"] == min(INNER["SB-ECE"])].iloc[0]
+    claim = tiny_claim(tiny)
+    return {"pairs": pairs, "narrow": narrow, "tiny": tiny, "tiny_claim": claim} | {
+        "claim_titles": CLAIMS
     }
 
 
@@ -156,6 +176,7 @@ def figures(results: Results) -> Iterator[tuple[str, Figure]]:
         for data in EPOCHS:
             yield f"shifts-{data}.png", _along_shifts(runs, _shifted(runs, results, data), data)
         yield "cost.png", _cost(results["cost"])
+        yield "pairs.png", _pairs(results["nli"])
         yield "cumulative.png", _cumulative(results["cumulative"])
 
 
@@ -270,6 +291,30 @@ def _batch_sizes(runs: Runs) -> Figure:
         axes.set(xlabel="batch size", ylabel=f"test {name}")
     _legend_below(fig, grid[0][0])
     fig.suptitle(TITLES["cifar10"])
+    return fig
+
+
+def _pairs(rows: pd.DataFrame) -> Figure:
+    """Draw ECE against accuracy of every weight on sentence pairs, before and after scaling."""
+    fig, grid = _panels(1, 2, 2.9, sharex=True, sharey=True)
+    rows = rows[rows["batch"] == BATCH]
+    plain = rows[rows["loss"] == BASELINE]
+    shown = rows[rows["test.accuracy"] > plain["test.accuracy"].mean() - 0.05]
+    for axes, (column, title) in zip(
+        grid[0],
+        {"test.ece": "as trained", "test_ts.ece": "after one temperature"}.items(),
+        strict=True,
+    ):
+        for loss, (color, marker) in STYLE.items():
+            usual = INNER.get(loss, (0.0,))[0]
+            own = shown[(shown["loss"] == loss) & (shown["inner"] == usual)]
+            own = own if loss == BASELINE else own[own["seed"] == FIRST]
+            if len(own):
+                style = {"color": color, "marker": marker, "linestyle": "", "markersize": 4}
+                axes.plot(100 * own["test.accuracy"], 100 * own[column], label=loss, **style)
+        axes.set(title=title, xlabel="test accuracy (%)", ylim=(0, None))
+    grid[0][0].set_ylabel("test ECE (%)")
+    _legend_below(fig, grid[0][0])
     return fig
 
 

@@ -1,0 +1,122 @@
+"""What the trainings on sentence pairs and on Tiny ImageNet decide, by the rules of the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from .comparing import Change, outcome, paired
+from .nli import FRESH, INNER, choices
+from .settings import BASELINE, BATCH, SMALLER_BATCHES
+
+SENSITIVE = 3
+"""Standard deviations over seeds that a sensitive loss spans with its inner parameter."""
+
+_SMALLER = [(loss, batch) for batch in SMALLER_BATCHES for loss in (BASELINE, "ESD")]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Differences that decide together, in points.
+
+    Attributes:
+        changes: By what is compared.
+        missing: What is compared there but was not trained.
+    """
+
+    changes: Mapping[str, Change]
+    missing: tuple[str, ...] = ()
+
+    @property
+    def outcome(self) -> str:
+        """`confirmed`, `contradicted` or `open`; without all its trainings never confirmed.
+
+        >>> down, up = (Change(size, 0.1, 0.001, 0.1, 5) for size in (-1.0, 1.0))
+        >>> Claim({"ESD": down}).outcome, Claim({"ESD": down}, ("MMCE",)).outcome
+        ('confirmed', 'open')
+        >>> Claim({"ESD": up}, ("MMCE",)).outcome
+        'contradicted'
+        """
+        never = Change(0.0, 0.0, 1.0, 0.0, 0)  # a difference nobody measured, in Holm's correction
+        return outcome([*self.changes.values(), *(never for _ in self.missing)])
+
+
+class SentencePairs:
+    """The trainings on sentence pairs.
+
+    Args:
+        rows: The table `nli`.
+
+    Attributes:
+        chosen: Loss to the lambda that the validation pairs chose.
+        claims: Name to what it rests on.
+        spans: Loss to the test ECE by inner parameter (points), and how many standard deviations
+            over the deciding seeds it spans.
+    """
+
+    def __init__(self, rows: pd.DataFrame) -> None:
+        self.rows = rows
+        self.chosen = choices(rows.to_dict("records"))
+        lower = {loss: ((loss, "test.ece"), (BASELINE, "test.ece")) for loss in INNER}
+        best = {loss: (("ESD", "test.ece"), (loss, "test.ece")) for loss in ("MMCE", "SB-ECE")}
+        scaled = {"ESD": (("ESD", "test_ts.ece"), (BASELINE, "test_ts.ece"))}
+        one = {loss: ((BASELINE, "test_ts.ece"), (loss, "test.ece")) for loss in INNER}
+        asked = {"lower": lower, "best": best, "scaled": scaled, "temperature": one}
+        self.claims = {name: self._claim(pairs) for name, pairs in asked.items()}
+        self.claims["batch"] = self._claim(
+            {str(b): (("ESD", "test.ece", b), (BASELINE, "test.ece", b)) for b in SMALLER_BATCHES}
+        )
+        self.spans = {loss: self._span(loss) for loss in ("MMCE", "SB-ECE")}
+
+    def of(self, loss: str, batch: int = BATCH) -> pd.DataFrame:
+        """Return the deciding trainings of a loss at its chosen lambda."""
+        weight = 0.0 if loss == BASELINE else self.chosen[loss].choice
+        usual = INNER.get(loss, (0.0,))[0]
+        one = {"loss": loss, "weight": weight, "inner": usual, "batch": batch}
+        rows = self.rows[(self.rows[list(one)] == list(one.values())).all(axis=1)]
+        return rows[rows["seed"].isin(FRESH)]
+
+    @property
+    def table(self) -> list[tuple[str, float, int, pd.DataFrame]]:
+        """List what was trained at the chosen lambda: loss, lambda, batch size and trainings."""
+        rows = []
+        for loss, batch in [*((n, BATCH) for n in (BASELINE, *INNER)), *_SMALLER]:
+            found, weight = (
+                self.of(loss, batch),
+                0.0 if loss == BASELINE else self.chosen[loss].choice,
+            )
+            if found.empty:
+                one = (self.rows["loss"] == loss) & (self.rows["weight"] == weight)
+                found = self.rows[one & (self.rows["batch"] == batch)]
+            rows.append((loss, weight, batch, found))
+        return rows
+
+    def _claim(self, pairs: Mapping[str, Iterable[tuple[Any, ...]]]) -> Claim:
+        found = {name: paired(*map(self._scores, both)) for name, both in pairs.items()}
+        missing = tuple(name for name, change in found.items() if change.seeds < len(FRESH))
+        return Claim({n: c for n, c in found.items() if n not in missing}, missing)
+
+    def _scores(self, asked: tuple[Any, ...]) -> pd.Series:
+        loss, column, *batch = asked
+        return 100 * self.of(loss, *batch).set_index("seed")[column]
+
+    def _span(self, loss: str) -> tuple[pd.Series, float]:
+        rows = self.rows[(self.rows["loss"] == loss) & (self.rows["seed"] == 0)]
+        rows = rows[rows["weight"] == self.chosen[loss].choice]
+        each = 100 * rows.set_index("inner")["test.ece"].sort_index()
+        return each, float((each.max() - each.min()) / (100 * self.of(loss)["test.ece"].std()))
+
+    @property
+    def sensitive(self) -> bool:
+        """Whether both losses are sensitive to their inner parameter."""
+        return all(spanned > SENSITIVE for _, spanned in self.spans.values())
+
+
+def tiny_claim(rows: pd.DataFrame) -> Claim:
+    """Compare each loss on Tiny ImageNet with the likelihood alone, in points of ECE."""
+    scores = {loss: 100 * own.set_index("seed")["test.ece"] for loss, own in rows.groupby("loss")}
+    plain = scores.pop(BASELINE)
+    return Claim({loss: paired(scores[loss], plain) for loss in INNER})
