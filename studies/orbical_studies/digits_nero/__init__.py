@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from ..framework import Study
 from .measures import Digits, measure, scan
+from .worst_cases import worst
 
-steps = {"scan": scan, "measure": measure}
+steps = {"scan": scan, "measure": measure, "worst": worst}
 study = Study("digits-nero", __doc__, Digits(), steps, report=f"{__name__}.report")

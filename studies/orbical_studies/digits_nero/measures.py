@@ -41,13 +41,18 @@ def store(results: Results) -> Path:
     return results.work / "scan.zarr"
 
 
-def scan(settings: Digits, results: Results) -> None:
-    """Scan both shipped networks at 72 rotations; a scan that was begun is continued."""
+def read_digits(settings: Digits) -> tuple[Any, Any]:
+    """Return the images and the labels of the test digits."""
     read = ob.datasets.full_mnist if settings.data == "mnist-full" else ob.datasets.mnist
     images, labels = read()
+    return images[: settings.samples], labels[: settings.samples]
+
+
+def scan(settings: Digits, results: Results) -> None:
+    """Scan both shipped networks at 72 rotations; a scan that was begun is continued."""
     ob.scan(
         {name: ob.zoo.digits.load(name) for name in NETWORKS},
-        (images[: settings.samples], labels[: settings.samples]),
+        read_digits(settings),
         group=ob.groups.rotations(ANGLES),
         task=ob.tasks.Classification(),
         out=store(results),
