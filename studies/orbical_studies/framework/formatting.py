@@ -86,14 +86,23 @@ def spread(
     return " ± ".join(write(value) if digits is None else fixed(value, digits) for value in shown)
 
 
-def verdict(holds: object) -> str:
+def verdict(holds: object, refuted: object = None) -> str:
     """Return the verdict on a claim: whether the data confirm it.
+
+    Args:
+        holds: Whether the rule of the claim holds.
+        refuted: Whether the data contradict it; if neither, the question is open. None for a claim
+            with one rule.
 
     Example:
         >>> verdict(0.9 > 0.5), verdict(float("nan") > 0.5)
         ('confirmed', 'not confirmed here')
+        >>> verdict(False, refuted=True), verdict(False, refuted=False)
+        ('contradicted', 'open')
     """
-    return "confirmed" if holds else "not confirmed here"
+    if holds:
+        return "confirmed"
+    return "not confirmed here" if refuted is None else "contradicted" if refuted else "open"
 
 
 def share(value: float, samples: float, digits: int = 2) -> str:

@@ -19,6 +19,7 @@ from orbical.zoo import flownet
 from ..framework import Results
 from ..framework.packs import read_pack
 from .settings import GROUP, MODELS, SEED
+from .training_means import by_training, holds, interval, shipped, tests, trained_here
 
 NEIGHBORS = 3
 LEAST_LIKENESS = 1e-3  # range of likenesses below which the frames cannot tell the time
@@ -44,6 +45,7 @@ def facts(results: Results) -> dict[str, Any]:
     timing = results["truth-time"].pivot_table("likeness", ["set", "kind"], "share", sort=False)
     angles = turned.groupby(["model", "angle"], sort=False)["error"].mean().unstack("model")
     quarter = turned["angle"] % 90 == 0
+    once, trained = shipped(results), trained_here(results)
     return {
         "models": MODELS,
         "sets": list(rows["set"].unique()),
@@ -63,7 +65,13 @@ def facts(results: Results) -> dict[str, Any]:
         "turned": turned.groupby("model").mean(numeric_only=True),
         "quarter": turned[quarter].groupby("model").mean(numeric_only=True),
         "between": turned[~quarter].groupby("model").mean(numeric_only=True).reindex(MODELS),
-        "trained": {name: flownet.provenance(name) for name in flownet.NAMES},
+        "runs": by_training(trained),
+        "steps": results["trainings"]["steps"],
+        "once": holds(once),
+        "again": holds(trained),
+        "within": lambda column, model, name: interval(once, column, model, name),
+        "tests": {"of the package": tests(once), "trained again": tests(trained)},
+        "shipped": {name: flownet.provenance(name) for name in flownet.NAMES},
         "parameters": {
             n: sum(p.numel() for p in flownet.load(n).parameters()) for n in flownet.NAMES
         },
