@@ -63,13 +63,14 @@ def run_here(name: str, size: str, seed: int) -> None:
     for note in pages.other_versions(audit, versions):
         print(f"note: {note}")
     (FOLDER / name).mkdir(parents=True, exist_ok=True)
-    start = time.perf_counter()
+    start, busy = time.perf_counter(), time.process_time()
     outcome = audit.run(audit.sizes[size], seed, FOLDER / name)
     about = {
         "size": size,
         "settings": dict(audit.sizes[size]),
         "seed": seed,
         "seconds": round(time.perf_counter() - start),
+        "processor_seconds": round(time.process_time() - busy),  # also on a busy machine
         "packages": versions,
     }
     pages.save(name, outcome, about)

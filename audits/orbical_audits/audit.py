@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 Rows = list[dict[str, Any]]
 Tables = Mapping[str, Rows]
 Size = Mapping[str, Any]
-INTERVALS = """Intervals are 95 % over samples; p values of several tests are
-corrected by Holm's method."""
+INTERVALS = "Intervals are 95 %, over samples."
 
 
 class Verdict(enum.StrEnum):

@@ -82,6 +82,32 @@ def number(value: float) -> str:
     return f"{value:.1e}" if abs(value) < 1e-3 else f"{value:#.3g}"
 
 
+def percent(value: Any) -> str:
+    """Format a share in percent, for texts; with its interval if it has one.
+
+    >>> percent(0.5), percent({"value": 0.0547, "low": 0.0284, "high": 0.1, "n": 9}), percent(1e-3)
+    ('50 %', '5.5 % (2.8 to 10)', '0.10 %')
+    """
+    if isinstance(value, Mapping):
+        low, high = (percent(value[end]).removesuffix(" %") for end in ("low", "high"))
+        return f"{percent(value['value'])} ({low} to {high})"
+    digits = 0 if value == 0 or abs(value) >= 0.0995 else 1 if abs(value) >= 0.00995 else 2
+    return f"{100 * value:.{digits}f} %"
+
+
+def counted(rows: Rows) -> str:
+    """Return the numbers of samples behind the intervals of a table; empty without any.
+
+    >>> counted([{"a": {"value": 1, "n": 9}, "b": {"value": 1, "n": 20}}]), counted([{"a": 1}])
+    ('n = 9 to 20.', '')
+    """
+    counts = sorted({int(c["n"]) for row in rows for c in row.values() if isinstance(c, Mapping)})
+    if not counts:
+        return ""
+    least, most = counts[0], counts[-1]
+    return f"n = {least if least == most else f'{least} to {most}'}."
+
+
 def cell(value: Any) -> str:
     """Format a cell of a table: an interval, a number, or words.
 
@@ -113,7 +139,11 @@ def render(name: str) -> str:
         "finding": filters(audit.finding).render(tables),
         "confirmed": filters(audit.confirmed).render(tables),
         "verdicts": grouped(audit.decide(tables)),
-        "numbers": {found["captions"][key]: table(rows) for key, rows in tables.items()},
+        "numbers": {
+            f"{found['captions'][key]} {counted(rows)}".strip(): table(rows)
+            for key, rows in tables.items()
+        },
+        "tested": any("p" in row for rows in tables.values() for row in rows),
         "code": "\n\n\n".join(inspect.getsource(function).strip() for function in audit.shown),
         "notes": other_versions(audit, found["packages"]),
         **found,
@@ -178,7 +208,9 @@ def _environment() -> Any:
         autoescape=False,  # Markdown
         loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
     )
-    environment.filters.update(cell=cell, number=number, escaped=lambda text: escape(str(text)))
+    environment.filters.update(
+        cell=cell, number=number, percent=percent, escaped=lambda text: escape(str(text))
+    )
     return environment
 
 

@@ -249,20 +249,21 @@ audit = Audit(
     "clean speech; else **broken**.",
     decide=decide,
     finding="For `tiny` it does not: the sign moves the pitch of "
-    "{{ changes[0]['pitch moves'] | cell }} of the frames by more than half a semitone, by an "
-    "octave or a twelfth, and the network is sure there (probability "
-    "{{ changes[0]['probability there'] | cell }}); 2 ms of time move none. A transposition moves "
-    "{{ changes[6]['pitch moves'] | cell }}. `full` is called broken for "
-    "{{ changes[1]['pitch moves'] | cell }} of its frames, which is a single frame of 126: the "
-    "rule counts it, and it was not found again. All other frames of `full` move by about "
+    "{{ changes[0]['pitch moves'] | percent }} of the frames by more than half a semitone, namely "
+    "by an octave or a twelfth, and the network is sure there (probability "
+    "{{ changes[0]['probability there'] | cell }}); a shift by 2 ms moves none. A transposition "
+    "moves {{ changes[6]['pitch moves'] | percent }} to a wrong place. `full` is called broken for "
+    "{{ changes[1]['pitch moves'] | percent }} of its frames, which is a single frame: the rule "
+    "counts it, and it was not found again. The pitch of a typical frame of `full` moves by "
     "{{ changes[1]['median cents'] | cell }} cents. Loudness moves neither.",
     confirmed="In other frames of the same notes the sign moves "
-    "{{ again[0]['pitch moves'] | cell }} for `tiny`, and {{ again[1]['pitch moves'] | cell }} for "
-    "`full`: what `tiny` does is confirmed, the one frame of `full` is not. In synthetic tones "
-    "with ten harmonics and random phases it moves {{ again[2]['pitch moves'] | cell }} and "
-    "{{ again[3]['pitch moves'] | cell }}: it takes the sound of a real instrument. The published "
-    "code allows it: its first layer is a convolution that keeps positive values only, which "
-    "answers a wave and its negative alike only if training makes it so.",
+    "{{ again[0]['pitch moves'] | percent }} for `tiny` and "
+    "{{ again[1]['pitch moves'] | percent }} for `full`: what `tiny` does is confirmed, the one "
+    "frame of `full` is not. In synthetic tones with ten harmonics and random phases it moves "
+    "{{ again[2]['pitch moves'] | percent }} and {{ again[3]['pitch moves'] | percent }}: it takes "
+    "the sound of a real instrument. The published code allows it: the first layer is a "
+    "convolution that keeps positive values only, which answers a wave and its negative alike only "
+    "if training makes it so.",
     sizes={"quick": {"frames": 3, "others": 1}, "full": {"frames": 16, "others": 15}},
     run=run,
     shown=(loaded, scanned, drawn),

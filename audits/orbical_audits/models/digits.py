@@ -96,10 +96,11 @@ audit = Audit(
     "two agree within 0.05 (both limits); else **broken**.",
     decide=decide,
     finding="It does. Away from upright the accuracy of `plain` falls to "
-    "{{ networks[0].rotated | cell }} while it is too sure by "
-    "{{ networks[0]['too sure by'] | cell }}. `augmented` keeps "
-    "{{ networks[1].rotated | cell }}; its answer still changes somewhere for "
-    "{{ networks[1]['answer changes'] | cell }} of the digits, and its confidence matches.",
+    "{{ networks[0].rotated | percent }}, and its confidence exceeds its accuracy by "
+    "{{ networks[0]['too sure by'] | cell }}. `augmented` keeps an accuracy of "
+    "{{ networks[1].rotated | percent }}; its answer still changes somewhere for "
+    "{{ networks[1]['answer changes'] | percent }} of the digits, and its confidence matches its "
+    "accuracy.",
     confirmed="On all 10,000 test digits at 72 rotations, in the study "
     "[Digits under rotation](../studies/digits-nero.md), with code of its own for every number.",
     sizes={"quick": {"samples": 500, "elements": 36}, "full": {"samples": 5000, "elements": 72}},

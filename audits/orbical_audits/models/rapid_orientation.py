@@ -272,19 +272,20 @@ audit = Audit(
     "ROC curve above 0.8 (lower limit); else **broken**.",
     decide=decide,
     finding="At quarter turns it follows every page: "
-    "{{ families[0]['wrong somewhere'] | cell }} of the pages are wrong at some turn. Tilted by 5 "
-    "to 20 degrees, {{ families[2].wrong | cell }} of the views are wrong, and by 25 to 45 degrees "
-    "{{ families[3].wrong | cell }}, which nobody promised. It knows: the length of its vector "
-    "falls from {{ families[0].length | cell }} to {{ families[3].length | cell }}, and wrong and "
-    "sure views are {{ families[3]['wrong and sure'] | cell }}. A mirrored page is still up for "
-    "most: {{ families[1].wrong | cell }} of the views are wrong.",
+    "{{ families[0]['wrong somewhere'] | percent }} of the pages are wrong at some turn. Tilted by "
+    "5 to 20 degrees, {{ families[2].wrong | percent }} of the views are wrong, and by 25 to 45 "
+    "degrees {{ families[3].wrong | percent }}; nobody promised these. It knows: the length of its "
+    "vector falls from {{ families[0].length | cell }} to {{ families[3].length | cell }}, and "
+    "only {{ families[3]['wrong and sure'] | percent }} of the views are wrong and sure. In a "
+    "mirrored page it still finds the top, in all but {{ families[1].wrong | percent }} of the "
+    "views.",
     confirmed="Quarter turns: on {{ again[0].pages }} other pages, turned by Pillow instead of "
     "orbical and read by the class of the package with its own resizing and cropping, "
-    "{{ again[0]['wrong at quarter turns'] | cell }} of the views are wrong. Tilted by 35 degrees "
-    "clockwise, {{ again[0]['wrong tilted by 35°'] | cell }} of its answers are more than 50 "
-    "degrees off: more "
-    "than in the scan, whose direction is the mean of the four and not the likeliest, and which "
-    "also tilts counterclockwise, where the figure shows fewer errors.",
+    "{{ again[0]['wrong at quarter turns'] | percent }} of the views are wrong. Tilted by 35 "
+    "degrees clockwise, {{ again[0]['wrong tilted by 35°'] | percent }} of its answers are more "
+    "than 50 degrees off. That is more than in the scan, whose direction is the mean of the four "
+    "and not the likeliest, and which also tilts counterclockwise, where the figure shows fewer "
+    "errors.",
     sizes={
         "quick": {"pages": 160, "turned": 40, "elements": 72, "again": 40},
         "full": {"pages": 400, "turned": 200, "elements": 72, "again": 100},
