@@ -8,7 +8,7 @@ import torch
 
 import orbical as ob
 from orbical.errors import ModelError
-from orbical_audits import Verdict
+from orbical_audits import Verdict, particle_images
 from orbical_audits.models import cosmic_rays, particle_flow
 
 
@@ -88,7 +88,7 @@ def test_the_worst_experiment_decides_for_flow(distance, far, verdict):
 
 
 def test_images_of_a_missing_package_are_named_with_the_command(monkeypatch):
-    monkeypatch.setattr(particle_flow, "find_spec", lambda name: None)
+    monkeypatch.setattr(particle_images, "find_spec", lambda name: None)
     with pytest.raises(ModelError, match=r"openpiv: expected .* NAME=particle_flow"):
         particle_flow.blocks(1)
     monkeypatch.setattr(cosmic_rays, "find_spec", lambda name: None)
