@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -19,7 +19,6 @@ from orbical.figures.style import figure, model_colors, save, styled
 ROOT = Path(__file__).resolve().parents[2]
 PICTURE = ROOT / "docs" / "images" / "audits.png"
 CRYSTALS = ("Se", "Te", "FeSi")
-WEIGHTS = ("vanilla", "soluble", "CA-only")
 DETECTORS = {"yolov5": "YOLOv5s", "nanodet": "NanoDet-g"}
 
 
@@ -61,28 +60,88 @@ def shares(axes: Axes, names: list[str], cells: list[dict[str, float]]) -> None:
     axes.set_yticks(at, names)
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.set_xlim(left=0 - 0.03 * high.max())
-    axes.xaxis.set_major_formatter("{x:.0f} %")
+    axes.xaxis.set_major_formatter("{x:g} %")
+
+
+class Finding(NamedTuple):
+    """A panel of shares: its title, and where they are among the committed tables.
+
+    `audits` are the tables' files, and `only` what the rows have in common; a row is named by a
+    column, or by its audit if the column is empty.
+    """
+
+    title: str
+    audits: tuple[str, ...]
+    table: str
+    only: dict[str, str]
+    name: str
+    share: str
+
+    def draw(self, axes: Axes) -> None:
+        """Draw one share to a row."""
+        kept = {
+            row[self.name].removeprefix("ProteinMPNN, ") if self.name else DETECTORS[audit]: row
+            for audit in self.audits
+            for row in rows(audit, self.table)
+            if all(row[key] == value for key, value in self.only.items())
+        }
+        shares(axes, [*kept], [row[self.share] for row in kept.values()])
+        axes.set_title(self.title, loc="left")
+
+
+FINDINGS = (
+    Finding(
+        "Protein moved by 30 Å: ProteinMPNN's\nanswers that change",
+        ("proteinmpnn",),
+        "moves",
+        {"move": "shift by 30 Å"},
+        "model",
+        "answer changes",
+    ),
+    Finding(
+        "Camera moved by one pixel:\nobjects found and lost",
+        tuple(DETECTORS),
+        "objects",
+        {"transformation": "one pixel"},
+        "",
+        "found and lost",
+    ),
+    Finding(
+        "Photograph shifted by 12 pixels:\nanswers of EfficientNet that change",
+        ("efficientnet_lite",),
+        "networks",
+        {"family": "shifts"},
+        "network",
+        "answer changes",
+    ),
+    Finding(
+        "Sign of a sound, which nobody hears:\nframes whose pitch CREPE moves",
+        ("crepe",),
+        "changes",
+        {"change": "sign"},
+        "network",
+        "pitch moves",
+    ),
+    Finding(
+        "Telescope's camera turned: pixels of\ncosmic rays judged otherwise",
+        ("cosmic_rays",),
+        "methods",
+        {},
+        "method",
+        "verdict changes",
+    ),
+)
 
 
 def main() -> None:
-    """Draw three findings side by side."""
-    moved = {
-        row["model"]: row["answer changes"]
-        for row in rows("proteinmpnn", "moves")
-        if row["move"] == "shift by 30 Å"
-    }
-    lost = [
-        next(row for row in rows(audit, "objects") if row["transformation"] == "one pixel")
-        for audit in DETECTORS
-    ]
+    """Draw six findings."""
     with styled():
-        fig = figure(9.6, 2.9)
-        left, middle, right = fig.subplots(1, 3, width_ratios=(1.25, 1, 1))
-        hands(left)
-        shares(middle, [*WEIGHTS], [moved[f"ProteinMPNN, {name}"] for name in WEIGHTS])
-        middle.set_title("ProteinMPNN, protein moved by 30 Å:\nanswers that change", loc="left")
-        shares(right, [*DETECTORS.values()], [row["found and lost"] for row in lost])
-        right.set_title("Camera moved by one pixel:\nobjects found and lost", loc="left")
+        fig = figure(10.2, 5.2)
+        fig.get_layout_engine().set(h_pad=0.1)  # type: ignore[union-attr]
+        panels = fig.subplots(2, 3, width_ratios=(1.15, 1, 1)).ravel()
+        hands(panels[0])
+        for axes, finding in zip(panels[1:], FINDINGS, strict=True):
+            finding.draw(axes)
         save(fig, PICTURE)
 
 
