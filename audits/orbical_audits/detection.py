@@ -61,7 +61,7 @@ TOLERATED, STEADY = 0.10, 0.05
 BATCH = 100 if torch.cuda.is_available() else 10
 QUICK = {"step": 16, "fine": 1, "scales": 5, "photographs": 240, "known": 60}
 FULL = {"step": 2, "fine": 4, "scales": 17, "photographs": 240, "known": 350}
-OTHERS = "shifts, training photographs"
+OTHERS, OTHERS_PIXEL = "shifts, training photographs", "one pixel, training photographs"
 GROUP = (
     "shifts of the view by up to 32 pixels in steps of 16, and by one pixel; scales from 0.75 to "
     "1.33; the mirror image"
@@ -93,6 +93,7 @@ ROWS = "".join(
         ("scales", "scales"),
         ("mirror", "mirror"),
         ("training", OTHERS),
+        ("training_pixel", OTHERS_PIXEL),
     )
 )
 """Names for the rows of the first table, for the texts of a page."""
@@ -156,8 +157,13 @@ def audited(
         name: shifted(cropped, views, group, working, folder / f"{group.replace(':', '-')}.zarr")
         for name, group in groups.items()
     }
-    whole_cells = f"translations:{RADIUS}:{CELL}"
-    again = shifted(cropped, known, whole_cells, working, folder / "training.zarr")
+    again = {
+        name: shifted(cropped, known, group, working, folder / f"training-{file}.zarr")
+        for name, file, group in (
+            (OTHERS, "cells", f"translations:{RADIUS}:{CELL}"),
+            (OTHERS_PIXEL, "pixel", groups["one pixel"]),
+        )
+    }
     objects = whole_views(photographs, WHOLE)
     flips = mirrored(whole, objects, working, folder / "flips.zarr")
     shifts = scans["shifts"]
@@ -170,7 +176,7 @@ def audited(
             f"untransformed with a confidence of at least {SURE:g}, the share lost elsewhere.",
             [
                 of_objects(name, scan, working, seed, chosen)
-                for name, scan in {**scans, OTHERS: again}.items()
+                for name, scan in {**scans, **again}.items()
                 for name, chosen in subsets(name, scan).items()
             ],
         ),

@@ -13,32 +13,33 @@ NAME, TITLE, WORKING = "nanodet", "NanoDet-g", 0.35
 FINDING = (
     detection.ROWS
     + """
-NanoDet-g finds {{ rings[0].found | cell }} of the key objects in the middle of its view and
-{{ rings[2].found | cell }} at 16 to 32 pixels from it, a difference within chance. Moving the
+NanoDet-g finds {{ rings[0].found | percent }} of the key objects in the middle of its view and
+{{ rings[2].found | percent }} at 16 to 32 pixels from it, a difference within chance. Moving the
 view by **a single pixel** changes whether an object is found for
-{{ pixel['found and lost'] | cell }} of the objects; shifts of up to 32 pixels by whole cells of
-the network's grid do so for {{ shifts['found and lost'] | cell }}. Of the
+{{ pixel['found and lost'] | percent }} of the objects; shifts of up to 32 pixels by whole cells of
+the network's grid do so for {{ shifts['found and lost'] | percent }}. Of the
 {{ shifts['found surely and lost'].n }} objects found with a confidence of at least 0.5,
-{{ shifts['found surely and lost'] | cell }} are lost at some shift: too few objects to decide
+{{ shifts['found surely and lost'] | percent }} are lost at some shift: too few objects to decide
 between "knows when it fails" and "broken and sure". Scales from 0.75 to 1.33 do more:
-{{ scales['found and lost'] | cell }} of all objects change, and
-{{ scales['found surely and lost'] | cell }} of those found surely are lost. Confidence minus
+{{ scales['found and lost'] | percent }} of all objects change, and
+{{ scales['found surely and lost'] | percent }} of those found surely are lost. Confidence minus
 precision is {{ rings[0]['too sure by'] | cell }} in the middle and
-{{ rings[2]['too sure by'] | cell }} at 16 to 32 pixels. In whole photographs, the largest object
-changes with the mirror image for {{ mirror['found and lost'] | cell }}.
+{{ rings[2]['too sure by'] | cell }} at 16 to 32 pixels. In whole photographs, the mirror image
+decides about the largest object for {{ mirror['found and lost'] | percent }} of the photographs.
 """
 )
 CONFIRMED = (
     detection.ROWS
     + """
-On {{ training['key objects'] }} key objects of COCO train2017, which it was trained on, the
-answer changes under the same shifts of whole cells for {{ training['found and lost'] | cell }}.
-Another network of other authors, [YOLOv5s](yolov5.md), was measured in the same way on the same
-key objects, and changes under shifts of one pixel about as often. The cause was not tested. The
-reading of the file was checked by the mAP at IoU 0.5, {{ check[0]['mAP at IoU 0.5'] | number }}
-on {{ check[0]['number'] }} whole photographs at 416 pixels; the authors report a mAP over IoU 0.5
-to 0.95 alone. The input is prepared as in NanoDet's own configuration (blue first, mean and
-spread); Human, the library for which the weights are packed, only divides by 255.
+On {{ training['key objects'] }} key objects of COCO train2017, which it was trained on, shifts of
+whole cells change the answer for {{ training['found and lost'] | percent }}, and shifts of one
+pixel for {{ training_pixel['found and lost'] | percent }}. Another network of other authors,
+[YOLOv5s](yolov5.md), was measured in the same way on the same key objects, and changes under shifts
+of one pixel about as often. The cause was not tested. The reading of the file was checked by the
+mAP at IoU 0.5, {{ check[0]['mAP at IoU 0.5'] | number }} on {{ check[0]['number'] }} whole
+photographs at 416 pixels; the authors report a mAP over IoU 0.5 to 0.95 alone. The input is
+prepared as in NanoDet's own configuration (blue first, mean and spread); Human, the library for
+which the weights are packed, only divides by 255.
 """
 )
 
