@@ -6,14 +6,17 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from matplotlib.figure import Figure
 
 import orbical as ob
 from orbical.actions import Images
-from orbical.figures import PAGE, figure, model_colors, show_picture, styled
+from orbical.figures import MODELS, PAGE, figure, model_colors, show_picture, styled
 
 from ..framework import Results
+from ..framework.statistics import wilson
+from ..hidden_failures import with_shares
 from .measures import ALIKE, ANGLES, APART, NETWORKS, SMALL_DEG, store
 
 DETAIL_DEG = 170  # where a 6 and a 9 are looked at closely
@@ -37,12 +40,14 @@ def facts(results: Results) -> dict[str, Any]:
         "accuracy": sums["augmented"] / curves.query("angle == 0")["samples"].sum() * 2,
         "six_nine": results["six-nine"].set_index(["network", "digit", "angle"]),
         "maps": results["maps"].set_index("network"),
+        "worst": with_shares(results["worst"]),
     }
 
 
 def figures(results: Results) -> Iterator[tuple[str, Figure]]:
     """Draw 6 and 9 along the orbit and, if the scan is at hand, everything else."""
     yield "six-nine.png", _six_nine(results)
+    yield "worst.png", _worst(results["worst"])
     if not store(results).is_dir():
         return
     scan = ob.load(store(results))
@@ -56,6 +61,31 @@ def figures(results: Results) -> Iterator[tuple[str, Figure]]:
     yield "embedding-digit.png", ob.figures.embedding(embedding, color="label")
     errors = ob.calibration.along_orbit(scan, "ece", bins=15)
     yield "ece.png", ob.figures.aggregate(errors)
+
+
+def _worst(rows: pd.DataFrame) -> Figure:
+    """Draw the share of digits that fail upright, at a scanned angle and at the worst case."""
+    kinds = {"wrong_found": "at the worst case", "wrong_scanned": "at a scanned angle"}
+    kinds["wrong_upright"] = "upright"
+    with styled():
+        fig = figure(PAGE, 2.6)
+        panels: Any = fig.subplots(1, len(NETWORKS))
+        for axes, network in zip(panels, NETWORKS, strict=True):
+            mine = rows[rows["network"] == network]
+            place = np.arange(len(mine))
+            for number, (column, label) in enumerate(kinds.items()):
+                hits, count = mine[column].to_numpy(), mine["samples"].to_numpy()
+                low, high = wilson(hits, count)
+                ends = np.stack([hits / count - low, high - hits / count])
+                look: dict[str, Any] = {"fmt": "o", "color": MODELS[number], "ms": 4}
+                axes.errorbar(place + 0.1 * (number - 1), hits / count, ends, label=label, **look)
+            axes.set_xticks(place, mine["angles"])
+            axes.set(xlabel="angles of the scan", title=network, ylim=(0, None))
+            axes.grid(axis="y")
+        panels[0].set_ylabel("share of digits wrong")
+        handles = panels[0].get_legend_handles_labels()
+        fig.legend(*handles, loc="outside lower center", ncols=len(kinds))
+    return fig
 
 
 def typical(data: Any, digit: int, other: int) -> int:

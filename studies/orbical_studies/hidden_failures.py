@@ -1,0 +1,59 @@
+"""Failures between the elements of a scan, as `orbical.worst_case` finds them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import orbical as ob
+
+from .framework.statistics import wilson
+
+LIMIT = 0.05  # share of hidden failures up to which a scan is said to find the failures
+
+
+def searched(
+    networks: dict[str, Any], data: tuple[Any, Any], group: str, task: Any
+) -> dict[str, dict[str, Any]]:
+    """Scan networks, search between the scanned elements, and count failures by network."""
+    how: dict[str, Any] = {"group": group, "task": task, "keep": "inputs", "progress": False}
+    scan = ob.scan(networks, data, **how)
+    found = ob.worst_case(networks, scan, progress=False)
+    seen: np.ndarray = np.asarray(scan.data["correct"].values.astype(bool).all(-1))
+    return {
+        name: failures(found.sel(model=name), seen[place]) for place, name in enumerate(networks)
+    }
+
+
+def failures(found: Any, seen: np.ndarray) -> dict[str, Any]:
+    """Count failures: upright, at a scanned element, at the worst case, and there alone.
+
+    Args:
+        found: Worst cases of one model, as `orbical.worst_case` returns them.
+        seen: `[sample]`, whether the model is right at all scanned elements.
+    """
+    right = {
+        place: found["correct"].sel(position=place).values.astype(bool)
+        for place in ("upright", "refined")
+    }
+    row: dict[str, Any] = {
+        "samples": len(seen),
+        "wrong_upright": int((~right["upright"]).sum()),
+        "wrong_scanned": int((~seen).sum()),
+        "wrong_found": int((~(seen & right["refined"])).sum()),
+        "hidden": int((seen & ~right["refined"]).sum()),
+    }
+    for place in ("upright", "grid", "refined"):
+        for end in ("mean", "mean_low", "mean_high"):
+            row[f"{end}_{place}"] = float(found[end].sel(position=place))
+    for end in ("mean_missed", "mean_missed_low", "mean_missed_high"):
+        row[end] = float(found[end])
+    return row
+
+
+def with_shares(rows: Any) -> Any:
+    """Add the share of hidden failures and its interval, of all rows at once (Bonferroni's)."""
+    low, high = wilson(rows["hidden"], rows["samples"], 1 - 0.05 / len(rows))
+    share = rows["hidden"] / rows["samples"]
+    return rows.assign(share=share, low=low, high=high, holds=high < LIMIT, refuted=low > LIMIT)
