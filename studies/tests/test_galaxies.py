@@ -255,7 +255,7 @@ def test_collected_predictions_become_a_page_with_figures(collected: Results) ->
     main(["galaxies", "page", "--results", str(collected.folder), "--page", str(page)])
     assert "nan" not in page.read_text()
     made = {path.stem for path in (collected.folder / "galaxies").glob("*.png")}
-    assert made == {"efigi", "galaxyzoo2", "nero", "invariance", "mirrors"}
+    assert made == {"efigi", "galaxyzoo2", "sizes", "nero", "invariance", "mirrors"}
     bounds, rows = collected["bounds"], collected["results"]
     assert (bounds["ece"].between(bounds["lower"] - 1e-6, bounds["upper"] + 1e-6)).all()
     assert rows["ece"].between(rows["ece_low"], rows["ece_high"]).all()

@@ -92,9 +92,28 @@ def deciding(contrasts: pd.DataFrame) -> pd.DataFrame:
     return simultaneous(contrasts[named & (mean | spoiled)])
 
 
+def symmetry(contrasts: pd.DataFrame) -> pd.DataFrame:
+    """Choose the contrasts of a group with its plain network of equal size, corrected."""
+    mean = (contrasts["family"] == "both") & (contrasts["contrast"] == "symmetry")
+    return in_points(simultaneous(contrasts[mean & contrasts["measure"].isin(DECIDING)]))
+
+
+def effect(row: Any) -> str:
+    """Say what a symmetry does to a measure: more accuracy is better, and less of an error.
+
+    >>> effect(pd.Series({"measure": "ece", "above": False, "below": True}))
+    'helps'
+    """
+    if not (row.above or row.below):
+        return "open"
+    return "helps" if row.above == (row.measure == "accuracy") else "harms"
+
+
 def facts(results: Results) -> dict[str, Any]:
     """Return what the page refers to."""
     rows = _networks(results)
+    sizes, shift = (results[name] for name in ("sizes", "shift"))
+    of_size = in_points(results["size_contrasts"].query("family == 'both' and contrast == 'size'"))
     photographs = rows[rows["data"].isin(PHOTOGRAPHS)]
     decided = in_points(deciding(results["contrasts"]))
     each = in_points(results["contrasts"].query("family != 'both' and measure != 'overconfidence'"))
@@ -128,8 +147,39 @@ def facts(results: Results) -> dict[str, Any]:
         "bounds": results["bounds"],
         "neighbors": results["neighbours"],
         "coverage": results["coverage"],
-        "equals": EQUALS,
+        "equals": {sized(group): sized(f"plain:{n}") for group, n in EQUALS.items()},
+        "equal": symmetry(results["size_contrasts"]),
+        "moved": symmetry(results["shift_contrasts"]),
+        "of_size": of_size[of_size["measure"].isin(DECIDING)],
+        "effect": effect,
+        "trained": sizes,
+        "pairs": _single_pairs(results["shift_contrasts"]),
+        "chance": shift.query("data == 'efigi' and tested == 'galaxyzoo2'")
+        .groupby("network")[["accuracy", "overconfidence"]]
+        .mean(),
+        "sizes": sizes.assign(network=sizes["network"].map(sized)).groupby(
+            ["data", "network"], sort=False
+        ),
+        "shift": shift.assign(network=shift["network"].map(sized)).groupby(
+            ["data", "network", "tested"], sort=False
+        ),
     }
+
+
+def _single_pairs(contrasts: pd.DataFrame) -> dict[str, pd.Series]:
+    """Return by catalog what the symmetry changes for each group and blur, accuracy in points."""
+    apart = contrasts.query("family != 'both' and contrast == 'symmetry' and measure == 'accuracy'")
+    return {data: 100 * rows["value"] for data, rows in apart.groupby("data", sort=False)}
+
+
+def sized(network: str) -> str:
+    """Name a network of the comparison of sizes.
+
+    >>> sized("plain:24"), sized("dihedral:12")
+    ('plain, 24 fields', 'D_12')
+    """
+    kind, count = network.split(":")
+    return f"plain, {count} fields" if kind == "plain" else short(network)
 
 
 def _networks(results: Results) -> pd.DataFrame:
@@ -154,6 +204,7 @@ def figures(results: Results) -> Iterator[tuple[str, Figure]]:
     rows = _networks(results)
     for data in PHOTOGRAPHS:
         yield f"{data}.png", _orders(rows[rows["data"] == data])
+    yield "sizes.png", _sizes(results)
     yield "nero.png", _nero(results)
     yield "invariance.png", _invariance(rows)
     yield "mirrors.png", _mirrors(rows[rows["data"] == "generated"], results["bounds"])
@@ -182,6 +233,33 @@ def _orders(rows: pd.DataFrame) -> Figure:
             bottom.set_xlabel("order n")
         handles, names = panels[1, 0].get_legend_handles_labels()
         fig.legend(handles, names, loc="outside upper center", ncols=4, fontsize=7)
+    return fig
+
+
+def _sizes(results: Results) -> Figure:
+    """Draw what the symmetry changes at equal size, on the same catalog and on the other one."""
+    tables = {"the same catalog": "size_contrasts", "the other catalog": "shift_contrasts"}
+    titles = {"accuracy": "accuracy (points)", "ece": "ECE (points)", "esd": "ESD (1e-3)"}
+    with styled():
+        fig = figure(PAGE, 2.3)
+        panels = dict(zip(titles, fig.subplots(1, 3, sharey=True), strict=True))
+        for measure, ax in panels.items():
+            for place, (words, table) in enumerate(tables.items()):
+                found = symmetry(results[table])
+                rows = found[found["measure"] == measure]
+                for line, row in enumerate(rows.itertuples()):
+                    y = line + 0.2 * (place - 0.5)
+                    label = f"tested on {words}" if line == 0 else None
+                    ax.plot([row.low, row.high], [y, y], color=MODELS[place], lw=1.2)
+                    ax.plot([row.value], [y], "o", ms=4, color=MODELS[place], label=label)
+            ax.axvline(0, color=SOFT, lw=0.8)
+            ax.set_xlabel(titles[measure])
+            ax.set_yticks(
+                range(len(rows)), [f"trained on\n{TITLES[name]}" for name in rows["data"]]
+            )
+            ax.set_ylim(len(rows) - 0.5, -0.5)
+            ax.grid(axis="x")
+        fig.legend(*ax.get_legend_handles_labels(), loc="outside upper center", ncols=2)
     return fig
 
 
