@@ -9,6 +9,7 @@ import torch
 from reader import SECTIONS, WIDE, expect  # beside this file
 
 import orbical as ob
+from orbical.errors import Interrupted
 
 pytestmark = pytest.mark.browser
 
@@ -72,3 +73,37 @@ def test_one_sample_is_shown_without_a_map(opened: Any, serve: Any) -> None:
     assert "4 or more" in tab.locator(".embedding .trouble").inner_text()
     expect(tab.locator(".embedding .row")).to_have_count(1)
     assert "needs 3 or more images" in tab.locator(".calibration .message").inner_text()
+
+
+class Stopped(torch.nn.Module):
+    """Answers a few times, and is interrupted before a unit is finished."""
+
+    asked = 0
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        self.asked += 1
+        if self.asked > 3:
+            raise KeyboardInterrupt
+        return images.flatten(1)[:, :10]
+
+
+def test_a_scan_of_which_nothing_is_finished_says_so(
+    opened: Any, serve: Any, tmp_path: Any
+) -> None:
+    images, labels = ob.datasets.digits()
+    with pytest.raises(Interrupted, match="stopped at 0%"):
+        ob.scan(
+            {"net": Stopped()},
+            (images[:40], labels[:40]),
+            group="rotations:8",
+            task="classification",
+            out=tmp_path / "begun.zarr",
+            batch_size=40,
+            progress=False,
+        )
+    tab = opened(serve(ob.load(tmp_path / "begun.zarr")).url, ())
+    settle(tab)
+    for section in ("aggregate", "calibration"):
+        expect(tab.locator(f".{section} .message")).to_have_text("No image is finished yet.")
+    expect(tab.locator(".list .quiet-text")).to_have_text("No image is finished yet.")
+    expect(tab.locator(".individual .note")).to_have_text("along the orbit")  # not: correct

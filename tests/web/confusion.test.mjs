@@ -20,4 +20,6 @@ test("right everywhere, and nothing where classes or truth are unknown", () => {
   assert.equal(confusion(right, false, nameOf), "correct at all 1 positions");
   assert.equal(confusion({ ...answer, arrays: {} }, false, nameOf), "");
   assert.equal(confusion({ ...answer, label: null }, false, nameOf), "");
+  const unfinished = { data: new Int32Array(8).fill(-1), shape: [2, 4] };
+  assert.equal(confusion({ ...answer, arrays: { predicted: unfinished } }, false, nameOf), "");
 });

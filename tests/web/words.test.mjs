@@ -3,7 +3,7 @@ import test from "node:test";
 
 import { elementNames, positionName } from "../../src/orbical/interface/web/core/element_names.js";
 import { coordinates, nearestElement } from "../../src/orbical/interface/web/core/positions.js";
-import { counted, singular } from "../../src/orbical/interface/web/core/text.js";
+import { counted, sharedFolder, singular } from "../../src/orbical/interface/web/core/text.js";
 import { withInterval } from "../../src/orbical/interface/web/sections/changes.js";
 import { circleAround, scaledAbout } from "../../src/orbical/interface/web/sections/keyboard_lasso.js";
 import { marksOf } from "../../src/orbical/interface/web/sections/worst_case.js";
@@ -88,6 +88,22 @@ test("the verdict goes by the sign of the gap, and only beyond chance", () => {
   assert.equal(verdict(even, { value: 0.02, low: 0, expected: 0.03 }), "no error detected");
   assert.equal(verdict(sure, { value: 0.012, low: 0.003, expected: 0.005 }), "over-confident");
   assert.equal(verdict(sure, { value: 0.4, low: null, expected: null }), "over-confident");
+});
+
+test("a difference of the means beyond chance is an error, whatever the interval of the ECE says", () => {
+  const one = (data) => ({ data: Float64Array.of(data), shape: [1, 1] });
+  const measured = (count, samples) =>
+    verdict(means({ count: one(count), confidence: one(0.7), accuracy: one(0.8) }, 0, samples), { value: 0.1, low: 0 });
+  assert.equal(measured(110), "under-confident"); // 0.1 is 2.29 standard deviations of 0.0437
+  assert.equal(measured(100), "no error detected"); // and 2.18 of 0.0458
+  assert.equal(measured(110 * 24, 100), "no error detected"); // the same images at 24 positions
+});
+
+test("names are told apart by what follows the folder that they share", () => {
+  assert.equal(sharedFolder(["photos/a/1.jpg", "photos/a/2.jpg", "photos/b/1.jpg"]), "photos/");
+  assert.equal(sharedFolder(["cats/1.jpg", "dogs/1.jpg", "1.jpg"]), "");
+  assert.equal(sharedFolder(["photos/1.jpg"]), "");
+  assert.equal(sharedFolder([]), "");
 });
 
 test("few classes are all shown, of many the likeliest and the true one", () => {

@@ -5,6 +5,7 @@ import { elementNames, positionName } from "./element_names.js";
 import { coordinates, nearestElement } from "./positions.js";
 import { consequences, pinned } from "./selection_rules.js";
 import { createSceneCache } from "./scene_cache.js";
+import { sharedFolder, singular } from "./text.js";
 
 const IN_PIXELS = ["Images", "ImagePair", "Window"];
 
@@ -14,6 +15,7 @@ export function createContext({ state, store, request, on, busy, stop, theme, hi
   const group = groupOf(state);
   const truths = state.task.labeled;
   const scenes = createSceneCache();
+  const folder = sharedFolder(state.names ?? []);
   /** @type {(by: number) => void} */
   let step = () => {};
 
@@ -97,10 +99,16 @@ export function createContext({ state, store, request, on, busy, stop, theme, hi
   };
   app.groupOf = (answer) => groupOf({ ...answer, live: state.live, move: state.move });
 
+  /** Why there is nothing to show: the subset is empty, or the scan has just begun. */
+  app.nothing = () => {
+    const { subset, filter } = store.get();
+    return subset || filter.length ? `No ${app.noun} in this subset.` : `No ${singular(app.noun)} is finished yet.`;
+  };
+
   /** The number of a sample in its scan; a report holds only some of them. */
   app.number = (sample) => state.arrays.original?.data[sample] ?? sample;
-  /** What a sample is called, where samples have names. */
-  app.called = (sample) => state.names?.[sample] ?? "";
+  /** What a sample is called, where samples have names: without the folder that all of them share. */
+  app.called = (sample) => (state.names?.[sample] ?? "").slice(folder.length);
 
   /** The list says how to walk it. */
   app.listed = (walk) => (step = walk);

@@ -5,6 +5,9 @@ export function whole(number) {
   return Number(number).toLocaleString("en-US");
 }
 
+/** What is said of predictions that differ by less than numbers can tell. */
+export const EQUAL = "equal up to rounding";
+
 /** First letter upper case. */
 export function sentence(text) {
   return text ? text[0].toUpperCase() + text.slice(1) : text;
@@ -31,4 +34,13 @@ export function singular(noun) {
 export function fact(value) {
   if (value === null || value === undefined || value === "") return "–";
   return typeof value === "number" ? String(Number(value.toPrecision(4))) : String(value);
+}
+
+/** The folder that all names begin with, as paths of files do: it tells none of them apart. */
+export function sharedFolder(names) {
+  if (names.length < 2) return "";
+  let shared = names[0].slice(0, names[0].lastIndexOf("/") + 1);
+  for (const name of names)
+    while (!name.startsWith(shared)) shared = shared.slice(0, shared.lastIndexOf("/", shared.length - 2) + 1);
+  return shared;
 }

@@ -6,11 +6,19 @@ import { groupColumns } from "../core/selection_rules.js";
 import { whole } from "../core/text.js";
 import { modelInk } from "../draw/colors.js";
 import { precise, shortened } from "../draw/format.js";
+import { gridFor } from "../draw/tile_table.js";
 import { createGlyph } from "../plots/glyph.js";
 import { createSelect } from "./frame.js";
 import { createLegend } from "./legend.js";
 
 const [SIZE, MORE] = [76, 24];
+const [AROUND, BELOW, GAP] = [10, 48, 6]; // of a plot: its frame, name and numbers, and the next one
+
+/** The side of as many plots as fill a box without scrolling, or the least that can be read. */
+export function sideOf(count, width, height) {
+  const fitting = gridFor(count, 1, width - AROUND, height - BELOW, 1, { x: GAP + AROUND, y: GAP + BELOW });
+  return Math.max(SIZE, Math.floor(fitting.width));
+}
 
 /** The groups of a column of categories, by default the classes. */
 export function createClasses(el, app, frame) {
@@ -45,7 +53,7 @@ export function createClasses(el, app, frame) {
   function draw() {
     if (!answer) return;
     if (answer.error) return frame.state("error", answer.error);
-    if (!answer.total) return frame.state("empty", `No ${app.noun} in this subset.`);
+    if (!answer.total) return frame.state("empty", app.nothing());
     frame.state("ready");
     const metric = app.metricNamed(answer.metric);
     const many = answer.total > 12 ? ", worst first" : "";
@@ -69,7 +77,7 @@ export function createClasses(el, app, frame) {
       answer.column,
     );
     mark();
-    paint();
+    fit();
   }
 
   /** The position, and what each model has there. */
@@ -100,12 +108,24 @@ export function createClasses(el, app, frame) {
     legend.set(looks, null, { where: `at ${app.group.names[element]}`, format: () => "" });
   }
 
+  /** Few plots are as large as there is room for, as on the stage. */
+  function fit() {
+    if (!cells.length || !grid.clientWidth) return;
+    const side = sideOf(cells.length, grid.clientWidth, grid.clientHeight);
+    grid.style.gridTemplateColumns = `repeat(auto-fill, minmax(${side + AROUND}px, 1fr))`;
+    cells.forEach(({ glyph }) => glyph.resize(side));
+    paint();
+  }
+
   function mark() {
     const chosen = answer && !answer.error ? (clauseOf(app.store.get().filter, answer.column)?.values ?? []) : [];
     for (const { group, el: box } of cells) box.setAttribute("aria-pressed", String(chosen.includes(group.key)));
   }
 
+  const sized = new ResizeObserver(fit);
+  sized.observe(grid);
   const stops = [
+    () => sized.disconnect(),
     app.on("classes", (given) => ((answer = given), draw())),
     app.store.subscribe(["filter"], mark),
     app.store.subscribe(["element"], paint),

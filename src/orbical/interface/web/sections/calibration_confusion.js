@@ -66,7 +66,7 @@ export function createConfusionFace(el, app, frame) {
     if (!answer) return;
     if (answer.error) return frame.state("error", answer.error);
     if (!answer.available) return frame.state("empty", `No confusion matrix: ${answer.reason}.`);
-    if (!answer.count) return frame.state("empty", `No ${app.noun} in this subset.`);
+    if (!answer.count) return frame.state("empty", app.nothing());
     frame.state("ready");
     frame.note(`${counted(answer.count, app.state.samples, app.noun)} at ${app.group.names[answer.element]}`);
     const made = app.shown(answer.models).map((model, m) => {

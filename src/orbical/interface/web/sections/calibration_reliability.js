@@ -19,8 +19,8 @@ const MEANINGS = {
 };
 
 const VERDICT =
-  "Over-confident: confidence exceeds accuracy. No error detected: the error is no larger than expected by chance; " +
-  "one of the upper end of its interval could be missed with so few samples.";
+  "Over-confident: confidence exceeds accuracy. No error detected: neither the ECE nor the difference of confidence " +
+  "and accuracy is larger than expected by chance; one of the upper end of the interval could be missed.";
 
 const MANY = 3; // models beside whose errors there is no room for more
 
@@ -52,7 +52,7 @@ export function createReliabilityFace(el, app, frame) {
     if (answer.error) return frame.state("error", answer.error);
     if (answer.available === false || !answer.arrays.edges)
       return frame.state("empty", answer.reason ?? "This task has no confidence values.");
-    if (!answer.count) return frame.state("empty", `No ${app.noun} in this subset.`);
+    if (!answer.count) return frame.state("empty", app.nothing());
     if (!answer.measures.length) return frame.state("empty", `Calibration needs 3 or more ${app.noun}.`);
     frame.state("ready");
     const { edges, count, confidence, accuracy, ...rest } = answer.arrays;
@@ -79,9 +79,10 @@ export function createReliabilityFace(el, app, frame) {
 
   /** Per model: a word, how sure and how right, the error with its interval, and what chance gives. */
   function measure(models) {
+    const samples = answer.scope === "orbit" ? answer.count / app.group.names.length : answer.count;
     const items = models.map((model, m) => {
       const one = answer.measures.find((found) => found.model === model.name && found.name === "ece") ?? {};
-      const mean = means(answer.arrays, m);
+      const mean = means(answer.arrays, m, samples);
       const interval = isNumber(one.low) ? ` (${fixed(one.low, 3)}–${fixed(one.high, 3)})` : "";
       const word = verdict(mean, one);
       const missed = word === UNDETECTED && isNumber(one.high);

@@ -26,6 +26,7 @@ export function confusion({ models, label, consensus, arrays }, byConsensus, nam
   const expected = models.map((_, m) => (byConsensus ? consensus[m] : label));
   if (expected.some((one) => one === null || one === undefined)) return "";
   const elements = predicted.shape[1];
+  if (!predicted.data.some((answer) => answer >= 0)) return ""; // not finished
   const most = mostConfused(predicted, expected);
   if (!most) return `correct at all ${elements} positions`;
   return `${shortened(models[most.model], 18)} predicts ${nameOf(most.answer)} at ${most.count} of ${elements} positions`;

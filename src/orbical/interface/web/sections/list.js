@@ -11,7 +11,7 @@ import { hints } from "./help_text.js";
 import { createItem } from "./list_items.js";
 
 const ROW = 42;
-const CELL = 48; // the least width of a cell of the grid
+const [CELL, LARGE] = [48, 112]; // the least width of a cell of the grid, and on the stage
 const CAPTION = 16;
 const TYPING_MS = 200;
 const OTHER_END = { worst: "best", best: "worst" };
@@ -85,8 +85,9 @@ export function createSection(el, app) {
 
   function shape() {
     const width = box.clientWidth || 140;
-    const grid = store.get().listing === "grid";
-    const perLine = grid ? Math.max(2, Math.floor(width / CELL)) : 1;
+    const { listing, stage } = store.get();
+    const grid = listing === "grid";
+    const perLine = grid ? Math.max(2, Math.floor(width / (stage ? LARGE : CELL))) : 1;
     const lineHeight = grid ? Math.floor(width / perLine) + CAPTION : ROW;
     return {
       total: pages.about().total,
@@ -102,7 +103,7 @@ export function createSection(el, app) {
     const { unit } = pages.about();
     const metric = app.sampleMetric();
     const now = store.get().order;
-    if (now === "variable" && unit !== "share") return (value) => significant(value, 2);
+    if (now === "variable") return (value) => significant(value, 2);
     if (["worst", "best", "variable"].includes(now)) {
       const known = Array.from({ length: Math.min(200, pages.about().total) }, (_, i) => pages.at(i)?.value ?? 0);
       const most = Math.max(...known.map(Math.abs).filter(Number.isFinite), 0);
@@ -123,11 +124,13 @@ export function createSection(el, app) {
     box.scrollTop = 0;
     const { error, total, title } = pages.about();
     show(nothing, Boolean(error) || !total);
-    write(nothing, error || `No ${app.noun} in this subset.`);
+    show(box, nothing.hidden);
+    const sought = clauseOf(store.get().filter, "search")?.values?.[0];
+    write(nothing, error || (sought ? `No ${app.noun} match “${sought}”.` : app.nothing()));
     write(count, counted(total, state.samples, app.noun));
     const [quantity, of] = title.split(", ");
     const short = { mean: "mean", variance: "variance" }[of?.split(" ")[0]];
-    write(what, short ? `${short} ${app.shortTitle(app.sampleMetric())}` : quantity);
+    write(what, short ? `${short} of the ${app.shortTitle(app.sampleMetric())}` : quantity);
     what.title = title;
     draw();
     mark(false);
