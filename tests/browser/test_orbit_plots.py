@@ -343,7 +343,7 @@ def test_the_worst_case_is_marked_in_every_layout(tab, make, text, coords, marks
 def test_levels_stand_beside_each_other_in_a_row_for_each_model(tab, make):
     orbit(make, "translations:4:2")
     make(
-        """const [low, high] = [numbers.map((value) => value / 4), numbers.map(() => 1)];
+        """const [low, high] = [numbers.map((value) => value / 4), numbers.map(() => 1.5)];
         const levels = [["5 %", low], ["median", numbers], ["95 %", high]];
         plot.set({ ...all, levels: levels.map(([name, values]) => ({ name, values })) });
         plot.mark(24);"""
@@ -353,6 +353,7 @@ def test_levels_stand_beside_each_other_in_a_row_for_each_model(tab, make):
     )
     for title in ("5 %", "median", "95 %", "plain", "augmented"):
         assert words.count(title) == 1
+    assert "1.5" in words  # the colors reach to the highest level
     assert tab.locator("#a .orbit-handle circle").count() >= 6  # a mark on each of the maps
     said = tab.locator(".orbit-plot").get_attribute("aria-valuetext")
-    assert "plain 5 % 0.240, median 0.960, 95 % 1.00" in said  # the last of 25 elements
+    assert "plain 5 % 0.240, median 0.960, 95 % 1.50" in said  # the last of 25 elements

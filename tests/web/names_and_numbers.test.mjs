@@ -93,5 +93,16 @@ test("models of several panels stand apart, and words along the bar have their r
   const { panels, bar } = arrange({ width: 900, height: 200 }, 2, cells, { named: true, right: 60 });
   const gaps = panels.slice(1).map((panel, k) => panel.x - panels[k].x - panel.width);
   assert.ok(gaps[2] > gaps[1] + 10);
-  assert.ok(bar.room > bar.height && bar.y + bar.height / 2 + bar.room / 2 <= 200);
+  assert.ok(bar.room > bar.length && bar.y + bar.length / 2 + bar.room / 2 <= 200);
+});
+
+test("a key below narrow panels leaves them the width", () => {
+  const cells = { parts: ["", "", ""], aspect: 1, margin: { left: 8, right: 26, bottom: 8 }, inner: 22, above: 18 };
+  const phone = { width: 346, height: 330 };
+  const beside = arrange(phone, 1, cells, { named: true, right: 110 });
+  const below = arrange(phone, 1, cells, { named: true, below: 78 });
+  assert.ok(below.side > 1.5 * beside.side);
+  const last = below.panels.at(-1);
+  assert.ok(below.bar.y > last.y + last.height && below.bar.y + 78 <= phone.height);
+  assert.equal(below.bar.x + below.bar.length, last.x + last.width);
 });

@@ -8,10 +8,11 @@ const BETWEEN = 14; // models of several panels stand apart
 
 /**
  * Arrange a panel for each model and part: `cells` says `parts`, `aspect`, `margin` and the room that words
- * need `inner` between columns, `above` and `innerBottom` between rows; `right` is the width of the key. Several
- * `levels` stand beside each other, and each model has a row of its own.
+ * need `inner` between columns, `above` and `innerBottom` between rows; `right` is the width of a key beside the
+ * panels, or `below` the height of one below them. Several `levels` stand beside each other, and each model has a row
+ * of its own.
  */
-export function arrange({ width, height }, models, cells, { named, right, levels = 1 }) {
+export function arrange({ width, height }, models, cells, { named, right = 0, below = 0, levels = 1 }) {
   const { margin, inner = 0, above = 0, innerBottom = 0 } = cells;
   const count = cells.parts.length * levels; // panels of a model
   const titled = cells.parts.some(Boolean) || levels > 1;
@@ -19,8 +20,8 @@ export function arrange({ width, height }, models, cells, { named, right, levels
   const top = name + (titled ? PART : 0) + above;
   const gap = { x: 12 + inner, y: 8 + name + above + innerBottom, model: count > 1 ? BETWEEN : 0 };
   const room = {
-    width: Math.max(width - margin.left - margin.right - right - 9, 20),
-    height: Math.max(height - top - margin.bottom - 4, 20),
+    width: Math.max(width - margin.left - margin.right - (right && right + 9), 20),
+    height: Math.max(height - top - margin.bottom - below - 4, 20),
   };
   const most = levels > 1 ? 1 : models;
   const grid = gridFor(models, count, room.width, room.height, cells.aspect, gap, most);
@@ -52,8 +53,10 @@ export function arrange({ width, height }, models, cells, { named, right, levels
   }
   const middle = start + used.height / 2;
   const along = 2 * Math.min(middle, height - middle) - 8; // for words along the bar, about its middle
-  const bar = { x: left + used.width + margin.right + 8, y: start, height: used.height, room: along };
-  return { panels, bar, titled, gap: gap.x, wide: count * (grid.width + gap.x) - gap.x };
+  const bar = below
+    ? { x: left, y: start + used.height + margin.bottom + 6, length: used.width, room: width - 8, across: true }
+    : { x: left + used.width + margin.right + 8, y: start, length: used.height, room: along, across: false };
+  return { panels, bar, titled, side: grid.width, gap: gap.x, wide: count * (grid.width + gap.x) - gap.x };
 }
 
 /** The panel at a place, or none. */

@@ -122,6 +122,11 @@ export function atLeast(/** @type {number[]} */ [low, high], whole, share) {
   return [start, start + least];
 }
 
+/** Whether all distances are so small that they come from rounding: they must not look like a pattern. */
+export function onlyRounding(values, rounding) {
+  return rounding > 0 && !values.some((value) => value > rounding);
+}
+
 /** Whether there is any number among the values. */
 export function anyFinite(values) {
   for (let i = 0; i < values.length; i += 1) if (Number.isFinite(values[i])) return true;

@@ -18,9 +18,14 @@ export function barWords(title, better, room) {
   return [...lines, better].filter(Boolean);
 }
 
-/** The room that a bar with its words needs; `lines` are what the numbers are. */
+/** The room that a bar with its words needs beside panels; `lines` are what the numbers are. */
 export function barWidth(range, lines) {
   return WIDE + 14 + tickWidth(range) + ROW * lines.length;
+}
+
+/** The room that it needs below them. */
+export function barHeight(lines) {
+  return WIDE + 24 + ROW * lines.length;
 }
 
 function tickWidth(range) {
@@ -28,52 +33,64 @@ function tickWidth(range) {
 }
 
 /**
- * Draw the bar with its left edge at `x`, and its words in the `room` beside it; returns its elements. `shades` is the
- * range from bad to good, `ramp` the kind of colors; `beyond` says at which ends values lie outside.
+ * Draw the bar from its upper left corner on, upward or `across`, `length` long, and its words in the `room` beside it;
+ * returns its elements. `shades` is the range from bad to good, `ramp` the kind of colors; `beyond` says at which ends
+ * values lie outside.
  */
 export function colorBar(
-  { x, y: top, height, room },
+  { x, y, length, room, across },
   range,
   dark,
   lines,
   { shades = range, ramp = "sequential", beyond = [false, false] } = {},
 ) {
-  const y = linear(range, [top + height, top]);
-  const steps = Math.min(Math.ceil(height), 64);
+  /** A place by how far it lies along the bar and aside of it. */
+  const place = (along, aside) => (across ? [x + along, y + aside] : [x + aside, y + length - along]);
+  const along = linear(range, [0, length]);
+  const steps = Math.min(Math.ceil(length), 64);
   const drawn = [];
   for (let k = 0; k < steps; k += 1) {
-    const high = height / steps;
-    // A little overlap, so that no hairline shows between the steps.
-    const place = {
-      x: round(x),
-      y: round(top + height - (k + 1) * high),
-      width: WIDE,
-      height: round(high + (k ? 0.6 : 0)),
-    };
+    const long = length / steps;
+    const more = k ? 0.6 : 0; // a little overlap, so that no hairline shows between the steps
+    const [left, top] = across ? place(k * long - more, 0) : place((k + 1) * long, 0);
+    const [width, height] = across ? [long + more, WIDE] : [WIDE, long + more];
     const value = range[0] + ((k + 0.5) / steps) * (range[1] - range[0]);
-    drawn.push(node("rect", { ...place, fill: colorOf(value, shades, dark, ramp) }));
+    const box = { x: round(left), y: round(top), width: round(width), height: round(height) };
+    drawn.push(node("rect", { ...box, fill: colorOf(value, shades, dark, ramp) }));
   }
-  // An arrow at an end beyond which there are values.
-  const tips = [`M${x} ${top + height}h${WIDE}l${-WIDE / 2} 7z`, `M${x} ${top}h${WIDE}l${-WIDE / 2} -7z`];
-  tips.forEach((d, k) => {
-    if (!beyond[k]) return;
-    const tip = node("path", { d, class: "beyond", fill: colorOf(range[k], shades, dark, ramp) });
-    tip.append(node("title", {}, `some values are ${k ? "above" : "below"} ${short(range[k])}`));
-    drawn.push(tip);
-  });
-  const values = ticks(...range, height > 120 ? 5 : 2);
-  for (const value of values) {
-    drawn.push(stroke(x + WIDE, y(value), x + WIDE + 4, y(value), { stroke: SOFT }));
-    drawn.push(label(x + WIDE + 7, y(value), short(value), { "text-anchor": "start" }));
+  drawn.push(...tips(place, length, range, beyond, (value) => colorOf(value, shades, dark, ramp)));
+  for (const value of ticks(...range, length > 120 ? 5 : 2)) {
+    const at = along(value);
+    drawn.push(stroke(...place(at, WIDE), ...place(at, WIDE + 4), { stroke: SOFT }));
+    const anchor = across ? "middle" : "start";
+    drawn.push(label(...place(at, WIDE + (across ? 11 : 7)), short(value), { "text-anchor": anchor }));
   }
+  const first = WIDE + (across ? 26 : 16 + tickWidth(range));
   lines.forEach((line, k) => {
-    const [tx, ty] = [round(x + WIDE + 16 + tickWidth(range) + ROW * k), round(top + height / 2)];
+    const [tx, ty] = place(length / 2, first + ROW * k).map(round);
     const words = label(tx, ty, fitted(line, room), {
       fill: line.startsWith("(") ? SOFT : INK,
-      transform: `rotate(-90 ${tx} ${ty})`,
+      transform: across ? null : `rotate(-90 ${tx} ${ty})`,
     });
     words.append(node("title", {}, line));
     drawn.push(words);
   });
   return drawn;
+}
+
+/** An arrow at an end beyond which there are values. */
+function tips(place, length, range, beyond, colored) {
+  const ends = [
+    [0, -7],
+    [length, length + 7],
+  ];
+  return ends.flatMap(([end, out], k) => {
+    if (!beyond[k]) return [];
+    const corners = [place(end, 0), place(end, WIDE), place(out, WIDE / 2)].map((corner) =>
+      corner.map(round).join(" "),
+    );
+    const tip = node("path", { d: `M${corners.join("L")}Z`, class: "beyond", fill: colored(range[k]) });
+    tip.append(node("title", {}, `some values are ${k ? "above" : "below"} ${short(range[k])}`));
+    return [tip];
+  });
 }

@@ -10,14 +10,20 @@ import { tableOf } from "../draw/tile_table.js";
 
 const DASHES = [[], [3, 1.5], [1, 1.5], [4, 1.5, 1, 1.5]];
 
-/** Make a glyph of `size` pixels: `{ element, set({ models, values, range, ramp, higherIsBetter, mark }) }`. */
-export function createGlyph(group, size = 48) {
+/** Make a glyph: `{ element, resize(pixels), set({ models, values, range, ramp, higherIsBetter, mark }) }`. */
+export function createGlyph(group, first = 48) {
   const orbit = orbitOf(group);
   const element = document.createElement("canvas");
   element.className = "orbit-glyph";
   element.setAttribute("aria-hidden", "true");
-  Object.assign(element.style, { width: `${size}px`, height: `${size}px`, display: "block" });
-  return { element, set: (given) => drawGlyph(fit(element, size, size), orbit, size, { ...given, element }) };
+  element.style.display = "block";
+  let size = 0;
+  function resize(pixels) {
+    size = pixels;
+    Object.assign(element.style, { width: `${size}px`, height: `${size}px` });
+  }
+  resize(first);
+  return { element, resize, set: (given) => drawGlyph(fit(element, size, size), orbit, size, { ...given, element }) };
 }
 
 /**

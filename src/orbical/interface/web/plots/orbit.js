@@ -3,7 +3,7 @@
 import { badToGood } from "../draw/colors.js";
 import { better, formatter, precise } from "../draw/format.js";
 import { nameOf, orbitOf } from "../draw/orbits.js";
-import { anyFinite, atLeast, clamp, colorRange, rangeOf } from "../draw/scales.js";
+import { anyFinite, atLeast, clamp, colorRange, onlyRounding, rangeOf } from "../draw/scales.js";
 import { assign } from "../draw/svg.js";
 import { ball } from "./ball.js";
 import { attachDrag } from "./drag.js";
@@ -59,10 +59,18 @@ export function createOrbitPlot(el, group) {
   }
 
   /** The range of colors: that of the values, or all of the given one where samples are to be compared. */
-  function shadesOf({ values, fixed, format }, range) {
+  function shadesOf({ values, levels, fixed, format }, range) {
     if (fixed) return range;
-    const rows = data.models.map((_, m) => values.subarray(m * orbit.size, (m + 1) * orbit.size));
+    const shown = levels ? levels.map((level) => level.values) : [values];
+    const of = (m) => shown.flatMap((one) => Array.from(one.subarray(m * orbit.size, (m + 1) * orbit.size)));
+    const rows = data.models.map((_, m) => of(m));
     return format === "share" ? atLeast(colorRange(rows), range, NARROWEST) : colorRange(rows);
+  }
+
+  /** The name of a place; between elements, the values are those of the nearest. */
+  function called(place) {
+    const [here, scanned] = [layout.name?.(place), nameOf(orbit, place.element)];
+    return here && here !== scanned ? `${here}, scanned at ${scanned}` : scanned;
   }
 
   function read(place, x, y) {
@@ -71,7 +79,7 @@ export function createOrbitPlot(el, group) {
       name: model.name,
       value: words(m, place.element),
     }));
-    tip.show(x, y, layout.name?.(place) ?? nameOf(orbit, place.element), rows, frame.width, frame.height);
+    tip.show(x, y, called(place), rows, frame.width, frame.height);
   }
 
   function words(m, element) {
@@ -87,7 +95,7 @@ export function createOrbitPlot(el, group) {
     const spoken = data.models.map((model, m) => `${model.name} ${words(m, now.element)}`).join(", ");
     const { root } = frame;
     root.setAttribute("aria-valuenow", orbit.cells[now.element]?.[0] ?? 0);
-    root.setAttribute("aria-valuetext", `${layout.name?.(now) ?? nameOf(orbit, now.element)}: ${spoken || "no data"}`);
+    root.setAttribute("aria-valuetext", `${called(now)}: ${spoken || "no data"}`);
   }
 
   function go(place, done) {
@@ -147,6 +155,7 @@ export function createOrbitPlot(el, group) {
       );
       data.range = given.range?.every?.(Number.isFinite) ? given.range : rangeOf(data.values);
       if (layout.canvas) data.range = shadesOf(given, data.range);
+      if (onlyRounding(data.values, given.rounding)) data.range = [0, given.rounding];
       if (!(data.range[1] > data.range[0])) data.range = [data.range[0], data.range[0] + 1];
       data.shades = badToGood(data.range, given.higherIsBetter);
       const [low, high] = data.range;

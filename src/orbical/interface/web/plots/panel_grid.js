@@ -4,8 +4,10 @@ import { fit } from "../draw/canvas.js";
 import { arrange, panelAt } from "../draw/panel_layout.js";
 import { fitted, fittedMiddle, label, node } from "../draw/svg.js";
 import { modelInk } from "../draw/colors.js";
-import { barWidth, barWords, colorBar } from "./colorbar.js";
+import { barHeight, barWidth, barWords, colorBar } from "./colorbar.js";
 import { worstOnCells } from "./worst_marks.js";
+
+const LARGER = 1.2;
 
 /** The values of all models that a panel shows: those of its level, where there are several. */
 export function valuesOf({ levels, values }, { level = 0 }) {
@@ -24,12 +26,7 @@ export function panelGrid(orbit, cells) {
   function furnish(frame, data) {
     const named = Boolean(data.models.length > 1 || data.models[0]?.name);
     const better = data.better && `(${data.better})`;
-    let words = barWords(data.title, better, Infinity);
-    const levels = data.levels?.length ?? 1;
-    const planned = () =>
-      arrange(frame, data.models.length, cells, { named, levels, right: barWidth(data.range, words) });
-    words = barWords(data.title, better, planned().bar.room);
-    const plan = planned();
+    const { plan, words } = layout(frame, data, named, better);
     panels = plan.panels;
     cells.begin?.();
     const parts = panels.flatMap((panel) => [
@@ -41,6 +38,19 @@ export function panelGrid(orbit, cells) {
     pointer = node("g", { "data-transient": "" });
     worst = node("g");
     frame.front.replaceChildren(worst, marks, pointer);
+  }
+
+  /** The key stands beside the panels, or below them where that leaves them much larger. */
+  function layout(frame, data, named, better) {
+    const levels = data.levels?.length ?? 1;
+    const planned = (key) => arrange(frame, data.models.length, cells, { named, levels, ...key });
+    const keys = [(lines) => ({ right: barWidth(data.range, lines) }), (lines) => ({ below: barHeight(lines) })];
+    const [beside, below] = keys.map((room) => {
+      const alone = planned(room(barWords(data.title, better, Infinity)));
+      const words = barWords(data.title, better, alone.bar.room);
+      return { words, plan: planned(room(words)) };
+    });
+    return below.plan.side > LARGER * beside.plan.side ? below : beside;
   }
 
   function titles(panel, data, named, { wide, gap, titled }) {

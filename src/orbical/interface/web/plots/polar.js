@@ -48,7 +48,8 @@ export function polar(orbit) {
     if (data.title) {
       const better = data.better ? ` (${data.better})` : "";
       const wordings = [`radius: ${data.title}${better}`, `${data.title}${better}`, data.title];
-      const line = label(frame.width / 2, frame.height - CAPTION / 2, firstFitting(wordings, frame.width - 8));
+      const below = Math.min(frame.height, center[1] + radius + LABELS + CAPTION) - CAPTION / 2;
+      const line = label(frame.width / 2, below, firstFitting(wordings, frame.width - 8));
       line.append(node("title", {}, wordings[0]));
       parts.push(line);
     }
