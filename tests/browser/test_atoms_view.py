@@ -40,11 +40,23 @@ def test_a_molecule_its_forces_and_one_that_failed(opened, serve, tmp_path):
     server = serve(scan)
     tab = opened(f"{server.url}#sample=2&element=5")
     rows = tab.locator(".section.detail table.values tr").all_inner_texts()
-    listed = rows[rows.index("forces vs consensus") + 1]
+    assert "energy, eV" in rows
+    listed = rows[rows.index("forces vs consensus, eV/Å") + 1]
     said = float(listed.split()[-1].replace("−", "-"))
     held = float(scan.data["forces_vs_consensus"].sel(model="broken")[2, 5])
     assert said == pytest.approx(held, rel=0.01)
     assert tab.locator(".section.input canvas").count() >= 1
+    expect(tab.locator(".section.detail .view-note")).to_contain_text("arrows: forces up to")
+    painted = tab.locator(".section.detail .cloud").evaluate(
+        """canvas => {
+            const { width, height } = canvas;
+            const { data } = canvas.getContext("2d").getImageData(0, 0, width, height);
+            let blue = 0;
+            for (let i = 0; i < data.length; i += 4)
+                blue += data[i] < 40 && data[i + 1] > 90 && data[i + 1] < 140 && data[i + 2] > 150;
+            return blue; }"""
+    )
+    assert painted > 20  # arrows in the color of the first model
     expect(tab.locator("h2", has_text="Molecule 2")).to_have_count(1)
     assert tab.get_by_text("ethanol, C2H6O").count() >= 1
     assert "9 atoms (2 C, 1 O, 6 H)" in tab.locator(".section.input .view-note").inner_text()

@@ -70,6 +70,7 @@ class Atoms(Task):
     """
 
     name: ClassVar[str] = "atoms"
+    detail_view: ClassVar[str] = "atoms"
     higher_is_better: ClassVar[bool] = False
     truth_dims = ("quantity_component",)
 
@@ -284,8 +285,8 @@ class Atoms(Task):
         for name in self.quantities:
             unit, axes = UNITS[name], SHAPES[name]
             mean = f"mean of the un-transformed {name} in {unit}"
-            declared[name] = per_element(f"{name} in {unit}", *axes)
-            declared[f"consensus_{name}"] = per_sample(mean, *axes)
+            declared[name] = per_element(f"{name} in {unit}", *axes, unit=unit)
+            declared[f"consensus_{name}"] = per_sample(mean, *axes, unit=unit)
             for reference in references:
                 apart, off = f"{name}_vs_{reference}", f"{MEASURES[name]} from the {reference}"
                 declared[apart] = per_element(f"{off} in {unit}", unit=unit, higher_is_better=False)

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from ...calibration import Measure, scan_measures
 from ...calibration.registry import quantity_title
 from ...errors import unknown_name
+from ...tasks.quantities import UNITS
 from .scan_reader import ScanReader
 
+_ROUNDING = 1e-9  # of energies and forces in double precision, whose units have a usual size
 _HIDDEN = ("score_vs_consensus",)  # it is the score, once the consensus is the reference
 
 
@@ -24,6 +26,8 @@ class Metric:
     higher_is_better: bool | None
     per_sample: bool
     meaning: str
+    rounding: float = 0.0
+    """Differences below this are rounding; 0 where that is not known."""
 
 
 def find_metrics(reader: ScanReader) -> dict[str, Metric]:
@@ -54,6 +58,7 @@ def find_metrics(reader: ScanReader) -> dict[str, Metric]:
             higher_is_better=better,
             per_sample=True,
             meaning=meaning,
+            rounding=_ROUNDING if better is False and unit in UNITS.values() else 0.0,
         )
     for measure in scan_measures(reader.scan, listed="view"):
         found[measure.name] = _of_measure(measure)

@@ -70,6 +70,7 @@ def state(view: ScanView, titles: list[dict[str, str]]) -> Answer:
             for name, dims in view.reader.dims.items()
             if dims[:3] == ("model", "sample", "element")
         ],
+        "units": units_of(view),
         "bounds": view.orbits is not None or "orbit" in view.scan.data,
         "calibration": {"confidence", "correct"} <= view.metrics.keys(),
         "worst": view.worst is not None,
@@ -116,6 +117,12 @@ def sample_names(view: ScanView) -> list[str]:
         return list(names)
     numbers = np.asarray(view.scan.data["numbers"][0])
     return list(map(display_name, names or [""] * len(numbers), numbers))
+
+
+def units_of(view: ScanView) -> dict[str, str]:
+    """Return the units of what models predict, such as eV; shares and counts have none."""
+    found = {name: view.reader.attributes(name).get("units", "") for name in view.reader.dims}
+    return {name: unit for name, unit in found.items() if unit not in ("", "1", "share", "px")}
 
 
 def group_json(group: Group) -> dict[str, Any]:

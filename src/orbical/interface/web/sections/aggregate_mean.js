@@ -1,9 +1,9 @@
 // The metric over the orbit, averaged over the subset, for every model.
 
 import { h } from "../core/dom.js";
-import { counted } from "../core/text.js";
+import { EQUAL, counted } from "../core/text.js";
 import { precise } from "../draw/format.js";
-import { holding } from "../draw/scales.js";
+import { holding, onlyRounding } from "../draw/scales.js";
 import { createOrbitPlot } from "../plots/orbit.js";
 import { createChanges } from "./changes.js";
 import { createLegend } from "./legend.js";
@@ -35,10 +35,12 @@ export function createMean(el, app, frame) {
   function draw() {
     if (!answer) return;
     if (answer.error) return frame.state("error", answer.error);
-    if (!answer.count) return frame.state("empty", `No ${app.noun} in this subset.`);
+    if (!answer.count) return frame.state("empty", app.nothing());
     const metric = app.metric();
     frame.state("ready");
-    frame.note(`${metric.per_sample ? "mean" : metric.title} of ${counted(answer.count, app.state.samples, app.noun)}`);
+    const same = onlyRounding(answer.arrays.values.data, metric.rounding) ? ` · ${EQUAL}` : "";
+    const what = metric.per_sample ? "mean" : metric.title;
+    frame.note(`${what} of ${counted(answer.count, app.state.samples, app.noun)}${same}`);
     const models = app.shown(answer.models);
     const marks = worst.of(models, metric, (sample) => !mask || mask[sample] > 0);
     plot.set({
@@ -48,6 +50,7 @@ export function createMean(el, app, frame) {
       low: answer.arrays.low?.data,
       high: answer.arrays.high?.data,
       range: holding(answer.range, marks),
+      rounding: metric.rounding,
       higherIsBetter: metric.higher_is_better,
       title: metric.title,
       format: metric.unit,

@@ -49,7 +49,7 @@ export function createSpread(el, app, frame) {
   function draw() {
     if (!answer) return;
     if (answer.error) return frame.state("error", answer.error);
-    if (!answer.count) return frame.state("empty", `No ${app.noun} in this subset.`);
+    if (!answer.count) return frame.state("empty", app.nothing());
     const metric = app.metricNamed(answer.metric);
     const levels = fan || app.store.get().quantile ? [] : levelsFor(plotEl.clientWidth);
     // Where there is no room for several maps, that of the tail that is worse.
@@ -65,6 +65,7 @@ export function createSpread(el, app, frame) {
       ...(fan ? { low, high, inner: [first, third] } : {}),
       levels: levels.length ? levels.map((key) => ({ name: QUANTILES[key], values: maps[key] })) : null,
       range: answer.range,
+      rounding: metric.rounding,
       higherIsBetter: metric.higher_is_better,
       title: fan || levels.length ? metric.title : `${metric.title}, ${part}`,
       format: metric.unit,

@@ -1,8 +1,8 @@
 // The selected sample's own orbit plot: press and drag along it.
 
 import { button, fill, h } from "../core/dom.js";
-import { className, singular } from "../core/text.js";
-import { holding } from "../draw/scales.js";
+import { EQUAL, className, singular } from "../core/text.js";
+import { holding, onlyRounding } from "../draw/scales.js";
 import { createOrbitPlot } from "../plots/orbit.js";
 import { confusion } from "./confusion.js";
 import { createFrame } from "./frame.js";
@@ -76,12 +76,14 @@ export function createSection(el, app) {
     frame.state("ready");
     const said = confusion(answer, app.byConsensus(), (c) => className(app.state, c));
     const steps = answer.group ? ", finer steps" : dense.checked ? "; too many positions for finer steps" : "";
-    frame.note(said || `along the orbit${steps}`);
+    const same = onlyRounding(answer.arrays.values.data, metric.rounding) ? ` · ${EQUAL}` : "";
+    frame.note(said || `along the orbit${steps}${same}`);
     const models = app.shown(answer.models);
     const marks = worst.of(models, metric, (sample) => sample === answer.sample);
     const range = holding(answer.range ?? [metric.low, metric.high], marks);
     const fixed = metric.low !== null && metric.high !== null; // the same colors for every sample
-    const common = { models, range, fixed, higherIsBetter: metric.higher_is_better, format: metric.unit };
+    const { unit: format, rounding, higher_is_better: higherIsBetter } = metric;
+    const common = { models, range, fixed, higherIsBetter, format, rounding };
     const { values, consensus_values: other } = answer.arrays;
     plots[0].set({ ...common, marks, values: values.data, title: metric.title });
     if (other) plots[1].set({ ...common, values: other.data, title: app.againstConsensus(metric).title });

@@ -103,7 +103,7 @@ export function createView(el, state) {
   const note = h("p", { class: "view-note" });
   head.cells[4].hidden = true;
   el.append(picture, table, note);
-  Object.assign(picture.style, { position: "relative", flex: "3 1 120px", minHeight: "110px" });
+  Object.assign(picture.style, { position: "relative", minHeight: "110px" });
   Object.assign(marks.style, {
     position: "absolute",
     inset: "0",
@@ -111,7 +111,8 @@ export function createView(el, state) {
     width: "min(100cqw, 100cqh)",
     height: "min(100cqw, 100cqh)",
   });
-  Object.assign(table.style, { flex: "2 1 72px", minHeight: "60px", overflow: "auto", fontSize: "11px" });
+  // Of one height whatever is found: the picture does not jump while one drags.
+  Object.assign(table.style, { flex: "none", height: "clamp(64px, 24%, 150px)", overflow: "auto", fontSize: "11px" });
   const name = (c) => String(state.classes[c] ?? c);
 
   function set(

@@ -1,6 +1,7 @@
 // The views by name. A new one is one file and one line here; an unknown name shows its numbers.
 
 import { h } from "../core/dom.js";
+import * as atoms from "./atoms.js";
 import * as bars from "./bars.js";
 import * as boxes from "./boxes.js";
 import * as fieldOfView from "./window.js";
@@ -19,6 +20,7 @@ import * as values from "./values.js";
 import * as volume from "./volume.js";
 
 export const views = {
+  atoms,
   bars,
   boxes,
   image,

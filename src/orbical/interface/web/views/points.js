@@ -4,6 +4,7 @@
 import { button, h, write } from "../core/dom.js";
 import { fit, onAppearance, resolve } from "../draw/canvas.js";
 import { bondsOf, composition, atomOf } from "../draw/atoms.js";
+import { significant } from "../draw/format.js";
 
 /** @import { ViewContent } from "./index.js" */
 
@@ -169,6 +170,32 @@ function drawCell(context, edges, look, size, radius, color) {
   }
 }
 
+const ARROW = 0.4; // the longest, in radii of the view
+const TIP = 0.5; // half the angle of its point
+
+/** The length of the longest vector of all models. */
+function longestOf(forces) {
+  return Math.max(0, ...forces.flatMap(({ vectors }) => vectors.map((vector) => Math.hypot(...vector))));
+}
+
+/** Vectors at their points, all models on one scale; those that would be shorter than their point are left out. */
+function drawVectors(context, origins, vectors, scale, place) {
+  vectors.forEach((vector, i) => {
+    const [from, to] = [origins[i], origins[i].map((value, axis) => value + scale * vector[axis])].map(place);
+    const [dx, dy] = [to[0] - from[0], to[1] - from[1]];
+    const [length, angle] = [Math.hypot(dx, dy), Math.atan2(dy, dx)];
+    if (!(length > 3)) return;
+    const barb = (turn) => [to[0] - 6 * Math.cos(angle + turn), to[1] - 6 * Math.sin(angle + turn)];
+    context.beginPath();
+    context.moveTo(from[0], from[1]);
+    context.lineTo(to[0], to[1]);
+    context.moveTo(...barb(TIP));
+    context.lineTo(to[0], to[1]);
+    context.lineTo(...barb(-TIP));
+    context.stroke();
+  });
+}
+
 /** The view: dragging or arrow keys walk around the cloud, which the group turns on its own. */
 export function createView(el) {
   const canvas = h("canvas", { class: "cloud", role: "img", tabindex: "0", "aria-label": "point cloud" });
@@ -191,6 +218,8 @@ export function createView(el) {
   let numbers = [];
   let bonds = [];
   let edges = [];
+  /** @type {{ color: string, vectors: number[][] }[]} */
+  let forces = [];
   let radius = 1;
   let held = null;
 
@@ -204,6 +233,13 @@ export function createView(el) {
       const colors = { bond: resolve(canvas, "var(--soft)"), edge: resolve(canvas, "var(--ink)") };
       drawMolecule(context, places, numbers, bonds, size / 2 / ROOM / radius, colors);
     } else drawCloud(context, places, size, resolve(canvas, "var(--accent)"));
+    const longest = longestOf(forces);
+    const place = (point) => projected([point], look, size, radius)[0];
+    forces.forEach(({ color, vectors }, m) => {
+      context.strokeStyle = resolve(canvas, color);
+      context.lineWidth = 2 + 2 * (forces.length - 1 - m); // where models agree, the first is seen around the next
+      if (longest > 0) drawVectors(context, points, vectors, (ARROW * radius) / longest, place);
+    });
     axes(context, look, size, resolve(canvas, "var(--soft)"));
   }
 
@@ -244,7 +280,9 @@ export function createView(el) {
   const resized = new ResizeObserver(draw);
   resized.observe(holder);
 
-  function set(/** @type {ViewContent} */ { fields, place }) {
+  function set(/** @type {ViewContent & { forces?: { color: string, vectors: number[][] }[] }} */ content) {
+    const { fields, place } = content;
+    forces = content.forces ?? [];
     const found = positions(fields);
     if (!found) return;
     points = counted(found, fields.mask);
@@ -253,11 +291,13 @@ export function createView(el) {
     edges = cellEdges(fields.cell, fields.pbc);
     if (edges.length) ({ points, edges } = aboutCenter(points, edges));
     radius = radiusOf([...points, ...edges.flat()]);
+    if (forces.length) radius *= 1 + ARROW / 2; // room for arrows that point outward
     draw();
     const what = numbers.length ? `${points.length} atoms (${composition(numbers)})` : `${points.length} points`;
     const words = `${what} at ${place.name}`;
     canvas.setAttribute("aria-label", `${words}. Drag or use the arrow keys to rotate the view.`);
-    write(note, `${what} · drag to rotate the view`);
+    const longest = significant(longestOf(forces));
+    write(note, forces.length ? `arrows: forces up to ${longest} eV/Å` : `${what} · drag to rotate the view`);
   }
 
   function destroy() {

@@ -21,6 +21,15 @@ export function rowsOf(parts, name = "") {
   return Array.from({ length: last + 1 }, (_, row) => numbers.map((part) => write(part[row] ?? NaN, row)));
 }
 
+/** What a field is called: the score by its meaning, others with their unit. */
+export function titleOf(name, state) {
+  const score = state?.metrics?.find((metric) => metric.name === "score")?.title;
+  if (score && name === "score") return score;
+  if (score && name === "score_vs_consensus") return `${score} vs. consensus`;
+  const unit = state?.units?.[name];
+  return name.replaceAll("_", " ") + (unit ? `, ${unit}` : "");
+}
+
 function rangeOf(numbers) {
   const known = numbers.filter(Number.isFinite);
   if (!known.length) return "–";
@@ -29,7 +38,7 @@ function rangeOf(numbers) {
 }
 
 /** The view: fields shaped [models, ...] are split by model, others stand in one column. */
-export function createView(el) {
+export function createView(el, state) {
   const table = h("table", { class: "values" });
   el.append(h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "values" }, table));
 
@@ -41,7 +50,7 @@ export function createView(el) {
       const step = split ? data.length / models.length : data.length;
       const cells = split ? models.map((_, m) => data.slice(m * step, (m + 1) * step)) : [data];
       return [
-        h("tr", {}, h("th", { scope: "rowgroup", colspan: width }, name.replaceAll("_", " "))),
+        h("tr", {}, h("th", { scope: "rowgroup", colspan: width }, titleOf(name, state))),
         ...rowsOf(cells, name).map((row) =>
           h("tr", {}, ...row.map((text) => h("td", { colspan: split ? null : width }, text))),
         ),
