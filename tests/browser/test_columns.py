@@ -22,7 +22,7 @@ PHONE = {"width": 390, "height": 844}
 class Photos(ob.data.Source):
     """Noise with names and metadata, for a thousand classes."""
 
-    names = tuple(f"IMG_{i:04d}.jpg" for i in range(SAMPLES))
+    names = tuple(f"rolls/7/IMG_{i:04d}.jpg" for i in range(SAMPLES))  # of one folder
     columns: ClassVar = {
         "camera": np.array(["Canon", "Nikon", "Pentax"])[np.arange(SAMPLES) % 3],
         "shutter": np.arange(SAMPLES) / 10,
@@ -60,6 +60,7 @@ def test_a_histogram_is_a_brush_for_pointer_and_keys(view, photo_server):
     page = view("sample=3", server=photo_server)
     chip = page.tab.locator("[data-column=shutter]")
     chip.scroll_into_view_if_needed()
+    expect(chip.locator(".brush-line > span")).to_have_text(["0", "44.9"])
     box = chip.locator(".brush").bounding_box()
     y = box["y"] + box["height"] / 2
     page.tab.mouse.move(box["x"] + 0.51 * box["width"], y)
@@ -88,12 +89,17 @@ def test_a_histogram_is_a_brush_for_pointer_and_keys(view, photo_server):
 def test_categories_are_buttons_and_a_thousand_of_them_are_searched(view, photo_server):
     page = view("sample=3", server=photo_server)
     group = page.tab.get_by_role("group", name="camera", exact=True)
+    last = group.get_by_role("button", name="Pentax")
+    before = last.bounding_box()
     group.get_by_role("button", name="Nikon").click()
     page.until("() => location.hash.endsWith('filter=camera:Nikon')")
     page.shows(".list-heading span", "150 of 450 images")
+    assert last.bounding_box() == before  # what is chosen moves nothing
     label = page.tab.locator("[data-column=label]")
     label.get_by_role("button", name="all ▾").click()
-    page.tab.get_by_label("Search Label").fill("kind 777")
+    search = page.tab.get_by_label("Search Label")
+    assert search.get_attribute("placeholder") == "Search 450"  # of a thousand classes
+    search.fill("kind 777")
     page.tab.get_by_label("kind 777", exact=True).check()
     page.until("() => location.hash.includes('label:777')")
     found = [i for i in range(SAMPLES) if i % 3 == 1 and i * 7 % 1000 == 777]
@@ -126,7 +132,15 @@ def test_the_grid_shows_pictures_and_the_page_names_and_metadata(view, photo_ser
         "() => /IMG_0004.jpg · label kind 28 · camera Nikon · shutter 0.4/"
         ".test(document.querySelector('.one .half p').textContent)"
     )
-    expect(page.tab.locator(".key .chip-class")).to_have_text(["Canon", "Nikon", "Pentax"])
+    chips = page.tab.locator(".key .chip-class")
+    expect(chips).to_have_text(["Canon", "Nikon", "Pentax"])
+    page.tab.get_by_label("Color").select_option("label")
+    expect(chips.last).to_have_text("441 others")  # than the nine that have a color
+    small = page.tab.locator(".rows .cell").first.bounding_box()
+    page.tab.locator(".embedding > header > .enlarge").click()
+    page.eventually(
+        lambda: page.tab.locator(".rows .cell").first.bounding_box()["width"] > 1.6 * small["width"]
+    )
     assert page.troubles == []
 
 

@@ -11,6 +11,8 @@ import {
   modelColor,
   parse,
   ramp,
+  classColor,
+  classPlaces,
   readableOn,
 } from "../../src/orbical/interface/web/draw/colors.js";
 import { classLabels } from "../../src/orbical/interface/web/draw/class_labels.js";
@@ -104,7 +106,7 @@ test("points outside of the picture, or missing, draw nothing and break nothing"
 
 test("a class is named at the member in the middle of its points", () => {
   const xy = Float32Array.of(0, 0, 1, 0, 9, 0, 5, 5, NaN, 1);
-  const found = classLabels(xy, [0, 0, 0, 1, 1], ["six", "nine"]);
+  const found = classLabels(xy, [0, 0, 0, 1, 1], ["six", "nine"], classColor);
   assert.deepEqual(
     found.map(({ text, x, y }) => [text, x, y]),
     [
@@ -113,7 +115,19 @@ test("a class is named at the member in the middle of its points", () => {
     ],
   );
   assert.equal(found[1].color, CLASSES[1]);
-  assert.deepEqual(classLabels(new Float32Array(60), [...Array(30).keys()], null), []);
-  const piled = classLabels(Float32Array.of(0, 0, 0.01, 0, 0.3, 0, 0.5, 0), [0, 1, 1, 1], ["a", "b"]);
+  assert.deepEqual(classLabels(new Float32Array(60), [...Array(30).keys()], null, classColor), []);
+  const piled = classLabels(Float32Array.of(0, 0, 0.01, 0, 0.3, 0, 0.5, 0), [0, 1, 1, 1], ["a", "b"], classColor);
   assert.ok(piled[1].x - piled[0].x > 0.1); // another member, where the name can be read
+});
+
+test("of more classes than colors the most frequent have one each, and the others are gray", () => {
+  const few = classPlaces([2, 2, 1], 3);
+  assert.deepEqual([few.shown, few.rest, few.place(2)], [[0, 1, 2], 0, 2]);
+  const some = classPlaces([907, 12, 12, NaN], 1000); // fewer in the data than colors
+  assert.deepEqual([some.shown, some.rest, some.place(12), some.place(907)], [[12, 907], 0, 0, 1]);
+  const values = [...Array(30).keys(), 25, 25, 20];
+  const many = classPlaces(values, 1000);
+  assert.deepEqual([many.shown.slice(0, 3), many.shown.length, many.rest], [[25, 20, 0], CLASSES.length - 1, 21]);
+  assert.equal(many.place(29), CLASSES.length - 1);
+  assert.ok(Number.isNaN(many.place(NaN)));
 });

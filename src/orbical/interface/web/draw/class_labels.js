@@ -1,7 +1,5 @@
 /** Names of classes among their points, so that hue is not the only sign of a class. */
 
-import { classColor } from "./colors.js";
-
 const MOST = 20;
 const APART = 0.1; // of a map that reaches from -1 to 1: about the size of a name
 
@@ -9,7 +7,7 @@ const APART = 0.1; // of a map that reaches from -1 to 1: about the size of a na
  * For each class its name, color and place: the member nearest to the middle of its class that is not too
  * close to another name; none where there are too many classes.
  */
-export function classLabels(xy, values, names, dark = false) {
+export function classLabels(xy, values, names, colorOf) {
   const members = new Map();
   for (let i = 0; i < values.length; i += 1) {
     if (!Number.isFinite(values[i]) || !Number.isFinite(xy[2 * i] + xy[2 * i + 1])) continue;
@@ -29,7 +27,7 @@ export function classLabels(xy, values, names, dark = false) {
       const nearest = (free.length ? free : points).reduce((best, i) => (off(i) < off(best) ? i : best));
       placed.push(nearest);
       const text = String(names?.[value] ?? value);
-      return { text, x: xy[2 * nearest], y: xy[2 * nearest + 1], color: classColor(value, dark) };
+      return { text, x: xy[2 * nearest], y: xy[2 * nearest + 1], color: colorOf(value) };
     });
 }
 

@@ -58,6 +58,22 @@ export function classColor(place, dark = false) {
   return list[place % list.length];
 }
 
+/**
+ * The color of each class by its place: its own where there are as many colors; of more classes, the most frequent have
+ * one each, and the others, `rest`, share the last, which is gray.
+ */
+export function classPlaces(values, classes) {
+  if (classes <= CLASSES.length)
+    return { shown: Array.from({ length: classes }, (_, c) => c), place: (c) => c, rest: 0 };
+  const counts = new Map();
+  for (const value of values) if (value >= 0) counts.set(value, (counts.get(value) ?? 0) + 1);
+  const last = CLASSES.length - 1;
+  const often = [...counts.keys()].sort((a, b) => counts.get(b) - counts.get(a) || a - b);
+  const shown = often.length > CLASSES.length ? often.slice(0, last) : often;
+  const places = new Map(shown.map((c, place) => [c, place]));
+  return { shown, place: (c) => places.get(c) ?? (c >= 0 ? last : c), rest: often.length - shown.length };
+}
+
 /** The dash of a model: its own, that of its color, or that of its place in the list. */
 export function dashOf(model, place) {
   if (model.dash !== undefined) return model.dash;

@@ -54,10 +54,17 @@ function createMenu(label, { keys, names }, chosen, onchange) {
   let given = { all: [], kept: [] };
   attachPopover(open, { label, content: () => content() });
 
+  /** The categories that any sample has; of a thousand classes, data often have few. */
+  function occurring() {
+    const values = chosen();
+    const all = keys.map((_, i) => i);
+    return given.all.length ? all.filter((i) => given.all[i] > 0 || values.includes(keys[i])) : all;
+  }
+
   function content() {
     const search = h("input", {
       type: "search",
-      placeholder: `Search ${whole(keys.length)}`,
+      placeholder: `Search ${whole(occurring().length)}`,
       "aria-label": `Search ${label}`,
       oninput: () => list(),
     });
@@ -68,7 +75,7 @@ function createMenu(label, { keys, names }, chosen, onchange) {
     function list() {
       const values = chosen();
       const sought = search.value.trim().toLowerCase();
-      const found = keys.map((_, i) => i).filter((i) => names[i].toLowerCase().includes(sought));
+      const found = occurring().filter((i) => names[i].toLowerCase().includes(sought));
       const first = (i) => (values.includes(keys[i]) ? 0 : 1);
       found.sort((a, b) => first(a) - first(b) || a - b);
       fill(rows, found.slice(0, MOST_LISTED).map(check));
@@ -94,7 +101,7 @@ function createMenu(label, { keys, names }, chosen, onchange) {
     given = next;
     const values = chosen();
     const one = values.length === 1 ? shortened(names[keys.indexOf(values[0])] ?? "", 18) : "";
-    write(open, values.length ? `${one || `${values.length} of ${whole(keys.length)}`} ▾` : "all ▾");
+    write(open, values.length ? `${one || `${values.length} of ${whole(occurring().length)}`} ▾` : "all ▾");
   }
 
   return { el, set };

@@ -1,11 +1,12 @@
 // What the colors of the embedding mean: a ramp with its ends, or the classes.
 
 import { fill, h } from "../core/dom.js";
-import { badToGood, classColor, colorOf } from "../draw/colors.js";
+import { CLASSES, badToGood, classColor, classPlaces, colorOf } from "../draw/colors.js";
+import { whole } from "../core/text.js";
 import { ends } from "../draw/format.js";
+import { onlyRounding } from "../draw/scales.js";
 
 const STOPS = 24;
-const MOST = 12;
 
 const NARROW = 1 / 3;
 
@@ -13,7 +14,13 @@ const NARROW = 1 / 3;
  * A diverging scale reaches as far on both sides as its values do on one. Values that fill little of
  * a sequential one would all look alike: it is drawn over them alone.
  */
-export function withColorRange(answer) {
+export function withColorRange(answer, classes = [], rounding = 0) {
+  if (answer.scale === "classes") {
+    const names = answer.names ?? classes;
+    return { ...answer, names, colors: classPlaces(answer.arrays.values.data, names.length) };
+  }
+  if (answer.higher_is_better === false && onlyRounding(answer.arrays.values.data, rounding))
+    return { ...answer, range: [0, rounding] };
   if (answer.scale === "sequential") return { ...answer, range: narrowed(answer) };
   if (answer.scale !== "diverging") return answer;
   const far = answer.arrays.values.data.reduce(
@@ -34,18 +41,17 @@ function narrowed({ range, arrays }) {
   return spread > 0 && spread < NARROW * (range[1] - range[0]) ? [low, high] : range;
 }
 
-/** Make the key; `set(colorAnswer, state, dark)`. */
+/** Make the key; `set(colorAnswer, dark)`. */
 export function createColorKey() {
   const el = h("div", { class: "key" });
 
-  function set({ scale, range, title, names, unit, higher_is_better: upward }, state, dark) {
+  function set({ scale, range, title, names, colors, unit, higher_is_better: upward }, dark) {
     const mark = ["°", "px"].includes(unit) ? unit : "";
     const name = h("span", { class: "key-title", title }, title ?? "");
     if (scale === "classes") {
-      const all = names ?? state.classes;
-      const chips = all.slice(0, MOST).map((text, c) => chip(classColor(c, dark), text));
-      const more = all.length - chips.length;
-      fill(el, chips, more > 0 ? h("span", { title: all.slice(MOST).join(", ") }, `and ${more} more`) : null, name);
+      const chips = colors.shown.map((c) => chip(classColor(colors.place(c), dark), names[c] ?? c));
+      const rest = colors.rest ? chip(classColor(CLASSES.length - 1, dark), `${whole(colors.rest)} others`) : null;
+      fill(el, chips, rest, name);
     } else {
       const [low, high] = ends(range).map((value) => h("span", {}, value + mark));
       fill(el, low, strip(scale, range, badToGood(range, upward), dark), high, name);

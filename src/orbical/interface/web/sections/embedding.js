@@ -3,7 +3,7 @@
 import { button, h, show, write } from "../core/dom.js";
 import { same } from "../core/selection.js";
 import { sentence } from "../core/text.js";
-import { badToGood, colorize, isDark } from "../draw/colors.js";
+import { badToGood, classColor, colorize, isDark } from "../draw/colors.js";
 import { shortened } from "../draw/format.js";
 import { classLabels } from "../draw/class_labels.js";
 import { createScatter } from "../plots/scatter.js";
@@ -78,14 +78,16 @@ export function createSection(el, app) {
     const count = app.state.samples;
     const colors = values
       ? colorize(
-          values.arrays.values.data,
+          values.colors ? Float32Array.from(values.arrays.values.data, values.colors.place) : values.arrays.values.data,
           { kind: values.scale, range: badToGood(values.range, values.higher_is_better) },
           dark,
         )
       : new Uint8Array(4 * count).fill(128);
     const labels =
       values?.scale === "classes"
-        ? classLabels(xy.arrays.xy.data, values.arrays.values.data, values.names ?? app.state.classes, dark)
+        ? classLabels(xy.arrays.xy.data, values.arrays.values.data, values.names, (c) =>
+            classColor(values.colors.place(c), dark),
+          )
         : [];
     const inside = mask?.count < count ? mask.arrays?.mask?.data : null; // of all samples none is faint
     scatter.set({ xy: xy.arrays.xy.data, colors, mask: inside, labels });
@@ -94,11 +96,10 @@ export function createSection(el, app) {
     if (values)
       key.set(
         { ...values, title: app.byConsensus() ? values.title.replace("true class", "consensus class") : values.title },
-        app.state,
         dark,
       );
     const part = xy.explained ? xy.explained.reduce((sum, one) => sum + one, 0) : 0;
-    const share = part > 0 ? ` · ${Math.round(100 * part)} % of the variance` : "";
+    const share = part >= 0.005 ? ` · ${Math.round(100 * part)} % of the variance` : "";
     frame.note(`similar responses lie close together${share}`);
   }
 
@@ -188,7 +189,13 @@ export function createSection(el, app) {
     glyphs.on(() => app.store.get().marks === "glyphs" && scatter.repaint()),
     app.store.subscribe(["marks"], drawGlyphs),
     app.on("embedding", receive),
-    app.on("color", (answer) => ((values = answer.error ? null : withColorRange(answer)), draw())),
+    app.on(
+      "color",
+      (answer) => (
+        (values = answer.error ? null : withColorRange(answer, app.state.classes, app.sampleMetric().rounding)),
+        draw()
+      ),
+    ),
     app.on("subset", (answer) => ((mask = answer), draw())),
     app.store.subscribe(["sample"], ({ sample }) => scatter.select(sample)),
     app.store.subscribe(["method", "color", "of"], menus),

@@ -55,6 +55,7 @@ export function createChip(column, app, { model, onmodel, onremove }) {
     let edges = [0, 1];
     let count = 1;
     const brush = createBrush(label, (range, done) => choose(range && rangeOfBins(range, edges, count), done));
+    const ends = ["from", "to"].map(() => h("span", { "aria-hidden": "true" })); // the handles say them
 
     function named(edge) {
       return edge >= edges.length ? "never" : written(edges[edge], column.unit);
@@ -66,6 +67,7 @@ export function createChip(column, app, { model, onmodel, onremove }) {
       const clause = clauseOf(store.get().filter, column.name, model);
       const range = clause ? binsOfRange(clause, edges, count) : null;
       brush.set({ all, kept, range, named });
+      ends.forEach((end, i) => write(end, all.some(Boolean) ? named(i * count) : ""));
     }
 
     function words({ low, high }) {
@@ -75,7 +77,7 @@ export function createChip(column, app, { model, onmodel, onremove }) {
       return high === Infinity ? `≥ ${from}` : `${from} – ${written(high, column.unit)}`;
     }
 
-    return { el: brush.el, set, words };
+    return { el: h("div", { class: "brush-line" }, ends[0], brush.el, ends[1]), set, words };
   }
 
   function category() {
