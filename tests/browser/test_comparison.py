@@ -59,6 +59,11 @@ def test_pinned_samples_follow_one_handle(view, digit_scan, axe):
         canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.join())"""
     page.eventually(lambda: len({*page.tab.evaluate(painted)}) == 2)
     assert page.violations(axe) == []
+    assert page.tab.locator(".pin-strip").bounding_box()["height"] < 160  # of a window of 900
+    page.tab.locator(".pinned > header > .enlarge").click()
+    for picture in (".pin .view", ".pin .orbit-glyph"):
+        page.until("one => document.querySelector(one).clientWidth > 200", picture)
+    page.tab.keyboard.press("Escape")
     page.tab.locator(".pin .view").first.click()
     page.until("() => location.hash.includes('sample=2&')")
     page.tab.get_by_role("button", name=f"Unpin image {other}").click()
@@ -133,6 +138,11 @@ def test_small_multiples_show_each_class_and_select_it(view, digit_scan, axe):
     for place, numbers in enumerate(shown):
         assert numbers == pytest.approx(score[:, label == place, 30].mean(1).tolist(), abs=6e-4)
     assert page.violations(axe) == []
+    page.tab.locator(".aggregate > header > .enlarge").click()
+    grown = "() => document.querySelector('.small-multiple canvas').clientWidth > 200"
+    page.until(grown)
+    page.tab.keyboard.press("Escape")
+    page.until("() => document.querySelector('.small-multiple canvas').clientWidth < 120")
     six = page.tab.locator(".small-multiple").nth(6)
     six.click()
     page.until("() => location.hash.includes('filter=label:6')")

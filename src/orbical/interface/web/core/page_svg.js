@@ -58,7 +58,7 @@ function cutOut(box, origin) {
 function drawChoice(select, style, box, out, origin) {
   const cut = cutOut(box, origin);
   const [left, middle] = [box.left + parseFloat(style.paddingLeft) + 4, (box.top + box.bottom) / 2];
-  const words = fitting(select.selectedOptions[0]?.textContent ?? "", style, box.right - ARROW - left);
+  const words = fitting(select.selectedOptions[0]?.textContent ?? "", style, box.right - ARROW + 4 - left);
   drawWords(words, style, left, middle, cut, origin);
   const [x, y] = [box.right - origin.left - ARROW / 2 - 4, middle - origin.top];
   cut.append(node("path", { d: `M${x - 4} ${y - 2}l4 4l4 -4`, fill: "none", stroke: style.color, "stroke-width": 2 }));

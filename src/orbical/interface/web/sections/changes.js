@@ -1,6 +1,6 @@
 // How often the predictions of the subset change along the orbit, which a mean curve hides.
 
-import { fill, h, modelLabel, show } from "../core/dom.js";
+import { fill, h, modelLabel } from "../core/dom.js";
 import { fixed } from "../draw/format.js";
 
 /** What is counted where an answer has many parts. */
@@ -37,31 +37,31 @@ export function createChanges(app) {
   const table = h("table", {}, h("thead", {}, head), rows);
   const el = h(
     "div",
-    { class: "changes", role: "group", "aria-label": "Predictions that change", hidden: true },
+    { class: "changes", role: "group", "aria-label": "Predictions that change", hidden: !consistency },
     table,
   );
 
-  function cell({ data }, m) {
-    const [share, ends] = withInterval(data.subarray(3 * m, 3 * m + 3));
+  function cell(given, m) {
+    const [share, ends] = withInterval(given?.data.subarray(3 * m, 3 * m + 3) ?? [NaN]);
     return h("td", {}, h("b", {}, share), ends);
   }
 
+  /** The rows are there before their numbers, so that the plot above keeps its size. */
   function draw(answer) {
-    const known = !answer.error && answer.count > 0;
-    show(el, known);
-    if (!known) return;
+    const known = !answer.error && answer.count > 0 ? answer.arrays : {};
     const made = app.shown(answer.models).map((model, m) => {
       const title = h("th", { scope: "row" }, ...modelLabel(model, 16));
       return h(
         "tr",
         {},
         title,
-        columns.map(([name]) => cell(answer.arrays[name], m)),
+        columns.map(([name]) => cell(known[name], m)),
       );
     });
     fill(rows, made);
   }
 
   const stops = consistency ? [app.on("consistency", draw)] : [];
+  if (consistency) draw({ models: [], count: 0 });
   return { el, destroy: () => stops.forEach((stop) => stop()) };
 }

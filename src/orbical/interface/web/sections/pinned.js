@@ -8,7 +8,7 @@ import { createNamedView } from "../views/index.js";
 import { createFrame } from "./frame.js";
 import { hints } from "./help_text.js";
 
-const GLYPH = 84;
+const [GLYPH, LARGE] = [60, 220]; // the side of an orbit, in the strip and on the stage; as in the styles
 
 /** The strip of cards; it is away while nothing is pinned. */
 export function createSection(el, app) {
@@ -52,6 +52,7 @@ export function createSection(el, app) {
     );
     app.thumbnails.want(pins.filter((sample) => !app.thumbnails.get(sample)));
     mark();
+    sizes();
     glyphs();
   }
 
@@ -67,6 +68,11 @@ export function createSection(el, app) {
     }
     const { element, position } = app.place();
     frame.note(`at ${app.placeName(element, position)}`);
+  }
+
+  function sizes() {
+    const side = app.store.get().stage === "pinned" ? LARGE : GLYPH;
+    cards.forEach(({ glyph }) => glyph.resize(side));
   }
 
   /** The orbits, all on one scale. */
@@ -129,6 +135,7 @@ export function createSection(el, app) {
     app.store.subscribe(["pins"], follow),
     app.store.subscribe(["sample", "element", "position"], mark),
     app.store.subscribe(["element"], glyphs),
+    app.store.subscribe(["stage"], () => (sizes(), glyphs())),
     app.store.subscribe(["metric", "reference", "models"], () => app.thumbnails.want(app.store.get().pins)),
     app.theme.on(glyphs),
   ];

@@ -59,7 +59,7 @@ export function createSection(el, app) {
       const made = {
         metric: h("td", {}),
         agreed: h("td", { class: "agreed" }),
-        answer: h("td", {}),
+        answer: h("td", {}, h("span", { class: "answer-name" }), h("span", {})),
         sure: h("td", {}),
       };
       const title = h("th", { scope: "row" }, ...modelLabel(model, 16));
@@ -134,7 +134,8 @@ export function createSection(el, app) {
     const known = truth !== null && truth !== undefined;
     const right = known && label === truth;
     const said = className(app.state, label);
-    write(cell, shortened(said, 14) + (known ? (right ? " ✓" : " ✗") : ""));
+    write(cell.firstChild, said);
+    write(cell.lastChild, known ? (right ? " ✓" : " ✗") : "");
     cell.className = known ? (right ? "right" : "wrong") : "";
     const against = app.byConsensus() ? "consensus" : "label";
     cell.title = known ? `Predicted ${said}, ${against} ${className(app.state, truth)}` : said;
