@@ -24,7 +24,7 @@ class Photos(ob.data.Source):
 
     names = tuple(f"rolls/7/IMG_{i:04d}.jpg" for i in range(SAMPLES))  # of one folder
     columns: ClassVar = {
-        "camera": np.array(["Canon", "Nikon", "Pentax"])[np.arange(SAMPLES) % 3],
+        "camera": np.array(["Canon", "Nikon", "Pentax K-1 Mark II"])[np.arange(SAMPLES) % 3],
         "shutter": np.arange(SAMPLES) / 10,
         "story": np.full(SAMPLES, "a picture with a long remark"),
     }
@@ -86,15 +86,29 @@ def test_a_histogram_is_a_brush_for_pointer_and_keys(view, photo_server):
     page.shows(".list-heading span", "450 images")
 
 
+def test_handles_have_values_before_the_first_counts_are_there(make):
+    values = make("""
+        const { createBrush } = await import("/plots/brush.js");
+        const { el } = createBrush("Confidence", () => {});
+        return [...el.querySelectorAll("[role=slider]")].map((one) =>
+            [one.ariaValueMin, one.ariaValueNow, one.ariaValueMax]);""")
+    assert values == [["0", "0", "0"], ["1", "1", "1"]]
+
+
 def test_categories_are_buttons_and_a_thousand_of_them_are_searched(view, photo_server):
     page = view("sample=3", server=photo_server)
     group = page.tab.get_by_role("group", name="camera", exact=True)
-    last = group.get_by_role("button", name="Pentax")
+    last = group.get_by_role("button", name="Pentax K-1 Mark II")
     before = last.bounding_box()
     group.get_by_role("button", name="Nikon").click()
     page.until("() => location.hash.endsWith('filter=camera:Nikon')")
     page.shows(".list-heading span", "150 of 450 images")
     assert last.bounding_box() == before  # what is chosen moves nothing
+    words = page.tab.locator(".category").evaluate_all(
+        """all => all.map((one) => [one.innerText, one.getBoundingClientRect().width -
+            one.querySelector(".word").getBoundingClientRect().width])"""
+    )
+    assert [word for word, left in words if left < 0] == []  # none lies on the next one
     label = page.tab.locator("[data-column=label]")
     label.get_by_role("button", name="all ▾").click()
     search = page.tab.get_by_label("Search Label")
@@ -133,7 +147,7 @@ def test_the_grid_shows_pictures_and_the_page_names_and_metadata(view, photo_ser
         ".test(document.querySelector('.one .half p').textContent)"
     )
     chips = page.tab.locator(".key .chip-class")
-    expect(chips).to_have_text(["Canon", "Nikon", "Pentax"])
+    expect(chips).to_have_text(["Canon", "Nikon", "Pentax K-1 Mark II"])
     page.tab.get_by_label("Color").select_option("label")
     expect(chips.last).to_have_text("441 others")  # than the nine that have a color
     small = page.tab.locator(".rows .cell").first.bounding_box()

@@ -34,6 +34,7 @@ export function createBrush(label, onchange) {
   let range = null;
   let name = (edge) => String(edge);
   let drag = null;
+  mark(); // a slider has a value before the first counts are there
 
   /** Bars by their heights, in a box of as many units as bars; the root keeps small counts visible. */
   function outline(heights, most) {
