@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from scipy.stats import t
 
 from orbical.bounds import OrbitTable, match_orbits
 from orbical.errors import InputError
@@ -15,8 +17,9 @@ from orbical_studies.__main__ import main
 from orbical_studies.framework import Paths, Results
 from orbical_studies.framework.page import render
 from orbical_studies.networks import parameters_of
-from orbical_studies.swiss_roll import study, training
+from orbical_studies.swiss_roll import shift_report, study, training
 from orbical_studies.swiss_roll.networks import HeightInvariant, SymmetricSets, perceptron
+from orbical_studies.swiss_roll.shift_report import shift_facts
 from orbical_studies.swiss_roll.spirals import swap_of_heights, swiss_roll
 from orbical_studies.swiss_roll.training import INVARIANT, PLAIN, Settings
 
@@ -144,11 +147,22 @@ def test_small_test_sets_of_a_calibrated_model_show_a_large_ece() -> None:
 
 def test_the_command_writes_results_page_and_figures(tmp_path: Path) -> None:
     options = ["--results", str(tmp_path), "--page", str(tmp_path / "roll.md")]
-    tiny = ["--seeds", "1", "--points", "320", "--train", "40", "--width", "4"]
+    tiny = [
+        "--seeds",
+        "1",
+        "--extrinsic-seeds",
+        "2",
+        "--points",
+        "320",
+        "--train",
+        "40",
+        "--width",
+        "4",
+    ]
     main(["swiss-roll", *options, *tiny, "--plain-width", "4", "--epochs", "1", "2"])
     assert len(Results(tmp_path)["results"]) == 10 * 2 * 2
     made = {path.name for path in (tmp_path / "swiss-roll").iterdir()}
-    assert made == {"worlds.png", "accuracy-and-ece.png", "bias.png"}
+    assert made == {"worlds.png", "accuracy-and-ece.png", "bias.png", "shift.png"}
     assert "ECE, 2 |" in (tmp_path / "roll.md").read_text()
 
 
@@ -168,9 +182,54 @@ def test_claims_are_decided_by_the_numbers(column: str, change, claim: str, tmp_
     committed, changed = Results(paths.results), Results(tmp_path)
     frame = committed["results"]
     changed.write("results", frame.assign(**{column: change(frame)}))
+    for other in ("extrinsic", "kinds"):
+        changed.write(other, committed[other])
     before, after = (
         next(line for line in page.splitlines() if claim in line)
         for page in (paths.page.read_text("utf-8"), render(study, changed, paths.template))
     )
     assert before.endswith("| confirmed |")
     assert after.endswith("| not confirmed here |")
+
+
+def test_the_third_share_is_judged_seed_by_seed_on_the_data_and_on_the_shift(
+    tmp_path: Path,
+) -> None:
+    rows, kinds = [], []
+    for correct, incorrect in ((1.0, 0.0), (0.5, 0.0), (0.25, 0.25)):
+        world = {"correct": correct, "incorrect": incorrect, "ceiling": 1 - incorrect / 2}
+        for seed, on in product(range(4), ("data", "shift") if correct < 1 else ("data",)):
+            luck = (0.03, 0.06, 0.02, 0.05)[seed]  # differs between seeds, not between networks
+            worse = 0.1 + 0.001 * seed
+            for network in (INVARIANT, PLAIN):
+                lost = luck + worse * (network == (INVARIANT if on == "data" else PLAIN))
+                row = {"seed": seed, "on": on, "network": network}
+                rows.append({**world, **row, "accuracy": 0.875 - lost, "ece": 0.2 + lost})
+        for seed in (None, 0, 1):
+            found = [correct, incorrect, 1 - correct - incorrect]
+            found = [
+                share + sign * 0.2 * (seed == 1)
+                for share, sign in zip(found, (1, -1, 0), strict=True)
+            ]
+            names = ("measured_correct", "measured_incorrect", "measured_extrinsic")
+            kinds.append({**world, "seed": seed, **dict(zip(names, found, strict=True))})
+    results = Results(tmp_path)
+    results.write("extrinsic", rows)
+    results.write("kinds", kinds)
+    found = shift_facts(results)
+    cost, protection = found["cost"], found["protection"]
+    assert cost["correct"].tolist() == [
+        0.5,
+        0.5,
+    ]  # neither the correct world nor an incorrect share
+    assert set(cost["effect"]) == {"costs"}
+    assert set(protection["effect"]) == {"helps"}
+    assert len(protection) == 4
+    reach = (protection["high"] - protection["low"]) / 2
+    assert reach.to_numpy() == pytest.approx(t.ppf(1 - 0.05 / 32, 3) * 0.129 / 2, rel=0.01)
+    assert found["off"].tolist() == pytest.approx([0.1, 0.1, 0.1])
+    assert found["off_all"].tolist() == pytest.approx([0, 0, 0])
+    assert found["above_ceiling"] == 0
+    assert shift_report.draw_shift(results).axes[0].get_yticklabels()[1].get_text() == (
+        "½ correct, ½ extrinsic"
+    )

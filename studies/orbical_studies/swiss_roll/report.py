@@ -12,6 +12,7 @@ from matplotlib.lines import Line2D
 from orbical.figures import INK, MODELS, PAGE, SOFT, figure, styled
 
 from ..framework import Results
+from .shift_report import draw_shift, shift_facts
 from .spirals import swiss_roll
 from .training import INVARIANT, PLAIN
 
@@ -74,6 +75,7 @@ def facts(results: Results) -> dict[str, Any]:
         "rises": _follows(results, "accuracy", 1),
         "falls": _follows(results, "ece", -1),
         "lower_end_falls": _follows(results, "sharp_lower", -1),
+        **shift_facts(results),
     }
 
 
@@ -82,6 +84,7 @@ def figures(results: Results) -> Iterator[tuple[str, Figure]]:
     yield "worlds.png", _worlds()
     yield "accuracy-and-ece.png", _accuracy_and_ece(results)
     yield "bias.png", _bias(results)
+    yield "shift.png", draw_shift(results)
 
 
 def _worlds() -> Figure:
