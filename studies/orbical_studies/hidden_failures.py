@@ -52,8 +52,8 @@ def failures(found: Any, seen: np.ndarray) -> dict[str, Any]:
     return row
 
 
-def with_shares(rows: Any) -> Any:
-    """Add the share of hidden failures and its interval, of all rows at once (Bonferroni's)."""
-    low, high = wilson(rows["hidden"], rows["samples"], 1 - 0.05 / len(rows))
+def with_shares(rows: Any, decisions: int) -> Any:
+    """Add the share of hidden failures, with an interval of all decisions at once (Bonferroni)."""
+    low, high = wilson(rows["hidden"], rows["samples"], 1 - 0.05 / decisions)
     share = rows["hidden"] / rows["samples"]
     return rows.assign(share=share, low=low, high=high, holds=high < LIMIT, refuted=low > LIMIT)

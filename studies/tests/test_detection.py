@@ -25,7 +25,7 @@ from orbical_studies.detection.measures import (
 )
 from orbical_studies.detection.tables import read_tables
 from orbical_studies.detection.training import JITTERS, Settings, scan_shifts
-from orbical_studies.framework import Paths, Results
+from orbical_studies.framework import Paths, Results, audits
 from orbical_studies.framework.page import render
 
 TABLES = (
@@ -191,7 +191,7 @@ def test_one_command_goes_from_images_to_the_page(
 def test_intervals_of_audits_become_columns_and_a_missing_audit_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(published, "_FOLDER", tmp_path)
+    monkeypatch.setattr(audits, "FOLDER", tmp_path)
     results = Results(tmp_path / "results")
     with pytest.raises(InputError, match=r"there is no file .*; run: make audit NAME=yolov5"):
         published.copy_audits(Settings(), results)

@@ -46,9 +46,9 @@ def test_a_search_finds_what_quarter_turns_hide() -> None:
 
 
 def test_shares_have_intervals_of_all_rows_at_once() -> None:
-    rows = with_shares(pd.DataFrame({"hidden": [0, 50, 5], "samples": [1000, 100, 100]}))
+    rows = with_shares(pd.DataFrame({"hidden": [0, 50, 5], "samples": [1000, 100, 100]}), 3)
     assert rows["holds"].tolist() == [True, False, False]
     assert rows["refuted"].tolist() == [False, True, False]
-    alone = with_shares(pd.DataFrame({"hidden": [5], "samples": [100]}))
+    alone = with_shares(pd.DataFrame({"hidden": [5], "samples": [100]}), 1)
     assert alone["high"].iloc[0] == pytest.approx(0.1118, abs=1e-4)
     assert rows["high"].iloc[2] > alone["high"].iloc[0]

@@ -186,7 +186,7 @@ def test_claims_have_to_hold_in_every_set_of_pairs(tmp_path: Path) -> None:
         rows["kind"] == "uniform"
     ]
     changed.write("samples", rows)
-    for name in ("rotations", "truth-time", "pixels", "trainings"):
+    for name in ("rotations", "truth-time", "pixels", "trainings", "laboratory"):
         changed.write(name, committed[name])
     before = verdicts(paths.page.read_text("utf-8"))
     after = verdicts(render(study, changed, paths.template))

@@ -40,7 +40,7 @@ def facts(results: Results) -> dict[str, Any]:
         "accuracy": sums["augmented"] / curves.query("angle == 0")["samples"].sum() * 2,
         "six_nine": results["six-nine"].set_index(["network", "digit", "angle"]),
         "maps": results["maps"].set_index("network"),
-        "worst": with_shares(results["worst"]),
+        "worst": with_shares(results["worst"], len(results["worst"])),
     }
 
 

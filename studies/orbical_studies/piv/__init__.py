@@ -12,9 +12,16 @@ needs only torch, NumPy and SciPy, and what `pack` wrote into the folder --work.
 from __future__ import annotations
 
 from ..framework import Study
-from .scans import pixels, run
+from .scans import laboratory, pixels, run
 from .settings import Settings
 from .trainings import collect, pack, train
 
-steps = {"run": run, "pixels": pixels, "pack": pack, "train": train, "collect": collect}
+steps = {
+    "run": run,
+    "pixels": pixels,
+    "pack": pack,
+    "train": train,
+    "collect": collect,
+    "laboratory": laboratory,
+}
 study = Study("piv", __doc__, Settings(), steps, report=f"{__name__}.report")

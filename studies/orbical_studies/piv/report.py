@@ -57,6 +57,7 @@ def facts(results: Results) -> dict[str, Any]:
         "square": squares.mean().pow(0.5).unstack("model"),
         "kinds": by_kind.mean(numeric_only=True).unstack("model").loc[counts.index],
         "pixels": results["pixels"],
+        "laboratory": results["laboratory"],
         "timing": timing,
         "best_time": timing.apply(lambda row: best_time(row, timing.columns), axis=1),
         "told": _told_by_place(rows, "error_spread"),

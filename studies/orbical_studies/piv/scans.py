@@ -19,6 +19,7 @@ from orbical.zoo import flownet
 from orbical.zoo.classical_flow import Farneback, InverseSearch
 
 from ..framework import Results
+from ..framework.audits import audit_rows
 from ..framework.packs import write_pack
 from .measures import Row, milliseconds, principal_components, sample_rows, truth_time_rows
 from .settings import GROUP, KINDS, SEED, Settings
@@ -149,6 +150,11 @@ def pixels(settings: Settings, results: Results) -> None:
             apart = (home[:, None] - home).norm(dim=2)
             rows.append({**about, "from_mean": float(from_mean.max()), "apart": float(apart.max())})
     results.write("pixels", rows)
+
+
+def laboratory(settings: Settings, results: Results) -> None:
+    """Copy the audit of the same estimators on laboratory images, which have no truth."""
+    results.write("laboratory", audit_rows("particle_flow", "experiments"))
 
 
 def save_example(results: Results, data: Any) -> None:
