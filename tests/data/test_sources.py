@@ -144,6 +144,12 @@ def test_a_folder_names_samples_and_classes(photos):
     assert labels.tolist() == LABELS.tolist()
 
 
+def test_a_source_prints_what_it_holds(photos):
+    source = ob.data.ImageFolder(photos)
+    assert repr(source) == f"ImageFolder({len(source)} samples, {len(source.classes)} classes)"
+    assert repr(ob.data.Stream([], length=2000)) == "Stream(2,000 samples)"
+
+
 def test_folders_are_some_of_the_classes_of_a_model(photos):
     source = ob.data.ImageFolder(photos, classes=["ant", "cat", "cow", "dog"])
     assert source.labels.tolist() == [1, 1, 1, 3, 3, 3]

@@ -212,7 +212,9 @@ def compare_groups(
     if not isinstance(data, tuple | list) or len(data) != 2:
         raise InputError(f"data: expected a pair (x, label), got {type(data).__name__}")
     if isinstance(groups, str) or not isinstance(groups, Mapping | Sequence):
-        raise InputError(f"groups: expected a list or a mapping of candidates, got {groups!r}")
+        raise InputError(
+            f"groups: expected a list or a mapping of candidates, got {groups!r}; pass [{groups!r}]"
+        )
     named = groups if isinstance(groups, Mapping) else {_name(group): group for group in groups}
     if not named:
         raise InputError("groups: expected at least one candidate, got none")

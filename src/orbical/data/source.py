@@ -38,6 +38,8 @@ class Source(ABC):
         >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
         >>> ob.scan(net, Noise(), group="rotations:8", task="classification", progress=False)
         Scan(classification, rotations:8: 1 model x 20 samples x 8 elements, complete)
+        >>> Noise()
+        Noise(20 samples)
     """
 
     labels: Any = None
@@ -50,6 +52,10 @@ class Source(ABC):
     @abstractmethod
     def __len__(self) -> int:
         """Return the number of samples."""
+
+    def __repr__(self) -> str:
+        classes = "" if self.classes is None else f", {len(self.classes):,} classes"
+        return f"{type(self).__name__}({len(self):,} samples{classes})"
 
     @abstractmethod
     def read(self, start: int, stop: int) -> tuple[Tree, Any]:
