@@ -24,7 +24,7 @@ REPORT = re.compile(r"^<!-- live report: (\w+) -->$", re.MULTILINE)
 LIVE = re.compile(r"^!\[(.*)\]\(images/interface\.png\)\{ \.live \}$", re.MULTILINE)
 
 # A table that is wider than the page is scrolled in its frame, which the Tab key reaches.
-TABLE = re.compile(r"<table>.*?</table>", re.DOTALL)
+TABLE = re.compile(r"<table[ >].*?</table>", re.DOTALL)
 FRAMED = r'<div class="table" role="group" aria-label="Table" tabindex="0">\g<0></div>'
 PERCENT = re.compile(r"<(pre|code)\b.*?</\1>|(?<=\d)\s%", re.DOTALL)
 

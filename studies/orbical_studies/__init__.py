@@ -31,12 +31,14 @@ STUDIES = {
     "examples": Entry("examples", "The six examples of the equivariant-calibration paper."),
 }
 
+INDEX = "index"  # the page before all of them, filled from the results of each
+
 
 def study(name: str) -> ModuleType:
     """Import one study by its name.
 
     Args:
-        name: One of `STUDIES`.
+        name: One of `STUDIES`, or `INDEX` for the page that lists them.
 
     Returns:
         The study's package, with the `framework.Study` as its attribute `study`.
@@ -49,6 +51,7 @@ def study(name: str) -> ModuleType:
             ...
         orbical.errors.InputError: name: unknown name 'esb'; did you mean 'esd'? (known: ...)
     """
-    if name not in STUDIES:
+    if name not in (*STUDIES, INDEX):
         raise unknown_name("name", name, STUDIES)
-    return importlib.import_module(f"{__name__}.{STUDIES[name].module}")
+    module = "overview" if name == INDEX else STUDIES[name].module
+    return importlib.import_module(f"{__name__}.{module}")

