@@ -15,7 +15,14 @@ def calculators() -> dict[str, Any]:
     """Load the checkpoint; torch-scatter, which must be compiled, is replaced by one function."""
     from torch_geometric.utils import scatter
 
-    def as_torch_scatter(src, index, dim=0, out=None, dim_size=None, reduce="sum"):  # type: ignore[no-untyped-def]
+    def as_torch_scatter(
+        src: Any,
+        index: Any,
+        dim: int = 0,
+        out: Any = None,
+        dim_size: Any = None,
+        reduce: Any = "sum",
+    ) -> Any:
         return scatter(src, index, dim, dim_size, reduce)
 
     module = types.ModuleType("torch_scatter")
