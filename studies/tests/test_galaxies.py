@@ -20,6 +20,7 @@ from orbical_studies.framework.page import render
 from orbical_studies.framework.training import arrays_file
 from orbical_studies.galaxies import (
     contrasts,
+    kinds,
     matching,
     packing,
     report,
@@ -246,8 +247,33 @@ def collected(tmp_path_factory: pytest.TempPathFactory) -> Results:
         patch.setattr(contrasts, "resampled_rows", few)
         collect(chosen, results)
         sizes(chosen, results)
+        kinds.write_kinds(chosen, results)
     results.write("coverage", Results(PATHS.results)["coverage"])
     return results
+
+
+def test_the_kinds_of_a_shift_are_found_where_they_are_known() -> None:
+    known = torch.zeros(4, 1, kinds.COARSE, kinds.COARSE)
+    known[0, 0, :4, 1:3] = known[1, 0, 4:8, :6] = known[2, 0, 8:, 8:] = 1.0  # the last is empty
+    near = known[:3] + 0.001
+    catalog = kinds.Catalog(known, torch.tensor([1, 0, 1, 0]), known[:3] + 0.002)
+    far = torch.ones(1, 1, kinds.COARSE, kinds.COARSE)
+    still, moved = kinds.kind_rows(catalog, torch.cat([near, far]), torch.tensor([1, 0, 0, 0]), {})
+    assert (still["correct"], still["incorrect"], still["extrinsic"]) == (0.5, 0.25, 0.25)
+    # One of seven moves, the diagonal mirror, takes the third galaxy to itself.
+    assert moved["incorrect"] == pytest.approx(1 / 7 / 4)
+    assert moved["correct"] == 0
+    assert moved["correct"] + moved["incorrect"] + moved["extrinsic"] == pytest.approx(1)
+
+
+def test_the_shift_between_catalogs_is_measured_as_it_is_and_moved(collected: Results) -> None:
+    rows = collected["kinds"]
+    assert len(rows) == 2 * 2 * 2
+    own = rows[(rows["data"] == rows["tested"]) & ~rows["moved"]]
+    assert own["extrinsic"].between(0.0, 0.1).all()
+    assert rows[["correct", "incorrect", "extrinsic"]].sum(axis=1).to_numpy() == pytest.approx(1)
+    asked = {"efigi": 40, "galaxyzoo2": 60}  # irregulars are neither
+    assert (rows["galaxies"] == rows["tested"].map(asked)).all()
 
 
 def test_collected_predictions_become_a_page_with_figures(collected: Results) -> None:

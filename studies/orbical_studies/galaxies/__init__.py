@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from ..framework import Study
 from .collecting import collect, sizes
+from .kinds import write_kinds
 from .packing import pack
 from .settings import Settings
 from .simulation import coverage
@@ -19,6 +20,6 @@ from .training import train
 
 steps = {
     **{"pack": pack, "train": train, "collect": collect},
-    **{"sizes": sizes, "coverage": coverage},
+    **{"sizes": sizes, "kinds": write_kinds, "coverage": coverage},
 }
 study = Study("galaxies", __doc__, Settings(), steps, report=f"{__name__}.report", palette=256)

@@ -112,7 +112,7 @@ def effect(row: Any) -> str:
 def facts(results: Results) -> dict[str, Any]:
     """Return what the page refers to."""
     rows = _networks(results)
-    sizes, shift = (results[name] for name in ("sizes", "shift"))
+    sizes, shift, kinds = (results[name] for name in ("sizes", "shift", "kinds"))
     of_size = in_points(results["size_contrasts"].query("family == 'both' and contrast == 'size'"))
     photographs = rows[rows["data"].isin(PHOTOGRAPHS)]
     decided = in_points(deciding(results["contrasts"]))
@@ -153,6 +153,12 @@ def facts(results: Results) -> dict[str, Any]:
         "of_size": of_size[of_size["measure"].isin(DECIDING)],
         "effect": effect,
         "trained": sizes,
+        "kinds": kinds,
+        "kind": kinds[(kinds["data"] != kinds["tested"]) & ~kinds["moved"]]
+        .set_index("data")
+        .to_dict("index"),
+        "own": kinds[(kinds["data"] == kinds["tested"]) & ~kinds["moved"]],
+        "turned": kinds[(kinds["data"] == kinds["tested"]) & kinds["moved"]]["extrinsic"],
         "pairs": _single_pairs(results["shift_contrasts"]),
         "chance": shift.query("data == 'efigi' and tested == 'galaxyzoo2'")
         .groupby("network")[["accuracy", "overconfidence"]]
