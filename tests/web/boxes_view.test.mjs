@@ -8,6 +8,7 @@ import {
   referenceOf,
   rowsOf,
   shiftOf,
+  shownOf,
   visible,
 } from "../../src/orbical/interface/web/views/boxes.js";
 
@@ -97,4 +98,15 @@ test("the shift is the position, or that of the element", () => {
   assert.deepEqual(shiftOf(state, { element: 0, position: [1.5, 0.5] }), [1.5, 0.5]);
   assert.deepEqual(shiftOf(state, { element: 0, position: [] }), [-2, 4]);
   assert.deepEqual(shiftOf({ group: { coords: {} } }, { element: 0, position: [] }), [0, 0]);
+});
+
+test("the surest detections are shown, and the one that meets the key object", () => {
+  const at = (left, label, confidence) => ({ box: [left, 0, left + 10, 10], label, confidence, right: null });
+  const [first, second, other, match] = [at(50, 1, 0.9), at(70, 1, 0.8), at(0, 2, 0.7), at(1, 1, 0.3)];
+  const key = { box: [0, 0, 10, 10], label: 1 };
+  const found = [first, second, other, match];
+  assert.deepEqual(shownOf(found, key, [99, 99]), [first, second, match]); // not the other class
+  assert.deepEqual(shownOf([match, first, second], key, [99, 99]), [match, first]); // it is among them
+  assert.deepEqual(shownOf([first, second, at(30, 1, 0.2)], key, [99, 99]), [first, second]); // none meets it
+  assert.deepEqual(shownOf(found, null, [99, 99]), [first, second]);
 });

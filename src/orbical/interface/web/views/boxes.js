@@ -16,7 +16,7 @@ const HEADS = [
   ["IoU c.", "intersection over union with the model's own consensus"],
   ["✓", "correct or not"],
 ];
-const MOST = 2; // detections of a model that are drawn and listed
+const MOST = 2; // detections of a model that are drawn and listed, beside the one that meets the key object
 
 /** The part of a box [left, top, right, bottom] inside a view. */
 export function visible([left, top, right, bottom], [width, height]) {
@@ -70,6 +70,15 @@ export function detectionsOf(
     });
   }
   return found;
+}
+
+/** The surest detections, and the one of its class that meets the reference best, which the score is about. */
+export function shownOf(found, reference, view) {
+  const surest = found.slice(0, MOST);
+  if (!reference) return surest;
+  const met = (one) => (one.label === reference.label ? one.confidence * overlap(one.box, reference.box, view) : 0);
+  const best = found.reduce((one, other) => (met(other) > met(one) ? other : one), found[0]);
+  return !best || met(best) === 0 || surest.includes(best) ? surest : [...surest, best];
 }
 
 /** The shift at a place: its position, or the coordinates of its element. */
@@ -138,7 +147,9 @@ export function createView(el, state) {
     const whole = image ? image.shape.slice(-2).reverse() : size;
     const corner = inputs.whole ? cornerOf(shiftOf(state, place), whole, size) : [0, 0];
     paint(canvas, image, whole);
-    const found = models.map((_, m) => detectionsOf(fields, m).slice(0, MOST));
+    const found = models.map((_, m) =>
+      shownOf(detectionsOf(fields, m), referenceOf(truths, consensus, m, byConsensus), size),
+    );
     draw(found, { whole, size, corner, masked: Boolean(inputs.whole), truths, consensus, colors });
     list(found, { size, truths, consensus, byConsensus, byBoth, models, colors });
     write(note, image ? legendOf(truths, consensus) : "No images stored: boxes in the field of view.");
