@@ -257,6 +257,8 @@ def test_runs_have_room_at_every_width(view, runs_server):
         page.resize({"width": width, "height": 900})
         assert page.tab.evaluate("document.documentElement.scrollWidth") <= width
         assert page.clipped() == []
+        note = page.tab.locator(".embedding .note")
+        assert note.evaluate("el => el.scrollWidth <= el.clientWidth"), width
         table.evaluate("el => { el.scrollLeft = 1000; }")  # the names of runs stay in sight
         inside = table.locator("tbody th").first.bounding_box()["x"]
         assert inside >= table.bounding_box()["x"] - 1

@@ -12,6 +12,7 @@ import {
   rangeOf,
   rings,
   ticks,
+  upTo,
 } from "../../src/orbical/interface/web/draw/scales.js";
 import { decimals, degrees, fixed, formatter, short } from "../../src/orbical/interface/web/draw/format.js";
 
@@ -98,4 +99,11 @@ test("colors leave out what lies far outside, and a model that diverges", () => 
 test("a range of colors is no narrower than a share of the whole", () => {
   assert.deepEqual(atLeast([0.2, 0.9], [0, 1], 0.05), [0.2, 0.9]);
   assert.deepEqual(atLeast([1, 1], [0, 1], 0.25), [0.75, 1]);
+});
+
+test("curves that fill little of a range end it, and none begins elsewhere", () => {
+  assert.deepEqual(upTo([0.1, NaN, 0.3], [0, 1]), [0, 0.3]);
+  assert.deepEqual(upTo([0.1, 0.9], [0, 1]), [0, 1]);
+  assert.deepEqual(upTo([NaN], [0, 1]), [0, 1]);
+  assert.deepEqual(upTo([-0.2, 0.1], [-1, 1]), [-1, 1]); // both sides of zero stay
 });

@@ -122,6 +122,12 @@ export function atLeast(/** @type {number[]} */ [low, high], whole, share) {
   return [start, start + least];
 }
 
+/** A range from zero that ends at the highest value where that fills little of it: curves lie apart. */
+export function upTo(values, /** @type {number[]} */ [low, high]) {
+  const most = rangeOf(values)[1];
+  return low === 0 && most < high / 2 && anyFinite(values) ? [low, most] : [low, high];
+}
+
 /** Whether all distances are so small that they come from rounding: they must not look like a pattern. */
 export function onlyRounding(values, rounding) {
   return rounding > 0 && !values.some((value) => value > rounding);

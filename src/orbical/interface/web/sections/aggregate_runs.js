@@ -4,7 +4,7 @@ import { button, fill, h, modelLabel, write } from "../core/dom.js";
 import { whole } from "../core/text.js";
 import { precise } from "../draw/format.js";
 import { columnsOf, looksOf, mapsOf, orderBy, single } from "../draw/run_rows.js";
-import { atLeast, colorRange } from "../draw/scales.js";
+import { atLeast, colorRange, upTo } from "../draw/scales.js";
 import { createOrbitPlot } from "../plots/orbit.js";
 import { createSparkline } from "../plots/sparkline.js";
 import { createSelect, createSwitch } from "./frame.js";
@@ -57,7 +57,7 @@ export function createRuns(el, app, frame) {
     const metric = app.metricNamed(answer.metric);
     if (!differing()) {
       const { values, low, high } = arrays;
-      const range = limits(values.data, answer.range, metric);
+      const range = limits(values.data, upTo((high ?? values).data, answer.range), metric);
       return { values, low, high, range, ramp: "sequential", title: metric.title, format: metric.unit, metric };
     }
     const { difference: values, difference_low: low, difference_high: high } = arrays;

@@ -100,7 +100,7 @@ export function createSection(el, app) {
       );
     const part = xy.explained ? xy.explained.reduce((sum, one) => sum + one, 0) : 0;
     const share = part >= 0.005 ? ` · ${Math.round(100 * part)} % of the variance` : "";
-    frame.note(`similar responses lie close together${share}`);
+    frame.note(`similar responses lie close${share}`);
   }
 
   function menus() {

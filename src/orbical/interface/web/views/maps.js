@@ -286,7 +286,9 @@ export function createView(el, state) {
         .sort((a, b) => a - b)
         .slice(0, MOST_CLASSES)
         .map((c) => chip(classColor(c, dark()), String(names[c] ?? `class ${c}`))),
-      chip(gradient(LESS_IS_BETTER), "0 to 1"),
+      ...["agrees, certain", "differs, uncertain"].map((words, share) =>
+        chip(colorOf(share, LESS_IS_BETTER, dark()), words),
+      ),
     ]);
   }
 
