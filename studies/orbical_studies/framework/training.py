@@ -108,6 +108,19 @@ def read_trained(
             yield rows[str(trial)], dict(file)
 
 
+def finished(trials: Iterable[Any], work: Path) -> list[Any]:
+    """Return the trials that `train` ran; refuse if it ran none of them."""
+    trials = list(trials)
+    names = {row["name"] for row in read_lines(work / "trials.jsonl")}
+    done = [trial for trial in trials if str(trial) in names]
+    if not done:
+        raise InputError(
+            f"results: expected a training such as '{trials[0]}' in {str(work)!r}, got none; "
+            "run the step 'train' first"
+        )
+    return done
+
+
 def arrays_file(work: Path, trial: Any) -> Path:
     """Return where the arrays of a trial are stored.
 

@@ -1,8 +1,8 @@
 """Point clouds under rotation: trained with and without rotations, and invariant by construction.
 
-Three kinds of network classify furniture, and are evaluated at every rotation of two samples of
-SO(3). Without data on the training machine: `pack` here, `train` there with the same work folder,
-`collect` here.
+Five networks classify furniture, and are evaluated at every rotation of two samples of SO(3).
+Without data on the training machine: `pack` here, `train` there with the same work folder,
+`collect` and `worst` here.
 
 Section 3.3 and Fig. 11 of Zhao et al., "Evaluating Machine Learning Models with NERO".
 """
@@ -12,12 +12,13 @@ from __future__ import annotations
 from ..framework import Study
 from .collecting import collect
 from .training import Settings, pack, train
+from .worst_cases import worst
 
 study = Study(
     name="point-clouds",
     description=__doc__,
     settings=Settings(),
-    steps={"pack": pack, "train": train, "collect": collect},
+    steps={"pack": pack, "train": train, "collect": collect, "worst": worst},
     report=f"{__name__}.report",
     palette=256,
 )

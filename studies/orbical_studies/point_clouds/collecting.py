@@ -18,7 +18,7 @@ from orbical.groups import Group, parse
 from ..framework import Results
 from ..framework.results import Row
 from ..framework.statistics import holm
-from ..framework.training import read_trained
+from ..framework.training import finished, read_trained
 from .training import DATA_SETS, NETWORKS, Settings, probabilities, trials
 
 BINS, DRAWS = 15, 100
@@ -62,8 +62,9 @@ class Answers:
 
 
 def collect(settings: Settings, results: Results) -> None:
-    """Write the tables of the page from the answers."""
-    every = [Answers(row, arrays) for row, arrays in read_trained(trials(settings), results.work)]
+    """Write the tables of the page from the answers of the trainings that are finished."""
+    done = finished(trials(settings), results.work)
+    every = [Answers(row, arrays) for row, arrays in read_trained(done, results.work)]
     order = {name: place for place, name in enumerate((*DATA_SETS, *NETWORKS))}
     every.sort(key=lambda a: (order[a.row["data"]], order[a.row["network"]], a.row["seed"]))
     kinds = [
@@ -92,7 +93,8 @@ def collect(settings: Settings, results: Results) -> None:
 def contrast_rows(data: str, kinds: Sequence[Sequence[Answers]]) -> Sequence[Row]:
     """Compare networks on the same test clouds: means over trainings, with Holm's correction.
 
-    `same_sign` counts the trainings whose own difference has the sign of the mean.
+    `same_sign` counts the trainings whose own difference has the sign of the mean. Comparisons
+    with a network that is not trained count in the correction, with a p value of 1.
     """
     clouds = {
         alike[0].row["network"]: [answers.clouds() for answers in alike]
@@ -100,7 +102,8 @@ def contrast_rows(data: str, kinds: Sequence[Sequence[Answers]]) -> Sequence[Row
         if alike[0].row["data"] == data
     }
     rows: list[dict[str, Any]] = []
-    for first, second in CONTRASTS:
+    compared = [pair for pair in CONTRASTS if clouds.keys() >= set(pair)]
+    for first, second in compared:
         for quantity in QUANTITIES:
             one, other = (np.stack([c[quantity] for c in clouds[n]]) for n in (first, second))
             found = compare_means(one.mean(0), other.mean(0))
@@ -118,7 +121,8 @@ def contrast_rows(data: str, kinds: Sequence[Sequence[Answers]]) -> Sequence[Row
                     "same_sign": int((by_seed * float(found.difference) > 0).sum()),
                 }
             )
-    for row, corrected in zip(rows, holm([row["p"] for row in rows]), strict=True):
+    missing = [1.0] * (len(CONTRASTS) * len(QUANTITIES) - len(rows))
+    for row, corrected in zip(rows, holm([row["p"] for row in rows] + missing), strict=False):
         row["p_holm"] = float(corrected)
     return rows
 
@@ -184,7 +188,7 @@ def element_rows(kinds: Sequence[Sequence[Answers]], name: str) -> list[Row]:
 
 
 def class_rows(alike: Sequence[Answers]) -> Iterator[Row]:
-    """Measure each class upright and over all rotations, and how often it is predicted."""
+    """Measure each class upright, over all rotations and at each, and how often it is predicted."""
     first = alike[0]
     identity, labels = first.groups["ball"].identity, first.arrays["labels"]
     predicted = np.stack([answers.arrays["ball/predicted"] for answers in alike])
@@ -199,6 +203,7 @@ def class_rows(alike: Sequence[Answers]) -> Iterator[Row]:
             "share": float(rows.mean()),
             "accuracy_upright": float(correct[:, rows, identity].mean()),
             "accuracy_ball": float(correct[:, rows].mean()),
+            "always_ball": float(correct[:, rows].all(2).mean()),
             "named_ball": float((predicted == label).mean()),
         }
 
@@ -208,10 +213,10 @@ def chosen_samples(
 ) -> dict[str, int]:
     """Choose the typical bathtub, and the cloud whose recognition depends most on the rotation.
 
-    Of the clouds that both networks with attention recognize upright (0.9 or more, or the best
-    half if there is none): `held`, a bathtub as in the paper, the one for which the smallest
-    probability of the augmented network is the median of all bathtubs, and `lost`, the cloud of
-    any class where it varies most.
+    Of the clouds that all networks with attention recognize upright (0.9 or more, or the best
+    half if there is none): `bathtub`, as in the paper, the one for which the smallest probability
+    of the augmented network is the median of all bathtubs, and `lost`, the cloud of any class
+    where it varies most.
 
     Args:
         scores: Probabilities of the true class by network, `[sample, element]`.
@@ -219,13 +224,14 @@ def chosen_samples(
         identity: Index of the identity.
     """
     augmented = scores["attention-augmented"]
-    upright = np.minimum(scores["attention"][:, identity], augmented[:, identity])
+    attentive = [values for name, values in scores.items() if name.startswith("attention")]
+    upright = np.min([values[:, identity] for values in attentive], axis=0)
     bathtubs = np.flatnonzero(names == BATHTUB)
     known = bathtubs[upright[bathtubs] >= min(0.9, float(np.median(upright[bathtubs])))]
     lowest = augmented[known].min(1)
     sure = np.flatnonzero(upright >= min(0.9, float(np.median(upright))))
     return {
-        "held": int(known[np.argsort(lowest)[len(known) // 2]]),
+        "bathtub": int(known[np.argsort(lowest)[len(known) // 2]]),
         "lost": int(sure[augmented[sure].std(1).argmax()]),
     }
 

@@ -18,10 +18,14 @@ from orbical.figures import PAGE, aggregate, cloud_picture, figure, individual, 
 from orbical.groups import Group, parse
 
 from ..framework import Results
+from ..framework.statistics import wilson
+from .collecting import BATHTUB
 from .training import SOURCES
 
 AXES = {"x (sideways)": ("xy", 0.0), "y (upright)": ("xy", 90.0), "z (forwards)": ("xz", 90.0)}
-TITLES = {"sweethome3d": "Sweet Home 3D", "modelnet10": "ModelNet10"}
+TITLES = {"sweethome3d": "Sweet Home 3D", "modelnet10": "ModelNet10, chairs and monitors"}
+AUGMENTED = ("augmented", "attention-augmented")
+TEN, TEN_TITLE = "modelnet10", "ModelNet10, ten classes"
 TILT_EDGES = (0, 15, 30, 45, 60, 90, 120, 150, 180)
 MEANINGS = {"accuracy": "accuracy", "ece": "calibration error (ECE)"}
 
@@ -29,16 +33,29 @@ MEANINGS = {"accuracy": "accuracy", "ece": "calibration error (ECE)"}
 _parse = cache(parse)
 
 
-def _names(results: Results, column: str) -> list[str]:
+class Earlier:
+    """The tables of the earlier run: PointNet, Sweet Home 3D and two classes of ModelNet10."""
+
+    def __init__(self, results: Results) -> None:
+        self._results = results
+
+    def __getitem__(self, name: str) -> pd.DataFrame:
+        return self._results[f"earlier-{name}"]
+
+
+Tables = Results | Earlier
+
+
+def _names(results: Tables, column: str) -> list[str]:
     """Return the data sets or the networks, in the order of the table."""
     return list(results["summary"][column].unique())
 
 
-def _group(results: Results, name: str) -> Group:
+def _group(results: Tables, name: str) -> Group:
     return _parse(results["chosen"][name].iloc[0])
 
 
-def _about_axis(results: Results, data: str, network: str, axis: str) -> pd.Series:
+def _about_axis(results: Tables, data: str, network: str, axis: str) -> pd.Series:
     """Return accuracy by the angle of rotation about a main axis of space."""
     layout = _group(results, "slices").layout
     plane, azimuth = AXES[axis]
@@ -66,7 +83,46 @@ def explained_by(by: np.ndarray, values: pd.Series) -> float:
 
 
 def facts(results: Results) -> dict[str, Any]:
-    """Return what the page refers to."""
+    """Return what the page refers to: of the earlier run, and of ten classes of ModelNet10."""
+    return _earlier_facts(Earlier(results)) | {"ten": _ten_facts(results)}
+
+
+def _ten_facts(results: Results) -> dict[str, Any]:
+    """Return means over trainings, comparisons, bathtubs and worst cases on ten classes."""
+    summary, classes, contrasts = (results[n] for n in ("summary", "classes", "contrasts"))
+    seeds = dict(iter(summary[summary["data"] == TEN].groupby("network", sort=False)))
+    bathtubs = classes[(classes["data"] == TEN) & (classes["class"] == BATHTUB)]
+
+    def contrast(first: str, second: str, quantity: str) -> pd.Series:
+        """Return the comparison of two networks; `clear` if corrected p and all trainings agree."""
+        wanted = {"data": TEN, "first": first, "second": second, "quantity": quantity}
+        (row,) = contrasts[(contrasts[list(wanted)] == pd.Series(wanted)).all(axis=1)].iloc
+        clear = row["p_holm"] < 0.05 and row["same_sign"] == len(seeds[first])
+        return pd.Series({**row, "clear": clear})
+
+    augmented = [name for name in AUGMENTED if name in seeds]
+    against = [contrast("invariant", name, "ball") for name in augmented]
+    signs = [np.sign(row["difference"]) if row["clear"] else 0 for row in against]
+    return {
+        "above_all": len(signs) == len(AUGMENTED) and min(signs) > 0,
+        "below_one": min(signs) < 0,
+        "bathtubs_at_all": {
+            name: wilson(row.always_ball * row.samples, row.samples)
+            for name, row in bathtubs.set_index("network").iterrows()
+        },
+        "networks": list(seeds),
+        "at": lambda network: seeds[network],
+        "mean": lambda network, quantity: seeds[network][quantity].mean(),
+        "tested": int(summary["test"].iloc[0]),
+        "trained": int(summary["train"].iloc[0]),
+        "steps": int(summary["steps"].iloc[0]),
+        "contrast": contrast,
+        "bathtubs": bathtubs.set_index("network"),
+        "classes": classes[classes["data"] == TEN].pivot(index="class", columns="network"),
+    }
+
+
+def _earlier_facts(results: Earlier) -> dict[str, Any]:
     summary, ball, classes = results["summary"], results["ball"], results["classes"]
     seeds = dict(iter(summary.groupby(["data", "network"])))
     groups = {name: _group(results, name) for name in ("slices", "ball")}
@@ -108,12 +164,17 @@ def figures(results: Results) -> Iterator[tuple[str, Figure]]:
 
     The single clouds need the public files, and are left out without them.
     """
-    yield "slices.png", _orbit(results, "slices", "sweethome3d", "accuracy")
-    yield "ball.png", _orbit(results, "ball", "sweethome3d", "accuracy")
-    yield "ece.png", _orbit(results, "slices", "sweethome3d", "ece")
-    yield "slices-modelnet10.png", _orbit(results, "slices", "modelnet10", "accuracy")
-    yield "angle.png", _angle(results)
-    yield "tilt.png", _tilt(results)
+    earlier, furniture = Earlier(results), "sweethome3d"
+    yield "ten.png", _orbit(results, "slices", TEN, "accuracy", TEN_TITLE)
+    for name, group, data, quantity in (
+        ("slices", "slices", furniture, "accuracy"),
+        ("ball", "ball", furniture, "accuracy"),
+        ("ece", "slices", furniture, "ece"),
+        ("slices-modelnet10", "slices", TEN, "accuracy"),
+    ):
+        yield f"{name}.png", _orbit(earlier, group, data, quantity, TITLES[data])
+    yield "angle.png", _angle(earlier)
+    yield "tilt.png", _tilt(earlier)
     try:
         clouds = {name: SOURCES[name]()[1].points for name in set(results["chosen"]["data"])}
     except InputError as error:
@@ -149,11 +210,11 @@ def _responses(
     )
 
 
-def _orbit(results: Results, name: str, data: str, quantity: str) -> Figure:
+def _orbit(results: Tables, name: str, data: str, quantity: str, title: str) -> Figure:
     networks, group = _names(results, "network"), _group(results, name)
     values = [results[name][f"{data}/{network}/{quantity}"] for network in networks]
     array = _responses(networks, group, values, MEANINGS[quantity], quantity == "accuracy")
-    return aggregate(array, title=TITLES[data])
+    return aggregate(array, title=title)
 
 
 def _individual(results: Results, chosen: dict[str, Any], clouds: Any) -> Figure:
@@ -171,7 +232,7 @@ def _by_degrees(ax: Any, xlabel: str, title: str) -> None:
     ax.grid(True)
 
 
-def _angle(results: Results) -> Figure:
+def _angle(results: Tables) -> Figure:
     """Draw accuracy by the angle of rotation about the three main axes."""
     networks, data_sets = _names(results, "network"), _names(results, "data")
     colors = model_colors(networks)
@@ -192,7 +253,7 @@ def _angle(results: Results) -> Figure:
     return fig
 
 
-def _tilt(results: Results) -> Figure:
+def _tilt(results: Tables) -> Figure:
     """Draw each rotation's accuracy and confidence by the tilt of the upright axis."""
     networks = _names(results, "network")
     tilt, colors = tilt_of(_group(results, "ball")), model_colors(networks)
