@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from orbical.zoo.flownet import NAMES as NETWORKS
+from orbical.zoo import flownet
 
 from ..framework import Results
 from ..framework.statistics import bootstrap, holm, sign_flip
@@ -22,7 +22,7 @@ def shipped(results: Results) -> pd.DataFrame:
 def trained_here(results: Results) -> pd.DataFrame:
     """Return the rows of all trainings, and those of the classical methods beside each."""
     trained, rows = results["trainings"], results["samples"]
-    classical = rows[~rows["model"].isin(NETWORKS)]
+    classical = rows[~rows["model"].isin(flownet.NAMES)]
     again = classical.merge(trained[["training"]].drop_duplicates(), how="cross")
     return pd.concat([trained, again], join="inner", ignore_index=True)
 
