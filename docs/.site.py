@@ -42,9 +42,7 @@ def on_page_markdown(text: str, page: Any, **_: Any) -> str:
         return REPORT.sub(_audit_report, text)
     if page.file.src_uri != "index.md" or find_spec("mlxtend") is None:
         return text
-    return LIVE.sub(
-        r'<iframe class="live" src="report.html" title="\1" loading="lazy"></iframe>', text
-    )
+    return LIVE.sub(lambda found: _framed(found[1]), text)
 
 
 def on_post_build(config: Any) -> None:
@@ -77,8 +75,13 @@ def on_post_build(config: Any) -> None:
 def _audit_report(found: re.Match[str]) -> str:
     if not (AUDITS / found[1] / "scan.zarr").exists():
         return ""
-    title = f"Live report: {found[1]}"
-    return f'<iframe class="live" src="report.html" title="{title}" loading="lazy"></iframe>'
+    return _framed(f"Live report: {found[1]}")
+
+
+def _framed(title: str) -> str:
+    """Return the report in a frame, with a link for screens on which a frame is small."""
+    frame = f'<iframe class="live" src="report.html" title="{title}" loading="lazy"></iframe>'
+    return f'{frame}\n<p class="alone"><a href="report.html">Open in a window of its own</a></p>'
 
 
 def on_page_content(text: str, **_: Any) -> str:
