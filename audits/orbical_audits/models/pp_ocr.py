@@ -143,6 +143,14 @@ def run(size: Any, seed: int, folder: Path) -> Outcome:
     }
     first = flipped.data["correct"].values[0][:, flipped.group.identity] > 0
     first &= tilted.data["correct"].values[0][:, tilted.group.identity] > 0
+    pictures = {
+        "mirror": Picture(
+            drawn(read, flipped), "Lines as they are and mirrored, with what the network reads"
+        ),
+        "tilts": Picture(
+            curves(tilted, first), "Share of lines read exactly, and confidence, at every tilt"
+        ),
+    }
     tables = {
         "upright": Table(
             "Upright lines: the share that is read exactly, letter by letter, the character error "
@@ -169,14 +177,6 @@ def run(size: Any, seed: int, folder: Path) -> Outcome:
             "recognition alone, and by all of it, which finds lines, turns those that are upside "
             "down, and then reads.",
             of_package(*lines(size["lines"], size["lines"] + size["again"], ["STIXGeneral"])),
-        ),
-    }
-    pictures = {
-        "mirror": Picture(
-            drawn(read, flipped), "Lines as they are and mirrored, with what the network reads"
-        ),
-        "tilts": Picture(
-            curves(tilted, first), "Share of lines read exactly, and confidence, at every tilt"
         ),
     }
     return Outcome(tables, pictures)
@@ -271,13 +271,13 @@ def drawn(read: Any, scan: ob.Scan) -> Any:
     place = int(np.flatnonzero(scan.data["flip"].values == "horizontal")[0])
     sure = scan.data["confidence"].values[0][:, place]
     chosen = np.argsort(-sure)[:5]
-    mirrored = torch.from_numpy(scan.data["inputs"].values[chosen]).flip(-1)
+    mirrored = torch.from_numpy(scan.data["input"].values[chosen]).flip(-1)
     texts, _ = read(mirrored)
     with ob.figures.styled():
         fig = ob.figures.figure(ob.figures.PAGE, 3.0)
         grid = fig.subplots(len(chosen), 1)
         for axes, sheet, text, score in zip(grid, mirrored, texts, sure[chosen], strict=True):
-            axes.imshow(1 - sheet[0, 55:105], cmap="gray", aspect="equal")
+            axes.imshow(1 - sheet[0, 55:105].numpy(), cmap="gray", aspect="equal")
             axes.set(xticks=[], yticks=[])
             axes.spines[:].set_visible(False)
             axes.set_xlabel(f"read: {text}   (confidence {score:.2f})")
