@@ -25,6 +25,15 @@ def test_what_is_up_is_drawn_above_and_what_is_near_is_darker():
     assert bottom < top  # the lowest point is the nearest
 
 
+def test_few_points_are_discs_that_can_be_seen_in_a_small_picture():
+    corners = [[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]
+    drawn = (cloud_picture(corners, size=56) < 1).sum()
+    assert 8 * 30 <= drawn <= 8 * 64
+    one = np.argwhere(cloud_picture([[0, 0, 0]], size=56) < 1)
+    np.testing.assert_allclose(one.mean(0), 27.5, atol=0.6)  # in the middle
+    assert len(one) < np.ptp(one[:, 0] + 1) * (np.ptp(one[:, 1]) + 1)  # round: without corners
+
+
 def test_masked_points_are_not_drawn():
     points = np.random.default_rng(0).normal(size=(10, 3))
     assert (cloud_picture(points, np.zeros(10, bool)) == 1).all()

@@ -77,9 +77,16 @@ def cloud_picture(
     column = np.round(half + across * half * 0.92 - 0.5).astype(int)
     row = np.round(half - up * half * 0.92 - 0.5).astype(int)
     shade = 0.45 - 0.4 * near  # 0.05 in front, 0.85 behind
-    side = max(1, round(size / np.sqrt(len(cloud)) / 6))
-    for down in range(side):
-        for right in range(side):
-            place = (np.clip(row + down, 0, size - 1), np.clip(column + right, 0, size - 1))
-            np.minimum.at(picture, place, shade)
+    for down, right in _disc(size, len(cloud)):
+        place = (np.clip(row + down, 0, size - 1), np.clip(column + right, 0, size - 1))
+        np.minimum.at(picture, place, shade)
     return picture
+
+
+def _disc(size: int, count: int) -> Array:
+    """Return the pixels `[pixels, 2]` of a point about its place; few points are larger discs."""
+    side = int(np.clip(round(0.62 * size / count**0.75), 1, max(1, size // 7)))
+    steps = np.arange(side) - side // 2
+    pixels: Array = np.stack(np.meshgrid(steps, steps), -1).reshape(-1, 2)
+    inside: Array = np.linalg.norm(pixels - steps.mean(), axis=1) <= side / 2
+    return np.asarray(pixels[inside])
