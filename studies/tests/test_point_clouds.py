@@ -213,7 +213,7 @@ def test_claims_are_decided_by_the_numbers(
     paths = Paths.in_checkout("point-clouds")
     committed, changed = Results(paths.results), Results(tmp_path)
     copy_earlier(changed)
-    for name in ("summary", "classes", "contrasts", "chosen"):
+    for name in ("summary", "classes", "contrasts", "chosen", "worst"):
         changed.write(name, committed[name])
     frame = committed["earlier-summary"]
     ball = frame["accuracy_ball"].where(frame["network"] != network, value)

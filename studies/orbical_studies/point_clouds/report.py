@@ -19,8 +19,9 @@ from orbical.groups import Group, parse
 
 from ..framework import Results
 from ..framework.statistics import wilson
+from ..hidden_failures import with_shares
 from .collecting import BATHTUB
-from .training import SOURCES
+from .training import NETWORKS, SOURCES
 
 AXES = {"x (sideways)": ("xy", 0.0), "y (upright)": ("xy", 90.0), "z (forwards)": ("xz", 90.0)}
 TITLES = {"sweethome3d": "Sweet Home 3D", "modelnet10": "ModelNet10, chairs and monitors"}
@@ -118,6 +119,7 @@ def _ten_facts(results: Results) -> dict[str, Any]:
         "steps": int(summary["steps"].iloc[0]),
         "contrast": contrast,
         "bathtubs": bathtubs.set_index("network"),
+        "worst": with_shares(results["worst"], len(NETWORKS)).set_index("network"),
         "classes": classes[classes["data"] == TEN].pivot(index="class", columns="network"),
     }
 
