@@ -34,6 +34,7 @@ LINE, SHORTEST = 48, 320
 """Height of the lines that the network reads, and their least width, as in the package."""
 ANGLES = (0, -15, -12, -9, -6, -4, -2, -1, 1, 2, 4, 6, 9, 12, 15)
 SURE, WRONG_SURE, ALLOWED = 0.8, 0.05, 0.03
+POSITIONS = {"upright": 0, "mirrored": None, "upside down": 180, "tilted by 10°": 10}
 SYMMETRIC = (
     *("AIM", "AUTO", "AXIOM", "HAT", "HAY", "HIT", "HOT", "MAMMOTH", "MAXIMUM", "MAY", "MOUTH"),
     *("OATH", "OUT", "TAXI", "THAT", "TOMATO", "TOY", "WAIT", "WAX", "WAY", "WHAT", "WHY", "WITH"),
@@ -145,7 +146,9 @@ def run(size: Any, seed: int, folder: Path) -> Outcome:
     first &= tilted.data["correct"].values[0][:, tilted.group.identity] > 0
     pictures = {
         "mirror": Picture(
-            drawn(read, flipped), "Lines as they are and mirrored, with what the network reads"
+            drawn(read, flipped),
+            "Mirrored lines, with what the network reads: the five answers with letters that it is "
+            "surest of",
         ),
         "tilts": Picture(
             curves(tilted, first), "Share of lines read exactly, and confidence, at every tilt"
@@ -160,8 +163,9 @@ def run(size: Any, seed: int, folder: Path) -> Outcome:
         "families": Table(
             "Lines that are read exactly upright: the share of the views that are read exactly, "
             "the character error rate, the share of lines that change at some view, the mean "
-            "confidence and its largest change, and the share of the views that are wrong with a "
-            "confidence above 0.8.",
+            "confidence and its largest change, the share of the views that are wrong with a "
+            "confidence above 0.8, and of these without those whose text is spaces only. (The last "
+            "column was added after the run; the rule does not use it.)",
             [
                 {"family": name, **measured(scan, first, views, seed)}
                 for name, (scan, views) in chosen.items()
@@ -175,7 +179,7 @@ def run(size: Any, seed: int, folder: Path) -> Outcome:
         "package": Table(
             "Other lines in another font (STIX), moved by Pillow and read by the package: by its "
             "recognition alone, and by all of it, which finds lines, turns those that are upside "
-            "down, and then reads.",
+            "down, and then reads. A text of spaces is nothing read.",
             of_package(*lines(size["lines"], size["lines"] + size["again"], ["STIXGeneral"])),
         ),
     }
@@ -202,13 +206,16 @@ def measured(scan: ob.Scan, first: np.ndarray, views: np.ndarray, seed: int) -> 
     rates = scan.data["cer"].values[0][first][:, views]
     upright = scan.data["confidence"].values[0][first][:, [scan.group.identity]]
     sure = scan.data["confidence"].values[0][first][:, views]
+    letters = (scan.data["text"].values[0][first][:, views] > ord(" ")).any(-1)
+    failed = ~right & (sure > SURE)
     return {
         "exact": interval(right.mean(1), seed=seed),
         "character error rate": interval(rates.mean(1), seed=seed),
         "changes somewhere": share(~right.all(1)),
         "confidence": interval(sure.mean(1), seed=seed),
         "confidence changes by": float(np.abs(sure - upright).max()),
-        "wrong and sure": interval((~right & (sure > SURE)).mean(1), seed=seed),
+        "wrong and sure": interval(failed.mean(1), seed=seed),
+        "wrong and sure, with letters": interval((failed & letters).mean(1), seed=seed),
     }
 
 
@@ -229,24 +236,29 @@ def of_package(ink: Tensor, texts: list[str]) -> list[dict[str, Any]]:
 
     quiet = {"Global.log_level": "critical"}
     alone = RapidOCR(params={**quiet, "Global.use_det": False, "Global.use_cls": False})
-    whole = RapidOCR(params=quiet)
-    positions = {"upright": 0, "mirrored": None, "upside down": 180, "tilted by 10°": 10}
+    return [
+        *rows_of("recognition alone", alone, ink, texts),
+        *rows_of("whole package", RapidOCR(params=quiet), ink, texts),
+    ]
+
+
+def rows_of(asked: str, reader: Any, ink: Tensor, texts: list[str]) -> list[dict[str, Any]]:
+    """Return a row for each position of the lines."""
     rows = []
-    for asked, reader in (("recognition alone", alone), ("whole package", whole)):
-        for position, angle in positions.items():
-            found = [answered(reader, sheet, angle, asked == "whole package") for sheet in ink]
-            right = np.array([given == text for (given, _), text in zip(found, texts, strict=True)])
-            sure = np.array([score > SURE for _, score in found])
-            none = np.array([not given for given, _ in found])
-            rows.append(
-                {
-                    "asked": asked,
-                    "position": position,
-                    "exact": share(right),
-                    "nothing read": share(none),
-                    "wrong and sure": share(~right & ~none & sure),
-                }
-            )
+    for position, angle in POSITIONS.items():
+        found = [answered(reader, sheet, angle, asked == "whole package") for sheet in ink]
+        right = np.array([given == text for (given, _), text in zip(found, texts, strict=True)])
+        sure = np.array([score > SURE for _, score in found])
+        none = np.array([not given.strip() for given, _ in found])
+        rows.append(
+            {
+                "asked": asked,
+                "position": position,
+                "exact": share(right),
+                "nothing read": share(none),
+                "wrong and sure": share(~right & ~none & sure),
+            }
+        )
     return rows
 
 
@@ -267,9 +279,10 @@ def answered(reader: Any, ink: Tensor, angle: float | None, whole: bool) -> tupl
 
 
 def drawn(read: Any, scan: ob.Scan) -> Any:
-    """Draw mirrored lines of which the network is surest, and what it reads there."""
+    """Draw mirrored lines in which the network is surest of letters, and what it reads there."""
     place = int(np.flatnonzero(scan.data["flip"].values == "horizontal")[0])
-    sure = scan.data["confidence"].values[0][:, place]
+    letters = (scan.data["text"].values[0][:, place] > ord(" ")).any(-1)
+    sure = scan.data["confidence"].values[0][:, place] * letters
     chosen = np.argsort(-sure)[:5]
     mirrored = torch.from_numpy(scan.data["input"].values[chosen]).flip(-1)
     texts, _ = read(mirrored)
@@ -280,8 +293,20 @@ def drawn(read: Any, scan: ob.Scan) -> Any:
             axes.imshow(1 - sheet[0, 55:105].numpy(), cmap="gray", aspect="equal")
             axes.set(xticks=[], yticks=[])
             axes.spines[:].set_visible(False)
-            axes.set_xlabel(f"read: {text}   (confidence {score:.2f})")
+            axes.set_xlabel(f"read: {drawable(text)}   (confidence {score:.2f})")
     return fig
+
+
+def drawable(text: str) -> str:
+    r"""Escape the letters that the font of the figures does not have.
+
+    >>> print(drawable("to 」ə"))
+    to \u300də
+    """
+    from matplotlib.font_manager import findfont, get_font
+
+    letters = get_font(findfont("DejaVu Sans")).get_charmap()
+    return "".join(x if ord(x) in letters else ascii(x)[1:-1] for x in text)
 
 
 def curves(scan: ob.Scan, first: np.ndarray) -> Any:
@@ -338,8 +363,28 @@ audit = Audit(
     "0.8 (lower limit); **knows when it fails** if less than 5 % are (upper limit); else "
     "**broken**. A mirrored line cannot be read, so that only the confidence decides there.",
     decide=decide,
-    finding="",
-    confirmed="",
+    finding="Tilted by up to 4 degrees, every line is read as upright: "
+    "{{ families[2]['changes somewhere'] | percent }} of the lines change. Tilted by 6 to 15 "
+    "degrees, {{ families[3].exact | percent }} of the views are read exactly, and "
+    "{{ families[3]['wrong and sure'] | percent }} are wrong and sure; of all letters in these "
+    "views {{ families[3]['character error rate'] | percent }} are wrong. In the mirror no "
+    "line can be read, and for {{ families[0]['wrong and sure'] | percent }} of the views the "
+    "network states another text with a confidence above 0.8. For "
+    "{{ families[0]['wrong and sure, with letters'] | percent }} of the views this text has "
+    "letters, as in the picture; for the others it is spaces only, which the whole package drops. "
+    "Upside down it is wrong for every line, and sure for "
+    "{{ families[1]['wrong and sure'] | percent }}: too few to call it sure, too many to say that "
+    "it knows.",
+    confirmed="On other lines in another font, moved by Pillow and read by the recognition of the "
+    "package, {{ package[1]['wrong and sure'] | percent }} of the mirrored lines, "
+    "{{ package[2]['wrong and sure'] | percent }} of those upside down and "
+    "{{ package[3]['wrong and sure'] | percent }} of those tilted by 10 degrees are wrong and "
+    "sure. The whole package, which levels and turns lines first, reads "
+    "{{ package[6].exact | percent }} of the lines upside down and "
+    "{{ package[7].exact | percent }} of the tilted ones exactly; in the mirror "
+    "{{ package[5]['wrong and sure'] | percent }} of its answers are wrong and sure. Lines of "
+    "letters that are their own mirror images, mirrored, are read letter by letter backward for "
+    "{{ symmetric[0].exact | percent }} of the lines.",
     sizes={"quick": {"lines": 200, "again": 60}, "full": {"lines": 600, "again": 200}},
     run=run,
     shown=(loaded, scanned),
