@@ -63,6 +63,7 @@ def run_here(name: str, size: str, seed: int) -> None:
     for note in pages.other_versions(audit, versions):
         print(f"note: {note}")
     (FOLDER / name).mkdir(parents=True, exist_ok=True)
+    resumed = any((FOLDER / name).glob("*.zarr"))
     start, busy = time.perf_counter(), time.process_time()
     outcome = audit.run(audit.sizes[size], seed, FOLDER / name)
     about = {
@@ -71,6 +72,7 @@ def run_here(name: str, size: str, seed: int) -> None:
         "seed": seed,
         "seconds": round(time.perf_counter() - start),
         "processor_seconds": round(time.process_time() - busy),  # also on a busy machine
+        "resumed": resumed,
         "packages": versions,
     }
     pages.save(name, outcome, about)

@@ -20,8 +20,8 @@ VIEW, LARGE = 256, 364
 """Pixels that a network sees, and of the picture in which this window turns."""
 RIGHT_OKS = 0.5
 INPUTS = (
-    "the largest person of each of 150 photographs of COCO val2017 with at least eight of the 17 "
-    "key points labeled, enlarged to 256 x 256 pixels around the middle of its box, whose longer "
+    "persons of COCO val2017, the largest of each photograph, with at least eight of the 17 key "
+    "points labeled, enlarged to 256 x 256 pixels around the middle of its box, whose longer "
     "side is 205 pixels; what lies beyond the photograph is black"
 )
 SIZES: Mapping[str, Mapping[str, Any]] = {
