@@ -39,7 +39,6 @@ def shift_facts(results: Results) -> dict[str, Any]:
         "off": off,
         "off_all": _largest_distances(kinds[kinds["seed"].isna()]),
         "kinds_found": bool((off <= WITHIN).all()),
-        "trained_worlds": rows.groupby(WORLD, sort=False).size(),
     }
 
 
