@@ -98,6 +98,29 @@ def test_a_drag_goes_on_outside_of_the_plot(tab, make):
     tab.mouse.up()
 
 
+def test_the_numbers_of_the_rings_are_read_above_the_handle(tab, make):
+    orbit(make, "rotations:72")
+    over = tab.locator(".orbit-handle ~ text").all_text_contents()
+    assert over == ["0.25", "0.5", "0.75", "1"]
+
+
+def test_words_of_rows_leave_most_of_a_narrow_plot_to_its_tiles(tab, make):
+    orbit(make, "dihedral:4*time_reversal")
+    words = tab.locator(".orbit-plot text", has_text="mirrored, forward")
+    assert words.count() > 0
+    tab.evaluate("() => Object.assign(document.querySelector('#a').style, { width: '170px' })")
+    tab.wait_for_function(
+        "() => !document.querySelector('.orbit-plot').textContent.includes('forward')"
+    )
+    boxes = tab.locator(".orbit-plot text").evaluate_all(
+        "all => all.map(e => [e.getBoundingClientRect().left, e.getBoundingClientRect().right])"
+    )
+    left = tab.locator(".orbit-plot").bounding_box()["x"]
+    assert boxes
+    tab.evaluate("() => Object.assign(document.querySelector('#a').style, { width: '400px' })")
+    assert all(left <= low and high <= left + 170 for low, high in boxes), "no word is cut"
+
+
 def test_without_live_models_the_handle_snaps_to_the_elements(tab, make):
     orbit(make, "rotations:8")
     cx, cy = center_of(tab)

@@ -48,6 +48,7 @@ def test_every_section_enlarges_and_shrinks_by_button_key_and_double_click(view)
         assert box(page, f".section.{name}") == before, name
     page.tab.locator(".section.input h3").dblclick()
     staged(page, "input")
+    assert page.tab.evaluate("() => String(getSelection())") == "", "no word is selected"
     page.tab.locator(".section.input h3").dblclick()
     closed(page)
 

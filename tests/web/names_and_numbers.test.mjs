@@ -10,7 +10,7 @@ import {
   modelInk,
   parse,
 } from "../../src/orbical/interface/web/draw/colors.js";
-import { ends, precise, shortened, significant } from "../../src/orbical/interface/web/draw/format.js";
+import { apart, ends, precise, shortened, significant } from "../../src/orbical/interface/web/draw/format.js";
 import { arrange } from "../../src/orbical/interface/web/draw/panel_layout.js";
 import { freeSpot } from "../../src/orbical/interface/web/plots/scatter_marks.js";
 import { withColorRange } from "../../src/orbical/interface/web/sections/color_key.js";
@@ -35,6 +35,14 @@ test("numbers are written by their first digits, whatever their size", () => {
   assert.equal(precise("px")(11.04), "11.0 px");
   assert.equal(precise("px")(NaN), "–");
   assert.equal(precise("share")(0.0001), "0.000");
+});
+
+test("values of a narrow range have the digits that tell them apart", () => {
+  assert.deepEqual(
+    [11.312, 11.318].map((value) => apart(value, [11.312, 11.318], 3)),
+    ["11.312", "11.318"],
+  );
+  assert.equal(apart(0.02781, [0.02781, 0.929], 3), "0.0278");
 });
 
 test("the ends of a range are told apart, however narrow it is", () => {
@@ -97,7 +105,7 @@ test("models of several panels stand apart, and words along the bar have their r
 });
 
 test("a key below narrow panels leaves them the width", () => {
-  const cells = { parts: ["", "", ""], aspect: 1, margin: { left: 8, right: 26, bottom: 8 }, inner: 22, above: 18 };
+  const cells = { parts: ["", "", ""], aspect: 1, margin: { left: 60, right: 26, bottom: 8 }, inner: 22, above: 18 };
   const phone = { width: 346, height: 330 };
   const beside = arrange(phone, 1, cells, { named: true, right: 110 });
   const below = arrange(phone, 1, cells, { named: true, below: 78 });
@@ -105,4 +113,6 @@ test("a key below narrow panels leaves them the width", () => {
   const last = below.panels.at(-1);
   assert.ok(below.bar.y > last.y + last.height && below.bar.y + 78 <= phone.height);
   assert.equal(below.bar.x + below.bar.length, last.x + last.width);
+  const middle = below.bar.x + below.bar.length / 2;
+  assert.ok(middle + below.bar.room / 2 <= phone.width && middle - below.bar.room / 2 >= 0);
 });

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { bondsOf, composition, atomOf } from "../../src/orbical/interface/web/draw/atoms.js";
+import { wholeFirst } from "../../src/orbical/interface/web/views/atoms.js";
 import {
   aboutCenter,
   atomsOf,
@@ -11,6 +12,7 @@ import {
   lookFrom,
   projected,
   radiusOf,
+  uncovered,
 } from "../../src/orbical/interface/web/views/points.js";
 
 const near = (a, b) => assert.ok(Math.abs(a - b) < 1e-9, `${a} is not ${b}`);
@@ -111,6 +113,21 @@ test("every element has a color, and padding has no atom", () => {
   const [numbers, mask] = [{ data: [6, 1, 0] }, { data: [1, 1, 0] }];
   assert.deepEqual(atomsOf(numbers, mask), [6, 1]);
   assert.deepEqual(atomsOf(undefined, mask), []);
+});
+
+test("the symbol of an atom is written where no nearer atom covers it", () => {
+  const places = [
+    [50, 50, 0, 0],
+    [20, 50, 0, 1],
+    [54, 50, 1, 2],
+  ];
+  const seen = uncovered(places, [6, 6, 1], 40).map((place) => place[3]);
+  assert.deepEqual(seen, [1, 2]);
+});
+
+test("numbers of the whole molecule stand before those of its atoms", () => {
+  const fields = { atom_vs_consensus: { data: [1, 2, 3] }, energy: { data: [1] }, forces: { data: Array(9) } };
+  assert.deepEqual(Object.keys(wholeFirst(fields)), ["energy", "atom_vs_consensus", "forces"]);
 });
 
 test("a projected point knows which one it is", () => {

@@ -57,14 +57,16 @@ export function short(value) {
 
 const size10 = (value) => Math.floor(Math.log10(Math.abs(value) || 1));
 
-/** The ends of a range in as few digits as tell them apart: two of what lies between them. */
-export function ends([low, high]) {
-  const spread = high - low;
-  return [low, high].map((value) => {
-    const digits = spread > 0 ? Math.min(Math.max(2 + size10(value) - size10(spread), 2), 12) : 4;
-    const rounded = Number(value.toPrecision(digits));
-    return digits > 4 ? String(rounded).replace("-", "−") : short(rounded);
-  });
+/** A value of a range in as few digits as tell it from others: two of what lies between the ends, and no less than `least`. */
+export function apart(value, [low, high], least = 2) {
+  const digits = high > low ? Math.min(Math.max(2 + size10(value) - size10(high - low), least), 12) : 4;
+  const rounded = Number(value.toPrecision(digits));
+  return digits > 4 ? String(rounded).replace("-", "−") : short(rounded);
+}
+
+/** The ends of a range, told apart. */
+export function ends(range) {
+  return range.map((value) => apart(value, range));
 }
 
 /** An angle in degrees, whole where it is whole. */

@@ -51,11 +51,23 @@ export function arrange({ width, height }, models, cells, { named, right = 0, be
       });
     }
   }
-  const middle = start + used.height / 2;
-  const along = 2 * Math.min(middle, height - middle) - 8; // for words along the bar, about its middle
+  /** The room for words along the bar, about its middle. */
+  const about = (middle, side) => 2 * Math.min(middle, side - middle) - 8;
   const bar = below
-    ? { x: left, y: start + used.height + margin.bottom + 6, length: used.width, room: width - 8, across: true }
-    : { x: left + used.width + margin.right + 8, y: start, length: used.height, room: along, across: false };
+    ? {
+        x: left,
+        y: start + used.height + margin.bottom + 6,
+        length: used.width,
+        room: about(left + used.width / 2, width),
+        across: true,
+      }
+    : {
+        x: left + used.width + margin.right + 8,
+        y: start,
+        length: used.height,
+        room: about(start + used.height / 2, height),
+        across: false,
+      };
   return { panels, bar, titled, side: grid.width, gap: gap.x, wide: count * (grid.width + gap.x) - gap.x };
 }
 

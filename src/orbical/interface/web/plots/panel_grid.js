@@ -7,7 +7,7 @@ import { modelInk } from "../draw/colors.js";
 import { barHeight, barWidth, barWords, colorBar } from "./colorbar.js";
 import { worstOnCells } from "./worst_marks.js";
 
-const LARGER = 1.2;
+const [LARGER, SMALL] = [1.2, 40]; // times, and pixels
 
 /** The values of all models that a panel shows: those of its level, where there are several. */
 export function valuesOf({ levels, values }, { level = 0 }) {
@@ -16,7 +16,7 @@ export function valuesOf({ levels, values }, { level = 0 }) {
 
 /**
  * Make a layout from its cells: `{ parts, aspect, margin, paint, decorate, locate, places, mark, step }`,
- * and optionally `position`, from coordinates to a position; `u, v` run over a panel from 0 to 1, left to right and top to bottom.
+ * and optionally `position`, from coordinates to a position, and `marginIn`, the margin in a frame; `u, v` run over a panel from 0 to 1, left to right and top to bottom.
  */
 export function panelGrid(orbit, cells) {
   /** @type {any[]} */
@@ -40,17 +40,21 @@ export function panelGrid(orbit, cells) {
     frame.front.replaceChildren(worst, marks, pointer);
   }
 
-  /** The key stands beside the panels, or below them where that leaves them much larger. */
+  /** The key stands beside the panels, or below them where that leaves them much larger; without words if they are tiny. */
   function layout(frame, data, named, better) {
     const levels = data.levels?.length ?? 1;
-    const planned = (key) => arrange(frame, data.models.length, cells, { named, levels, ...key });
+    const margin = cells.marginIn?.(frame) ?? cells.margin;
+    const planned = (key) => arrange(frame, data.models.length, { ...cells, margin }, { named, levels, ...key });
     const keys = [(lines) => ({ right: barWidth(data.range, lines) }), (lines) => ({ below: barHeight(lines) })];
     const [beside, below] = keys.map((room) => {
       const alone = planned(room(barWords(data.title, better, Infinity)));
       const words = barWords(data.title, better, alone.bar.room);
       return { words, plan: planned(room(words)) };
     });
-    return below.plan.side > LARGER * beside.plan.side ? below : beside;
+    const best = below.plan.side > LARGER * beside.plan.side ? below : beside;
+    if (best.plan.side >= SMALL) return best;
+    const bare = { words: [], plan: planned({ below: barHeight([]) }) };
+    return bare.plan.side > LARGER * best.plan.side ? bare : best;
   }
 
   function titles(panel, data, named, { wide, gap, titled }) {

@@ -44,7 +44,7 @@ export function polar(orbit) {
     scale = linear([data.range[0], data.range[1] + 0.03 * (data.range[1] - data.range[0])], [0, radius]);
     parts.push(...web(data));
     data.models.forEach((model, m) => parts.push(...curve(data, model, m)));
-    parts.push(...radialLabels(data), identityMark(), ...data.marks.map((mark) => worst(data, mark)));
+    parts.push(identityMark(), ...data.marks.map((mark) => worst(data, mark)));
     if (data.title) {
       const better = data.better ? ` (${data.better})` : "";
       const wordings = [`radius: ${data.title}${better}`, `${data.title}${better}`, data.title];
@@ -138,7 +138,7 @@ export function polar(orbit) {
       stroke(...center, x, y, { stroke: INK, "stroke-width": 1.5 }),
       node("circle", { cx: x, cy: y, r: HANDLE, fill: INK, stroke: PANEL, "stroke-width": 2 }),
     );
-    return [pointer, handle, ...dots];
+    return [pointer, handle, ...radialLabels(data), ...dots]; // the numbers of the rings are read above the handle
   }
 
   const angleOf = (element) => angles[orbit.cells[element]?.[0] ?? 0];

@@ -21,11 +21,12 @@ export function tiles(orbit) {
   const crowded = { rows: rows > 16, columns: columns > 12 };
   const widest = Math.max(0, ...names.rows.words.map((word) => textWidth(word)));
   const longest = Math.max(0, ...names.columns.words.map((word) => textWidth(word)));
-  const margin = {
-    left: 8 + (crowded.rows ? 0 : Math.min(Math.ceil(widest), 110)) + (names.rows.name ? 14 : 0),
-    right: 4,
-    bottom: 8 + (crowded.columns ? 0 : 14) + (names.columns.name ? 14 : 0),
-  };
+  const wordy = Math.min(Math.ceil(widest), 110);
+  const left = 8 + (names.rows.name ? 14 : 0);
+  const bottom = 8 + (crowded.columns ? 0 : 14) + (names.columns.name ? 14 : 0);
+  /** Whether the words of the rows leave most of a frame to the tiles; if not, the tiles alone are drawn. */
+  const told = ({ width }) => !crowded.rows && 3 * wordy < width;
+  const marginIn = (frame) => ({ left: left + (told(frame) ? wordy : 0), right: 4, bottom });
   let written = [];
   const size = (panel) => [panel.width / columns, panel.height / rows];
 
@@ -54,24 +55,24 @@ export function tiles(orbit) {
       const [x, y] = corner(at.get(orbit.identity));
       drawn.push(...cross(x + wide / 2, y + high / 2, Math.min(4, wide / 2)));
     }
-    if (panel.first && !crowded.rows) {
+    if (panel.first && told(frame)) {
       const ends = { "text-anchor": "end" };
       const middle = (row) => panel.y + (row + 0.5) * high;
       names.rows.words.forEach((word, row) => drawn.push(label(panel.x - 5, middle(row), fitted(word, 110), ends)));
     }
     if (panel.first && names.rows.name) {
-      const [x, y] = [round(panel.x - margin.left + 8), round(panel.y + panel.height / 2)];
+      const [x, y] = [round(panel.x - marginIn(frame).left + 8), round(panel.y + panel.height / 2)];
       drawn.push(label(x, y, names.rows.name, { fill: INK, transform: `rotate(-90 ${x} ${y})` }));
     }
-    const bottom = panel.y + panel.height;
+    const end = panel.y + panel.height;
     const each = Math.ceil((longest + 4) / wide); // every second or third where all do not fit
     if (!crowded.columns && each <= Math.max(columns / 2, 1)) {
       names.columns.words.forEach(
-        (word, column) => column % each || drawn.push(label(panel.x + (column + 0.5) * wide, bottom + 10, word)),
+        (word, column) => column % each || drawn.push(label(panel.x + (column + 0.5) * wide, end + 10, word)),
       );
     }
     if (names.columns.name && panel.last) {
-      drawn.push(label(panel.x + panel.width / 2, bottom + 24, names.columns.name, { fill: INK }));
+      drawn.push(label(panel.x + panel.width / 2, end + 24, names.columns.name, { fill: INK }));
     }
     return drawn;
   }
@@ -114,7 +115,7 @@ export function tiles(orbit) {
   return panelGrid(orbit, {
     parts: [""],
     aspect: clamp(rows / columns, 0.3, 2),
-    margin,
+    marginIn,
     begin: () => (written = []),
     refresh: (data, frame) => written.forEach((each) => write(each, data, frame.dark)),
     innerBottom: crowded.columns ? 0 : 14,

@@ -41,7 +41,7 @@ export function createConfusionFace(el, app, frame) {
       });
       return h("tr", {}, h("th", { scope: "row", title: name(expected) }, shortened(name(expected), 10)), ...cells);
     });
-    const heads = numbers.map((one) => h("th", { scope: "col", title: name(one) }, shortened(name(one), 4)));
+    const heads = numbers.map((one) => h("th", { scope: "col", title: name(one) }, shortened(name(one), 5)));
     const corner = h("td", { class: "corner", title: "Rows: expected class. Columns: predicted class." }, "↓ is → as");
     const table = h("table", {}, h("thead", {}, h("tr", {}, corner, ...heads)), h("tbody", {}, ...rows));
     attachRoving(table).renew();

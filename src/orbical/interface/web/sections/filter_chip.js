@@ -3,7 +3,7 @@
 import { button, h, show, write } from "../core/dom.js";
 import { clauseOf, withClause } from "../core/clauses.js";
 import { binsOfRange, rangeOfBins } from "../draw/bins.js";
-import { short, shortened } from "../draw/format.js";
+import { apart, shortened } from "../draw/format.js";
 import { createBrush } from "../plots/brush.js";
 import { createCategories } from "./category_chip.js";
 
@@ -11,8 +11,6 @@ import { createCategories } from "./category_chip.js";
 export function categoryNames(column, state) {
   return (column.keys ?? state.classes).map(String);
 }
-
-const written = (value, unit) => `${short(Number(value.toPrecision(3)))}${["°", "px"].includes(unit) ? unit : ""}`;
 
 /** Make the chip of a column; `set(answer)` with its counts, `onremove` takes it from the bar. */
 export function createChip(column, app, { model, onmodel, onremove }) {
@@ -57,8 +55,11 @@ export function createChip(column, app, { model, onmodel, onremove }) {
     const brush = createBrush(label, (range, done) => choose(range && rangeOfBins(range, edges, count), done));
     const ends = ["from", "to"].map(() => h("span", { "aria-hidden": "true" })); // the handles say them
 
+    const unit = ["°", "px"].includes(column.unit) ? column.unit : "";
+    const written = (value) => `${apart(value, [edges[0], edges.at(-1)], 3)}${unit}`;
+
     function named(edge) {
-      return edge >= edges.length ? "never" : written(edges[edge], column.unit);
+      return edge >= edges.length ? "never" : written(edges[edge]);
     }
 
     function set({ edges: given, all, kept }) {
@@ -72,9 +73,9 @@ export function createChip(column, app, { model, onmodel, onremove }) {
 
     function words({ low, high }) {
       if (low === Infinity) return "never";
-      if (low === -Infinity) return `≤ ${written(high, column.unit)}`;
-      const from = written(low, column.unit);
-      return high === Infinity ? `≥ ${from}` : `${from} – ${written(high, column.unit)}`;
+      if (low === -Infinity) return `≤ ${written(high)}`;
+      const from = written(low);
+      return high === Infinity ? `≥ ${from}` : `${from} – ${written(high)}`;
     }
 
     return { el: h("div", { class: "brush-line" }, ends[0], brush.el, ends[1]), set, words };

@@ -23,8 +23,12 @@ export function createFrame({ name, title, hint }) {
   });
   enlarge.append(node("svg", { viewBox: "0 0 14 14", "aria-hidden": "true" }, node("path", { d: CORNERS })));
   const head = h("header", {}, h("div", { class: "names" }, heading, info, note), controls, enlarge);
-  head.addEventListener("dblclick", ({ target }) => {
-    if (target instanceof Element && !target.closest("button, label, select, input, .popover")) stage();
+  const bare = ({ target }) => target instanceof Element && !target.closest("button, label, select, input, .popover");
+  head.addEventListener("mousedown", (event) => {
+    if (event.detail > 1 && bare(event)) event.preventDefault(); // a double click selects no word
+  });
+  head.addEventListener("dblclick", (event) => {
+    if (bare(event)) stage();
   });
   const body = h("div", { class: "body" });
   const skeleton = h("div", { class: "skeleton", "aria-hidden": "true" });

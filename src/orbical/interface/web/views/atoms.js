@@ -19,6 +19,11 @@ export function forcesOf(/** @type {ViewContent} */ { fields, inputs, models, co
   return known.filter(({ vectors }) => vectors.flat().every(Number.isFinite));
 }
 
+/** The numbers of the whole molecule before those of its atoms, as there may be room for few. */
+export function wholeFirst(/** @type {ViewContent["fields"]} */ fields) {
+  return Object.fromEntries(Object.entries(fields).sort(([, a], [, b]) => a.data.length - b.data.length));
+}
+
 /** The view: the molecule turns as the input does. */
 export function createView(el, state) {
   const [picture, numbers] = [h("div", { class: "view forces" }), h("div", { class: "view" })];
@@ -30,7 +35,7 @@ export function createView(el, state) {
     const forces = forcesOf(content);
     show(picture, forces.length > 0);
     if (forces.length) cloud.set({ ...content, fields: content.inputs ?? {}, forces });
-    table.set(content);
+    table.set({ ...content, fields: wholeFirst(content.fields) });
   }
 
   return { set, destroy: () => (cloud.destroy(), table.destroy(), el.replaceChildren()) };

@@ -114,14 +114,14 @@ function drawCloud(context, places, size, color) {
   context.globalAlpha = 1;
 }
 
-/** Atoms as discs with their symbols, bonds as lines that end at them; what is near covers what is far. */
+/** The radius of an atom on the screen. */
+const discOf = (number, unit) => Math.max(0.45 * atomOf(number).radius * unit, 3);
+
+/** Atoms as discs, bonds as lines that end at them; what is near covers what is far. */
 function drawMolecule(context, places, numbers, bonds, unit, colors) {
   const drawn = new Map();
-  context.textAlign = "center";
-  context.textBaseline = "middle";
   for (const [x, y, , i] of places) {
-    const { symbol, color, radius } = atomOf(numbers[i]);
-    const disc = Math.max(0.45 * radius * unit, 3);
+    const disc = discOf(numbers[i], unit);
     context.lineWidth = Math.max(0.12 * unit, 1.5);
     context.strokeStyle = colors.bond;
     for (const [a, b] of bonds) {
@@ -137,13 +137,31 @@ function drawMolecule(context, places, numbers, bonds, unit, colors) {
     drawn.set(i, { x, y, disc });
     context.beginPath();
     context.arc(x, y, disc, 0, 2 * Math.PI);
-    context.fillStyle = color;
+    context.fillStyle = atomOf(numbers[i]).color;
     context.fill();
     context.lineWidth = 1;
     context.strokeStyle = colors.edge;
     context.stroke();
+  }
+}
+
+/** The atoms whose middle is seen, from far to near: no nearer one lies over it. */
+export function uncovered(places, numbers, unit) {
+  return places.filter(
+    ([x, y], k) => !places.slice(k + 1).some(([a, b, , i]) => Math.hypot(a - x, b - y) < discOf(numbers[i], unit)),
+  );
+}
+
+/** The symbols of atoms, above the arrows of forces, which begin in the middle of an atom. */
+function drawSymbols(context, places, numbers, unit) {
+  Object.assign(context, { textAlign: "center", textBaseline: "middle", lineWidth: 3, lineJoin: "round" });
+  for (const [x, y, , i] of uncovered(places, numbers, unit)) {
+    const { symbol, color } = atomOf(numbers[i]);
+    const disc = discOf(numbers[i], unit);
     if (disc < 5) continue;
     context.font = `${Math.min(Math.max(disc, 8), 13)}px system-ui, sans-serif`;
+    context.strokeStyle = color;
+    context.strokeText(symbol, x, y);
     context.fillStyle = numbers[i] === 1 || numbers[i] === 16 ? "#1c1c1c" : "#ffffff";
     context.fillText(symbol, x, y);
   }
@@ -229,9 +247,11 @@ export function createView(el) {
     const look = lookFrom(camera);
     const places = projected(points, look, size, radius);
     drawCell(context, edges, look, size, radius, resolve(canvas, "var(--soft)"));
-    if (numbers.length === points.length && points.length) {
+    const unit = size / 2 / ROOM / radius;
+    const atoms = numbers.length === points.length && points.length > 0;
+    if (atoms) {
       const colors = { bond: resolve(canvas, "var(--soft)"), edge: resolve(canvas, "var(--ink)") };
-      drawMolecule(context, places, numbers, bonds, size / 2 / ROOM / radius, colors);
+      drawMolecule(context, places, numbers, bonds, unit, colors);
     } else drawCloud(context, places, size, resolve(canvas, "var(--accent)"));
     const longest = longestOf(forces);
     const place = (point) => projected([point], look, size, radius)[0];
@@ -240,6 +260,7 @@ export function createView(el) {
       context.lineWidth = 2 + 2 * (forces.length - 1 - m); // where models agree, the first is seen around the next
       if (longest > 0) drawVectors(context, points, vectors, (ARROW * radius) / longest, place);
     });
+    if (atoms) drawSymbols(context, places, numbers, unit);
     axes(context, look, size, resolve(canvas, "var(--soft)"));
   }
 
