@@ -90,7 +90,7 @@ def test_a_finished_scan_is_read_once_again_unless_the_data_are_known(tmp_path):
     assert once(unknown)
     scan(known, out, fingerprint="v1")
     assert known.reads == Counter(range(PROBED))
-    with pytest.raises(StoreError, match=r"another data: .* fingerprint v1, got .* fingerprint v2"):
+    with pytest.raises(StoreError, match=r"other data: .* fingerprint v1, got .* fingerprint v2"):
         scan(Counted(), out, fingerprint="v2")
     with pytest.raises(InputError, match="fingerprint: expected a text"):
         scan(Counted(), out, fingerprint=3)
@@ -116,7 +116,7 @@ def test_files_with_the_same_times_and_sizes_are_not_read_again(tmp_path, monkey
 
 @pytest.mark.parametrize(
     ("row", "words"),
-    [(0, "another data: it holds samples 24, fingerprint"), (17, "samples 15 to 19 differ")],
+    [(0, "other data: it holds samples 24, fingerprint"), (17, "samples 15 to 19 differ")],
 )
 def test_other_data_are_refused_where_they_differ(tmp_path, row, words):
     out = tmp_path / "run.zarr"
@@ -131,7 +131,7 @@ def test_other_data_are_refused_where_they_differ(tmp_path, row, words):
     other[23] = 0
     with pytest.raises(StoreError, match="samples 20 to 23 differ"):
         scan((IMAGES, other), out)
-    with pytest.raises(StoreError, match="another data"):
+    with pytest.raises(StoreError, match="other data"):
         scan(IMAGES, out)
 
 

@@ -189,7 +189,7 @@ def test_what_is_written_once_is_restored_by_the_scan(scanned, digits, variable,
     ("change", "words"),
     [
         (dict(group="rotations:10"), "another group: it holds spec rotations:9"),
-        (dict(data="other"), "another data"),
+        (dict(data="other"), "other data"),
         (dict(models={"model": linear(5)}), "another model under the name 'model'"),
         (dict(models={"model": lambda x: x.flatten(1)[:, :10]}), "another model"),
         (dict(keep="probabilities"), "another keep"),
