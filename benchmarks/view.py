@@ -22,6 +22,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import timing
@@ -405,8 +406,8 @@ def look() -> Iterator[Row]:
             coarse = rng.integers(0, 256, (15, 20, 3), np.uint8)
             photo = Image.fromarray(coarse).resize((640, 480))
             photo.save(folder / "photos" / f"{number}.jpg")
-        os.environ["TMPDIR"] = name  # a look that was taken before is not continued
-        with served(photo_network(folder), str(folder / "photos")) as server:
+        here = mock.patch.dict(os.environ, TMPDIR=name)  # a look taken before is not continued
+        with here, served(photo_network(folder), str(folder / "photos")) as server:
             opened(browser, server.url, ("aggregate", "embedding", "individual"))
             since = (time.time() - server.started) * 1000
     yield under("command to first picture, network.onnx photos/", since, 8000.0)
