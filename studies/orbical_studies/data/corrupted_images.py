@@ -84,7 +84,7 @@ class _OlderNumPy:
 
 @contextmanager
 def _repaired(seed: int) -> Iterator[Any]:
-    """Give the package, while it runs, what NumPy 2 and scikit-image have renamed.
+    """Restore, while the package runs, the names that NumPy 2 and scikit-image have changed.
 
     Salt and pepper, which scikit-image draws from a generator of its own, are seeded too, and the
     photographs of frost are read once.

@@ -61,7 +61,7 @@ def sample(each: int) -> tuple[NDArray[np.uint8], NDArray[np.integer]]:
 
 
 def evaluate_corruptions(settings: Settings, results: Results) -> None:
-    """Ask the network of every loss about every image; write how they do, and how they differ."""
+    """Evaluate the network of every loss on every image; write scores and differences."""
     work = results.work / FOLDER
     labels = torch.from_numpy(read_pack(work / f"{CLEAN}.npz")["labels"].astype(np.int64))
     held, found = _validation(settings.images), {}

@@ -50,7 +50,7 @@ class Catalog:
         return found.values, found.indices
 
     def holds(self, images: Any) -> Any:
-        """Say which images are in the data."""
+        """Return which images are in the data."""
         return (self._nearest(images)[0] <= self.reach).numpy()
 
     def answer(self, images: Any) -> Any:

@@ -99,7 +99,7 @@ def symmetry(contrasts: pd.DataFrame) -> pd.DataFrame:
 
 
 def effect(row: Any) -> str:
-    """Say what a symmetry does to a measure: more accuracy is better, and less of an error.
+    """Describe what a symmetry does to a measure: high accuracy is good, a high error bad.
 
     >>> effect(pd.Series({"measure": "ece", "above": False, "below": True}))
     'helps'

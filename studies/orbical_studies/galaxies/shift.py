@@ -49,7 +49,7 @@ def shift_rows(
 
 
 def spirals_of_types(types: Tensor) -> Tensor:
-    """Say which galaxies are spirals by their Hubble types: 1, or 0, or -1 for neither.
+    """Return whether galaxies are spirals by their Hubble types: 1, 0, or -1 for neither.
 
     >>> spirals_of_types(torch.tensor([-5.0, 0.0, 1.0, 9.0, 10.0, 11.0])).tolist()
     [0, 0, 1, 1, -1, 0]

@@ -115,7 +115,7 @@ def run(loaded: tuple[Settings, dict[str, Pairs]], trial: Trial) -> Trained:
 
 
 def measured(net: nn.Module, data: Pairs) -> dict[str, np.ndarray]:
-    """Ask a network about every pair at all 16 elements: columns of the table `trainings`."""
+    """Evaluate a network on every pair at all 16 elements: columns of the table `trainings`."""
     group = parse(GROUP)
     seen_first = carried(data["flow"], -0.5)
     rows = []

@@ -75,7 +75,7 @@ def _contrasts(rows: pd.DataFrame, on: str) -> list[dict[str, Any]]:
 
 
 def effect(low: float, high: float, better: int) -> str:
-    """Say on which side of 0 an interval lies.
+    """Return on which side of 0 an interval lies.
 
     >>> effect(1.0, 2.0, better=1), effect(1.0, 2.0, better=-1), effect(-1.0, 2.0, better=1)
     ('helps', 'costs', 'open')
