@@ -267,3 +267,24 @@ def test_runs_have_room_at_every_width(view, runs_server):
             for other in boxes[k + 1 :]:
                 beside = one["x"] + one["width"] <= other["x"] + 1
                 assert beside or one["y"] + one["height"] <= other["y"] + 1
+
+
+def test_long_names_of_runs_are_told_apart_without_scrolling_sideways(view, serve, scanned):
+    runs = ("000-degrees-seed0", "000-degrees-seed1", "045-degrees-seed0", "045-degrees-seed1")
+    names = [f"augmentation-{run}" for run in runs]
+    page = view("show=runs", serve(dict.fromkeys(names, scanned("plain", slice(0, 12)))))
+    table = page.tab.locator(".runs-table")
+    for width in (390, 1440):
+        page.resize({"width": width, "height": 900})
+        assert table.evaluate("el => el.scrollWidth <= el.clientWidth"), width
+        shown = table.locator("tbody th .model-name")
+        assert shown.evaluate_all("all => all.every(el => el.scrollWidth <= el.clientWidth)"), width
+        written = shown.all_inner_texts()
+        assert written == ["…000…seed0", "…000…seed1", "…045…seed0", "…045…seed1"]
+        assert shown.evaluate_all("all => all.map(el => el.title)") == names
+    menu = page.tab.get_by_label("Data set")
+    assert menu.locator("option").all_inner_texts() == names  # task and group are those of all
+    roomy = """el => { const pen = document.createElement("canvas").getContext("2d");
+        pen.font = getComputedStyle(el).font;
+        return el.clientWidth > pen.measureText(el.selectedOptions[0].text).width + 24; }"""
+    assert menu.evaluate(roomy)

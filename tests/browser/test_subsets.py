@@ -114,6 +114,20 @@ def test_a_set_survives_another_map_and_is_saved_chosen_combined_and_deleted(vie
     assert saved_sets(unnamed) == []
 
 
+def test_a_menu_without_sets_says_how_to_save_one(view, unnamed):
+    page = view("sample=2")
+    page.tab.get_by_role("button", name="Sets ▾").click()
+    menu = page.tab.get_by_role("group", name="Sets of samples")
+    words = "No set is saved. Lasso or filter images, then save them."
+    expect(menu.get_by_text(words)).to_be_visible()
+    blank = """panel => [...panel.querySelectorAll("*")].filter(el => el.offsetHeight > 0
+        && !el.closest("form, .switch") && !el.textContent.trim()).map(el => el.className)"""
+    assert menu.evaluate(blank) == []
+    lines = "panel => [...panel.children].at(-1).getBoundingClientRect().bottom"
+    box = menu.bounding_box()
+    assert box["y"] + box["height"] - menu.evaluate(lines) < 16  # nothing is left empty below
+
+
 def test_a_link_brings_its_samples_and_an_unknown_set_is_said_plainly(view, live_server):
     page = view("sample=2")
     page.lasso()

@@ -10,7 +10,7 @@ import {
   modelInk,
   parse,
 } from "../../src/orbical/interface/web/draw/colors.js";
-import { apart, ends, precise, shortened, significant } from "../../src/orbical/interface/web/draw/format.js";
+import { apart, distinct, ends, precise, shortened, significant } from "../../src/orbical/interface/web/draw/format.js";
 import { arrange } from "../../src/orbical/interface/web/draw/panel_layout.js";
 import { freeSpot } from "../../src/orbical/interface/web/plots/scatter_marks.js";
 import { withColorRange } from "../../src/orbical/interface/web/sections/color_key.js";
@@ -115,4 +115,15 @@ test("a key below narrow panels leaves them the width", () => {
   assert.equal(below.bar.x + below.bar.length, last.x + last.width);
   const middle = below.bar.x + below.bar.length / 2;
   assert.ok(middle + below.bar.room / 2 <= phone.width && middle - below.bar.room / 2 >= 0);
+});
+
+test("of long names only what tells them apart is left", () => {
+  const runs = ["augmentation-000-degrees-seed0", "augmentation-045-degrees-seed0", "augmentation-045-degrees-seed1"];
+  assert.deepEqual(distinct(runs, 12), ["…000…seed0", "…045…seed0", "…045…seed1"]);
+  assert.deepEqual(distinct(runs, 40), runs);
+  assert.deepEqual(distinct(["trained, epoch 9", "trained, epoch 10, again"], 12), ["…9", "…10, again"]);
+  assert.deepEqual(distinct(["resnet18", "resnet18, the larger one"], 12), ["resnet18", "…, the larger one"]);
+  assert.deepEqual(distinct(["the only long name"], 12), ["the only long name"]);
+  const same = ["one and the same", "one and the same"];
+  assert.deepEqual(distinct(same, 12), same);
 });

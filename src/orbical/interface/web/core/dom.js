@@ -52,10 +52,10 @@ export function swatch({ color, dash }) {
   return svg;
 }
 
-/** A model's sign and its name, without its middle where it is long. */
+/** A model's sign and its name, without its middle where it is long; `title` is the whole of a name that is short already. */
 export function modelLabel(model, most) {
   const words = shortened(model.name, most);
-  const title = words === model.name ? null : model.name;
+  const title = model.title ?? (words === model.name ? null : model.name);
   return [swatch(model), h("span", { class: "model-name", title }, words)];
 }
 

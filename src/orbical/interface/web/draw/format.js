@@ -47,6 +47,26 @@ export function shortened(name, most = 26) {
   return `${name.slice(0, most - 1 - tail)}…${name.slice(-tail)}`;
 }
 
+/** Names without the words that all have at the same place, where one is longer than `most`: what is left tells them apart. */
+export function distinct(names, most) {
+  if (names.length < 2 || names.every((name) => name.length <= most)) return names;
+  const words = names.map((name) => name.match(/[\p{L}\p{N}.]+|[^\p{L}\p{N}.]+/gu) ?? []);
+  const [first] = words;
+  const level = words.every(({ length }) => length === first.length);
+  const shared = (place) => words.every((one) => one.at(place) === first.at(place));
+  const run = (step) => {
+    let count = 0;
+    while (count < first.length && shared(step > 0 ? count : -1 - count)) count += 1;
+    return count;
+  };
+  const [before, after] = [run(1), run(-1)];
+  return words.map((one, n) => {
+    const left = one.map((word, k) => (k < before || k >= one.length - after || (level && shared(k)) ? "…" : word));
+    const told = left.join("").replace(/…+/g, "…");
+    return told === "…" ? names[n] : told;
+  });
+}
+
 /** A tick as short as it can be. */
 export function short(value) {
   if (!Number.isFinite(value)) return "–";

@@ -1,8 +1,10 @@
 /** The rows of a table of runs: their names and looks, their columns, their order, and maps of them. */
 
 import { DASHES, modelColor } from "./colors.js";
+import { distinct } from "./format.js";
 
 const COLORS = 7;
+const LONG = 12; // letters of a name that the table has room for
 
 /** What the table has of each run. */
 export const COLUMNS = [
@@ -25,16 +27,19 @@ export function single(rows) {
   return new Set(rows.map(({ scan }) => scan)).size === rows.length;
 }
 
-/** The name, color and dash of each row: a color for each run, and a dash for each of its models. */
+/** The name, its `title` where that is cut, the color and the dash of each row: a color for each run, and a dash for each of its models. */
 export function looksOf(rows) {
   const scans = [...new Set(rows.map(({ scan }) => scan))];
   const models = [...new Set(rows.map(({ model }) => model))];
   const alone = single(rows);
-  return rows.map(({ scan, model }) => {
+  const names = rows.map(({ scan, model }) => (alone ? scan : `${scan} · ${model}`));
+  const short = distinct(names, LONG);
+  return rows.map(({ scan, model }, r) => {
     const place = scans.indexOf(scan);
     const dash = alone ? place + Math.floor(place / COLORS) : models.indexOf(model);
     return {
-      name: alone ? scan : `${scan} · ${model}`,
+      name: short[r],
+      title: short[r] === names[r] ? null : names[r],
       color: modelColor(place),
       dash: DASHES[dash % DASHES.length],
     };
@@ -53,12 +58,13 @@ export function orderBy(values, down) {
 
 /** Maps `{ name, values }` of some scans, `values` of all `models` and elements, flat; NaN where a run has none. */
 export function mapsOf(rows, curves, size, scans, models) {
-  return scans.map((scan) => {
+  const short = distinct(scans, LONG);
+  return scans.map((scan, n) => {
     const values = new Float32Array(models.length * size).fill(NaN);
     rows.forEach((row, r) => {
       const m = models.length > 1 ? models.indexOf(row.model) : 0;
       if (row.scan === scan) values.set(curves.subarray(r * size, (r + 1) * size), m * size);
     });
-    return { name: scan, values };
+    return { name: short[n], values };
   });
 }

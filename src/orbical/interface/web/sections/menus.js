@@ -22,8 +22,9 @@ export function createSection(el, app) {
     ],
     (value) => app.select({ reference: value }),
   );
-  scan.select.classList.add("scans");
   if (state.scans.length > 1) el.append(scan.el);
+  const kinds = new Set(state.scans.map(({ name, title }) => title?.slice(name.length)));
+  const scans = state.scans.map(({ name, title }) => [name, kinds.size > 1 ? title : name]);
   el.append(
     h("div", { class: "field" }, h("span", {}, "Models"), models),
     metric.el,
@@ -54,10 +55,9 @@ export function createSection(el, app) {
 
   function draw() {
     const now = app.store.get();
-    scan.set(
-      state.scans.map(({ name, title }) => [name, title ?? name]),
-      now.scan || state.scans[0]?.name,
-    );
+    const shown = state.scans.find(({ name }) => name === now.scan) ?? state.scans[0];
+    scan.set(scans, shown?.name);
+    scan.select.title = shown?.title ?? "";
     const current = app.metric();
     metric.set(
       state.metrics.map(({ name, title }) => [name, name === current.name ? current.title : title]),

@@ -24,6 +24,7 @@ export function createSubsetMenu(app) {
 
   const status = h("p", { class: "status", role: "status" });
   const unsaved = h("p", { class: "quiet-text", hidden: true });
+  const none = h("p", { class: "quiet-text" }, `No set is saved. Lasso or filter ${app.noun}, then save them.`);
   const list = h("ul", { class: "sets-list" });
   const name = h("input", { type: "text", maxlength: MOST_NAME, "aria-label": "Name of the set", placeholder: "name" });
   const save = h("button", { type: "submit", class: "tool" }, "Save as");
@@ -89,6 +90,8 @@ export function createSubsetMenu(app) {
     save.disabled = !app.store.get().subset && !app.store.get().filter.length;
     lasso.set(sets.mode());
     fill(list, names.list().map(row));
+    show(list, names.list().length > 0);
+    show(none, !names.list().length);
     show(unsaved, Boolean(names.unsaved()));
     write(unsaved, names.unsaved() ? `Names last while this is open: ${names.unsaved()}.` : "");
     if (trouble) say(sentence(trouble));
@@ -104,6 +107,7 @@ export function createSubsetMenu(app) {
         h("div", { class: "menu-row" }, h("span", {}, "Lasso"), lasso.el),
         h("div", { class: "menu-row" }, form, invert),
         list,
+        none,
         unsaved,
         status,
       ];
