@@ -53,7 +53,7 @@ def test_a_spread_needs_the_size_and_the_order_of_the_errors(ratio, ranks, verdi
         "error / spread": dict(zip(("low", "high"), ratio, strict=True)),
         "rank correlation": dict(zip(("low", "high"), ranks, strict=True)),
     }
-    tables = {"symmetry": [{"largest": 0.0}, {"largest": 0.0}], "spread": [row, row]}
+    tables = {"symmetry": [{"largest": 0.0}] * 3, "spread": [row, row]}
     moves, knows = ani1x.decide(tables).values()
     assert (moves, knows) == (Verdict.EXACT, verdict)
 
