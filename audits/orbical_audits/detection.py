@@ -59,8 +59,8 @@ __all__ = [
 WINDOW, ENLARGE, WHOLE = 160, 2, 416
 TOLERATED, STEADY = 0.10, 0.05
 BATCH = 100 if torch.cuda.is_available() else 10
-QUICK = {"step": 16, "fine": 1, "scales": 5, "photographs": 240, "known": 60}
-FULL = {"step": 2, "fine": 4, "scales": 17, "photographs": 240, "known": 350}
+QUICK = {"step": 16, "fine": 1, "scales": 5, "photographs": 240, "known": 60, "pixel": 350}
+FULL = {"step": 2, "fine": 4, "scales": 17, "photographs": 240, "known": 350, "pixel": 350}
 OTHERS, OTHERS_PIXEL = "shifts, training photographs", "one pixel, training photographs"
 GROUP = (
     "shifts of the view by up to 32 pixels in steps of 16, and by one pixel; scales from 0.75 to "
@@ -82,7 +82,9 @@ RULE = (
     "confidence of at least 0.5, and at the share of them that is lost at some shift: **broken and "
     "sure** if it exceeds 10 % (lower limit), **knows when it fails** if it is below 10 % (upper "
     "limit), else **broken**. Shifts are those of up to 32 pixels in steps of 16, and every key "
-    "object is wholly in view at all of them."
+    "object is wholly in view at all of them. What shifts of one pixel do counts as confirmed if, "
+    "on other photographs, more than 5 % of the key objects are found at one of them and lost at "
+    "another (lower limit)."
 )
 
 ROWS = "".join(
@@ -147,7 +149,7 @@ def audited(
     """
     photographs = validation_photographs()[: size["photographs"]]
     views = key_views(photographs, WINDOW, RADIUS)
-    known = key_views(training_photographs()[: size["known"]], WINDOW, RADIUS)
+    training = training_photographs()
     groups = {
         "shifts": f"translations:{RADIUS}:{size['step']}",
         "one pixel": f"translations:{size['fine']}:1",
@@ -158,9 +160,15 @@ def audited(
         for name, group in groups.items()
     }
     again = {
-        name: shifted(cropped, known, group, working, folder / f"training-{file}.zarr")
-        for name, file, group in (
-            (OTHERS, "cells", f"translations:{RADIUS}:{CELL}"),
+        name: shifted(
+            cropped,
+            key_views(training[: size[count]], WINDOW, RADIUS),
+            group,
+            working,
+            folder / f"training-{count}.zarr",
+        )
+        for name, count, group in (
+            (OTHERS, "known", f"translations:{RADIUS}:{CELL}"),
             (OTHERS_PIXEL, "pixel", groups["one pixel"]),
         )
     }
