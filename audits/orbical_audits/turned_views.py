@@ -31,6 +31,12 @@ RULE = (
     "fails** if it is sure of less than a fifth of them (upper limit), and of more than half of "
     "the {successes} (lower limit); else **broken**."
 )
+SECOND_WAY = (
+    " A verdict counts as confirmed if other persons, moved by NumPy and Pillow, give it: "
+    "**broken** if more than 5 % are wrong (lower limit), when tilted also more than of pictures "
+    "that were tilted and tilted back (lower limit above their upper limit); **broken and sure** "
+    "if, besides, the network is sure of more than half of the {failures} (lower limit)."
+)
 
 
 def families(scan: ob.Scan) -> dict[str, np.ndarray]:
@@ -70,6 +76,15 @@ def judge(row: Mapping[str, Any], upright: Mapping[str, Any]) -> Verdict:
         return Verdict.SURE
     knows = wrong is not None and wrong["high"] < KNOWS and right and right["low"] > SURE
     return Verdict.KNOWS if knows else Verdict.BROKEN
+
+
+def confirms(row: Mapping[str, Any], control: Mapping[str, Any] | None = None) -> str:
+    """Return which verdict other samples give; `control` is the row of tilts that were undone."""
+    limit = max(WRONG, control["wrong"]["high"]) if control else WRONG
+    if row["wrong"]["low"] <= limit:
+        return "none"
+    sure = row["sure where wrong"]
+    return str(Verdict.SURE if sure and sure["low"] > SURE else Verdict.BROKEN)
 
 
 def decide(title: str, tables: Mapping[str, Any]) -> dict[str, Verdict]:

@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 
 import orbical as ob
 from orbical.errors import ModelError
-from orbical_audits import Verdict, turned_views
+from orbical_audits import Verdict, by_hand, turned_views
 from orbical_audits.models import _poses, face_mesh, movenet, pp_ocr, selfie_segmentation
 
 
@@ -182,15 +182,68 @@ def test_masks_are_labels_in_the_view_and_unknown_around_it():
 
 
 def test_masks_that_stay_are_compared_with_upright_ones_moved():
-    points = torch.tensor([[[20.5, 20.5, 2.0]]]).repeat(2, 1, 1)
-    images = torch.zeros(2, 3, 256, 256)
-    images[..., :128, :128] = 1
-    masks = {"stays": lambda views: images[:, :1], "turns": lambda views: views[:, :1]}
-    overlap = {
-        name: [row["IoU"]["value"] for row in selfie_segmentation.by_hand(mask, images, points, 0)]
+    """Disks near the middle, so that all of them is in every view."""
+    points = torch.tensor([[[80.5, 80.5, 2.0]]]).repeat(12, 1, 1)
+    down, right = np.mgrid[:364, :364]
+    disk = (np.hypot(down - 134, right - 134) < 30).astype(np.float32)
+    images = torch.from_numpy(disk).expand(12, 3, 364, 364)
+    still = torch.from_numpy(by_hand.middle(disk[None], 256))
+    masks = {
+        "stays": lambda views: still.expand(len(views), 1, -1, -1),
+        "turns": lambda views: views[:, :1],
+    }
+    rows = {
+        name: {
+            row["family"]: row for row in selfie_segmentation.by_hand_rows(mask, images, points, 0)
+        }
         for name, mask in masks.items()
     }
-    assert overlap == {"stays": [0, 0, 0, 0], "turns": [1, 1, 1, 1]}  # three turns, a mirror
+    overlaps = {name: {f: r["IoU"]["value"] for f, r in of.items()} for name, of in rows.items()}
+    assert overlaps["stays"]["turned"] == overlaps["stays"]["mirrored"] == 0
+    assert 0.1 < overlaps["stays"]["tilted"] < 0.8
+    assert overlaps["turns"]["turned"] == overlaps["turns"]["mirrored"] == 1
+    assert min(overlaps["turns"].values()) > 0.95  # what interpolation leaves
+    confirmed = {name: of["tilted"]["confirms"] for name, of in rows.items()}
+    assert confirmed == {"stays": "broken and sure", "turns": "none"}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "undone", "sure", "expected"),
+    [
+        ((0.2, 0.4), (0.0, 0.1), (0.6, 0.9), "broken and sure"),
+        ((0.2, 0.4), (0.0, 0.1), (0.4, 0.9), "broken"),
+        ((0.2, 0.4), (0.0, 0.1), None, "broken"),
+        ((0.2, 0.4), (0.1, 0.3), (0.6, 0.9), "none"),  # interpolation alone does it
+        ((0.04, 0.4), (0.0, 0.0), (0.6, 0.9), "none"),
+    ],
+)
+def test_tilts_are_confirmed_against_tilts_that_were_undone(wrong, undone, sure, expected):
+    given = {"wrong": limits(*wrong), "sure where wrong": sure and limits(*sure)}
+    assert turned_views.confirms(given, {"wrong": limits(*undone)}) == expected
+
+
+def test_points_turn_with_pictures_that_pillow_tilts():
+    picture = np.zeros((1, 100, 100, 3), np.uint8)
+    picture[0, 20:23, 60:63] = 255
+    moved = by_hand.tilted(30)(picture)[0, ..., 0].astype(float)
+    down, right = np.mgrid[:100, :100] + 0.5
+    center = [(place * moved).sum() / moved.sum() for place in (right, down)]
+    point = by_hand.tilted_points(torch.tensor([61.5, 21.5]), 30, 100)
+    assert point.tolist() == pytest.approx(center, abs=0.1)
+
+
+def test_poses_by_hand_are_right_where_the_task_finds_them_right(persons):
+    points = persons[1]
+    noise = torch.randn(12, 17, 2, generator=torch.Generator().manual_seed(1))
+    found = points[..., :2] + noise * torch.linspace(0, 4, 12)[:, None, None]
+    labels = points[..., :2].where(points[..., 2:] > 0, torch.nan)
+    task = _poses.key_points(ob.actions.Images())
+    right = (task.score(found[None], labels[None], None) >= 0.5)[0]
+    assert 2 < right.sum() < 10
+    assert _poses.similar(found, points, 0, 32).tolist() == right.tolist()
+    turned = by_hand.tilted_points(points[..., :2], 20, 32)
+    assert _poses.similar(turned, points, 20, 32).all()
+    assert not _poses.similar(turned, points, -20, 32).any()
 
 
 def test_lines_are_cut_out_around_their_ink():

@@ -11,14 +11,15 @@ import torch
 from torch import Tensor
 
 import orbical as ob
-from orbical_audits import Outcome, Picture, Table, interval, share
-from orbical_audits.turned_views import RULE, drawn, families, share_of
+from orbical_audits import Outcome, Picture, Table, by_hand, interval, share
+from orbical_audits.turned_views import RULE, confirms, drawn, families, share_of
 
 Pose = Callable[[Tensor], Tensor]
 """From images `[N, 3, 256, 256]` in 0..1 to `[N, 17, 3]`: x, y in pixels, confidence."""
 VIEW, LARGE = 256, 364
 """Pixels that a network sees, and of the picture in which this window turns."""
 RIGHT_OKS = 0.5
+ALL = 10**6
 INPUTS = (
     "persons of COCO val2017, the largest of each photograph, with at least eight of the 17 key "
     "points labeled, enlarged to 256 x 256 pixels around the middle of its box, whose longer "
@@ -60,6 +61,13 @@ def persons(count: int, rank: int = 0) -> tuple[Tensor, Tensor]:
         images, points = images[others], points[others]
     points[..., :2] -= (LARGE - VIEW) / 2
     return images[:count], points[:count]
+
+
+def other_persons(count: int) -> tuple[Tensor, Tensor]:
+    """Return all persons but the first `count`: the largest of further photographs, and others."""
+    largest, second = (persons(ALL, rank) for rank in (0, 1))
+    images, points = (torch.cat([a[count:], b]) for a, b in zip(largest, second, strict=True))
+    return images, points
 
 
 def key_points(view: Any) -> ob.tasks.KeyPoints:
@@ -132,6 +140,64 @@ def audited(
     words = ("share of poses that are wrong", "share of the wrong ones it is sure of")
     alt = "How often the pose of a person is wrong, and the network sure of it, at every angle"
     return Outcome(tables, {"angles": Picture(drawn(scan, wrong, sure, words), alt)})
+
+
+def tilted_again(
+    network: Pose, images: Tensor, points: Tensor, threshold: float, seed: int
+) -> list[dict[str, Any]]:
+    """Return rows for persons tilted by Pillow, and for pictures that were tilted back."""
+    pictures = by_hand.as_bytes(images)
+    angles = (by_hand.TILT, -by_hand.TILT)
+    views = {
+        "upright": [(pictures, 0)],
+        "tilted": [(by_hand.tilted(angle)(pictures), angle) for angle in angles],
+        "tilted and back": [(by_hand.tilted_and_back(pictures), 0)],
+    }
+    right, sure = {}, {}
+    for family, given in views.items():
+        found = [_asked(network, moved) for moved, _ in given]
+        turned = zip(found, given, strict=True)
+        right[family] = np.stack([similar(f[..., :2], points, a, VIEW) for f, (_, a) in turned], 1)
+        sure[family] = np.stack([f[..., 2].mean(1) >= threshold for f in found], 1)
+    first = right.pop("upright")[:, 0]
+    rows = []
+    for family, good in right.items():
+        wrong = ~good[first]
+        rows.append(
+            {
+                "family": family,
+                "wrong": interval(wrong.mean(1), seed=seed),
+                "wrong somewhere": share(wrong.any(1)),
+                "sure where wrong": share_of(wrong & sure[family][first], wrong, seed),
+            }
+        )
+    rows[0]["confirms"] = confirms(*rows)
+    return rows
+
+
+def _asked(network: Pose, pictures: np.ndarray) -> Tensor:
+    views = by_hand.as_images(by_hand.middle(pictures, VIEW))
+    return torch.cat([network(few) for few in views.split(16)])
+
+
+def similar(found: Tensor, points: Tensor, degrees: float, side: int) -> np.ndarray:
+    """Return whether points `[N, 17, 2]` are right (OKS) for labels turned by an angle.
+
+    Args:
+        found: x and y in pixels of the turned view.
+        points: labels in the upright view, `[N, 17, 3]`.
+        degrees: counter-clockwise.
+        side: of the view.
+    """
+    place = points[..., :2].where(points[..., 2:] > 0, torch.nan)
+    extent = place.nan_to_num(-torch.inf).amax(1) - place.nan_to_num(torch.inf).amin(1)
+    area = extent.prod(-1).maximum(extent.amax(-1) ** 2 / 4)
+    truth = by_hand.tilted_points(place, degrees, side)
+    seen = ((truth >= 0) & (truth < side)).all(-1)
+    away = (found - truth).norm(dim=-1).where(seen, torch.nan)
+    width = 2 * torch.tensor(ob.tasks.COCO_SIGMAS)
+    oks = (-(away**2) / (2 * area[:, None] * width**2)).exp().nanmean(-1)
+    return ~(oks < RIGHT_OKS).numpy()  # a view without any labeled point has nothing wrong
 
 
 def measured(scan: ob.Scan, network: str, threshold: float) -> dict[str, np.ndarray]:

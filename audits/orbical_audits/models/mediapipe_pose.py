@@ -11,7 +11,17 @@ import torch
 from torch import Tensor
 
 import orbical as ob
-from orbical_audits import Audit, Outcome, Package, Table, Verdict, loading, share, turned_views
+from orbical_audits import (
+    Audit,
+    Outcome,
+    Package,
+    Table,
+    Verdict,
+    by_hand,
+    loading,
+    share,
+    turned_views,
+)
 from orbical_audits.models import _poses
 
 NAME, TITLE = "mediapipe_pose", "MediaPipe Pose full"
@@ -38,47 +48,70 @@ def loaded() -> _poses.Pose:
 
 def run(size: Any, seed: int, folder: Path) -> Outcome:
     """Scan the network, and ask the graph of the package about the same persons."""
-    outcome = _poses.audited({"full": loaded()}, PRESENT, size, seed, folder)
+    network = loaded()
+    outcome = _poses.audited({"full": network}, PRESENT, size, seed, folder)
+    others = _poses.other_persons(size["persons"])
+    tilts = Table(
+        "The largest persons of further photographs and the second largest of all, tilted by 30 "
+        "degrees to the left and to the right by Pillow; and upright pictures that were tilted and "
+        "tilted back, which are interpolated twice: of persons whose upright pose is right, the "
+        "share of the poses that are wrong, of the persons who are at some tilt, and of the wrong "
+        "poses that the network is sure of; and the verdict that this confirms.",
+        _poses.tilted_again(network, *others, PRESENT, seed),
+    )
     graph = Table(
         "The graph of the package, `mediapipe.solutions.pose.Pose`, which first looks for the "
-        "person and turns it upright, on the same pictures (364 pixels), moved exactly: the "
-        "share of the persons without an answer, with a wrong one and with a right one.",
+        "person and turns it upright, on the same pictures (364 pixels), moved exactly, and "
+        "tilted by 30 degrees by Pillow: the share of the persons without an answer, with a wrong "
+        "one and with a right one.",
         of_graph(*_poses.persons(size["persons"])),
     )
-    return Outcome({**outcome.tables, "graph": graph}, outcome.pictures)
+    return Outcome({**outcome.tables, "tilts": tilts, "graph": graph}, outcome.pictures)
 
 
 def of_graph(images: Tensor, points: Tensor) -> list[dict[str, Any]]:
-    """Return a row for each quarter turn and for the mirror image."""
+    """Return a row for each quarter turn, for the mirror image and for a tilt."""
     import mediapipe
 
     side, edge = _poses.LARGE, (_poses.LARGE - _poses.VIEW) / 2
     group = ob.groups.dihedral(4)
     pictures = (255 * ob.actions.Images().apply(group, images)).byte().movedim(2, -1).numpy()
     truth = points + torch.tensor([edge, edge, 0.0])
-    truth[..., :2] = truth[..., :2].where(points[..., 2:] > 0, torch.nan)
-    labels = ob.actions.PixelPoints(side, side, ob.tasks.COCO_SWAPS).apply(group, truth)
+    known = truth.clone()
+    known[..., :2] = truth[..., :2].where(points[..., 2:] > 0, torch.nan)
+    labels = ob.actions.PixelPoints(side, side, ob.tasks.COCO_SWAPS).apply(group, known)
     task = ob.tasks.KeyPoints((side, side), swaps=ob.tasks.COCO_SWAPS, sigmas=ob.tasks.COCO_SIGMAS)
     rows = []
     with mediapipe.solutions.pose.Pose(static_image_mode=True) as graph:
         for name, place in {"upright": 0, "turned": 1, "upside down": 2, "mirrored": 4}.items():
-            answers = [graph.process(picture).pose_landmarks for picture in pictures[place]]
-            places = np.array([
-                [(p.x * side, p.y * side) for p in answer.landmark] if answer
-                else np.full((33, 2), -1e6) for answer in answers
-            ])  # fmt: skip
-            found = torch.from_numpy(places[:, POINTS]).float()
-            right = (task.score(found[None], labels[place][None], None) >= _poses.RIGHT_OKS)[0]
-            none = torch.tensor([answer is None for answer in answers])
-            rows.append(
-                {
-                    "position": name,
-                    "no answer": share(none),
-                    "wrong": share(~right & ~none),
-                    "right": share(right),
-                }
-            )
+            found, none = answered(graph, pictures[place])
+            scores = task.score(found[None], labels[place][None], None)[0]
+            rows.append(counted(name, (scores >= _poses.RIGHT_OKS).numpy(), none))
+        found, none = answered(graph, by_hand.tilted(by_hand.TILT)(pictures[0]))
+        rows.append(counted("tilted", _poses.similar(found, truth, by_hand.TILT, side), none))
     return rows
+
+
+def answered(graph: Any, pictures: np.ndarray) -> tuple[Tensor, np.ndarray]:
+    """Return the points `[N, 17, 2]` that the graph finds in pictures, and where it finds none."""
+    answers = [graph.process(picture).pose_landmarks for picture in pictures]
+    nowhere = np.full((33, 2), -1e6)
+    places = np.array([
+        [(p.x * _poses.LARGE, p.y * _poses.LARGE) for p in answer.landmark] if answer else nowhere
+        for answer in answers
+    ])  # fmt: skip
+    none = np.array([answer is None for answer in answers])
+    return torch.from_numpy(places[:, POINTS]).float(), none
+
+
+def counted(name: str, right: np.ndarray, none: np.ndarray) -> dict[str, Any]:
+    """Return a row of the table of the graph."""
+    return {
+        "position": name,
+        "no answer": share(none),
+        "wrong": share(~right & ~none),
+        "right": share(right),
+    }
 
 
 def decide(tables: Any) -> dict[str, Verdict]:
@@ -107,7 +140,8 @@ audit = Audit(
     rule=_poses.rule(
         "The network is sure if its pose flag is at least 0.5, the package's default of "
         "`min_tracking_confidence`, below which its graph gives no pose."
-    ),
+    )
+    + turned_views.SECOND_WAY.format(failures="wrong poses"),
     decide=decide,
     finding="The network alone does not turn with the person; the graph around it does. Turned by "
     "more than 30 degrees, {{ families[2].wrong | percent }} of the poses are wrong that were "
