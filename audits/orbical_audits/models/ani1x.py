@@ -238,8 +238,9 @@ audit = Audit(
     "{{ spread[1]['within 1.96 spreads'] | percent }} of the energies lie within 1.96 spreads. In "
     "order, no: the spread does not tell which conformations are wrong; its rank correlation with "
     "the error is {{ spread[1]['rank correlation'] | cell }}. Along the orbit nothing changes: "
-    "energies by at most {{ symmetry[0].largest | cell }} meV/atom, so the spread is calibrated "
-    "as well, or as badly, at every orientation as upright.",
+    "energies by at most {{ symmetry[0].largest | cell }} meV/atom, and by another order of the "
+    "atoms {{ symmetry[1].largest | cell }}, so the spread is calibrated as well, or as badly, at "
+    "every orientation as upright.",
     confirmed="By other quantities (last table). For relative energies, with the spread of "
     "relative energies, the size is right (ratio {{ other[1]['error / spread'] | cell }}) and the "
     "rank correlation is {{ other[1]['rank correlation'] | cell }}; for forces, which are local, "
