@@ -82,6 +82,7 @@ def drawn(worst: Mapping[str, np.ndarray], cents: Tensor) -> Any:
         for place, (kind, moved) in enumerate(worst.items(), 1):
             axes = fig.add_subplot(1, len(worst), place)
             axes.axhspan(GROSS, 1e4, color=ob.figures.FAINT, lw=0)
+            axes.annotate("more than half a semitone", (0.03, 0.92), xycoords="axes fraction")
             axes.plot(note, moved.ravel().clip(1e-2), "o", ms=3, alpha=0.6, color=colors[kind])
             axes.set(yscale="log", ylim=(8e-3, 1e4), title=f"CREPE {kind}")
             axes.set_xlabel("pitch of the note (semitones, 69 is 440 Hz)")

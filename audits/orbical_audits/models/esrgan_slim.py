@@ -180,9 +180,9 @@ audit = Audit(
     "than the error of the enlargement. Single pixels do not: the worst pixel of a square changes "
     "by {{ networks[0]['worst pixel'] | cell }} and {{ networks[1]['worst pixel'] | cell }} "
     "levels, and {{ networks[0].visible | percent }} and {{ networks[1].visible | percent }} of "
-    "the pixels change by more than 8. The pictures show where: for x2 the worst pixels are in the "
-    "corners, where the network sees zeros beyond the picture; for x4 they are at bright edges "
-    "inside. No promise is broken.",
+    "the pixels change by more than 8. The pictures show where: for x2 (above) the worst pixels "
+    "are in the corners, where the network sees zeros beyond the picture; for x4 (below) they are "
+    "at bright edges inside. No promise is broken.",
     confirmed="Other squares, turned and mirrored by NumPy without orbical: the worst pixel "
     "changes by {{ again[0]['worst pixel'] | cell }} (x2) and {{ again[1]['worst pixel'] | cell }} "
     "levels (x4), and {{ again[0].visible | percent }} and {{ again[1].visible | percent }} of the "
