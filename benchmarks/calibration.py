@@ -22,7 +22,7 @@ from orbical import calibration
 
 
 def pair(size: int) -> tuple[Tensor, Tensor]:
-    """Confidences of a ten-class problem, and outcomes of a slightly over-confident model."""
+    """Confidences of a ten-class problem, and outcomes of a slightly overconfident model."""
     confidence = 0.1 + 0.9 * torch.rand(size)
     return confidence, torch.rand(size) < confidence**1.2
 

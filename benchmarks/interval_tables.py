@@ -118,7 +118,7 @@ SHARPNESS: dict[str, Callable[[np.random.Generator, tuple[int, ...]], np.ndarray
 }
 """The probability of the wrong one of two classes."""
 
-EXCESS = {"calibrated": 1.0, "over-confident": 2.0}
+EXCESS = {"calibrated": 1.0, "overconfident": 2.0}
 """How much more often than its probability the wrong class is true."""
 
 COVERED = {"accuracy": 1000, "nll": 1000, "brier": 1000, "ece": 300, "ks": 60, "smooth_ece": 40}
@@ -189,7 +189,7 @@ opposite sign are plausible, look at the reliability curves and not only at the 
 
 The table shows the share of nominal 95 % intervals that contain the population value, for two
 classes. The probability of the wrong class is uniform up to .4 (*spread*), or .03 (*sharp*) or
-.007 (*very sharp*) on average; over-confident models are wrong twice as often as they predict. A
+.007 (*very sharp*) on average; overconfident models are wrong twice as often as they predict. A
 data set of 50 sharp predictions has one or two errors, and one of 50 very sharp predictions often
 none, so intervals based only on the observed errors would be far too narrow. The columns use
 {covered} data sets, respectively.

@@ -27,7 +27,7 @@ Measured = Callable[[Tensor, Tensor], Any]
 
 
 def pair(size: int) -> tuple[Tensor, Tensor]:
-    """Confidences, and outcomes of a slightly over-confident model."""
+    """Confidences, and outcomes of a slightly overconfident model."""
     confidence = 0.1 + 0.9 * torch.rand(size)
     return confidence, torch.rand(size) < confidence**1.2
 

@@ -88,7 +88,7 @@ PLAIN: dict[str, Loss] = {
 
 
 def batch(size: int, device: str) -> tuple[Tensor, Tensor]:
-    """Logits of a ten-class problem, and labels of a slightly over-confident model."""
+    """Logits of a ten-class problem, and labels of a slightly overconfident model."""
     logits = 2 * torch.randn(size, 10)
     labels = torch.distributions.Categorical(logits=logits / 1.2).sample()
     return logits.to(device).requires_grad_(), labels.to(device)

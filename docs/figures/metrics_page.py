@@ -73,7 +73,7 @@ TITLES = {
 }
 
 BY_CLASS = Text(
-    "The same for the probability of every class instead of the largest one.",
+    "The same as `%s`, for the probability of every class and not only the largest.",
     r"\frac1C\sum_k \mathrm{%s}(p_{\cdot k},\;\ell=k)",
     "as `%s`",
     "Kull et al. 2019",
@@ -303,7 +303,8 @@ def text_of(entry: Measure) -> Text:
         return TEXTS[entry.name]
     name = entry.name.removeprefix("classwise_")
     title = calibration.MEASURES[name].title.replace(" ", r"\;")
-    return BY_CLASS._replace(formula=BY_CLASS.formula % title, range=BY_CLASS.range % name)
+    words = {field: getattr(BY_CLASS, field) % name for field in ("question", "range")}
+    return BY_CLASS._replace(formula=BY_CLASS.formula % title, **words)
 
 
 def page() -> str:
