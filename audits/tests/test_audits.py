@@ -58,7 +58,7 @@ def test_the_first_page_has_a_row_for_each_audit_with_its_verdicts_from_the_wors
     assert 'data-sort="400"' in text
     assert "</strong> b, x</li>" in text
     assert text.index("broken and sure</strong> b, x") < text.index("exact</strong> a, x; b, y")
-    assert "1 audits, 3 verdicts" in text
+    assert "In 1 of the 3 verdicts of these 1 audits" in text
 
 
 def test_the_gallery_shows_every_audit():

@@ -243,8 +243,9 @@ def run_all(calculators: Mapping[str, Any], size: Any, seed: int, folder: Path) 
     tables = {
         "summary": Table("The largest change of the answer by each kind of transformation.",
                          transposed(summary)),
-        "crystals": Table("Energy of the right hand minus that of the left, meV/atom.", each),
-        "hands": Table("The same without orbical: both hands built from their own space groups.",
+        "crystals": Table("Energy of the right-handed form minus that of the left-handed one, "
+                          "meV/atom.", each),
+        "hands": Table("The same without orbical: both forms built from their own space groups.",
                        hands),
         "dft": Table("Mean errors against DFT over crystals at finite temperature (energies after "
                      "removing the mean of each element, forces as root mean square), beside the "

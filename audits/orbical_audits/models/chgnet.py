@@ -27,7 +27,7 @@ def run(size: Any, seed: int, folder: Path) -> Outcome:
 
 audit = Audit(
     title="CHGNet",
-    question="Do the two hands of a crystal get the same energy?",
+    question="Do the left- and right-handed forms of a crystal get the same energy?",
     group=potentials.GROUP,
     inputs=potentials.INPUTS,
     packages=(Package("chgnet", "0.4.2"),),
@@ -37,12 +37,12 @@ audit = Audit(
     promised="not said; features are invariant",
     rule=potentials.RULE,
     decide=potentials.decide,
-    finding="Yes: the two hands of nine crystals differ by at most "
+    finding="Yes: the left- and right-handed forms of nine crystals differ by at most "
     "{{ summary[4]['CHGNet 0.3.0'] | cell }} meV/atom, rounding in single precision. Against DFT "
     "its energies are off by {{ dft[0]['energy error, meV/atom'] | cell }} meV/atom and its forces "
     "by {{ dft[0]['force error, meV/Å'] | cell }} meV/Å (root mean square): symmetry is not "
     "accuracy.",
-    confirmed="Both hands were also built from their own space groups and calculated without "
+    confirmed="Both forms were also built from their own space groups and calculated without "
     "orbical. Forces differ from finite differences of the energy by "
     "{{ summary[7]['CHGNet 0.3.0'] | cell }} meV/Å, within the precision of those "
     "({{ summary[8]['CHGNet 0.3.0'] | cell }}).",

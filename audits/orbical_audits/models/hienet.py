@@ -54,7 +54,7 @@ def checkpoint() -> Table:
 
 audit = Audit(
     title="HIENet",
-    question="Do the two hands of a crystal get the same energy?",
+    question="Do the left- and right-handed forms of a crystal get the same energy?",
     group=potentials.GROUP,
     inputs=potentials.INPUTS,
     packages=(
@@ -68,14 +68,14 @@ audit = Audit(
     promised="equivariance; mirrors not said",
     rule=potentials.RULE,
     decide=potentials.decide,
-    finding="No. The two hands differ by up to {{ summary[4]['HIENet-V3'] | cell }} meV/atom: FeSi "
+    finding="No. The two forms differ by up to {{ summary[4]['HIENet-V3'] | cell }} meV/atom: FeSi "
     "{{ crystals[7]['HIENet-V3'] | cell }}, tellurium {{ crystals[1]['HIENet-V3'] | cell }}, "
     "selenium {{ crystals[0]['HIENet-V3'] | cell }}; quartz hardly at all. Rotations change "
     "energies by {{ summary[0]['HIENet-V3'] | cell }} meV/atom, rounding. In disordered crystals "
     "of Ge, Li, Mo and Si a mirror changes "
     "{{ dft[0]['energy changes by mirroring, meV/atom'] | cell }} meV/atom, little beside the "
     "error against DFT, {{ dft[0]['energy error, meV/atom'] | cell }}.",
-    confirmed="Both hands were built from their own space groups and calculated without orbical: "
+    confirmed="Both forms were built from their own space groups and calculated without orbical: "
     "tellurium differs by {{ hands[1]['right minus left, meV/atom'] | cell }} meV/atom. The "
     "checkpoint says `is_parity: {{ flags[0].is_parity }}`. Forces differ from finite differences "
     "of the energy by {{ summary[7]['HIENet-V3'] | cell }} meV/Å, where their precision is "

@@ -37,7 +37,7 @@ def checkpoint(name: str) -> dict[str, Any]:
 
 audit = Audit(
     title="SevenNet-0 and SevenNet-l3i5",
-    question="Do the two hands of a crystal get the same energy?",
+    question="Do the left- and right-handed forms of a crystal get the same energy?",
     group=potentials.GROUP,
     inputs=potentials.INPUTS,
     packages=(Package("sevenn", "0.13.0"),),
@@ -48,7 +48,7 @@ audit = Audit(
     promised="SE(3), without mirrors",
     rule=potentials.RULE,
     decide=potentials.decide,
-    finding="No. The two hands differ by up to {{ summary[4]['SevenNet-0'] | cell }} (SevenNet-0) "
+    finding="No. The two forms differ by up to {{ summary[4]['SevenNet-0'] | cell }} (SevenNet-0) "
     "and {{ summary[4]['SevenNet-l3i5'] | cell }} meV/atom (l3i5): selenium "
     "{{ crystals[0]['SevenNet-0'] | cell }} and {{ crystals[0]['SevenNet-l3i5'] | cell }}, "
     "tellurium {{ crystals[1]['SevenNet-0'] | cell }} and "
@@ -60,7 +60,7 @@ audit = Audit(
     "{{ dft[1]['energy changes by mirroring, meV/atom'] | cell }} meV/atom, little beside the "
     "errors against DFT, {{ dft[0]['energy error, meV/atom'] | cell }} and "
     "{{ dft[1]['energy error, meV/atom'] | cell }}. This is a choice of the authors, see below.",
-    confirmed="Both hands were built from their own space groups and calculated without orbical: "
+    confirmed="Both forms were built from their own space groups and calculated without orbical: "
     "selenium differs by {{ hands[0]['right minus left, meV/atom'] | cell }} meV/atom again. The "
     "cause is in the checkpoints, `is_parity: {{ flags[0].is_parity }}` and "
     "`{{ flags[1].is_parity }}`. Forces agree with finite differences of the energy "
