@@ -34,7 +34,7 @@ def test_the_figures_of_a_page_are_committed_and_no_others(name: str) -> None:
 
 def test_a_page_is_short_and_has_everything_else_in_its_appendix(name: str) -> None:
     text = Paths.in_checkout(name).page.read_text(encoding="utf-8")
-    answer, _ = re.split(r"^#+ Appendix$", text, maxsplit=1, flags=re.MULTILINE)
+    answer, _ = re.split(r"^## Appendix$", text, maxsplit=1, flags=re.MULTILINE)
     assert sum(any(map(str.isalnum, word)) for word in answer.split()) <= 2500
 
 

@@ -90,6 +90,10 @@ def test_results_have_the_columns_of_the_committed_ones(results: Results) -> Non
         assert list(results[path.stem]) == list(committed[path.stem])
 
 
+def test_molecules_are_drawn_again_with_every_paired_training(results: Results) -> None:
+    assert results["resampled"]["trainings"].unique().tolist() == [2 * 3]  # TINY has three seeds
+
+
 def test_every_training_has_a_name_of_its_own() -> None:
     named = [str(trial) for trial in trials(Settings())]
     assert len(named) == len({*named}) == 3 * 3 + 2 * 3 + 2 + 2 * 2

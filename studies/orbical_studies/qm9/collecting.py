@@ -105,7 +105,8 @@ def collect(settings: Settings, results: Results) -> None:
     results.write("limits", limits(truth))
     results.write("results", [row for one in trained for row in result_rows(truth, one)])
     results.write("contrast", [row for one in more for row in result_rows(truth, one)])
-    results.write("resampled", resampled_ratios(truth, more))
+    paired = [one for one in main + more if one.row["network"] in CONTRAST]
+    results.write("resampled", resampled_ratios(truth, paired))
     results.write("consistency", [one.head | consistency(truth, one) for one in shared])
     results.write("curves", [row for one in shared for row in curve_rows(truth, one)])
     results.write("agreement", agreements(main))
@@ -134,7 +135,7 @@ def result_rows(truth: Truth, one: Training) -> Iterator[Row]:
                 yield one.head | {"property": name, "frame": frame} | found | trained
 
 
-def resampled_ratios(truth: Truth, more: Sequence[Training], seed: int = 0) -> Iterator[Row]:
+def resampled_ratios(truth: Truth, paired: Sequence[Training], seed: int = 0) -> Iterator[Row]:
     """Compare the two networks of the contrast with all trainings fixed, over test molecules.
 
     Each measure is a geometric mean over properties and trainings, with the symmetry over without;
@@ -144,7 +145,7 @@ def resampled_ratios(truth: Truth, more: Sequence[Training], seed: int = 0) -> I
     count = len(truth.test)
     drawn = [np.arange(count), *(draw.integers(count, size=(RESAMPLES, count)))]
     logs: dict[str, Array] = {}
-    for one, (place, unit) in product(more, enumerate(truth.unit.tolist())):
+    for one, (place, unit) in product(paired, enumerate(truth.unit.tolist())):
         gamma, nu, alpha, beta = one.arrays["test"][:, :, place]
         error = truth.scaled[:, place] - gamma
         found: dict[str, tuple[Array, Callable[[Array], Any]]] = {
@@ -156,11 +157,11 @@ def resampled_ratios(truth: Truth, more: Sequence[Training], seed: int = 0) -> I
         for name, (values, measure) in found.items():
             measured = np.log([measure(values[chosen]) for chosen in drawn])
             logs[name] = logs.get(name, 0.0) + sign * measured / len(truth.unit)
-    trainings = len(more) / len(CONTRAST)
+    trainings = len(paired) / len(CONTRAST)
     for name, values in logs.items():
         ratio, *others = np.exp(values / trainings)
         low, high = np.quantile(others, (0.025, 0.975)).tolist()
-        yield {"measure": name, "trainings": len(more), "ratio": ratio, "low": low, "high": high}
+        yield {"measure": name, "trainings": len(paired), "ratio": ratio, "low": low, "high": high}
 
 
 def limits(truth: Truth) -> Iterator[Row]:
