@@ -14,6 +14,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import torch
+import torch._dynamo.aot_compile  # by DDP otherwise, in each rank
 from safetensors.torch import load_file, save_file
 from torch import distributed, nn
 

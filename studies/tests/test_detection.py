@@ -150,6 +150,7 @@ def test_packed_images_are_the_same_images(coco: Path, tmp_path: Path) -> None:
             assert np.abs(one.read().astype(float) - other.read()).mean() <= most
 
 
+@pytest.mark.slow  # the whole study, small
 def test_one_command_goes_from_images_to_the_page(
     coco: Path,
     tmp_path: Path,
