@@ -193,7 +193,7 @@ STUDIES = {
     "swiss-roll": "worlds.png",
     "digits": "collisions.png",
     "galaxies": "nero.png",
-    "esd": "lambda.png",
+    "esd": "fronts.png",
     "vector-field": "fields.png",
     "qm9": "curves.png",
     "spectra": "samples.png",

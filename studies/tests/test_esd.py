@@ -351,11 +351,16 @@ def test_claims_are_decided_by_the_numbers(tmp_path: Path) -> None:
     rows.loc[esd, ["test.ece", "test_ts.ece"]] -= 0.2
     changed.write("results", rows)
     changed.write("shifts", committed["shifts"].assign(ece=0.1))
-    for name in ("cost", "cumulative-scores", "published", "fronts", "fronts-cost", "nli", "tiny"):
+    for name in ("cost", "cumulative-scores", "published", "fronts-cost", "nli", "tiny"):
         changed.write(name, committed[name])
+    changed.write("fronts-intervals", committed["fronts-intervals"])
+    trained = committed["fronts"]
+    trained.loc[(trained["loss"] == "ESD") & (trained["data"] == "cifar10"), "test.ece"] -= 0.02
+    changed.write("fronts", trained)
     before = PATHS.page.read_text(encoding="utf-8").splitlines()
     after = render(study, changed, PATHS.template).splitlines()
     for claim, usual in (
+        ("With all images of CIFAR-10, ESD has", "contradicted"),
         ("On MNIST, ESD lowers", "not confirmed here"),
         ("On CIFAR-10, ESD lowers", "not confirmed here"),
         ("After scaling, ESD stays", "not confirmed here"),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 
@@ -44,6 +44,27 @@ class Claim:
         return outcome([*self.changes.values(), *(never for _ in self.missing)])
 
 
+Asked = TypeVar("Asked")
+
+
+def claimed(
+    pairs: Mapping[str, tuple[Asked, Asked]], scores: Callable[[Asked], pd.Series], seeds: int
+) -> Claim:
+    """Compare pairs of settings; those without all seeds are missing.
+
+    Args:
+        pairs: Name to what is compared with what.
+        scores: Returns the scores of a setting, indexed by seed.
+        seeds: How many seeds a comparison needs.
+
+    Returns:
+        The claim.
+    """
+    found = {name: paired(*map(scores, both)) for name, both in pairs.items()}
+    missing = tuple(name for name, change in found.items() if change.seeds < seeds)
+    return Claim({n: c for n, c in found.items() if n not in missing}, missing)
+
+
 class SentencePairs:
     """The trainings on sentence pairs.
 
@@ -64,11 +85,12 @@ class SentencePairs:
         best = {loss: (("ESD", "test.ece"), (loss, "test.ece")) for loss in ("MMCE", "SB-ECE")}
         scaled = {"ESD": (("ESD", "test_ts.ece"), (BASELINE, "test_ts.ece"))}
         one = {loss: ((BASELINE, "test_ts.ece"), (loss, "test.ece")) for loss in INNER}
+        asked: dict[str, Mapping[str, tuple[Any, Any]]]
         asked = {"lower": lower, "best": best, "scaled": scaled, "temperature": one}
-        self.claims = {name: self._claim(pairs) for name, pairs in asked.items()}
-        self.claims["batch"] = self._claim(
-            {str(b): (("ESD", "test.ece", b), (BASELINE, "test.ece", b)) for b in SMALLER_BATCHES}
-        )
+        asked["batch"] = {
+            str(b): (("ESD", "test.ece", b), (BASELINE, "test.ece", b)) for b in SMALLER_BATCHES
+        }
+        self.claims = {n: claimed(pairs, self._scores, len(FRESH)) for n, pairs in asked.items()}
         self.spans = {loss: self._span(loss) for loss in ("MMCE", "SB-ECE")}
 
     def of(self, loss: str, batch: int = BATCH) -> pd.DataFrame:
@@ -82,22 +104,12 @@ class SentencePairs:
     @property
     def table(self) -> list[tuple[str, float, int, pd.DataFrame]]:
         """List what was trained at the chosen lambda: loss, lambda, batch size and trainings."""
-        rows = []
-        for loss, batch in [*((n, BATCH) for n in (BASELINE, *INNER)), *_SMALLER]:
-            found, weight = (
-                self.of(loss, batch),
-                0.0 if loss == BASELINE else self.chosen[loss].choice,
-            )
-            if found.empty:
-                one = (self.rows["loss"] == loss) & (self.rows["weight"] == weight)
-                found = self.rows[one & (self.rows["batch"] == batch)]
-            rows.append((loss, weight, batch, found))
-        return rows
-
-    def _claim(self, pairs: Mapping[str, Iterable[tuple[Any, ...]]]) -> Claim:
-        found = {name: paired(*map(self._scores, both)) for name, both in pairs.items()}
-        missing = tuple(name for name, change in found.items() if change.seeds < len(FRESH))
-        return Claim({n: c for n, c in found.items() if n not in missing}, missing)
+        every = [*((loss, BATCH) for loss in (BASELINE, *INNER)), *_SMALLER]
+        return [
+            (loss, 0.0 if loss == BASELINE else self.chosen[loss].choice, batch, found)
+            for loss, batch in every
+            for found in [self.of(loss, batch)]
+        ]
 
     def _scores(self, asked: tuple[Any, ...]) -> pd.Series:
         loss, column, *batch = asked

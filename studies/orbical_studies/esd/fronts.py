@@ -206,7 +206,8 @@ def collect_fronts(settings: Settings, results: Results) -> None:
     rows, spans, costs = [], [], []
     for data in settings.fronts:
         work = results.work / FOLDER / data
-        costs += json.loads((work / COST).read_text())
+        if (work / COST).is_file():  # timed only where the device did nothing else
+            costs += json.loads((work / COST).read_text())
         for line in read_lines(work / FILE):
             rows.append({"key": line.pop("name"), **line})
             spans += [{"key": rows[-1]["key"], **span} for span in _spans(work, rows[-1])]

@@ -14,6 +14,8 @@ from orbical.figures import FAINT, INK, MODELS, PAGE, SOFT, figure, styled
 from ..framework import Results
 from ..networks import parameters_of
 from .claims import SentencePairs, tiny_claim
+from .front_claims import Front, every_front
+from .fronts import COSTS
 from .nli import FIRST, INNER
 from .settings import BASELINE, BATCH, EPOCHS, LOSSES, selections
 from .shifts import STRENGTHS
@@ -33,6 +35,12 @@ PAPER: dict[str, dict[str, tuple[float, ...]]] = {
         "MMCE": (91.5, 4.92, 1.92, 91.3, 2.52),
         "SB-ECE": (91.6, 4.86, 1.63, 91.5, 1.88),
         "ESD": (92.1, 3.08, 1.60, 92.1, 1.61),
+    },
+    "cifar100": {
+        "NLL": (68.4, 23.8, 5.74, 67.3, 9.78),
+        "MMCE": (66.5, 13.9, 4.91, 66.3, 4.59),
+        "SB-ECE": (67.3, 14.7, 4.94, 66.4, 4.57),
+        "ESD": (67.4, 13.6, 4.85, 67.1, 4.28),
     },
 }
 # Accuracy and ECE by batch size: table 2 (ESD on CIFAR-10) and table 3 (ECE on CIFAR-100).
@@ -57,6 +65,8 @@ CLAIMS = {
     "temperature": "*ours:* one temperature does better than every loss: it minus the loss",
     "batch": "ESD works at any batch size: ESD minus the likelihood alone, by batch size",
 }
+_TRAINED = ["data", "decay", "loss", "weight", "inner", "batch"]
+FRONTS = {"cifar10": "CIFAR-10", "cifar100": "CIFAR-100"}
 TITLES = {"mnist": "MNIST, LeNet-5", "cifar10": "CIFAR-10, compact ResNet"}
 UNITS = {"rotation": "rotation (degrees)", "blur": "blur (σ, pixels)", "noise": "noise (σ)"}
 SCORES = {"test.accuracy": "accuracy (%)", "test.ece": "ECE (%)"}
@@ -146,7 +156,10 @@ def facts(results: Results) -> dict[str, Any]:
         "cumulative": results["cumulative-scores"],
         "published": results["published"],
         **_pairs_and_tiny(results),
-        "fronts": results["fronts"],
+        "fronts": every_front(results["fronts"]),
+        "front_titles": FRONTS,
+        "trained_fronts": results["fronts"].groupby(_TRAINED, sort=False),
+        "front_intervals": results["fronts-intervals"],
         "epoch_cost": results["fronts-cost"],
     }
 
@@ -170,6 +183,7 @@ def figures(results: Results) -> Iterator[tuple[str, Figure]]:
     """Draw scores over epochs, batch sizes, lambda and shifts, and the cost of a step."""
     runs = Runs(results)
     with styled():
+        yield "fronts.png", _fronts(every_front(results["fronts"]))
         yield "epochs.png", _epochs(runs, results["curves"])
         yield "batch-sizes.png", _batch_sizes(runs)
         yield "lambda.png", _strength(runs)
@@ -313,6 +327,34 @@ def _pairs(rows: pd.DataFrame) -> Figure:
                 style = {"color": color, "marker": marker, "linestyle": "", "markersize": 4}
                 axes.plot(100 * own["test.accuracy"], 100 * own[column], label=loss, **style)
         axes.set(title=title, xlabel="test accuracy (%)", ylim=(0, None))
+    grid[0][0].set_ylabel("test ECE (%)")
+    _legend_below(fig, grid[0][0])
+    return fig
+
+
+def _fronts(every: dict[str, Front]) -> Figure:
+    """Draw ECE against accuracy: every weight once, and the chosen ones over seeds."""
+    fig, grid = _panels(1, len(every), 3.0)
+    for axes, (data, front) in zip(grid[0], every.items(), strict=True):
+        for loss in (BASELINE, *INNER):
+            color, marker = STYLE[loss]
+            own = front.first(loss).sort_values("weight")
+            axes.plot(
+                *(100 * own[c] for c in ("test.accuracy", "test.ece")),
+                **{"color": color, "marker": marker, "markersize": 3, "linestyle": ""},
+            )
+            found = front.plain if loss == BASELINE else front.at(loss)
+            for column, name in (("test.ece", loss), ("test_ts.ece", f"{loss}, one temperature")):
+                if len(found) and (column == "test.ece" or loss == BASELINE):
+                    both = [100 * found[c] for c in ("test.accuracy", column)]
+                    x, y = (values.mean() for values in both)
+                    wide, high = (values.std() for values in both)
+                    fill = color if column == "test.ece" else "none"
+                    style = {"color": color, "marker": marker, "mfc": fill, "markersize": 7}
+                    axes.errorbar(x, y, high, wide, linestyle="", label=name, **style)
+        limit = 100 * front.plain["test.accuracy"].mean() - 100 * COSTS[1]
+        axes.axvline(limit, color=SOFT, linestyle=":", linewidth=1)
+        axes.set(title=FRONTS[data], xlabel="test accuracy (%)", ylim=(0, None))
     grid[0][0].set_ylabel("test ECE (%)")
     _legend_below(fig, grid[0][0])
     return fig

@@ -1,0 +1,124 @@
+"""What the fronts of a data set decide, by the rules of the page."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import pandas as pd
+
+from ..framework.statistics import holm
+from . import fronts
+from .claims import SENSITIVE, claimed
+from .comparing import ALPHA, Change, paired
+from .fronts import ACCURACY, COSTS, FIRST, FRESH, INNER
+from .settings import BASELINE, BATCH
+
+PAPERS = COSTS[1]
+"""The cost in accuracy that the paper allows."""
+
+Asked = tuple[str, float, str]
+"""A loss, the cost at which its weight was chosen, and a column."""
+
+
+class Front:
+    """The trainings of one data set with the decay that the likelihood alone chose.
+
+    Args:
+        rows: The table `fronts`.
+        data: The data set.
+
+    Attributes:
+        rows: One row a training.
+        chosen: Loss, then cost, to lambda.
+        claims: Name to what it rests on, at the paper's cost.
+    """
+
+    def __init__(self, rows: pd.DataFrame, data: str) -> None:
+        self.decay = fronts.chosen_decay(rows, data)
+        self.data = data
+        self.rows = rows[(rows["data"] == data) & (rows["decay"] == self.decay)]
+        self.chosen = fronts.choices(self.rows, data)
+        usual, scaled = ("test.ece", "test_ts.ece")
+        best = {n: (("ESD", PAPERS, usual), (n, PAPERS, usual)) for n in INNER if n != "ESD"}
+        ahead = {"ESD": (("ESD", PAPERS, scaled), (BASELINE, PAPERS, scaled))}
+        one = {n: ((BASELINE, PAPERS, scaled), (n, PAPERS, usual)) for n in INNER}
+        asked = {"best": best, "scaled": ahead, "temperature": one}
+        self.claims = {n: claimed(pairs, self._scores, len(FRESH)) for n, pairs in asked.items()}
+
+    def at(self, loss: str, cost: float = PAPERS) -> pd.DataFrame:
+        """Return the deciding trainings of a loss at the weight chosen at a cost."""
+        rows = self.rows[(self.rows["loss"] == loss) & (self.rows["batch"] == BATCH)]
+        weight = 0.0 if loss == BASELINE else self.chosen[loss].get(cost)
+        rows = rows[(rows["weight"] == weight) & (rows["inner"] == INNER.get(loss, (0.0,))[0])]
+        return rows[rows["seed"].isin(FRESH)].sort_values("seed")
+
+    def first(self, loss: str) -> pd.DataFrame:
+        """Return every weight of a loss, trained once."""
+        rows = self.rows[(self.rows["loss"] == loss) & (self.rows["batch"] == BATCH)]
+        usual = rows["inner"] == INNER.get(loss, (0.0,))[0]
+        return rows[usual & (rows["seed"] == FIRST) & (rows["weight"] > 0)]
+
+    @property
+    def plain(self) -> pd.DataFrame:
+        """The likelihood alone, all seeds."""
+        return self.rows[self.rows["loss"] == BASELINE]
+
+    @property
+    def accurate(self) -> bool:
+        """Whether the likelihood alone has the paper's accuracy, as a mean over its seeds."""
+        return bool(self.plain["test.accuracy"].mean() >= ACCURACY[self.data])
+
+    def verdict(self, name: str) -> str:
+        """Return what a claim of the paper comes to: nothing without the paper's accuracy."""
+        return self.claims[name].outcome if self.accurate else "open"
+
+    def change(self, loss: str, column: str) -> Change:
+        """Compare a loss at the paper's cost with the likelihood alone, in points."""
+        return paired(*(self._scores((name, PAPERS, column)) for name in (loss, BASELINE)))
+
+    @property
+    def pairs(self) -> list[tuple[float, str, str, Change, bool]]:
+        """Compare all losses at all costs: cost, both losses, change, and whether it is certain.
+
+        Certain is p < 0.05 after Holm's correction for all of them; pairs that were not trained
+        with every seed are left out.
+        """
+        found = [
+            (cost, *both, paired(*(self._scores((n, cost, "test.ece")) for n in both)))
+            for cost in COSTS
+            for both in combinations(INNER, 2)
+            if all(len(self.at(n, cost)) == len(FRESH) for n in both)
+        ]
+        certain = holm([change.p for *_, change in found])
+        return [(*each, p < ALPHA) for each, p in zip(found, certain, strict=True)]
+
+    @property
+    def spans(self) -> dict[str, tuple[pd.Series, float]]:
+        """Return, by loss, the test ECE of each inner parameter, and its span.
+
+        The span is in standard deviations of the loss over its deciding seeds; losses of which a
+        value was not trained are left out.
+        """
+        found = {}
+        for loss, values in INNER.items():
+            one = (self.rows["loss"] == loss) & (self.rows["seed"] == FIRST)
+            rows = self.rows[one & (self.rows["weight"] == self.chosen[loss].get(PAPERS))]
+            each = 100 * rows.set_index("inner")["test.ece"].sort_index()
+            if len(values) > 1 and {*values} == {*each.index}:
+                deviation = 100 * self.at(loss)["test.ece"].std()
+                found[loss] = (each, float((each.max() - each.min()) / deviation))
+        return found
+
+    @property
+    def sensitive(self) -> dict[str, bool]:
+        """Whether each loss is sensitive to its inner parameter."""
+        return {loss: spanned > SENSITIVE for loss, (_, spanned) in self.spans.items()}
+
+    def _scores(self, asked: Asked) -> pd.Series:
+        loss, cost, column = asked
+        return 100 * self.at(loss, cost).set_index("seed")[column]
+
+
+def every_front(rows: pd.DataFrame) -> dict[str, Front]:
+    """Return the fronts of every data set."""
+    return {data: Front(rows, data) for data in ACCURACY}
