@@ -183,7 +183,7 @@ def render_index() -> str:
         ranks = sorted((order.index(verdict) for verdict in verdicts.values()), reverse=True)
         lines.append({
             "name": name, "audit": audit, "size": found["size"], "verdicts": grouped(verdicts),
-            "rank": "".join(map(str, ranks)), "alt": next(iter(found["pictures"].values())),
+            "rank": " ".join(map(str, ranks)), "alt": next(iter(found["pictures"].values())),
         })  # fmt: skip
     return _template("index.md").render(lines=lines, counts=counts)
 

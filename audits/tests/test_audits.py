@@ -55,7 +55,7 @@ def test_the_first_page_has_a_row_for_each_audit_with_its_verdicts_from_the_wors
     monkeypatch.setattr(pages, "names", lambda: ["digits"])
     text = pages.render_index()
     assert text.count("<tr>") == 2
-    assert 'data-sort="400"' in text
+    assert 'data-sort="4 0 0"' in text
     assert "</strong> b, x</li>" in text
     assert text.index("broken and sure</strong> b, x") < text.index("exact</strong> a, x; b, y")
     assert "In 1 of the 3 verdicts of these 1 audits" in text
