@@ -147,6 +147,15 @@ def test_another_version_than_audited_is_said(monkeypatch):
     assert said[0] in pages.render("digits")
 
 
+def test_a_size_that_was_run_before_it_changed_is_said(monkeypatch):
+    from dataclasses import replace
+
+    assert "size has changed" not in pages.render("digits")
+    audit = replace(find("digits"), sizes={"quick": {"samples": 7}})
+    monkeypatch.setattr(pages, "find", lambda name: audit)
+    assert "The quick size has changed since (samples 7)" in pages.render("digits")
+
+
 def test_weights_that_do_not_load_are_named_with_the_remedy(tmp_path):
     import torch
 
