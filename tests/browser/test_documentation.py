@@ -200,6 +200,15 @@ def test_a_reader_gets_from_the_first_page_to_the_last(built):
     assert len(tabs) == 9  # as many as fit
 
 
+def test_a_click_opens_a_picture_at_its_full_size(built):
+    text = (built / "guide" / "interface" / "index.html").read_text("utf-8")
+    link = r'<a class="picture" href="([^"]+)"><img alt="[^"]+" src="\1"'
+    found = re.findall(link, text)
+    assert "../../images/interface.png" in found
+    assert all((built / "guide" / "interface" / path).resolve().is_file() for path in found)
+    assert "<p><img" not in text
+
+
 def test_the_icon_is_the_views(built):
     page = (built / "theory" / "index.html").read_text("utf-8")
     assert 'rel="icon" href="../images/icon.svg"' in page

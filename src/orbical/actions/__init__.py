@@ -2,7 +2,7 @@
 
 Every action moves a batch by all elements at once, element first: `apply(group, x)` turns
 `x[B, ...]` into `[K, B, ...]`, so that one transformation serves the whole batch. Pixels have their
-own frame (columns to the right, rows down); the actions on pixels translate, their users never do.
+own frame (columns to the right, rows down); the actions on pixels convert to it internally.
 """
 
 from .base import Action, Fields, Trivial, as_action, check_group, register, view_of

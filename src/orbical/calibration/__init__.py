@@ -15,8 +15,8 @@ them are entries of one registry, `MEASURES`, which tables, commands and the int
 | compare two models | `compare`, `compare_means`, `regression_compare` |
 | draw | `reliability`, `reliability_curve`, `cumulative_curve`; `orbical.figures.calibration` |
 | measure along an orbit | `along_orbit`, `mean_over_orbit`, `pooled_over_orbit` |
-| measure several of a sample | `detections`, `labels`, `points`, `regions`, `thresholds` |
-| hold it against a limit | `verdict`, `judge` |
+| measure each label, point or box | `detections`, `labels`, `points`, `regions`, `thresholds` |
+| check it against a threshold | `verdict`, `judge` |
 | add a measure | `register`, `Measure` |
 
 Example:

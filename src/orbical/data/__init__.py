@@ -1,7 +1,7 @@
 """Data of any kind, read as samples with names, labels and metadata columns.
 
 `orbical.scan` takes arrays, torch data sets, Hugging Face data sets and paths as they are. The
-classes here state how images are read, and streams and sources of your own:
+classes here configure how images are read, and wrap streams and your own sources:
 
     photos = orbical.data.ImageFolder("photos/", size=224)
     orbical.scan(net, photos, group="rotations:72", task="classification")

@@ -1,4 +1,4 @@
-"""Figures of bounds: intervals, dissent, forced over-confidence, fibers, comparisons."""
+"""Figures of bounds: intervals, dissent, forced overconfidence, fibers, comparisons."""
 
 from __future__ import annotations
 
@@ -295,7 +295,7 @@ def taxonomy_map(x: Array, taxonomy: Taxonomy) -> Figure:
 
 
 def group_comparison(comparison: Comparison) -> Figure:
-    """Draw candidate groups: what they allow, their taxonomy, and forced over-confidence.
+    """Draw candidate groups: what they allow, their taxonomy, and forced overconfidence.
 
     The left panel shows a bar from the accuracy floor to the ceiling on these samples (for values,
     up to the floor of the squared error) and, thin and black, the interval estimated from nearest

@@ -1,11 +1,11 @@
 """Sampled symmetry groups: which transformations an orbit is made of.
 
-A `Group` is a finite sample of K transformations, always with the identity among them. It says how
-its elements move things (`parts`), how much each counts (`weights`, of a stated `measure`), what
-they are called (`coords`) and how their orbit is drawn (`layout`). It knows nothing about data:
-that is the business of `orbical.actions`.
+A `Group` is a finite sample of K transformations that includes the identity. It holds the
+transformations themselves (`parts`), their weights (`weights`, for a stated `measure`), their names
+(`coords`) and how their orbit is drawn (`layout`). How a group transforms data is defined in
+`orbical.actions`.
 
-Groups speak the language of the page: x to the right, y up, angles counter-clockwise, in degrees.
+x points right, y points up, and angles are counterclockwise, in degrees.
 """
 
 from .catalog import register
