@@ -215,6 +215,13 @@ def test_the_icon_is_the_views(built):
     assert (built / "images" / "icon.svg").read_bytes() == (WEB / "icon.svg").read_bytes()
 
 
+def test_source_code_is_on_the_pages_and_not_in_the_search(built):
+    assert "Source code in" in (built / "api" / "bounds" / "index.html").read_text("utf-8")
+    index = (built / "search" / "search_index.json").read_text("utf-8")
+    assert "accuracy_ceiling" in index
+    assert "Source code in" not in index
+
+
 @pytest.mark.browser
 def test_the_search_finds_a_measure(site, browser):
     tab = browser.new_page(viewport={"width": 1440, "height": 900})
