@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -66,5 +67,17 @@ def _rendered(notebook: Any, name: str) -> tuple[str, dict[str, bytes]]:
     stem = name.rpartition("/")[2]
     exporter = MarkdownExporter(config=Config({"NbConvertBase": {"display_data_priority": SHOWN}}))
     text, resources = exporter.from_notebook_node(notebook, {"unique_key": stem})
-    title, _, rest = text.lstrip().partition("\n")
+    title, _, rest = _described(text).lstrip().partition("\n")
     return f"{title}\n\n[Download this notebook]({stem}.ipynb)\n{rest}", resources["outputs"]
+
+
+def _described(text: str) -> str:
+    """Describe each picture, which nbconvert calls "png", by the heading above it."""
+    sections = re.split(r"^(?=## )", text, flags=re.MULTILINE)
+    heading = re.compile(r"## (?:\d+\. )?(.*)")
+    return "".join(
+        section.replace("![png]", f"![Figure: {found[1]}]")
+        if (found := heading.match(section))
+        else section
+        for section in sections
+    )

@@ -209,6 +209,12 @@ def test_a_click_opens_a_picture_at_its_full_size(built):
     assert "<p><img" not in text
 
 
+def test_pictures_of_tutorials_are_described(built):
+    text = (built / "tutorials" / "audit-a-classifier" / "index.html").read_text("utf-8")
+    assert 'alt="Figure: How accurate is it, upright and rotated?"' in text
+    assert 'alt="png"' not in text
+
+
 def test_the_icon_is_the_views(built):
     page = (built / "theory" / "index.html").read_text("utf-8")
     assert 'rel="icon" href="../images/icon.svg"' in page
