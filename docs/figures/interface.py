@@ -72,7 +72,8 @@ def lasso(page: Any, corners: list[tuple[float, float]]) -> None:
         page.mouse.move(*place, steps=8)
     page.mouse.up()
     page.mouse.move(5, 5)
-    page.wait_for_timeout(900)
+    page.locator(".section.calibration", has_text=" of 1,000 images").wait_for()
+    settled(page)
 
 
 def tour(page: Any) -> None:
