@@ -307,8 +307,10 @@ audit = Audit(
     "{{ changes[1]['median cents'] | cell }} cents. Loudness moves neither.",
     confirmed="In other frames of the same notes the sign moves "
     "{{ again[0]['pitch moves'] | percent }} for `tiny` and "
-    "{{ again[1]['pitch moves'] | percent }} for `full`: what `tiny` does is confirmed, the one "
-    "frame of `full` is not. In synthetic tones with ten harmonics and random phases it moves "
+    "{{ again[1]['pitch moves'] | percent }} for `full`: what `tiny` does was found again, the "
+    "one frame of `full` was not: the verdict on `full` is **not confirmed**, and the run by the "
+    "package's own function that the rule asks for was not made. In synthetic tones with ten "
+    "harmonics and random phases it moves "
     "{{ again[2]['pitch moves'] | percent }} and {{ again[3]['pitch moves'] | percent }}: it takes "
     "the sound of a real instrument. The published code allows it: the first layer is a "
     "convolution that keeps positive values only, which answers a wave and its negative alike only "

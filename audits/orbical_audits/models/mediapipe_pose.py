@@ -159,8 +159,8 @@ audit = Audit(
     "{{ again[1]['sure where wrong'] | percent }}. The cause is known: the graph of the package, "
     "which turns the picture first, is right for {{ graph[0].right | percent }} of the persons "
     "upright, {{ graph[1].right | percent }} at a quarter turn and "
-    "{{ graph[2].right | percent }} upside down. **Not confirmed** is the verdict on tilts: they "
-    "were not repeated in another way.",
+    "{{ graph[2].right | percent }} upside down. **Not confirmed** is the verdict on tilts: the "
+    "run with other persons that the rule asks for was not made.",
     sizes=_poses.SIZES,
     run=run,
     shown=(loaded, _poses.scanned),

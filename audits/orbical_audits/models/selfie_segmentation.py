@@ -337,8 +337,9 @@ audit = Audit(
     "{{ again[1].wrong | percent }} at 180 and {{ again[3].wrong | percent }} in a mirror. The "
     "graph of the package, on the same pictures: {{ graph[0].wrong | percent }}, "
     "{{ graph[1].wrong | percent }} and {{ graph[3].wrong | percent }}; pictures of 256 pixels "
-    "need no resizing, so that it gives what the network gives. Tilts, and how sure the network "
-    "is, were not repeated in another way.",
+    "need no resizing, so that it gives what the network gives. **Not confirmed** are the "
+    "verdict on tilts and how sure the network is: the run with other persons that the rule asks "
+    "for was not made.",
     sizes={
         "quick": {"persons": 100, "turns": 12},
         "full": {"persons": 150, "turns": 24},
