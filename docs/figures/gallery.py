@@ -211,7 +211,7 @@ matplotlib figure; save it with `ob.figures.save(fig, "name.pdf")`. This page is
 """
 
 VIEW = (1440, 900)
-SAMPLE = (945, 600, 1435, 895)  # of the view: the input of one sample, and its prediction
+SAMPLE = (945, 621, 1435, 895)  # of the view: the input of one sample, and its prediction
 
 
 def thumbnail(image: Image.Image, path: Path, width: int) -> Path:
