@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 import torch
 from reader import SECTIONS, WIDE, expect  # beside this file
@@ -107,3 +108,40 @@ def test_a_scan_of_which_nothing_is_finished_says_so(
         expect(tab.locator(f".{section} .message")).to_have_text("No image is finished yet.")
     expect(tab.locator(".list .quiet-text")).to_have_text("No image is finished yet.")
     expect(tab.locator(".individual .note")).to_have_text("along the orbit")  # not: correct
+
+
+class Narrow(ob.data.Source):
+    """Digits with a column whose values agree in six places."""
+
+    columns: ClassVar = {"height": 11.048544 + np.arange(20) * 1e-6}
+
+    def __len__(self) -> int:
+        return 20
+
+    def read(self, start: int, stop: int) -> tuple[Any, Any]:
+        images, labels = ob.datasets.digits()
+        return images[start:stop], labels[start:stop]
+
+
+def test_ends_of_narrow_ranges_and_names_of_places_have_their_room(opened: Any, serve: Any) -> None:
+    scan = ob.scan(
+        {"net": linear(0)},
+        Narrow(),
+        group="translations:32:16",
+        task="classification",
+        progress=False,
+    )
+    tab = opened(serve({"narrow": scan}).url, ())
+    settle(tab)
+    chip = tab.locator(".filter-chip[data-column=height]")
+    expect(chip).to_contain_text("11.048563")
+    assert chip.evaluate("el => el.scrollWidth <= el.clientWidth")
+    where = tab.locator(".readout .where")
+    expect(where).to_have_text("dx 0, dy 0")
+    end = where.bounding_box()["x"] + where.evaluate("el => el.scrollWidth")
+    assert end <= tab.locator(".readout .answers").bounding_box()["x"]
+    tab.set_viewport_size(NARROW)
+    notes = tab.locator(".section .note").evaluate_all(
+        "all => all.filter(el => el.scrollWidth > el.clientWidth).map(el => el.textContent)"
+    )
+    assert notes == []

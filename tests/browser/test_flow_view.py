@@ -156,3 +156,12 @@ def test_a_field_is_shown_alone_and_all_again(opened, server):
     assert fields.first.bounding_box()["width"] > 1.5 * small
     fields.first.click()
     expect(fields).to_have_count(3)
+
+
+def test_fields_are_whole_at_every_size(opened, server):
+    tab = opened(server.url, ("aggregate", "individual", "detail"))
+    for size in (2560, 1440), (1440, 900), (1200, 1000):
+        tab.set_viewport_size({"width": size[0], "height": size[1]})
+        tab.wait_for_timeout(200)  # fields hear of their room, and are drawn
+        whole = "el => el.scrollHeight <= el.clientHeight && el.scrollWidth <= el.clientWidth"
+        assert tab.locator(".quivers").evaluate(whole), size

@@ -121,6 +121,13 @@ def test_words_of_rows_leave_most_of_a_narrow_plot_to_its_tiles(tab, make):
     assert all(left <= low and high <= left + 170 for low, high in boxes), "no word is cut"
 
 
+def test_names_of_tiles_are_written_in_two_lines_rather_than_cut(tab, make):
+    orbit(make, "octahedral", models=1)
+    words = tab.locator(".orbit-plot text").all_text_contents()
+    assert "[1-1-1]" in words
+    assert not [one for one in words if "…" in one]
+
+
 def test_without_live_models_the_handle_snaps_to_the_elements(tab, make):
     orbit(make, "rotations:8")
     cx, cy = center_of(tab)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import xlogy
-from scipy.stats import beta
 
 from ..errors import InputError
 from . import _checks
@@ -50,6 +49,8 @@ def certified_ceiling(table: OrbitTable, *, level: float = 0.95) -> tuple[float,
         >>> bool(low < 0.875 < high)
         True
     """
+    from scipy.stats import beta  # takes half a second
+
     if table.samples is None or table.samples < 2 or table.tolerance is not None:
         raise InputError(
             "table: expected a table counted from two or more samples of equal mass, on exact "

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from scipy.stats import beta, norm
 from torch import Tensor
 
 from ..errors import InputError
@@ -106,6 +105,8 @@ def neighbor_ceiling(
         >>> found.low < 0.5 < found.high  # a half turn carries every label to the other one
         True
     """
+    from scipy.stats import beta  # takes half a second
+
     mover = Mover(x, group, action, exact=False)
     size = len(mover)
     classes = _checks.whole_numbers("label", label, size, below=labels)
@@ -164,6 +165,8 @@ def neighbor_floor(
         >>> found.low < 1 < found.high
         True
     """
+    from scipy.stats import norm  # takes half a second
+
     mover = Mover(x, group, action, exact=False)
     values, weight = _checks.columns("value", value), _checks.sample_mass(mass, len(mover))
     if len(values) != len(mover):

@@ -26,10 +26,10 @@ export function orientation(orbit, element, size) {
   });
   const timed = Boolean(orbit.time);
   const unit = (size / 2) * (timed && orbit.plane ? 0.72 : 0.92);
-  const raise = timed && orbit.plane ? -size * 0.12 : 0;
+  const raise = timed && orbit.plane ? -size * 0.16 : 0;
   if (orbit.plane) drawn.append(node("path", { d: letter(orbit.plane.data, element, unit, raise) }));
   const back = timed && Number(orbit.time.data[element]) < 0;
-  if (timed) drawn.append(node("path", { d: arrow(back, size, orbit.plane ? size * 0.42 : 0) }));
+  if (timed) drawn.append(node("path", { d: arrow(back, size, orbit.plane ? size * 0.36 : 0) }));
   return drawn;
 }
 
