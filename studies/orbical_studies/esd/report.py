@@ -9,14 +9,16 @@ import pandas as pd
 import torch
 from matplotlib.figure import Figure
 
-from orbical.figures import FAINT, INK, MODELS, PAGE, SOFT, figure, styled
+from orbical.figures import FAINT, INK, MODELS, SOFT, styled
 
 from ..framework import Results
 from ..networks import parameters_of
 from .claims import SentencePairs, tiny_claim
-from .front_claims import Front, every_front
-from .fronts import COSTS
+from .drawing import STYLE, legend_below, line, panels
+from .front_claims import every_front
+from .front_figures import FRONTS, draw_corruptions, draw_fronts
 from .nli import FIRST, INNER
+from .robustness import Robustness
 from .settings import BASELINE, BATCH, EPOCHS, LOSSES, selections
 from .shifts import STRENGTHS
 from .training import network
@@ -48,15 +50,6 @@ PAPER_BATCHES = {
     "ESD": {512: (92.1, 3.08), 256: (91.5, 3.15), 128: (91.5, 2.93), 64: (91.3, 3.91)},
     "ECE": {512: (68.2, 14.6), 256: (67.9, 18.1), 128: (68.1, 21.0)},
 }
-# Okabe and Ito's colors, which most readers can tell apart; a marker for those who cannot.
-STYLE = {
-    "NLL": ("#222222", "o"),
-    "MMCE": ("#E69F00", "s"),
-    "SB-ECE": ("#56B4E9", "^"),
-    "ESD": ("#D55E00", "D"),
-    "S-AvUC": ("#009E73", "v"),
-    "ECE": ("#CC79A7", "P"),
-}
 # What the sentence pairs decide; the names are those of `SentencePairs.claims`.
 CLAIMS = {
     "lower": "a calibration loss lowers the ECE",
@@ -66,7 +59,6 @@ CLAIMS = {
     "batch": "ESD works at any batch size: ESD minus the likelihood alone, by batch size",
 }
 _TRAINED = ["data", "decay", "loss", "weight", "inner", "batch"]
-FRONTS = {"cifar10": "CIFAR-10", "cifar100": "CIFAR-100"}
 TITLES = {"mnist": "MNIST, LeNet-5", "cifar10": "CIFAR-10, compact ResNet"}
 UNITS = {"rotation": "rotation (degrees)", "blur": "blur (σ, pixels)", "noise": "noise (σ)"}
 SCORES = {"test.accuracy": "accuracy (%)", "test.ece": "ECE (%)"}
@@ -161,6 +153,7 @@ def facts(results: Results) -> dict[str, Any]:
         "trained_fronts": results["fronts"].groupby(_TRAINED, sort=False),
         "front_intervals": results["fronts-intervals"],
         "epoch_cost": results["fronts-cost"],
+        "corrupted": Robustness(results["corruptions"], results["corruptions-change"]),
     }
 
 
@@ -183,7 +176,8 @@ def figures(results: Results) -> Iterator[tuple[str, Figure]]:
     """Draw scores over epochs, batch sizes, lambda and shifts, and the cost of a step."""
     runs = Runs(results)
     with styled():
-        yield "fronts.png", _fronts(every_front(results["fronts"]))
+        yield "fronts.png", draw_fronts(every_front(results["fronts"]))
+        yield "corruptions.png", draw_corruptions(results["corruptions"])
         yield "epochs.png", _epochs(runs, results["curves"])
         yield "batch-sizes.png", _batch_sizes(runs)
         yield "lambda.png", _strength(runs)
@@ -194,31 +188,9 @@ def figures(results: Results) -> Iterator[tuple[str, Figure]]:
         yield "cumulative.png", _cumulative(results["cumulative"])
 
 
-def _panels(rows: int, columns: int, height: float, **shared: Any) -> tuple[Figure, Any]:
-    made = figure(PAGE, height)
-    panels = made.subplots(rows, columns, squeeze=False, **shared)
-    for axes in panels.flat:
-        axes.grid(visible=True)
-    return made, panels
-
-
-def _legend_below(fig: Figure, axes: Any) -> None:
-    handles, names = axes.get_legend_handles_labels()
-    fig.legend(handles, names, loc="outside lower center", ncols=len(names))
-
-
-def _line(axes: Any, rows: pd.DataFrame, along: str, column: str, loss: str) -> None:
-    """Draw means over seeds along a column, with a band of their standard deviation."""
-    values = 100 * rows.groupby(along)[column].agg(["mean", "std"]).fillna(0.0)
-    color, marker = STYLE[loss]
-    axes.plot(values["mean"], color=color, marker=marker, markersize=3.5, label=loss)
-    low, high = (values["mean"] - values["std"]).clip(0), values["mean"] + values["std"]
-    axes.fill_between(values.index, low, high, color=color, alpha=0.15, linewidth=0)
-
-
 def _epochs(runs: Runs, curves: pd.DataFrame) -> Figure:
     """Draw accuracy and ECE on training and test images over epochs (the paper's Fig. 1)."""
-    fig, grid = _panels(2, 2, 4.2, sharex=True, sharey="row")
+    fig, grid = panels(2, 2, 4.2, sharex=True, sharey="row")
     for column, loss in zip(grid.T, (BASELINE, "ESD"), strict=True):
         for axes, score in zip(column, ("accuracy", "ece"), strict=True):
             for color, split in zip(MODELS, ("train", "test"), strict=False):
@@ -231,13 +203,13 @@ def _epochs(runs: Runs, curves: pd.DataFrame) -> Figure:
         column[1].set_xlabel("epoch")
     for axes, label in zip(grid[:, 0], SCORES.values(), strict=True):
         axes.set_ylabel(label)
-    _legend_below(fig, grid[0][0])
+    legend_below(fig, grid[0][0])
     return fig
 
 
 def _cost(cost: pd.DataFrame) -> Figure:
     """Draw the time of a training step with each loss (the paper's Fig. 3)."""
-    fig, grid = _panels(1, 2, 2.5)
+    fig, grid = panels(1, 2, 2.5)
     for axes, (data, title) in zip(grid[0], TITLES.items(), strict=True):
         own = cost[cost["data"] == data]
         axes.barh(own["loss"], own["step_ms"], color=FAINT, label="whole step")
@@ -245,19 +217,19 @@ def _cost(cost: pd.DataFrame) -> Figure:
         axes.invert_yaxis()
         axes.grid(visible=False, axis="y")
         axes.set(title=title, xlabel="milliseconds, batches of 512")
-    _legend_below(fig, grid[0][0])
+    legend_below(fig, grid[0][0])
     return fig
 
 
 def _strength(runs: Runs) -> Figure:
     """Draw accuracy and ECE against lambda (the paper's Fig. 5)."""
-    fig, grid = _panels(2, 2, 4.4, sharex=True)
+    fig, grid = panels(2, 2, 4.4, sharex=True)
     full = runs.all[runs.all["batch"] == BATCH]
     ticks = sorted(weight for weight in full["weight"].unique() if weight)
     for column, (data, title) in zip(grid.T, TITLES.items(), strict=True):
         for axes, (score, name) in zip(column, SCORES.items(), strict=True):
             for loss in LOSSES:
-                _line(axes, full.query("data == @data and loss == @loss"), "weight", score, loss)
+                line(axes, full.query("data == @data and loss == @loss"), "weight", score, loss)
             level = 100 * runs.of(data, BASELINE)[score].mean()
             axes.axhline(level, color=INK, linewidth=1, label="NLL")
             if score == "test.accuracy":
@@ -268,13 +240,13 @@ def _strength(runs: Runs) -> Figure:
             axes.set_ylabel(f"test {name}")
         column[0].set_title(title)
         column[1].set_xlabel("λ")
-    _legend_below(fig, grid[0][0])
+    legend_below(fig, grid[0][0])
     return fig
 
 
 def _along_shifts(runs: Runs, shifted: pd.DataFrame, data: str) -> Figure:
     """Draw accuracy, ECE, ECE after scaling, and root ESD on shifted images (Fig. 6)."""
-    fig, grid = _panels(len(SHIFTED), len(STRENGTHS), 7.2, sharex="col")
+    fig, grid = panels(len(SHIFTED), len(STRENGTHS), 7.2, sharex="col")
     # ESD estimates a square without bias, so it may be negative: clipped before the root.
     shifted = shifted.assign(esd=shifted["esd"].clip(0) ** 0.5)
     for column, shift in zip(grid.T, STRENGTHS, strict=True):
@@ -283,34 +255,34 @@ def _along_shifts(runs: Runs, shifted: pd.DataFrame, data: str) -> Figure:
                 at_zero = found[clean].clip(0) ** 0.5 if score == "esd" else found[clean]
                 rows = shifted.query("shift == @shift and loss == @loss")
                 rows = pd.concat([pd.DataFrame({"strength": 0.0, score: at_zero}), rows])
-                _line(axes, rows, "strength", score, loss)
+                line(axes, rows, "strength", score, loss)
         column[-1].set_xlabel(UNITS[shift])
     for axes, (label, _) in zip(grid[:, 0], SHIFTED.values(), strict=True):
         axes.set_ylabel(label)
-    _legend_below(fig, grid[0][0])
+    legend_below(fig, grid[0][0])
     fig.suptitle(TITLES[data])
     return fig
 
 
 def _batch_sizes(runs: Runs) -> Figure:
     """Draw accuracy and ECE of ESD and ECE as losses against the batch size (tables 2 and 3)."""
-    fig, grid = _panels(1, 2, 2.7)
+    fig, grid = panels(1, 2, 2.7)
     sizes = sorted(runs.all["batch"].unique())
     for axes, (score, name) in zip(grid[0], SCORES.items(), strict=True):
         for loss in PAPER_BATCHES:
             rows = pd.concat([runs.of("cifar10", loss, batch=size) for size in sizes])
-            _line(axes, rows, "batch", score, loss)
+            line(axes, rows, "batch", score, loss)
         axes.set_xscale("log", base=2)
         axes.set_xticks(sizes, [str(size) for size in sizes])
         axes.set(xlabel="batch size", ylabel=f"test {name}")
-    _legend_below(fig, grid[0][0])
+    legend_below(fig, grid[0][0])
     fig.suptitle(TITLES["cifar10"])
     return fig
 
 
 def _pairs(rows: pd.DataFrame) -> Figure:
     """Draw ECE against accuracy of every weight on sentence pairs, before and after scaling."""
-    fig, grid = _panels(1, 2, 2.9, sharex=True, sharey=True)
+    fig, grid = panels(1, 2, 2.9, sharex=True, sharey=True)
     rows = rows[rows["batch"] == BATCH]
     plain = rows[rows["loss"] == BASELINE]
     shown = rows[rows["test.accuracy"] > plain["test.accuracy"].mean() - 0.05]
@@ -328,41 +300,13 @@ def _pairs(rows: pd.DataFrame) -> Figure:
                 axes.plot(100 * own["test.accuracy"], 100 * own[column], label=loss, **style)
         axes.set(title=title, xlabel="test accuracy (%)", ylim=(0, None))
     grid[0][0].set_ylabel("test ECE (%)")
-    _legend_below(fig, grid[0][0])
-    return fig
-
-
-def _fronts(every: dict[str, Front]) -> Figure:
-    """Draw ECE against accuracy: every weight once, and the chosen ones over seeds."""
-    fig, grid = _panels(1, len(every), 3.0)
-    for axes, (data, front) in zip(grid[0], every.items(), strict=True):
-        for loss in (BASELINE, *INNER):
-            color, marker = STYLE[loss]
-            own = front.first(loss).sort_values("weight")
-            axes.plot(
-                *(100 * own[c] for c in ("test.accuracy", "test.ece")),
-                **{"color": color, "marker": marker, "markersize": 3, "linestyle": ""},
-            )
-            found = front.plain if loss == BASELINE else front.at(loss)
-            for column, name in (("test.ece", loss), ("test_ts.ece", f"{loss}, one temperature")):
-                if len(found) and (column == "test.ece" or loss == BASELINE):
-                    both = [100 * found[c] for c in ("test.accuracy", column)]
-                    x, y = (values.mean() for values in both)
-                    wide, high = (values.std() for values in both)
-                    fill = color if column == "test.ece" else "none"
-                    style = {"color": color, "marker": marker, "mfc": fill, "markersize": 7}
-                    axes.errorbar(x, y, high, wide, linestyle="", label=name, **style)
-        limit = 100 * front.plain["test.accuracy"].mean() - 100 * COSTS[1]
-        axes.axvline(limit, color=SOFT, linestyle=":", linewidth=1)
-        axes.set(title=FRONTS[data], xlabel="test accuracy (%)", ylim=(0, None))
-    grid[0][0].set_ylabel("test ECE (%)")
-    _legend_below(fig, grid[0][0])
+    legend_below(fig, grid[0][0])
     return fig
 
 
 def _cumulative(curves: pd.DataFrame) -> Figure:
     """Draw cumulative accuracy and confidence before and after one temperature (Fig. 4)."""
-    fig, grid = _panels(1, 2, 2.7, sharey=True)
+    fig, grid = panels(1, 2, 2.7, sharey=True)
     first = curves[curves["network"] == curves["network"].iloc[0]]
     titles = {False: "as published", True: "after temperature scaling"}
     for axes, (scaled, title) in zip(grid[0], titles.items(), strict=True):
@@ -371,5 +315,5 @@ def _cumulative(curves: pd.DataFrame) -> Figure:
         for column, color in zip(("confidence", "accuracy"), MODELS, strict=False):
             axes.plot(own["share"], own[column], color=color, label=f"cumulative {column}")
         axes.set(title=title, xlabel="share of images, least confident first")
-    _legend_below(fig, grid[0][0])
+    legend_below(fig, grid[0][0])
     return fig

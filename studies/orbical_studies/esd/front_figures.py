@@ -1,0 +1,61 @@
+"""Figures of the fronts, and of their networks on corrupted images."""
+
+from __future__ import annotations
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from orbical.figures import SOFT
+
+from .drawing import STYLE, legend_below, line, panels
+from .front_claims import Front
+from .fronts import COSTS, INNER
+from .settings import BASELINE
+
+FRONTS = {"cifar10": "CIFAR-10", "cifar100": "CIFAR-100"}
+
+
+def draw_fronts(every: dict[str, Front]) -> Figure:
+    """Draw ECE against accuracy: every weight once, and the chosen ones over seeds."""
+    fig, grid = panels(1, len(every), 3.0)
+    for axes, (data, front) in zip(grid[0], every.items(), strict=True):
+        for loss in (BASELINE, *INNER):
+            color, marker = STYLE[loss]
+            own = front.first(loss).sort_values("weight")
+            axes.plot(
+                *(100 * own[c] for c in ("test.accuracy", "test.ece")),
+                **{"color": color, "marker": marker, "markersize": 3, "linestyle": ""},
+            )
+            found = front.plain if loss == BASELINE else front.at(loss)
+            for column, name in (("test.ece", loss), ("test_ts.ece", f"{loss}, one temperature")):
+                if len(found) and (column == "test.ece" or loss == BASELINE):
+                    both = [100 * found[c] for c in ("test.accuracy", column)]
+                    x, y = (values.mean() for values in both)
+                    wide, high = (values.std() for values in both)
+                    fill = color if column == "test.ece" else "none"
+                    style = {"color": color, "marker": marker, "mfc": fill, "markersize": 7}
+                    axes.errorbar(x, y, high, wide, linestyle="", label=name, **style)
+        limit = 100 * front.plain["test.accuracy"].mean() - 100 * COSTS[1]
+        axes.axvline(limit, color=SOFT, linestyle=":", linewidth=1)
+        axes.set(title=FRONTS[data], xlabel="test accuracy (%)", ylim=(0, None))
+    grid[0][0].set_ylabel("test ECE (%)")
+    legend_below(fig, grid[0][0])
+    return fig
+
+
+def draw_corruptions(rows: pd.DataFrame) -> Figure:
+    """Draw the ECE against the severity, mean over corruptions, before and after a temperature."""
+    titles = {
+        "accuracy": "accuracy",
+        "ece": "ECE, as trained",
+        "ece_ts": "ECE after one temperature",
+    }
+    fig, grid = panels(1, len(titles), 2.7, sharex=True)
+    means = rows.groupby(["loss", "severity"], sort=False)[[*titles]].mean().reset_index()
+    for axes, (column, title) in zip(grid[0], titles.items(), strict=True):
+        for loss, own in means.groupby("loss", sort=False):
+            line(axes, own, "severity", column, str(loss))
+        axes.set(title=title, xlabel="severity", ylim=(0, None))
+    grid[0][0].set_ylabel("percent")
+    legend_below(fig, grid[0][0])
+    return fig
