@@ -82,7 +82,8 @@ export function tiles(orbit) {
     const [drawn, title, value] = [node("g"), node("title"), node("tspan")];
     drawn.append(title);
     const name = !orbit.plane && wide > 40 ? (names.inside[element] ?? "") : "";
-    const rows = high >= 46 ? barWords(name, "", wide - 6) : [name]; // in several lines rather than cut
+    const several = barWords(name, "", wide - 6); // rather than cut, where they fit above the value
+    const rows = 13 * (several.length + 1) + 4 <= high ? several : [name];
     const words = rows.map((row) => row && fitted(row, wide - 6));
     const lines = [...words, high >= 46 && wide >= 34 ? value : ""].filter(Boolean);
     const room = high - 13 * lines.length - 4;
