@@ -89,7 +89,7 @@ clean: ## remove what the other targets made, except .venv
 $(DEV_READY): pyproject.toml studies/pyproject.toml constraints.txt
 	$(make-venv)
 	@echo "Installing orbical with the developer's tools into $(VENV) (the first time takes about a minute)"
-	@$(INSTALL) -e '.[dev]' -e studies
+	@UV_COMPILE_BYTECODE=1 $(INSTALL) -e '.[dev]' -e studies  # once, not in each of the tests' many processes
 	@touch $(DEMO_READY) $(DEV_READY)
 
 $(DEMO_READY): pyproject.toml constraints.txt
