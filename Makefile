@@ -10,6 +10,7 @@ DEV_READY := $(VENV)/.dev-ready
 WEB_READY := node_modules/.ready
 INSTALL := $(BIN)/python tools/install_packages.py -c constraints.txt
 WORKERS ?= 2
+TESTERS ?= 3
 
 .DEFAULT_GOAL := help
 .PHONY: help venv demo test lint style types docs browser review vulnerabilities lock bench studies study audits audit clean
@@ -23,11 +24,12 @@ demo: $(DEMO_READY) ## scan two digit networks along the circle and open the vie
 	@$(BIN)/orbical demo $(ARGS)
 
 # mypy takes one core about as long as the other checks and the documentation take another.
-# Bytecode is kept whatever the shell says: tests start Python some forty times.
+# Bytecode is kept whatever the shell says: tests start Python some forty times. Many tests wait for a browser
+# or another process: three at a time keep two cores busy.
 test: $(DEV_READY) ## environment, linters, types, documentation and tests
 	@$(MAKE) --no-print-directory --jobs $(WORKERS) types style docs
 	@echo "Tests"
-	@OMP_NUM_THREADS=1 MPLBACKEND=Agg PYTHONDONTWRITEBYTECODE= ORBICAL_SITE=site $(BIN)/pytest -n $(WORKERS) --dist worksteal $(ARGS)
+	@OMP_NUM_THREADS=1 MPLBACKEND=Agg PYTHONDONTWRITEBYTECODE= ORBICAL_SITE=site $(BIN)/pytest -n $(TESTERS) --dist worksteal $(ARGS)
 
 lint: style types ## ruff, mypy, the layers, and the front end where node is installed
 
