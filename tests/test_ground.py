@@ -113,7 +113,7 @@ def test_continuous_integration_runs_the_readmes_test_command() -> None:
 
 def test_the_test_target_runs_every_check() -> None:
     plan = dry_run("test")
-    for check in ("ruff check", "ruff format --check", "mypy", "lint-imports", "pytest -n 2"):
+    for check in ("ruff check", "ruff format --check", "mypy", "lint-imports", "pytest -n 3"):
         assert check in plan
     # The tests of the documentation read the site that was built before them.
     assert plan.index("mkdocs build") < plan.index("ORBICAL_SITE=site")
