@@ -70,12 +70,12 @@ ITEMS = {
     "P1": [
         *_numbered("Fig.:13", "Table:2", "Thm:8", "Prop.:6", "Cor.:2"),
         *_numbered("Ex.:6", "Remark:3", "Note:1"),
-        *("Eq. 5", "Def. 7", "App. A", "Sec. 8"),
+        *("Eq. 5", "Def. 7", "App. A", "Sec. 7"),
         *("ε LUMO", "Δε", "U₀", "U", "U₀ atom", "G atom", "A", "B", "C", "⟨R²⟩"),
     ],
     "P2": [
-        *_numbered("Fig.:6", "Table:3", "Thm:1"),
-        *("Eq. 3", "Eq. 10", "App. D"),
+        *_numbered("Fig.:6", "Table:3", "Thm:3"),
+        *("Eq. 3", "Eq. 9", "Eq. 10", "App. C", "App. D"),
         *("MNIST", "CIFAR-10", "CIFAR-100", "ImageNet-100", "SNLI", "ANLI"),
     ],
     "P3": _numbered("Fig.:13"),

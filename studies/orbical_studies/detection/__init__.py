@@ -2,7 +2,7 @@
 
 Five detectors of one architecture, data set and budget differ in one thing: how far the key object
 was moved away from the center of the view in training (0 to 100 % of 64 pixels). Each is scanned
-over 33 x 33 shifts of the view on objects that none of them has seen, with three seeds.
+over 31 x 31 shifts of the view on objects that none of them has seen, with three seeds.
 
 15 trainings side by side (--workers 15) take five minutes on a large GPU and days on a laptop. The
 step `train` needs only torch, NumPy, safetensors and Pillow, and what `pack` wrote into the folder

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
+from operator import attrgetter
 
 import pandas as pd
 
@@ -11,10 +12,14 @@ from . import fronts
 from .claims import SENSITIVE, claimed
 from .comparing import ALPHA, Change, paired
 from .fronts import ACCURACY, COSTS, FIRST, FRESH, INNER
+from .quick_training import Trial
 from .settings import BASELINE, BATCH
 
 PAPERS = COSTS[1]
 """The cost in accuracy that the paper allows."""
+
+_SETTING = ["loss", "weight", "inner", "seed", "batch"]
+"""What tells the trainings of one data set and decay apart."""
 
 Asked = tuple[str, float, str]
 """A loss, the cost at which its weight was chosen, and a column."""
@@ -62,6 +67,19 @@ class Front:
     def plain(self) -> pd.DataFrame:
         """The likelihood alone, all seeds."""
         return self.rows[self.rows["loss"] == BASELINE]
+
+    @property
+    def planned(self) -> list[Trial]:
+        """Every training that the rules ask for."""
+        each = (self.data, int(self.rows["epochs"].iloc[0]), self.decay)
+        later = fronts.later_trials(self.rows, *each)
+        return [*dict.fromkeys([*fronts.every_weight(*each), *later])]
+
+    @property
+    def missing(self) -> list[Trial]:
+        """The planned trainings that were not run."""
+        done = {*self.rows[_SETTING].itertuples(index=False, name=None)}
+        return [trial for trial in self.planned if attrgetter(*_SETTING)(trial) not in done]
 
     @property
     def accurate(self) -> bool:

@@ -142,6 +142,7 @@ def facts(results: Results) -> dict[str, Any]:
         "paper_batches": PAPER_BATCHES,
         "eces": eces.mean(),
         "prices": pd.Series({n: runs.change("cifar10", n, "test.accuracy").mean() for n in LOSSES}),
+        "epochs_of_nll": _over_epochs(runs, results["curves"]),
         "shifted": {data: _shifted(runs, results, data) for data in EPOCHS},
         "parameters": {data: parameters_of(network(data, torch.device("cpu"))) for data in EPOCHS},
         "cost": results["cost"],
@@ -164,6 +165,12 @@ def _pairs_and_tiny(results: Results) -> dict[str, Any]:
     return {"pairs": pairs, "narrow": narrow, "tiny": tiny, "tiny_claim": claim} | {
         "claim_titles": CLAIMS
     }
+
+
+def _over_epochs(runs: Runs, curves: pd.DataFrame) -> pd.DataFrame:
+    """Return the scores of the likelihood alone on CIFAR-10 by epoch, means over seeds."""
+    own = curves[curves["key"].isin(runs.of("cifar10", BASELINE)["key"])]
+    return own.drop(columns="key").groupby("epoch").mean()
 
 
 def _shifted(runs: Runs, results: Results, data: str) -> pd.DataFrame:

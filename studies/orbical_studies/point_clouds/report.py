@@ -112,6 +112,7 @@ def _ten_facts(results: Results) -> dict[str, Any]:
             for name, row in bathtubs.set_index("network").iterrows()
         },
         "networks": list(seeds),
+        "trainings": len(summary),
         "at": lambda network: seeds[network],
         "mean": lambda network, quantity: seeds[network][quantity].mean(),
         "tested": int(summary["test"].iloc[0]),
