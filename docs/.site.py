@@ -25,11 +25,11 @@ LIVE = re.compile(r"^!\[(.*)\]\(images/interface\.png\)\{ \.live \}$", re.MULTIL
 
 # A table that is wider than the page is scrolled in its frame, which the Tab key reaches.
 TABLE = re.compile(r"<table[ >].*?</table>", re.DOTALL)
-FRAMED = r'<div class="table" role="group" aria-label="Table" tabindex="0">\g<0></div>'
 # A click opens a picture at its full size, for what is too small to read on a phone.
 PICTURES = re.compile(r"<p>(?:<img [^>]+>\s*)+</p>")
 PICTURE = re.compile(r'<img (?=[^>]*alt="[^"]+")[^>]*src="([^"]+)"[^>]*>')
 LINKED = r'<a class="picture" href="\1">\g<0></a>'
+INTERVAL = re.compile(r"\(-?[\d.e+-]+ to -?[\d.e+-]+\)")
 PERCENT = re.compile(r"<(pre|code)\b.*?</\1>|(?<=\d)\s%", re.DOTALL)
 
 
@@ -95,8 +95,13 @@ def on_page_content(text: str, **_: Any) -> str:
     """
     text = text.replace("<th></th>", "<td></td>")  # a heading has words
     text = PERCENT.sub(lambda found: found[0] if found[1] else "&nbsp;%", text)  # on one line
-    text = PICTURES.sub(lambda found: PICTURE.sub(LINKED, found[0]), TABLE.sub(FRAMED, text))
+    text = PICTURES.sub(lambda found: PICTURE.sub(LINKED, found[0]), TABLE.sub(_framed_table, text))
     return FORMULA.sub(_mathml, text)
+
+
+def _framed_table(found: re.Match[str]) -> str:
+    table = INTERVAL.sub(r'<span class="interval">\g<0></span>', found[0])
+    return f'<div class="table" role="group" aria-label="Table" tabindex="0">{table}</div>'
 
 
 def on_post_page(text: str, **_: Any) -> str:
