@@ -18,8 +18,7 @@ On average YOLOv5s sees equally well everywhere in its view: it finds
 at 16 to 32 pixels from it. Yet whether an object is found depends on the shift for
 **{{ shifts['found and lost'] | percent }} of the objects**, although shifts are whole cells of the
 network's grid and the object is wholly in view. A single pixel does so for
-{{ pixel['found and lost'] | percent }}, which is not confirmed on other photographs. It was not
-sure of what it loses: of the {{ shifts['found surely and lost'].n }} objects found with a
+{{ pixel['found and lost'] | percent }}. It was not sure of what it loses: of the {{ shifts['found surely and lost'].n }} objects found with a
 confidence of at least 0.5, {{ shifts['found surely and lost'] | percent }} are lost at some
 shift. The verdict is not "knows when it fails", because for so few objects the upper limit exceeds
 the 10 % of the rule.
@@ -32,21 +31,18 @@ whole photographs, the mirror image decides about the largest object for
 CONFIRMED = (
     detection.ROWS
     + """
-Shifts of whole cells are confirmed: on {{ training['key objects'] }} key objects of COCO train2017,
-which it was trained on, they change the answer for {{ training['found and lost'] | percent }}, and
-[NanoDet-g](nanodet.md), another network of other authors, changes about as often. **Not confirmed**
-are shifts of one pixel: the run on other photographs that the rule asks for was not made for
-YOLOv5s; NanoDet-g changes under them about as often on the same key objects, but less often on
-training ones. The cause was not tested. A likely one is sampling: the network keeps every 8th,
-16th and 32nd pixel of its input. A shift by 16 pixels of the photograph is 32 of the input, a
-whole cell of all three grids, and leaves only the border of the view and what enters it; a
-shift by one pixel moves every edge between the samples. The reading of the file was checked in two
-ways: boxes and scores decoded here equal the graph's own output to a thousandth of a pixel,
-and the mAP at IoU 0.5 is
-{{ check[0]['mAP at IoU 0.5'] | number }} on {{ check[0]['number'] }} whole photographs at 416
-pixels, where the authors report 0.568 at 640 pixels on 5,000 photographs of full resolution. The
-scans were made in several sittings on a busy machine and continued, so that the time at the end of
-this page covers the last sitting only.
+On photographs of COCO train2017, which it was trained on, shifts by whole cells change the answer
+for {{ training['found and lost'] | percent }} of {{ training['key objects'] }} key objects, and
+shifts by one pixel for {{ training_pixel['found and lost'] | percent }} of
+{{ training_pixel['key objects'] }}; [NanoDet-g](nanodet.md), another network of other authors,
+changes about as often. The cause was not tested. A likely one is sampling: the network keeps every
+8th, 16th and 32nd pixel of its input. A shift by 16 pixels of the photograph is 32 of the input, a
+whole cell of all three grids, and leaves only the border of the view and what enters it; a shift by
+one pixel moves every edge between the samples. The reading of the file was checked in two ways:
+boxes and scores decoded here equal the graph's own output to a thousandth of a pixel, and the mAP
+at IoU 0.5 is {{ check[0]['mAP at IoU 0.5'] | number }} on {{ check[0]['number'] }} whole
+photographs at 416 pixels, where the authors report 0.568 at 640 pixels on 5,000 photographs of full
+resolution.
 """
 )
 
