@@ -11,6 +11,7 @@ import {
   parse,
 } from "../../src/orbical/interface/web/draw/colors.js";
 import { apart, distinct, ends, precise, shortened, significant } from "../../src/orbical/interface/web/draw/format.js";
+import { fittedNames } from "../../src/orbical/interface/web/draw/svg.js";
 import { arrange } from "../../src/orbical/interface/web/draw/panel_layout.js";
 import { freeSpot } from "../../src/orbical/interface/web/plots/scatter_marks.js";
 import { withColorRange } from "../../src/orbical/interface/web/sections/color_key.js";
@@ -126,4 +127,14 @@ test("of long names only what tells them apart is left", () => {
   assert.deepEqual(distinct(["the only long name"], 12), ["the only long name"]);
   const same = ["one and the same", "one and the same"];
   assert.deepEqual(distinct(same, 12), same);
+});
+
+test("names that do not fit keep what tells them apart", () => {
+  const document = {
+    createElement: () => ({ getContext: () => ({ measureText: ({ length }) => ({ width: 6 * length }) }) }),
+  };
+  Object.assign(globalThis, { document });
+  const names = ["ProteinMPNN, vanilla", "ProteinMPNN, CA-only"];
+  assert.deepEqual(fittedNames(names, 120), names);
+  assert.deepEqual(fittedNames(names, 60), ["…vanilla", "…CA-only"]);
 });

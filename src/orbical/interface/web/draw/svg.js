@@ -1,6 +1,6 @@
 /** SVG elements, and colors by the page's variables. */
 
-import { shortened } from "./format.js";
+import { distinct, shortened } from "./format.js";
 
 const SPACE = "http://www.w3.org/2000/svg";
 
@@ -102,10 +102,16 @@ export function fitted(words, width, size = TEXT_SIZE) {
 }
 
 /** A name without so much of its middle that it fits a width: names often differ only at their ends. */
-export function fittedMiddle(name, width, size = TEXT_SIZE) {
+function fittedMiddle(name, width, size = TEXT_SIZE) {
   let most = name.length;
   while (most > 3 && textWidth(shortened(name, most), size) > width) most -= 1;
   return shortened(name, most);
+}
+
+/** Names that fit a width; where one does not, only what tells them apart is kept. */
+export function fittedNames(names, width, size = TEXT_SIZE) {
+  const fit = names.every((name) => textWidth(name, size) <= width);
+  return (fit ? names : distinct(names, 0)).map((name) => fittedMiddle(name, width, size));
 }
 
 /** The first of several wordings that fits a width; the last is cut. */

@@ -2,12 +2,12 @@
 
 import { fit } from "../draw/canvas.js";
 import { arrange, panelAt } from "../draw/panel_layout.js";
-import { fitted, fittedMiddle, label, node } from "../draw/svg.js";
+import { fitted, fittedNames, label, node } from "../draw/svg.js";
 import { modelInk } from "../draw/colors.js";
 import { barHeight, barWidth, barWords, colorBar } from "./colorbar.js";
 import { worstOnCells } from "./worst_marks.js";
 
-const [LARGER, SMALL] = [1.2, 40]; // times, and pixels
+const [LARGER, SMALL, BETWEEN_NAMES] = [1.2, 40, 6]; // times, pixels, pixels
 
 /** The values of all models that a panel shows: those of its level, where there are several. */
 export function valuesOf({ levels, values }, { level = 0 }) {
@@ -62,7 +62,8 @@ export function panelGrid(orbit, cells) {
     const model = data.models[panel.m];
     if (named && panel.p === 0 && panel.level === 0) {
       const look = { fill: modelInk(model.color), "font-weight": 600, "font-size": 12 };
-      const words = fittedMiddle(model.name, wide + gap, 13);
+      const names = data.models.map(({ name }) => name);
+      const words = fittedNames(names, wide + gap - BETWEEN_NAMES, 13)[panel.m];
       const name = label(panel.x + wide / 2, panel.y - panel.titleUp, words, look);
       name.append(node("title", {}, model.name));
       drawn.push(name);
