@@ -10,7 +10,8 @@ import torch
 
 import orbical as ob
 from orbical.errors import InputError
-from orbical.nero.changes import _ends, of_codes
+from orbical.nero.changes import _ends
+from orbical.tasks._same_answers import of_codes
 
 
 def test_pairs_of_codes_are_those_counted_one_by_one():

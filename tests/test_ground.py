@@ -238,6 +238,7 @@ WITHOUT = {
     "orbical.integrations.pytest_plugin": ("torch", "numpy", "xarray", "typer", "sklearn"),
     "orbical.figures": ("matplotlib", "xarray"),
     "orbical.recalibrate": ("matplotlib", "xarray", "zarr"),
+    "orbical.interface.server": ("matplotlib", "xarray", "dask"),
 }
 FRESH = """
 import importlib, json, runpy, sys

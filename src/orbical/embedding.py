@@ -11,18 +11,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import xarray as xr
-from scipy.sparse import csr_matrix, lil_matrix
-from scipy.sparse.csgraph import connected_components, dijkstra
 
 from ._imports import import_extra
 from .errors import InputError, check_name
 from .groups.group import whole_number
-from .nero import responses
 from .store.blocks import sample_blocks
 from .store.scan_result import Scan
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from scipy.sparse import csr_matrix
 
 __all__ = ["embed", "representatives"]
 
@@ -84,6 +85,10 @@ def embed(
         >>> found.dims, sorted(found.coords)
         (('model', 'sample', 'component'), ['label', 'mean', 'model', 'sample', 'variance'])
     """
+    import xarray as xr
+
+    from .nero import responses
+
     check_name("method", method, METHODS)
     dims, seed = whole_number("dims", dims, 1), whole_number("seed", seed, 0)
     if method == "tsne" and dims > 3:
@@ -147,6 +152,7 @@ def representatives(embedding: xr.DataArray, count: int = 6) -> Array:
         InputError: if the map has fewer samples.
 
     Example:
+        >>> import xarray as xr
         >>> places = [[0.0, 0], [1, 1], [2, 2], [1.1, 1]]
         >>> representatives(xr.DataArray(places, dims=("sample", "component")), 3).tolist()
         [1, 0, 2]
@@ -297,6 +303,7 @@ def _isomap(scores: Array, dims: int, seed: int) -> Array:
     places the landmarks, and each other point follows from its distances to them (de Silva and
     Tenenbaum, 2004). Equal points are used once.
     """
+    from scipy.sparse.csgraph import dijkstra
     from sklearn.decomposition import KernelPCA
 
     points, place = np.unique(scores, axis=0, return_inverse=True)
@@ -315,6 +322,7 @@ def _isomap(scores: Array, dims: int, seed: int) -> Array:
 
 
 def _neighbor_graph(points: Array) -> csr_matrix:
+    from scipy.sparse import csr_matrix
     from sklearn.neighbors import NearestNeighbors
 
     count = min(NEIGHBORS, len(points) - 1)
@@ -327,6 +335,8 @@ def _connected(points: Array, graph: csr_matrix) -> csr_matrix:
 
     The number of parts at least halves each time; distances are computed block by block.
     """
+    from scipy.sparse import csr_matrix, lil_matrix
+    from scipy.sparse.csgraph import connected_components
     from sklearn.metrics import pairwise_distances_argmin_min
 
     while True:

@@ -15,6 +15,7 @@ from orbical.figures import cloud_picture
 from orbical.interface import open_session
 from orbical.interface.reports import report
 from orbical.interface.session import KINDS, Session
+from orbical.interface.session.consistency import changes
 from orbical.interface.session.input_pictures import (
     MOST_VOXELS,
     cloud_of,
@@ -41,6 +42,11 @@ def ask_everything(session: Session, **selection: Any) -> None:
             continue
         header, _ = decode(session.answer({"kind": kind, "selection": selection}))
         assert "error" not in header, header
+    if state["consistency"]:
+        view = session.scan_view()
+        expected = ob.nero.consistency(view.scan)
+        for name, each in changes(view).items():
+            np.testing.assert_allclose(each, expected[f"{name}_per_sample"], rtol=1e-6)
     for metric in session.state()[0]["metrics"]:
         for kind in ("aggregate", "sample", "list", "color"):
             given = {**selection, "metric": metric["name"]}

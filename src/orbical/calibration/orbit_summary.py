@@ -60,9 +60,9 @@ def scan_measures(scan: Scan | xr.Dataset, listed: str | None = None) -> list[Me
         >>> [measure.name for measure in scan_measures(pairs, listed="orbit")]
         ['ece', 'ks']
     """
-    data: Any = getattr(scan, "data", scan)
-    kinds = kinds_of(data.data_vars)
-    targets = data["error"].shape[-1] if "regression" in kinds else 1
+    held: Any = scan.data_vars if hasattr(scan, "data_vars") else scan.arrays
+    kinds = kinds_of(held)
+    targets = held["error"].shape[-1] if "regression" in kinds else 1
     return measures(*kinds, listed=listed, targets=targets) if kinds else []
 
 

@@ -276,12 +276,12 @@ class LiveModels:
         """Return one sample's truth as a batch of one, None if it is not known."""
         if self.task is None or not self.scan.labeled:
             return None
-        if self.task.truth_name not in self.scan.data.variables:
+        if self.task.truth_name not in self.scan.stored:
             return None
         return torch.from_numpy(np.array(self._row(self.task.truth_name, sample, None)))[None]
 
     def _consensus(self, sample: int, names: list[str]) -> dict[str, Tensor]:
-        if "consensus" not in self.scan.data:
+        if "consensus" not in self.scan.stored:
             return {}
         rows = {
             name: np.array(self._row("consensus", sample, self.scan.models.index(name)))

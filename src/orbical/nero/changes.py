@@ -10,17 +10,13 @@ import torch
 import xarray as xr
 from torch import Tensor
 
-from ..actions import Boxes
 from ..calibration.means import share_interval_of_sums
 from ..errors import InputError
 from ..groups import Group
 from ..store.blocks import sample_blocks
 from ..store.scan_result import Scan
-from ..tasks._boxes import iou
+from ..tasks._same_answers import answer_variables, changes, of_codes
 from .along_orbits import FINISHED, opened
-
-_IOU = 0.5
-"""Overlap from which two un-transformed boxes are the same answer."""
 
 
 def consistency(
@@ -90,51 +86,40 @@ def consistency(
 
 def has_answers(scan: Scan | xr.Dataset) -> bool:
     """Check whether a scan says without a tolerance which answers are the same."""
+    return bool(_variables(scan))
+
+
+def _variables(scan: Scan | xr.Dataset) -> tuple[str, ...]:
+    """Return the stored variables that hold answers; the size of boxes is known to a scan alone."""
     data: Any = getattr(scan, "data", scan)
-    return _kind(data.isel(model=0), scan) != FINISHED
-
-
-def _kind(one: xr.Dataset, scan: Any) -> str:
-    """Return the stored variable that holds the answers of one model."""
-    if "changed_pixels" in one:
-        return "changed_pixels"
-    for name in ("predicted", "answer"):
-        if name in one and one[name].ndim == 2:
-            return name
-    if {"box", "box_label"} <= {*one.data_vars} and isinstance(scan, Scan):
-        return "box"
-    return FINISHED
+    found = answer_variables({str(name): one.dims for name, one in data.data_vars.items()})
+    return found if "box" not in found or isinstance(scan, Scan) else ()
 
 
 def _changes(
     one: xr.Dataset, scan: Any, group: Group, tolerance: float | None
 ) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
     """Yield rows of one model's samples, whether they change, and their disagreeing pairs."""
-    weights = torch.as_tensor(group.weights)
-    kind = _kind(one, scan)
-    if kind == "changed_pixels":
-        yield slice(None), one["changed_pixels"].values, one["changed_pairs"].values
-        return
-    if kind == FINISHED and tolerance is None:
+    names = _variables(scan)
+    if not names and tolerance is None:
         raise InputError(
             "tolerance: expected one, since answers of this task are numbers, got None; pass how"
             " far an answer may be from the consensus, in the unit of the score"
         )
-    names = ["box", "box_label"] if kind == "box" else [kind]
-    arrays = [one[name].transpose("sample", "element", ...) for name in names]
+    arrays = [
+        one[name].transpose("sample", "element", ..., missing_dims="ignore")
+        for name in names or [FINISHED]
+    ]
     better = bool(one[FINISHED].attrs.get("higher_is_better", False))
+    settings = scan.record.task.settings if isinstance(scan, Scan) else {}
     for rows, parts in sample_blocks(*arrays):
         values = [torch.from_numpy(part) for part in parts]
-        if kind == "box":
-            action = Boxes(*scan.record.task.settings["size"])
-            changed, pairs = _of_boxes(values[0], values[1], group, action, weights)
+        if names:
+            changed, pairs = changes(names, values, group, settings)
         else:
-            codes = (
-                values[0]
-                if tolerance is None or kind != FINISHED
-                else _beyond(values[0], tolerance, better)
-            )
-            changed, pairs = of_codes(codes, weights)
+            assert tolerance is not None
+            codes = _beyond(values[0], tolerance, better)
+            changed, pairs = of_codes(codes, torch.as_tensor(group.weights))
         yield rows, changed.double().numpy(), pairs.numpy()
 
 
@@ -142,43 +127,6 @@ def _beyond(scores: Tensor, tolerance: float, higher_is_better: bool) -> Tensor:
     """Return codes of scores against the consensus: 0 within a tolerance, else one of its own."""
     beyond = scores < tolerance if higher_is_better else scores > tolerance
     return torch.where(beyond, 1 + torch.arange(scores.shape[1]), 0)
-
-
-def of_codes(codes: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
-    """Return whether codes `[n, K]` differ, and the share of pairs of elements that do, by weight.
-
-        pairs = (1 - sum_c (sum of w_g with code c)^2) / (1 - sum_g w_g^2)
-
-    >>> changed, pairs = of_codes(torch.tensor([[7, 7, 7], [7, 7, 3]]), torch.ones(3) / 3)
-    >>> changed.tolist(), [round(share, 3) for share in pairs.tolist()]
-    ([False, True], [0.0, 0.667])
-    """
-    ordered, order = codes.sort(dim=1)
-    starts = torch.zeros_like(ordered)
-    starts[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
-    run = starts.cumsum(1)
-    mass = torch.zeros(codes.shape, dtype=torch.float64)
-    mass.scatter_add_(1, run, weights.double()[order])
-    alike = weights.double().square().sum()
-    if alike >= 1 - 1e-12:  # a single element has no pairs
-        return run[:, -1] > 0, torch.zeros(len(codes), dtype=torch.float64)
-    return run[:, -1] > 0, ((1 - mass.square().sum(1)) / (1 - alike)).clamp(0, 1)
-
-
-def _of_boxes(
-    box: Tensor, label: Tensor, group: Group, action: Boxes, weights: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Compare the un-transformed top boxes `[n, K, M, 4]` of all pairs of elements."""
-    top = box[:, :, :1].transpose(0, 1)
-    home = action.move(group.inverse(), top.nan_to_num(0.0))[:, :, 0].transpose(0, 1)
-    kind = label[:, :, 0]
-    overlap = torch.stack([iou(home, home[:, [k]]) for k in range(home.shape[1])], 2)
-    both = kind[:, :, None] == kind[:, None]
-    none = kind < 0
-    agree = both & ((overlap >= _IOU) | (none[:, :, None] & none[:, None]))
-    agree |= torch.eye(home.shape[1], dtype=torch.bool)
-    pairs = torch.einsum("g,h,ngh->n", weights, weights, (~agree).double())
-    return (~agree).flatten(1).any(1), pairs / (1 - weights.square().sum()).clamp(min=1e-12)
 
 
 def _ends(values: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -6,10 +6,9 @@ import math
 import warnings
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
 import zarr
 
 from .._imports import as_path
@@ -19,6 +18,9 @@ from .arrays import Store, open_store
 from .files import explained
 from .group_arrays import read_group
 from .repair import Damage, lost_flags, refuse_missing, verify
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 _VALUES_AT_ONCE = 1 << 20
 _DAMAGED = "is too damaged to read; it is left unchanged"
@@ -60,7 +62,7 @@ class Scan:
     @property
     def names(self) -> list[str] | None:
         """The names of the samples, if they have any."""
-        return [str(name) for name in self.data["name"].values] if "name" in self.data else None
+        return [str(name) for name in self._fixed("name")] if "name" in self.stored else None
 
     @property
     def classes(self) -> list[str] | None:
@@ -71,13 +73,18 @@ class Scan:
     @property
     def metadata(self) -> dict[str, np.ndarray]:
         """The metadata columns of the data, by the names of their coordinates in `data`."""
-        coords = self.data.coords.items()
-        return {str(k): one.values for k, one in coords if one.attrs.get("meaning") == "metadata"}
+        about = self.stored.items()
+        return {name: self._fixed(name) for name, one in about if one.get("meaning") == "metadata"}
+
+    @property
+    def stored(self) -> dict[str, dict[str, Any]]:
+        """The attributes of every stored array, by name; known without opening `data`."""
+        return {name: one.get("attributes", {}) for name, one in self._store.metadata.items()}
 
     @property
     def labeled(self) -> bool:
         """Whether the data have targets."""
-        return "score" in self.data
+        return "score" in self.stored
 
     @property
     def failures(self) -> dict[str, list[dict[str, Any]]]:
@@ -129,6 +136,12 @@ class Scan:
         """Read everything and verify its checksums; return what is missing or damaged."""
         return verify(self._store)
 
+    def _fixed(self, name: str) -> np.ndarray:
+        """Read an array that was written once."""
+        with explained(self._store.name, _DAMAGED):
+            array: Any = self._store.root[name]
+            return _text(np.asarray(array[:]))
+
     def __repr__(self) -> str:
         sizes = self.data.sizes
         state = "complete" if self.complete else f"{self.share_done:.0%} done"
@@ -148,6 +161,8 @@ def _warn_of_lost_flags(store: Store) -> None:
 
 
 def _dataset(store: Store) -> xr.Dataset:
+    import xarray as xr
+
     chunks = {"sample": _rows_at_once(store)}
     with warnings.catch_warnings():
         # Labels and truth, which are written once, lie in chunks of their own.

@@ -22,22 +22,23 @@ def found(scan: Scan, images: bool) -> str:
 
     With labels it is about accuracy, otherwise about agreement with the answer upright.
     """
-    data, group = scan.data, scan.group
-    if "predicted" not in data:
+    group = scan.group
+    if "predicted" not in scan.stored:
         return _of_scores(scan)
-    finished = np.isfinite(data["score_vs_consensus"].values).all(2)
+    finished = np.isfinite(_read(scan, "score_vs_consensus")).all(2)
+    answers = _read(scan, "predicted")
     place = element_to_name(group)
     noun = "photographs" if images else "samples"
     parts = []
     for model, name in enumerate(scan.models):
         rows = finished[model]
-        predicted = data["predicted"].values[model][rows]
+        predicted = answers[model][rows]
         count = len(predicted)
         if not count:
             continue
         upright = predicted[:, [group.identity]]
         if scan.labeled:
-            right = predicted == data["label"].values[rows][:, None]
+            right = predicted == _read(scan, "label")[rows][:, None]
             before, after = (right[:, at].mean() for at in (group.identity, place))
             parts.append(
                 f"{name} is right for {before:.0%} of {count} {noun} as they are and for "
@@ -54,7 +55,9 @@ def found(scan: Scan, images: bool) -> str:
 
 
 def _of_scores(scan: Scan) -> str:
-    values = scan.data["score_vs_consensus"].mean("sample", skipna=True).values
+    scores = _read(scan, "score_vs_consensus")
+    seen = np.isfinite(scores)
+    values = np.where(seen, scores, 0).sum(1) / np.maximum(seen.sum(1), 1)
     place = element_to_name(scan.group)
     each = [
         f"{name} differs from its average over the orbit by {row[place]:.3g} "
@@ -62,6 +65,10 @@ def _of_scores(scan: Scan) -> str:
         for name, row in zip(scan.models, values, strict=True)
     ]
     return f"{', '.join(each)} ({scan.record.score.meaning})."
+
+
+def _read(scan: Scan, name: str) -> np.ndarray:
+    return np.asarray(scan.arrays[name][:])
 
 
 def element_to_name(group: Group) -> int:

@@ -185,7 +185,7 @@ def _declared(view: ScanView) -> list[Column]:
     found = [*_of_samples(view), *_of_models(view)]
     taken = {column.name for column in found}
     for name, values in view.scan.metadata.items():
-        title = str(view.scan.data[name].attrs.get("long_name", name))
+        title = str(view.scan.stored[name].get("long_name", name))
         found.append(_given(name if name not in taken else f"{name}_", title, values))
     return found
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
+import torch
 
 from ...calibration.means import share_interval_of_sums
-from ...nero import consistency as changes_of
-from ...nero.changes import has_answers
+from ...tasks._same_answers import answer_variables
+from ...tasks._same_answers import changes as changes_of
 from ..selection import Selection
-from .scan_view import ScanView
+from .scan_view import FINISHED, ScanView
 from .subsets import Answer, mask_of
 
 Array = np.ndarray
@@ -21,7 +23,7 @@ SHARES = ("changed", "pairs")
 
 def counted(view: ScanView) -> str | bool:
     """Return what is counted: samples, pixels, voxels or points; False if nothing is."""
-    if not has_answers(view.scan):
+    if not _variables(view):
         return False
     if "changed_pixels" not in view.reader:
         return "samples"
@@ -47,11 +49,26 @@ def changes(view: ScanView) -> dict[str, Array]:
     """Return both shares of each sample, `[M, N]`, NaN if it is unfinished; computed once."""
 
     def compute() -> dict[str, Array]:
+        names, arrays = _variables(view), view.scan.arrays
+        blocks = view.blocks(names[0] if names[0] in view.reader else FINISHED)
+        settings = view.scan.record.task.settings
+        found = {name: np.full((len(view.models), view.samples), np.nan) for name in SHARES}
         with view.passes.turn():
-            found = changes_of(view.scan)
-        return {name: found[f"{name}_per_sample"].values for name in SHARES}
+            for model, rows in product(range(len(view.models)), blocks):
+                parts = [torch.from_numpy(np.asarray(arrays[name][model, rows])) for name in names]
+                done = np.isfinite(view.responses(FINISHED, rows, model, keep=False)).any(1)
+                for name, each in zip(
+                    SHARES, changes_of(names, parts, view.group, settings), strict=True
+                ):
+                    found[name][model, rows] = np.where(done, each, np.nan)
+        return found
 
     return view.cache.get_or_compute("changes", compute)
+
+
+def _variables(view: ScanView) -> tuple[str, ...]:
+    stored: Any = view.scan.arrays
+    return answer_variables({name: one.metadata.dimension_names for name, one in stored.items()})
 
 
 def sums(values: Array, rows: Array) -> Array:

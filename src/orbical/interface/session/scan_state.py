@@ -71,7 +71,7 @@ def state(view: ScanView, titles: list[dict[str, str]]) -> Answer:
             if dims[:3] == ("model", "sample", "element")
         ],
         "units": units_of(view),
-        "bounds": view.orbits is not None or "orbit" in view.scan.data,
+        "bounds": view.orbits is not None or "orbit" in view.scan.stored,
         "calibration": {"confidence", "correct"} <= view.metrics.keys(),
         "worst": view.worst is not None,
         "consistency": consistency.counted(view),
@@ -115,7 +115,7 @@ def sample_names(view: ScanView) -> list[str]:
     names = view.names or []
     if not _molecular(view):
         return list(names)
-    numbers = np.asarray(view.scan.data["numbers"][0])
+    numbers = np.asarray(view.scan.arrays["numbers"][0])
     return list(map(display_name, names or [""] * len(numbers), numbers))
 
 

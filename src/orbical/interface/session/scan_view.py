@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Array = np.ndarray
 
 AGREES = "agrees"
-_FINISHED = "score_vs_consensus"
+FINISHED = "score_vs_consensus"
 
 
 class ScanView:
@@ -200,7 +200,7 @@ class ScanView:
     def variable(self, metric: Metric, reference: str) -> str:
         """Return the array of a metric, which depends on the reference."""
         if reference == "consensus":
-            known = {"score": _FINISHED}
+            known = {"score": FINISHED}
             by_class = self.reader.dims.get("consensus", ())[-1:] == ("class",)
             if "predicted" in self.reader and by_class:
                 known["correct"] = AGREES
@@ -234,7 +234,7 @@ class ScanView:
             return values
         values = values.astype(np.float32)
         if not self.complete:
-            values[np.isnan(read(_FINISHED, model))] = np.nan
+            values[np.isnan(read(FINISHED, model))] = np.nan
         return values
 
 
