@@ -16,7 +16,8 @@ class ColorImages(Images):
     """Images `[B, 3, H, W]` in red, green and blue: moved as `Images`, and recolored.
 
     `hue` and `brightness` change the colors, groups of the plane move the pixels, and a product
-    such as `rotations:8*hue:6` does both. Colors are not clipped.
+    such as `rotations:8*hue:6` does both. Colors are not clipped. `interpolation` and
+    `padding` are those of `Images`.
 
     >>> import torch
     >>> from orbical.groups import hue

@@ -64,6 +64,8 @@ class _Central(Images):
 class PairWindow(_Central, ImagePair):
     """The central `size` pixels of larger pairs `[B, 2, C, H, W]`, turned inside them.
 
+    `interpolation` is that of `Images`; nothing lies outside, so there is no padding.
+
     >>> import torch
     >>> from orbical.groups import rotations
     >>> PairWindow(32).apply(rotations(8), torch.rand(1, 2, 1, 48, 48)).shape

@@ -152,7 +152,8 @@ class Window(Images):
     """A field of view of `size` pixels that moves inside larger images `[B, C, H, W]`.
 
     The content shifts by the element, and what enters the view is real image: nothing is invented
-    at the border. Whole-pixel shifts are crops, exact and without a copy until they are batched.
+    at the border. Whole-pixel shifts are crops, exact and without a copy until they are batched;
+    other elements resample, with the `interpolation` of `Images`.
 
     >>> import torch
     >>> from orbical.groups import translations
@@ -223,7 +224,10 @@ class Window(Images):
 
 
 class ImagePair(Images):
-    """Two frames `[B, 2, C, H, W]`: the plane moves both, reversed time swaps them."""
+    """Two frames `[B, 2, C, H, W]`: the plane moves both, reversed time swaps them.
+
+    `interpolation` and `padding` are those of `Images`.
+    """
 
     parts: ClassVar[tuple[str, ...]] = ("plane", "time")
     dims: ClassVar[tuple[str, ...]] = ("sample", "2", "channel", "row", "column")
@@ -242,7 +246,7 @@ class VectorField(Images):
     """Displacements `[B, 2, H, W]` in pixels (dx to the right, dy down): moved and turned.
 
     An element `A` of the plane carries a vector `v` at `p` to `A v` at `A p`; reversed time divides
-    it by -1.
+    it by -1. `interpolation` and `padding` are those of `Images`.
     """
 
     parts: ClassVar[tuple[str, ...]] = ("plane", "time")

@@ -83,7 +83,10 @@ def _projected(maps: np.ndarray, x: Tensor) -> Tensor:
 
 
 class Vectors(Exact):
-    """Vectors `[B, ..., d]`: turned, never shifted; per point, `[B, n, d]`, also reordered."""
+    """Vectors `[B, ..., d]`: turned, never shifted.
+
+    With `per_point=True` they belong to points, `[B, n, d]`, and permutations reorder them too.
+    """
 
     parts: ClassVar[tuple[str, ...]] = ("plane", "space", "rows")
 
@@ -111,7 +114,8 @@ class Vectors(Exact):
 class Irreps(Exact):
     """Features `[B, ..., D]` that turn as an e3nn representation with parity, such as `0e + 1o`.
 
-    Per point, `[B, n, D]`, they are also reordered. Needs the extra `equivariant`.
+    `irreps` is its text. With `per_point=True` the features belong to points, `[B, n, D]`, and
+    permutations reorder them too. Needs the extra `equivariant`.
     """
 
     parts: ClassVar[tuple[str, ...]] = ("space", "rows")

@@ -55,7 +55,7 @@ def worst_case(
     level: float = 0.95,
     progress: bool = True,
 ) -> xr.Dataset:
-    """Search the element of a continuous group that hurts a model most, for each sample.
+    """Search for the element of a continuous group that hurts a model most, for each sample.
 
     The search begins at the worst of the sampled elements, as a scan finds them, and goes on
     between them: along the gradient of the score where torch can differentiate the model and the

@@ -49,7 +49,7 @@ class ModelOutputs:
 
     @property
     def broken(self) -> float:
-        """The share of samples that are not answered as most of their orbit."""
+        """The share of samples whose answer is not that of most of their orbit."""
         return float(max(0.0, 1 - self.mass.max(1).sum()))
 
 

@@ -211,7 +211,7 @@ def orbits_of_permutations(permutations: Any) -> Array:
 def elements_between(
     x: Any, group: Group | str, orbits: Orbits, *, action: Any | None = None
 ) -> tuple[Array, Array, Array]:
-    """List the ways from the representative of each orbit to its points.
+    """List the elements that lead from the representative of each orbit to its points.
 
     All (point, element, undone) with `point = undone^-1 * element * representative`. Points with a
     stabilizer appear once for each way to reach them. In a closed group every product is an

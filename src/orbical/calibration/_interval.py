@@ -49,7 +49,7 @@ class Interval:
 
     @property
     def finding(self) -> str:
-        """What a calibration error's interval says: an error, or how large a one may be missed.
+        """What the interval says: a calibration error, or how large an error may be missed.
 
         Example:
             >>> from orbical import calibration

@@ -23,7 +23,7 @@ __all__ = ["Verdict", "judge", "verdict"]
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a measure keeps a limit, as far as its samples can tell.
+    """Whether a measure stays within a limit, as far as its samples can tell.
 
     Attributes:
         outcome: "pass" if the interval lies within the limit, "fail" if it lies beyond,
@@ -108,7 +108,7 @@ def verdict(
     seed: int = 0,
     **options: Any,
 ) -> dict[str, Verdict]:
-    """Judge whether each model of a scan keeps a limit of a measure.
+    """Judge whether each model of a scan stays within a limit of a measure.
 
     At the worst of K positions the interval spans the largest lower and the largest upper end (for
     a minimum, the smallest) of intervals of level `1 - (1 - level) / K` at each: it contains the

@@ -119,7 +119,10 @@ def views_of(
 def find_key_objects(
     images: Sequence[AnnotatedImage], classes: Sequence[str], window: int, radius: int
 ) -> list[KeyObject]:
-    """Return the boxes that meet the three criteria, in order.
+    """Return the boxes that meet the three criteria of the NERO paper, in order.
+
+    A key object is of one of the `classes`; a view of `window` pixels around it stays inside the
+    image at all shifts up to `radius` pixels; and its box covers between 1 % and 50 % of the view.
 
     Example:
         >>> box = np.array([[90.0, 90, 110, 110]])

@@ -23,7 +23,16 @@ def trivial() -> Group:
 
 @register("permutations:5")
 def permutations(n: int, samples: int | None = None, seed: int = 0) -> Group:
-    """Return S_n, all permutations of n rows, or a seeded sample of them with the identity."""
+    """Return S_n, all permutations of n rows, or a seeded sample of them with the identity.
+
+    Args:
+        n: number of rows.
+        samples: number of permutations, the identity included; None for all, up to 7 rows.
+        seed: seed of the sample.
+
+    >>> len(permutations(4)), len(permutations(20, samples=10))
+    (24, 10)
+    """
     n = whole_number("n", n, 1)
     if samples is None:
         if n > 7:

@@ -136,7 +136,9 @@ def from_matrices(
     """Make a group from matrices: linear `[K, d, d]` or homogeneous `[K, d+1, d+1]`.
 
     Say whether they move the `plane` (d = 2) or `space` (d = 3). The identity must be among them.
-    Homogeneous matrices of the plane may be homographies.
+    Homogeneous matrices of the plane may be homographies. `weights [K]` are equal unless given;
+    `coords` name the elements, an array `[K]` for each coordinate, and are their indices unless
+    given.
 
     >>> len(from_matrices(plane=[[[1, 0], [0, 1]], [[-1, 0], [0, -1]]]))
     2

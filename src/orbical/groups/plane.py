@@ -171,6 +171,15 @@ def shear(limit: float = 0.5, n: int = 9) -> Group:
 
 @register()
 def euclidean(turns: int = 8, radius: float = 2, step: float = 1) -> Group:
-    """Return rigid motions of the plane, SE(2): each rotation followed by each shift."""
+    """Return rigid motions of the plane, SE(2): each rotation followed by each shift.
+
+    Args:
+        turns: number of equally spaced rotations.
+        radius: largest shift along x and y, in pixels.
+        step: distance of neighboring shifts.
+
+    >>> len(euclidean(8, radius=2))
+    200
+    """
     group = product(translations(radius, step), rotations(turns))
     return dataclasses.replace(group, spec=f"euclidean:{turns}:{as_text(radius)}:{as_text(step)}")

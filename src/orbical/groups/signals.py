@@ -13,6 +13,8 @@ from .plane import log_line
 def shifts(radius: float, step: float = 1) -> Group:
     """Return shifts of a signal along its axis, in samples, within `radius`, drawn as a line.
 
+    Neighboring shifts are `step` apart; a step that is not whole needs interpolation.
+
     >>> shifts(2).coords["shift"].tolist()
     [-2.0, -1.0, 0.0, 1.0, 2.0]
     """

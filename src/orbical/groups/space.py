@@ -123,8 +123,9 @@ def slices3d(azimuths: int = 72, angles: int = 13) -> Group:
     """Return rotations about axes in the xy, xz and yz planes, as the NERO paper draws them.
 
     Each plane is a polar drawing: the azimuth is that of the axis, the radius the angle of turn
-    from 0 to 180 degrees. Rotations that appear in several cells (the identity, half turns about
-    opposite axes, axes shared by two planes) are elements once.
+    from 0 to 180 degrees, with `azimuths` axes and `angles` angles, 0 included. Rotations that
+    appear in several cells (the identity, half turns about opposite axes, axes shared by two
+    planes) are elements once.
 
     >>> len(slices3d(72, 13))
     2416

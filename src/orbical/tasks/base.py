@@ -177,7 +177,7 @@ class Task(ABC):
         return outputs
 
     def companions(self, outputs: Tree) -> dict[str, tuple[Tensor, Move]]:
-        """Return what accompanies the primary output, `[K, B, ...]`, and how each of it moves."""
+        """Return what accompanies the primary output, `[K, B, ...]`, and how each part moves."""
         return {}
 
     def faults(self, outputs: Tree) -> dict[str, Tensor]:

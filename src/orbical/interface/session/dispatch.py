@@ -177,7 +177,7 @@ class Session:
 
     @property
     def idle_s(self) -> float:
-        """How long ago a reader moved, as far as this needs the models."""
+        """Seconds since a page last asked for something that needs the models."""
         return time.monotonic() - self._asked
 
     def handle(self, message: Mapping[str, Any], progress: Progress | None = None) -> Answer:
@@ -220,7 +220,7 @@ class Session:
         return {**fields, "kind": kind, "sequence": sequence}, arrays
 
     def show(self, other: Session) -> None:
-        """Answer from the scans of another session; those before may still be at work."""
+        """Answer from the scans of another session; requests on the earlier scans may still run."""
         for view in self._former.values():
             view.live.close()
         self._former, self.scans = self.scans, other.scans
