@@ -43,7 +43,7 @@ export function createChanges(app) {
 
   function cell(given, m) {
     const [share, ends] = withInterval(given?.data.subarray(3 * m, 3 * m + 3) ?? [NaN]);
-    return h("td", {}, h("b", {}, share), ends);
+    return h("td", {}, h("b", {}, share), " ", h("span", {}, ends.trim()));
   }
 
   /** The rows are there before their numbers, so that the plot above keeps its size. */
