@@ -18,10 +18,10 @@ from typing import Any
 
 from ..errors import InputError
 from .access import HEADERS, AccessGuard, check_host, is_loopback
+from .bundling import page_files
 from .daemon_threads import DaemonPool
 from .request_queues import STOP, AsyncRequestQueue
 from .session import KINDS, Session
-from .static_files import read_static_files
 from .timeouts import protocol_with_timeout
 
 __all__ = ["Server", "serve"]
@@ -72,7 +72,7 @@ class Server:
         self.port: int = self._socket.getsockname()[1]
         names = () if is_loopback(host) else _names_of(host)
         self.guard = AccessGuard(self.port, names, allow_origin)
-        self.files = read_static_files()
+        self.files = page_files()
         self.clients = 0
         self._pool = DaemonPool(THREADS, "answers")
         self._live = DaemonPool(LIVE_THREADS, "live answers")
