@@ -34,7 +34,7 @@ def either(request, paged):
 
 def test_a_band_of_the_fan_selects_its_samples(either, digit_scan):
     page = either(f"show=spread&element={AT}")
-    page.tab.get_by_role("button", name="plain, lowest 5 %").click()
+    page.tab.get_by_role("button", name="plain, lowest 5 %:").click()
     page.until("() => location.hash.includes('subset=')")
     score = digit_scan.data["score"].sel(model="plain").values[:, AT]
     lowest = np.flatnonzero(score <= np.quantile(score, 0.05))
@@ -42,20 +42,35 @@ def test_a_band_of_the_fan_selects_its_samples(either, digit_scan):
     page.shows(".aggregate .note", f"spread over {len(lowest)} of 120 images")
 
 
-def test_shift_and_a_click_in_a_dent_select_its_samples(view, digit_scan):
-    page = view(f"show=spread&models=plain&element={AT}")
+def test_a_click_in_a_dent_offers_its_samples_and_shift_selects_them_at_once(view, digit_scan):
+    page = view(f"show=spread&models=plain&element={AT - 6}")
+    score = digit_scan.data["score"].sel(model="plain").values[:, AT]
+    low, high = np.quantile(score, [0.25, 0.75])
+    assert low < 0.4 < 0.6 < high
+    middle = {*np.flatnonzero((score > low) & (score < high)).tolist()}
     rings = page.tab.locator(".aggregate .orbit-plot svg circle[fill=none]").all()
     box = max((ring.bounding_box() for ring in rings), key=lambda one: one["width"])
     turn, out = math.radians(5 * AT), 0.25 * box["width"]  # a score of one half
     x, y = box["x"] + box["width"] / 2, box["y"] + box["width"] / 2
+    dent = (x - out * math.sin(turn), y - out * math.cos(turn))
+    page.shows(".aggregate .offer", "Select these images: plain, lowest 5 %")
+    page.tab.mouse.click(*dent)
+    page.shows(".aggregate .offer", "Select these images: plain, middle half")
+    assert f"element={AT}" in page.tab.evaluate("location.hash")
+    assert "members=" not in page.tab.evaluate("location.hash")
+    page.tab.locator(".aggregate .orbit-plot").focus()
+    page.tab.keyboard.press("Tab")
+    page.tab.keyboard.press("Enter")
+    page.until("() => location.hash.includes('members=')")
+    page.selects(middle)
+    page.tab.keyboard.press("Control+z")
+    page.until("() => !location.hash.includes('members=')")
+    page.shows(".aggregate .note", f"spread over {len(score)} images")
     page.tab.keyboard.down("Shift")
-    page.tab.mouse.click(x - out * math.sin(turn), y - out * math.cos(turn))
+    page.tab.mouse.click(*dent)
     page.tab.keyboard.up("Shift")
     page.until("() => location.hash.includes('members=')")
-    score = digit_scan.data["score"].sel(model="plain").values[:, AT]
-    low, high = np.quantile(score, [0.25, 0.75])
-    assert low < 0.4 < 0.6 < high
-    page.selects({*np.flatnonzero((score > low) & (score < high)).tolist()})
+    page.selects(middle)
 
 
 def test_a_confusion_selects_its_samples_by_mouse_and_by_arrows(either, digit_scan):

@@ -1,9 +1,9 @@
 // How the samples differ at each position: a fan of quantiles, or a map of one of them, and the
 // samples behind each band.
 
-import { fill, h, modelLabel, write } from "../core/dom.js";
+import { button, fill, h, modelLabel, write } from "../core/dom.js";
 import { counted, sentence } from "../core/text.js";
-import { fixed, formatter, precise } from "../draw/format.js";
+import { fixed, formatter, precise, shortened } from "../draw/format.js";
 import { BANDS, bandEnd, bandOf, bandWords, quantileRows } from "../draw/quantiles.js";
 import { createOrbitPlot } from "../plots/orbit.js";
 import { createSelect } from "./frame.js";
@@ -36,7 +36,8 @@ export function createSpread(el, app, frame) {
     rows,
   );
   const note = h("p", { class: "view-note" });
-  el.append(h("div", { class: "bands" }, table), h("div", { class: "spread-foot" }, fan ? null : quantile.el, note));
+  const offer = button("", () => app.sets.choose({ band: offered() }), { class: "tool offer" });
+  el.append(offer, h("div", { class: "bands" }, table), h("div", { class: "spread-foot" }, fan ? null : quantile.el, note));
   let answer = null;
   let pointed = null;
 
@@ -77,10 +78,25 @@ export function createSpread(el, app, frame) {
     mark();
   }
 
+  /** The band of a value at an element, of the model whose fan is nearest. */
+  function bandAt(element, value) {
+    const found = Number.isFinite(value) ? bandOf(answer.arrays.quantiles, element, value) : null;
+    return found && { model: answer.models[found.m], band: found.band };
+  }
+
+  /** The band whose samples one button selects: where the plot was clicked, else the worst tail here. */
+  function offered() {
+    const worst = Number(app.metricNamed(answer.metric).higher_is_better === false);
+    return pointed ?? bandAt(app.place().element, answer.range[worst]);
+  }
+
   /** The ends of the bands here; each is a button that shows only the samples in it. */
   function tell() {
     if (!answer?.arrays?.quantiles || answer.error) return;
     const { element } = app.place();
+    const near = offered();
+    offer.disabled = !near;
+    write(offer, near ? `Select these ${app.noun}: ${shortened(near.model, 14)}, ${BANDS[near.band].name}` : "No values");
     const quantiles = quantileRows(answer.arrays.quantiles);
     const size = answer.arrays.quantiles.shape[2];
     const { unit } = app.metricNamed(answer.metric);
@@ -95,31 +111,29 @@ export function createSpread(el, app, frame) {
         "tr",
         {},
         h("th", { scope: "row" }, ...modelLabel(model, 12)),
-        ...BANDS.map((_, b) => cell(model, b, ends, formats)),
+        ...BANDS.map((_, b) => cell(model, b, ends, { ...formats, here: near?.model === model.name && near.band === b })),
       );
     });
     fill(rows, made);
   }
 
-  function cell(model, band, ends, { brief, exact }) {
+  function cell(model, band, ends, { brief, exact, here }) {
     const words = bandEnd(band, ends, brief);
     const known = ends.every(Number.isFinite);
     const label = `${model.name}, ${BANDS[band].name}: ${bandWords(band, ends, exact)}`;
-    const here = pointed?.model === model.name && pointed.band === band;
     const press = () => app.sets.choose({ band: { model: model.name, band } });
     const attributes = {
       type: "button",
-      class: here ? "band here" : "band",
+      class: here ? "band pointed" : "band",
       title: `${label}. Click to show only these ${app.noun}.`,
       "aria-label": label,
     };
     return h("td", {}, known ? h("button", { ...attributes, onclick: press }, words) : "–");
   }
 
-  /** The band under the pointer, of the model whose fan is nearest. */
+  /** Point at the band under the pointer; with Shift, select its samples at once. */
   function point({ element, value, shift }) {
-    pointed = Number.isFinite(value) ? bandOf(answer.arrays.quantiles, element, value) : null;
-    if (pointed) pointed = { band: pointed.band, model: answer.models[pointed.m] };
+    pointed = bandAt(element, value);
     tell();
     if (pointed && shift) app.sets.choose({ band: pointed });
   }
