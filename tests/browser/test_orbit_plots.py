@@ -128,6 +128,16 @@ def test_names_of_tiles_are_written_in_two_lines_rather_than_cut(tab, make):
     assert not [one for one in words if "…" in one]
 
 
+def test_a_name_that_does_not_fit_its_tile_stands_in_the_tooltip_alone(tab, make):
+    make("Object.assign(document.querySelector('#a').style, { width: '490px' })")
+    orbit(make, "rotations3d:8*inversion")
+    words = tab.locator(".orbit-plot text").all_text_contents()
+    make("Object.assign(document.querySelector('#a').style, { width: '400px' })")
+    assert not [one for one in words if "…" in one]
+    assert "0.250" in words
+    assert "element 4: 0.250" in tab.locator(".orbit-plot g > title").all_text_contents()
+
+
 def test_without_live_models_the_handle_snaps_to_the_elements(tab, make):
     orbit(make, "rotations:8")
     cx, cy = center_of(tab)
@@ -144,7 +154,7 @@ def test_hovering_reads_the_values_of_every_model(tab, make):
     words = tab.locator(".plot-tooltip").inner_text()
     assert "element 18" in words
     assert "plain" in words
-    assert "0.25" in words
+    assert "0.250" in words
     tab.mouse.move(800, 650)
     assert not tab.locator(".plot-tooltip").is_visible()
     assert make("return hovered") is None

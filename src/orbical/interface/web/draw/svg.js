@@ -87,9 +87,9 @@ export function round(value) {
 let ruler = null;
 
 /** The width in pixels of words in the page's font, without asking for a layout. */
-export function textWidth(words, size = TEXT_SIZE) {
+export function textWidth(words, size = TEXT_SIZE, weight = 400) {
   ruler ??= document.createElement("canvas").getContext("2d");
-  ruler.font = `${size}px system-ui, sans-serif`;
+  ruler.font = `${weight} ${size}px system-ui, sans-serif`;
   return ruler.measureText(words).width;
 }
 

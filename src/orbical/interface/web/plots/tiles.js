@@ -46,10 +46,11 @@ export function tiles(orbit) {
     const drawn = [];
     const corner = (cell) => [panel.x + (cell % columns) * wide, panel.y + Math.floor(cell / columns) * high];
     if (Math.min(wide, high) >= ROOMY) {
+      const named = namesIn(wide - 6, high - 17); // above the value
       cells.forEach((element, cell) => {
         if (element < 0) return;
         const [x, y] = corner(cell);
-        drawn.push(inside(element, x, y, wide, high, data, panel, frame.dark));
+        drawn.push(inside(element, named[element] ?? [], x, y, wide, high, data, panel, frame.dark));
       });
     } else if (at.has(orbit.identity)) {
       const [x, y] = corner(at.get(orbit.identity));
@@ -77,15 +78,19 @@ export function tiles(orbit) {
     return drawn;
   }
 
+  /** The lines of each tile's name in a room; none where one does not fit, since a cut name says nothing. */
+  function namesIn(wide, high) {
+    if (orbit.plane) return [];
+    const lines = names.inside.map((name) => barWords(name, "", wide));
+    const fit = (rows) => 13 * rows.length <= high && rows.every((row) => textWidth(row) <= wide);
+    return lines.every(fit) ? lines : [];
+  }
+
   /** What a tile says: the letter as the element turns it, its words, its value. */
-  function inside(element, x, y, wide, high, data, panel, dark) {
+  function inside(element, name, x, y, wide, high, data, panel, dark) {
     const [drawn, title, value] = [node("g"), node("title"), node("tspan")];
     drawn.append(title);
-    const name = !orbit.plane && wide > 40 ? (names.inside[element] ?? "") : "";
-    const several = barWords(name, "", wide - 6); // rather than cut, where they fit above the value
-    const rows = 13 * (several.length + 1) + 4 <= high ? several : [name];
-    const words = rows.map((row) => row && fitted(row, wide - 6));
-    const lines = [...words, high >= 46 && wide >= 34 ? value : ""].filter(Boolean);
+    const lines = [...name, high >= 46 && wide >= 34 ? value : ""].filter(Boolean);
     const room = high - 13 * lines.length - 4;
     const picture = orientation(orbit, element, Math.min(room, wide - 4) * 0.88);
     const top = y + (picture ? high - 4 - 13 * (lines.length - 0.5) : (high - 13 * (lines.length - 1)) / 2);

@@ -2,22 +2,14 @@
 
 import { fill, h, write } from "../core/dom.js";
 import { fit, onAppearance, resolve } from "../draw/canvas.js";
-import { badToGood, colorOf, modelInk } from "../draw/colors.js";
+import { badToGood, colorOf } from "../draw/colors.js";
 import { fixed } from "../draw/format.js";
 import { colorRange } from "../draw/scales.js";
-import { tileButton } from "./tile.js";
+import { tileButton, tileCaption } from "./tile.js";
 
 /** @import { ViewContent } from "./index.js" */
 
 const [NAME, GAP, LEAST] = [17, 5, 44];
-const LINE = {
-  display: "block",
-  fontSize: "11px",
-  lineHeight: "14px",
-  overflow: "hidden",
-  textOverflow: "ellipsis",
-  whiteSpace: "nowrap",
-};
 const ROOMY = 11; // pixels a cell needs so that each has its own arrow
 
 /** A field [2, rows, columns] out of [models, 2, rows, columns]. */
@@ -188,19 +180,17 @@ export function createView(el) {
 
   function tile(panel, k, side) {
     const canvas = h("canvas", { role: "img" });
-    const caption = h("span", {}, panel.name);
+    const caption = tileCaption(panel.name, side, panel.color);
     const value = h("b", {});
-    if (panel.color) caption.style.color = modelInk(panel.color);
-    const line = h("span", {}, caption, value);
-    Object.assign(line.style, LINE);
-    caption.style.fontWeight = "650";
+    value.style.color = "var(--ink)";
+    caption.append(value);
     const shows = {
       only: `Show only ${panel.name}`,
       pressed: alone === k,
       alone: alone !== null,
       toggle: () => ((alone = alone === null ? k : null), draw()),
     };
-    const whole = tileButton(side, shows, line, canvas);
+    const whole = tileButton(side, shows, caption, canvas);
     return {
       el: whole,
       set(now, scale) {

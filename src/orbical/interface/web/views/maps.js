@@ -2,10 +2,10 @@
 
 import { fill, h, write } from "../core/dom.js";
 import { onAppearance } from "../draw/canvas.js";
-import { badToGood, classColor, colorOf, colorize, modelInk } from "../draw/colors.js";
+import { badToGood, classColor, colorOf, colorize } from "../draw/colors.js";
 import { fixed } from "../draw/format.js";
 import { colorRange } from "../draw/scales.js";
-import { tileButton } from "./tile.js";
+import { tileButton, tileCaption } from "./tile.js";
 
 /** @import { Field, ViewContent } from "./index.js" */
 
@@ -235,23 +235,13 @@ export function createView(el, state) {
 
   function tile({ panel, k }, side) {
     const canvas = h("canvas", { role: "img", class: "pixels" });
-    const caption = h("span", {}, panel.title);
-    Object.assign(caption.style, {
-      display: "block",
-      fontSize: "11px",
-      lineHeight: "14px",
-      overflow: "hidden",
-      textOverflow: "ellipsis",
-      whiteSpace: "nowrap",
-    });
-    if (panel.color) Object.assign(caption.style, { color: modelInk(panel.color), fontWeight: "650" });
     const shows = {
       only: `${panel.about ?? panel.title}: show it alone`,
       pressed: alone === k,
       alone: alone !== null,
       toggle: () => ((alone = alone === null ? k : null), draw()),
     };
-    const whole = tileButton(side, shows, caption, canvas);
+    const whole = tileButton(side, shows, tileCaption(panel.title, side, panel.color), canvas);
     Object.assign(canvas.style, { width: `${side}px`, height: "auto", maxHeight: `${side}px`, objectFit: "contain" });
     return {
       el: whole,

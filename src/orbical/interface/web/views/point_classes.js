@@ -2,9 +2,10 @@
 
 import { fill, h, write } from "../core/dom.js";
 import { fit, onAppearance } from "../draw/canvas.js";
-import { classColor, isDark, modelInk } from "../draw/colors.js";
+import { classColor, isDark } from "../draw/colors.js";
 import { sideOf, spoken } from "./maps.js";
 import { counted, HOME, lookFrom, projected, radiusOf } from "./points.js";
+import { tileCaption } from "./tile.js";
 
 /** @import { Field, ViewContent } from "./index.js" */
 
@@ -77,19 +78,8 @@ export function createView(el, state) {
       board,
       panels.map(({ title, color, kinds }) => {
         const canvas = h("canvas", { role: "img", "aria-label": `classes of points: ${title}` });
-        const caption = h("span", { title }, title);
-        Object.assign(caption.style, {
-          display: "block",
-          maxWidth: `${side}px`,
-          fontSize: "11px",
-          lineHeight: "14px",
-          overflow: "hidden",
-          textOverflow: "ellipsis",
-          whiteSpace: "nowrap",
-        });
-        if (color) Object.assign(caption.style, { color: modelInk(color), fontWeight: "650" });
         paint(fit(canvas, side, side), points, kinds, side, dark);
-        return h("div", {}, caption, canvas);
+        return h("div", {}, tileCaption(title, side, color), canvas);
       }),
     );
     board.setAttribute("aria-label", spoken(given, SCORES).join("; "));
