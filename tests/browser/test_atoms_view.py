@@ -62,5 +62,13 @@ def test_a_molecule_its_forces_and_one_that_failed(opened, serve, tmp_path):
     assert "9 atoms (2 C, 1 O, 6 H)" in tab.locator(".section.input .view-note").inner_text()
     if os.environ.get("ORBICAL_PICTURES"):
         tab.screenshot(path=f"{os.environ['ORBICAL_PICTURES']}/atoms.png")
+    tab.emulate_media(media="print")
+    listed = tab.locator(".section.detail .scroll")
+    assert listed.evaluate("el => el.scrollHeight") <= listed.bounding_box()["height"] + 1
+    whole, last = (tab.locator(f".section.detail{part}").last for part in ("", " .values tr"))
+    ends = [box["y"] + box["height"] for box in (last.bounding_box(), whole.bounding_box())]
+    assert ends == sorted(ends), "on paper no list is cut"
+    assert not tab.locator("button.tool").locator("visible=true").count()
+    tab.emulate_media(media="screen")
     opened(f"{server.url}#sample=1&element=5", ("detail",))  # the one without an answer
     assert np.isnan(scan.data["forces_vs_consensus"].values[:, 1]).all()

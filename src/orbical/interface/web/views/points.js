@@ -218,7 +218,9 @@ function drawVectors(context, origins, vectors, scale, place) {
 export function createView(el) {
   const canvas = h("canvas", { class: "cloud", role: "img", tabindex: "0", "aria-label": "point cloud" });
   const holder = h("div", { class: "pixels-holder" }, canvas);
-  const note = h("p", { class: "view-note" });
+  const about = h("span", {});
+  const way = h("span", { class: "on-screen" }, " · drag to rotate the view");
+  const note = h("p", { class: "view-note" }, about, way);
   const back = button("Front", () => turn(HOME), { class: "tool", title: "Reset to the front view" });
   el.append(holder, h("div", { class: "cloud-foot" }, note, back));
   Object.assign(canvas.style, { touchAction: "none", cursor: "grab" });
@@ -318,7 +320,8 @@ export function createView(el) {
     const words = `${what} at ${place.name}`;
     canvas.setAttribute("aria-label", `${words}. Drag or use the arrow keys to rotate the view.`);
     const longest = significant(longestOf(forces));
-    write(note, forces.length ? `arrows: forces up to ${longest} eV/Å` : `${what} · drag to rotate the view`);
+    write(about, forces.length ? `arrows: forces up to ${longest} eV/Å` : what);
+    way.hidden = forces.length > 0;
   }
 
   function destroy() {
