@@ -23,7 +23,8 @@ from .._trees import to_device
 from ..errors import InputError, check_name
 from ..groups import Elements, Group
 from ..groups.group import whole_number
-from .base import Action, OfFinite, matrices, relative_loss
+from .base import Action, matrices, relative_loss
+from .finite import OfFinite
 from .pixel_grids import (
     check_affine,
     footprints,

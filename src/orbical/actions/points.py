@@ -11,7 +11,8 @@ from torch import Tensor
 from .._imports import import_extra
 from ..errors import InputError
 from ..groups import Elements, Group
-from .base import Exact, OfFinite, matrices
+from .base import Exact, matrices
+from .finite import OfFinite
 from .pixel_grids import check_affine
 
 _PART_OF_DIMENSION = {2: "plane", 3: "space"}

@@ -11,7 +11,8 @@ from torch import Tensor
 from ..errors import InputError
 from ..groups import Elements, Group
 from ..groups.group import real_number, whole_number
-from .base import Exact, OfFinite, matrices
+from .base import Exact, matrices
+from .finite import OfFinite
 
 
 class Signals(OfFinite):

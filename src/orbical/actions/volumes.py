@@ -18,8 +18,9 @@ from torch import Tensor
 
 from ..errors import InputError, check_name
 from ..groups import Elements, Group
-from .base import Action, OfFinite, matrices
+from .base import Action, matrices
 from .dense_maps import REPRESENTATIONS, move_known
+from .finite import OfFinite
 from .images import PADDINGS
 from .pixel_grids import check_affine
 

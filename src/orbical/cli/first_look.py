@@ -27,7 +27,8 @@ def first_look(
     _check_data(data)
     from ..groups import as_group
     from ..interface.previews.looking import SAMPLES, Preview
-    from ..interface.previews.proposals import GROUPS, proposed
+    from ..interface.previews.proposals import proposed
+    from ..interface.previews.settings import GROUPS
     from ..predictors import as_predictor
 
     # The page's own libraries load while the models are tried, which mostly runs C code.

@@ -23,7 +23,7 @@ from .._trees import (
     tree_map,
 )
 from ..actions import Action
-from ..actions.base import first_lacking
+from ..actions.finite import first_lacking
 from ..data.reading import Rows
 from ..errors import InputError, ModelError
 from ..groups import Elements, Group

@@ -17,8 +17,9 @@ from ...errors import InputError, StoreError
 from ...groups import as_group
 from ...predictors import Predictor
 from ..daemon_threads import DaemonPool
-from .proposals import NONE, Proposal
+from .proposals import Proposal
 from .sentences import found, full_command, groups_of
+from .settings import NONE
 from .status import Refinement, Status
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ import numpy as np
 from ...data.images import ImageFiles
 from ...groups import Group
 from ...store.scan_result import Scan
-from .proposals import FOLDERS, GROUPS, Proposal
+from .proposals import Proposal
+from .settings import FOLDERS, GROUPS
 
 ANGLE = 30.0
 """The rotation that the sentence is about, in degrees."""
