@@ -265,7 +265,7 @@ def test_pictures_data_and_link_are_exported(view, digit_scan, tmp_path):
     drawing = xml.etree.ElementTree.parse(download("SVG")).getroot()
     assert (drawing.get("width"), drawing.get("height")) == ("1440", "900")
     words = " ".join("".join(text.itertext()) for text in drawing.iter(f"{SVG}text"))
-    for wanted in ("Aggregate", "Embedding", "150°", "over-confident", "clear"):
+    for wanted in ("Aggregate", "Embedding", "150°", "overconfident", "clear"):
         assert wanted in words
     assert len([*drawing.iter(f"{SVG}image")]) >= 2
     (ramp,) = drawing.iter(f"{SVG}linearGradient")  # the colors of the embedding, as on the page

@@ -61,7 +61,7 @@ def test_classes_of_the_subset(view, digit_scan):
     )
     page.at("sample=2&element=36&filter=label:6,9")
     page.until(
-        "() => document.querySelector('.verdict').textContent === 'over-confident'"
+        "() => document.querySelector('.verdict').textContent === 'overconfident'"
     )  # the plain network, where sixes are nines
 
 

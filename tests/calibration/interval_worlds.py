@@ -14,7 +14,7 @@ def calibrated(z: np.ndarray) -> np.ndarray:
 
 
 def shifted(by: float) -> Accuracy:
-    """Over-confidence of one sign: no bias under KS."""
+    """Overconfidence of one sign: no bias under KS."""
     return lambda z: z - by
 
 

@@ -90,7 +90,7 @@ def test_the_interval_of_a_difference_covers(
 
 COMPARED = {
     "both calibrated": (calibrated, 0.0, 0.0),
-    "one over-confident": (calibrated, 0.05, 0.0),
+    "one overconfident": (calibrated, 0.05, 0.0),
     "a wave against its shift": (waved(0.179), 0.05, 0.0),
     "a spot against its shift": (spotted(0.225), 0.0, 0.03),
 }

@@ -226,7 +226,7 @@ def test_errors_of_sharp_overconfident_models_are_covered(measure: str) -> None:
 def test_scores_of_sharp_models_are_covered_by_few_samples(
     score: str, sharpness: int, excess: float
 ) -> None:
-    """Errors are `excess` times as frequent as their probability: calibrated, or over-confident."""
+    """Errors are `excess` times as frequent as their probability: calibrated, or overconfident."""
     rng = np.random.default_rng(4)
     probability = torch.from_numpy(rng.beta(1, sharpness, (400, 50)))
     wrong = torch.from_numpy(rng.random((400, 50))) < excess * probability

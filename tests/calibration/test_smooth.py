@@ -92,7 +92,7 @@ def test_relplot_agrees_on_outputs_that_do_not_saturate(relplot, shared_data):
 
 def test_relplot_loses_half_of_the_samples_that_have_confidence_one(relplot, shared_data):
     # Its reflection counts the end points of the grid once instead of twice, so that saturated
-    # samples weigh half. This network is over-confident nearly everywhere, and any calibration
+    # samples weigh half. This network is overconfident nearly everywhere, and any calibration
     # error is then the mean difference, whatever the bandwidth.
     confidence, correct = real_pair(shared_data, "wideresnet-16-4-cifar-10")
     f, y = confidence.double().numpy(), correct.numpy().astype(float)

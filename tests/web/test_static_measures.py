@@ -17,11 +17,11 @@ def pairs(kind):
         z = np.round(z, 1)
     if kind == "certain":
         z = np.where(rng.random(400) < 0.6, 1.0, z)
-    correct = rng.random(400) < z * (0.7 if kind == "over-confident" else 1.0)
+    correct = rng.random(400) < z * (0.7 if kind == "overconfident" else 1.0)
     return z, correct
 
 
-@pytest.mark.parametrize("kind", ["calibrated", "over-confident", "tied", "certain"])
+@pytest.mark.parametrize("kind", ["calibrated", "overconfident", "tied", "certain"])
 @pytest.mark.parametrize(
     ("measure", "tolerance"),
     [("ece", 1e-9), ("ks", 1e-9), ("esd", 1e-9), ("mmce", 1e-9), ("smooth_ece", 5e-4)],

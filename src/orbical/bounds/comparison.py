@@ -99,7 +99,7 @@ class Comparison:
 
     @property
     def forced(self) -> dict[str, tuple[Array, Array]]:
-        """The forced over-confidence of each candidate with labels: one for all, and by orbit."""
+        """The forced overconfidence of each candidate with labels: one for all, and by orbit."""
         return {
             each.name: (each.forced, each.forced_orbitwise)
             for each in self.candidates

@@ -49,12 +49,12 @@ class Fibers:
 
     @property
     def forced_overconfidence(self) -> Array:
-        """(p - M_p)_+ `[F]`: the over-confidence of every admissible model on the fiber."""
+        """(p - M_p)_+ `[F]`: the overconfidence of every admissible model on the fiber."""
         return np.asarray(np.maximum(0, self.confidence - self.best))
 
     @property
     def forced_underconfidence(self) -> Array:
-        """(m_p - p)_+ `[F]`: the under-confidence of every admissible model on the fiber."""
+        """(m_p - p)_+ `[F]`: the underconfidence of every admissible model on the fiber."""
         return np.asarray(np.maximum(0, self.worst - self.confidence))
 
 

@@ -46,7 +46,7 @@ class Reliability:
 
     @property
     def gap(self) -> Tensor:
-        """Accuracy minus confidence: negative where the model is over-confident."""
+        """Accuracy minus confidence: negative where the model is overconfident."""
         return self.accuracy - self.confidence
 
 

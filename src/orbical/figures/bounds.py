@@ -170,7 +170,7 @@ def forced_overconfidence(confidence: Array, curves: Mapping[str, tuple[Array, A
         ax = fig.subplots()
         _forced(ax, confidence, curves)
         ax.legend(loc="upper left")
-        ax.set_title("Over-confidence that no training removes", loc="left")
+        ax.set_title("Overconfidence that no training removes", loc="left")
     return fig
 
 
@@ -334,7 +334,7 @@ def group_comparison(comparison: Comparison) -> Figure:
         middle.legend(**below, ncols=3, handlelength=1.2, columnspacing=0.8)
         for right in rest:
             _forced(right, comparison.confidence, comparison.forced)
-            right.set_title("Forced over-confidence", loc="left")
+            right.set_title("Forced overconfidence", loc="left")
             right.set_ylim(top=1.25 * right.get_ylim()[1])  # room for the legend
             right.legend(handles=right.lines[-1:], loc="upper left")
     return fig

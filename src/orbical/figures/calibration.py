@@ -213,7 +213,7 @@ def _draw_cumulative(axes: Axes, curve: CumulativeCurve, color: str) -> None:
     axes.plot(quantile, confidence, "--", color=INK, linewidth=1.1, label="confidence")
     axes.plot(quantile, accuracy, color=color, label="accuracy")
     axes.plot([quantile[at]] * 2, [accuracy[at], confidence[at]], color=INK, linewidth=1.1)
-    side = "over-confident" if gap[at] < 0 else "under-confident"
+    side = "overconfident" if gap[at] < 0 else "underconfident"
     words = "calibrated" if gap[at] == 0 else f"KS {abs(gap[at]):.3f}, {side}"
     axes.text(0.04, 0.74, words, transform=axes.transAxes, va="top", fontsize=7)
     axes.set(xlim=(0, 1), xlabel="quantile of confidence", ylabel="cumulative share of samples")

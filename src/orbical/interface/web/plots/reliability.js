@@ -40,7 +40,7 @@ export function createReliability(el) {
     };
     const { x, y } = place;
     const frameOf = axes(upper, { x, y, xTicks: [], yTicks: ticksFor([0, 1], upper.height, 28), yName: "accuracy" });
-    const hint = haloed(x(0.98), y(0) - 10, "below diagonal: over-confident", { "text-anchor": "end" });
+    const hint = haloed(x(0.98), y(0) - 10, "below diagonal: overconfident", { "text-anchor": "end" });
     const parts = [frameOf, guide(x(0), y(0), x(1), y(1)), ...countBars(place, data)];
     data.models.forEach((model, m) => parts.push(gaps(model, m)));
     data.models.forEach((model, m) => parts.push(curve(model, m)));

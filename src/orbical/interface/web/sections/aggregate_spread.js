@@ -37,7 +37,11 @@ export function createSpread(el, app, frame) {
   );
   const note = h("p", { class: "view-note" });
   const offer = button("", () => app.sets.choose({ band: offered() }), { class: "tool offer" });
-  el.append(offer, h("div", { class: "bands" }, table), h("div", { class: "spread-foot" }, fan ? null : quantile.el, note));
+  el.append(
+    offer,
+    h("div", { class: "bands" }, table),
+    h("div", { class: "spread-foot" }, fan ? null : quantile.el, note),
+  );
   let answer = null;
   let pointed = null;
 
@@ -96,7 +100,10 @@ export function createSpread(el, app, frame) {
     const { element } = app.place();
     const near = offered();
     offer.disabled = !near;
-    write(offer, near ? `Select these ${app.noun}: ${shortened(near.model, 14)}, ${BANDS[near.band].name}` : "No values");
+    write(
+      offer,
+      near ? `Select these ${app.noun}: ${shortened(near.model, 14)}, ${BANDS[near.band].name}` : "No values",
+    );
     const quantiles = quantileRows(answer.arrays.quantiles);
     const size = answer.arrays.quantiles.shape[2];
     const { unit } = app.metricNamed(answer.metric);
@@ -111,7 +118,9 @@ export function createSpread(el, app, frame) {
         "tr",
         {},
         h("th", { scope: "row" }, ...modelLabel(model, 12)),
-        ...BANDS.map((_, b) => cell(model, b, ends, { ...formats, here: near?.model === model.name && near.band === b })),
+        ...BANDS.map((_, b) =>
+          cell(model, b, ends, { ...formats, here: near?.model === model.name && near.band === b }),
+        ),
       );
     });
     fill(rows, made);

@@ -19,7 +19,7 @@ const MEANINGS = {
 };
 
 const VERDICT =
-  "Over-confident: confidence exceeds accuracy. No error detected: neither the ECE nor the difference of confidence " +
+  "Overconfident: confidence exceeds accuracy. No error detected: neither the ECE nor the difference of confidence " +
   "and accuracy is larger than expected by chance; one of the upper end of the interval could be missed.";
 
 const MANY = 3; // models beside whose errors there is no room for more

@@ -22,7 +22,7 @@ export const hints = {
     "select it.",
   calibration:
     "How well the confidence is calibrated. Predictions are binned by confidence: on the diagonal, a confidence of " +
-    "0.8 means 80 % are correct; below it, the model is over-confident.",
+    "0.8 means 80 % are correct; below it, the model is overconfident.",
   bounds:
     "What the symmetry allows: an invariant model makes one prediction per orbit, so its accuracy has a ceiling and " +
     "its calibration error lies in the shaded interval.",
@@ -118,7 +118,7 @@ export const glossary = [
   ["ECE", "expected calibration error: the mean absolute difference between confidence and accuracy"],
   ["by chance", "the ECE of a perfectly calibrated model with the same number of samples"],
   ["ESD", "expected squared difference: a calibration error without bins"],
-  ["over-confident", "confidence higher than accuracy"],
+  ["overconfident", "confidence higher than accuracy"],
   ["embedding", "a two-dimensional map of all samples (PCA, ICA, Isomap, t-SNE or UMAP)"],
   ["live", "the models run as you drag. Without models, the page snaps to the scanned positions"],
 ];

@@ -23,7 +23,7 @@ export const UNDETECTED = "no error detected";
 const FAR = 2.24; // standard deviations: the interval and this test together err once in twenty
 
 /**
- * Over-confident, under-confident, or that the samples show no error; they cannot show that there is none. The error
+ * Overconfident, underconfident, or that the samples show no error; they cannot show that there is none. The error
  * is at least the difference of the means, which few samples show better than its interval does.
  */
 export function verdict({ confidence, accuracy, noise = Infinity }, { value, expected, low }) {
@@ -32,5 +32,5 @@ export function verdict({ confidence, accuracy, noise = Infinity }, { value, exp
   const positive = low === null || low === undefined ? value > (expected ?? 0) + 0.02 : low > 0;
   if (!positive && !(Math.abs(gap) > FAR * noise)) return UNDETECTED;
   if (Math.abs(gap) < value / 3) return "miscalibrated";
-  return gap > 0 ? "over-confident" : "under-confident";
+  return gap > 0 ? "overconfident" : "underconfident";
 }
