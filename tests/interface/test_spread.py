@@ -35,6 +35,11 @@ def test_quantiles_follow_the_subset_and_the_models(session, digits):
     assert about["count"] == chosen.sum()
 
 
+def test_samples_that_are_not_scanned_yet_are_not_counted(session, monkeypatch):
+    monkeypatch.setattr(session.scan_view(), "finished", 4)
+    assert asked(session)[0]["count"] == 4
+
+
 @pytest.mark.parametrize("metric", ["correct", "ece"])
 def test_what_has_no_spread_shows_that_of_the_score(session, metric):
     about, _ = asked(session, metric=metric)

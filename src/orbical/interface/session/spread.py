@@ -31,7 +31,7 @@ def spread(view: ScanView, selection: Selection, message: dict[str, Any]) -> Ans
     variable = view.variable(metric, view.reference(selection))
     found = quantiles_of(view, variable, mask, subset_key(view, selection))[models]
     about = {
-        "count": view.samples if mask is None else int(mask.sum()),
+        "count": view.finished if mask is None else int(mask.sum()),
         "metric": metric.name,
         "models": [view.models[model] for model in models],
         "levels": list(LEVELS),
