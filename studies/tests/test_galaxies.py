@@ -323,8 +323,8 @@ def test_claims_are_decided_by_the_numbers(tmp_path: Path) -> None:
     after = render(study, changed, PATHS.template).splitlines()
     no, one, two = (
         "not confirmed here",
-        "in 1 of 2, open in the others",
-        "in 2 of 4, open in the others",
+        "in 1 of 2, otherwise open",
+        "in 2 of 4, otherwise open",
     )
     for claim, usual, other in (
         ("Accuracy rises", f"confirmed {one}", "contradicted"),

@@ -55,13 +55,13 @@ def judged(rows: pd.DataFrame) -> str:
     """Judge the claim that a number is above 0 from the intervals in some rows.
 
     >>> judged(pd.DataFrame({"above": [True, False], "below": [False, False]}))
-    'confirmed in 1 of 2, open in the others'
+    'confirmed in 1 of 2, otherwise open'
     """
     above, below, count = rows["above"].sum(), rows["below"].sum(), len(rows)
     if above and below:
         return f"mixed: for it in {above}, against it in {below} of {count}"
     word = "confirmed" if above else "contradicted" if below else "open"
-    part = f" in {above + below} of {count}, open in the others"
+    part = f" in {above + below} of {count}, otherwise open"
     return word + part if 0 < above + below < count else word
 
 
