@@ -64,3 +64,13 @@ def test_a_span_is_measured_where_every_inner_parameter_was_trained() -> None:
     each, spanned = front.spans["MMCE"]
     deviation = front.at("MMCE")["test.ece"].std()
     assert spanned == pytest.approx((each.max() - each.min()) / 100 / deviation)
+
+
+def test_what_was_planned_and_not_run_is_missing() -> None:
+    rows = trained({"MMCE": 0.045, "SB-ECE": 0.03, "ESD": 0.01}).assign(epochs=24)
+    fewer = rows[(rows["loss"] != "ESD") | (rows["seed"] < 5)]
+    whole, less = (Front(frame, "cifar10") for frame in (rows, fewer))
+    assert less.planned == whole.planned
+    (lost,) = [trial for trial in less.missing if trial not in whole.missing]
+    assert (lost.loss, lost.weight, lost.seed) == ("ESD", 1.0, 5)
+    assert {trial.weight for trial in whole.missing if trial.loss == "ESD"} == {*fronts.LARGE}
