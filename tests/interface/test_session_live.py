@@ -67,6 +67,25 @@ def test_between_elements_the_models_are_asked(
     assert header["truth"] == label
 
 
+def test_models_that_run_at_the_same_time_share_the_threads(
+    folder: Path, nets: dict[str, torch.nn.Module]
+) -> None:
+    seen = []
+
+    def counting(net: torch.nn.Module) -> Any:
+        return lambda images: (seen.append(torch.get_num_threads()), net(images))[1]
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(4)
+    try:
+        models = {name: counting(net) for name, net in nets.items()}
+        ask(open_session(folder / "digits.zarr", models), "place", sample=7, position=[33.3])
+        assert torch.get_num_threads() == 4
+    finally:
+        torch.set_num_threads(before)
+    assert {*seen} == {2}
+
+
 def test_pinned_samples_are_at_one_position_side_by_side(live: Session) -> None:
     header, arrays = ask(live, "pinned", pins=[7, 60], position=[33.3])
     for place, number in enumerate((7, 60)):

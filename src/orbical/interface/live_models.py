@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from threadpoolctl import ThreadpoolController
 from torch import Tensor
 
 from .._trees import Tree, concatenate, leaves, to_device, tree_map
@@ -118,6 +119,7 @@ class LiveModels:
         self._workers: dict[str, DaemonPool] = {}
         self._sweeps: dict[tuple[str, torch.device], Sweep] = {}
         self._starting = threading.Lock()
+        self._libraries = ThreadpoolController()
         self._check_models()
 
     @property
@@ -236,7 +238,9 @@ class LiveModels:
         device = _device_of(predictor)
         sweep = self._sweep(name, device)
         parts = []
-        with predictor.ready(device):
+        # Models run at the same time: threads of each on all cores would wait for each other.
+        share = max(1, torch.get_num_threads() // len(self.models))
+        with self._libraries.limit(limits=share, user_api="openmp"), predictor.ready(device):
             for start in range(0, len(next(leaves(moved))), BATCH):
                 some = tree_map(lambda leaf, s=start: leaf[s : s + BATCH], moved)
                 some = to_device(some, device)

@@ -121,9 +121,11 @@ def parameter_names(function: Callable[..., Any]) -> frozenset[str]:
 @contextmanager
 def moved_to(device: torch.device, module: torch.nn.Module, source: str) -> Iterator[None]:
     """Run a module on a device in inference mode, and move it back afterwards."""
-    home = next((weight.device for weight in module.parameters()), device)
+    held = [part.device for part in (*module.parameters(), *module.buffers())]
+    home = held[0] if held else device
     try:
-        _move(module, device, source)
+        if any(place != device for place in held):
+            _move(module, device, source)
         with torch.inference_mode():
             yield
     finally:

@@ -92,7 +92,9 @@ class TorchPredictor(Predictor):
         """Put every submodule in eval mode on the device, and restore each of them."""
         modes = {module: module.training for module in self.module.modules()}
         try:
-            with moved_to(device, self.module.eval(), self.source):
+            if any(modes.values()):  # a view asks often, and both eval and to visit every module
+                self.module.eval()
+            with moved_to(device, self.module, self.source):
                 yield
         finally:
             for module, training in modes.items():
