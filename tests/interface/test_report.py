@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import gzip
+import json
 import re
 import shutil
 from urllib.parse import unquote
@@ -97,8 +98,15 @@ def test_a_report_of_an_unfinished_scan_warns_and_says_so_itself(folder, tmp_pat
         scan = ob.load(tmp_path / "digits.zarr")
     with pytest.warns(UserWarning, match="the scan is 88% done") as warned:
         page = report(scan, tmp_path / "page.html")
-    state = re.search(r'id="part:state">([^<]+)', page.read_text("utf-8"))[1]
-    assert str(warned[0].message).encode() in gzip.decompress(base64.b64decode(state))
+
+    def part(name):
+        text = re.search(rf'id="part:{name}">([^<]+)', page.read_text("utf-8"))[1]
+        return gzip.decompress(base64.b64decode(text))
+
+    assert str(warned[0].message).encode() in part("state")
+    members = json.loads(re.search(rb'"members": ?(\[[^]]*\])', part("tallies"))[1])
+    finished = np.isfinite(scan.data["score"].values).all((0, 2))
+    assert sum(members) == finished.sum() < len(finished)
 
 
 def test_a_scan_without_truth_makes_a_report(tmp_path):

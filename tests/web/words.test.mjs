@@ -114,6 +114,8 @@ test("few classes are all shown, of many the likeliest and the true one", () => 
   assert.equal(shown.length, 12);
   assert.ok(shown.includes(99) && shown.includes(0) && shown.includes(30));
   assert.ok(!shown.includes(57));
+  data.fill(0)[42] = 0.7; // where the predicted class alone is stored, no others are invented
+  assert.deepEqual(shownClasses(data, 1, 100, [99]), [42, 99]);
 });
 
 test("several labels may apply, and the sentence lists those that a model finds", () => {

@@ -249,7 +249,7 @@ def _spread(view: ScanView) -> bytes:
         if metric.per_sample and not is_outcome(view, metric):
             variable = view.variable(metric, reference)
             arrays[f"{metric.name}/{reference}"] = quantiles_of(view, variable, None, ())
-    return encode_part({"count": view.samples}, arrays)
+    return encode_part({"count": view.finished}, arrays)
 
 
 def _consistency(view: ScanView, samples: Array) -> bytes:
@@ -266,8 +266,9 @@ def _consistency(view: ScanView, samples: Array) -> bytes:
 
 def _members(view: ScanView) -> list[int]:
     if view.label is None:
-        return [view.samples]
-    return [int(one) for one in np.bincount(view.label, minlength=len(view.classes))]
+        return [view.finished]
+    labels = np.concatenate([view.label[:0], *(view.label[rows] for rows in view.finished_rows)])
+    return [int(one) for one in np.bincount(labels, minlength=len(view.classes))]
 
 
 def _measures(view: ScanView, complete: bool, advance: Advance) -> bytes:
@@ -291,7 +292,7 @@ def _measures(view: ScanView, complete: bool, advance: Advance) -> bytes:
                 arrays[f"{name}/{reference}/ends"] = np.stack(ends)
         orbit = [_orbit_ends(view, reference, model, masks) for model in range(len(view.models))]
         arrays[f"{WITH_INTERVAL}/{reference}/orbit"] = np.stack(orbit, 1)[..., None]
-    members = [view.samples, *_members(view)] if classes else [view.samples]
+    members = [view.finished, *_members(view)] if classes else [view.finished]
     return encode_part({"members": members}, arrays)
 
 

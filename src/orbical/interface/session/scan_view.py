@@ -78,12 +78,17 @@ class ScanView:
         return self.reader.samples
 
     @cached_property
+    def finished_rows(self) -> list[slice]:
+        """The samples that every model has finished, block by block."""
+        if self.complete:
+            return [slice(0, self.samples)]
+        rows = [self.scan.record.rows(int(k)) for k in np.flatnonzero(self.scan.done.all(0))]
+        return [slice(one.start, min(one.stop, self.samples)) for one in rows]
+
+    @property
     def finished(self) -> int:
         """The number of samples that every model has finished."""
-        if self.complete:
-            return self.samples
-        rows = [self.scan.record.rows(int(k)) for k in np.flatnonzero(self.scan.done.all(0))]
-        return sum(min(one.stop, self.samples) - one.start for one in rows)
+        return sum(rows.stop - rows.start for rows in self.finished_rows)
 
     @cached_property
     def label(self) -> Array | None:

@@ -9,7 +9,7 @@ const MOST = 12;
 const MANY = 3; // models whose bars stand close together
 const FAINT = 0.02; // a consensus below this would only blur the axis
 
-/** The classes to show: all where few, else the likeliest of any model, with the truth. */
+/** The classes to show: all where few, else the likeliest of any model, with the truth; none that no model considers. */
 export function shownClasses(data, models, classes, truths) {
   if (classes <= MOST) return Array.from({ length: classes }, (_, c) => c);
   const best = Array.from({ length: classes }, (_, c) => {
@@ -19,6 +19,7 @@ export function shownClasses(data, models, classes, truths) {
   });
   best.sort((a, b) => b[0] - a[0]);
   return best
+    .filter(([largest]) => largest > 0)
     .slice(0, MOST)
     .map(([, c]) => c)
     .sort((a, b) => a - b);
@@ -100,10 +101,12 @@ export function createView(el, state) {
 
   function set(/** @type {ViewContent} */ { fields, consensus = {}, truths = {}, models, colors, truth = null }) {
     const given = fields.probabilities;
-    const classes = given ? given.shape[1] : state.classes.length;
     const found = given
-      ? winners(given.data, models.length, classes)
+      ? winners(given.data, models.length, given.shape[1])
       : { predicted: fields.predicted?.data ?? [], confidence: fields.confidence?.data ?? [] };
+    // Where nobody lists the classes, there are at least those that are named.
+    const named = [...found.predicted, truth ?? -1].map((c) => c + 1);
+    const classes = given ? given.shape[1] : Math.max(state.classes.length, ...named);
     const data = given ? given.data : alone(found, models.length, classes);
     const average = Object.values(consensus).find((one) => one.shape.length === 2 && one.shape[1] === classes);
     show(meaning, Boolean(average));
