@@ -12,7 +12,7 @@ from .cache import Cache
 
 Array = np.ndarray
 
-BLOCK_ROWS = 1 << 14
+BLOCK_ROWS = 1 << 16
 BLOCK_BYTES = 1 << 23
 CACHE_BYTES = 64 << 20
 EVERY = slice(None)
