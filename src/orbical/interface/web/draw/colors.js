@@ -129,6 +129,9 @@ export function modelInk(color) {
 
 /** Whether an element stands on a dark page: its text is light there. */
 export function isDark(element) {
+  const theme = element.closest("[data-theme]")?.dataset.theme;
+  // To ask for a computed style in the middle of a change lays out the page once more.
+  if (theme && !matchMedia("(forced-colors: active)").matches) return theme === "dark";
   return lightness(parse(getComputedStyle(element).color)) > 0.5;
 }
 
