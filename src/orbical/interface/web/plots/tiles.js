@@ -6,7 +6,6 @@ import { INK, fitted, label, node, round, textWidth } from "../draw/svg.js";
 import { tableNames, tableOf } from "../draw/tile_table.js";
 import { orientation } from "./orientation.js";
 import { cellRim, cross } from "./cell_marks.js";
-import { barWords } from "./colorbar.js";
 import { panelGrid, valuesOf } from "./panel_grid.js";
 
 const [GAP, ROOMY] = [1, 18];
@@ -78,12 +77,15 @@ export function tiles(orbit) {
     return drawn;
   }
 
-  /** The lines of each tile's name in a room; none where one does not fit, since a cut name says nothing. */
+  /**
+   * The lines of each tile's name in a room: one, or a word each, and all alike. None where a name does not fit, since a
+   * cut one says nothing.
+   */
   function namesIn(wide, high) {
     if (orbit.plane) return [];
-    const lines = names.inside.map((name) => barWords(name, "", wide));
     const fit = (rows) => 13 * rows.length <= high && rows.every((row) => textWidth(row) <= wide);
-    return lines.every(fit) ? lines : [];
+    const ways = [(name) => [name], (name) => name.split(" ")].map((way) => names.inside.map(way));
+    return ways.find((lines) => lines.every(fit)) ?? [];
   }
 
   /** What a tile says: the letter as the element turns it, its words, its value. */
