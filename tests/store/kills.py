@@ -17,18 +17,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import dask.array  # noqa: F401 - as some others, imported before the forks
 import torch
-import xarray.backends.zarr  # noqa: F401
 
 import orbical as ob
-import orbical.store.repair
+import orbical.scanning.engine  # all before the forks
+import orbical.store.creation
+import orbical.store.scan_result
 import orbical.tasks.classification
 from orbical.store.arrays import open_store
 
 torch.manual_seed(0)
 NET = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10)).eval()
-IMAGES, LABELS = ob.datasets.digits()
+IMAGES, LABELS = torch.rand(40, 1, 8, 8), torch.arange(40) % 10
 PAUSE_S = 0.004
 
 
@@ -49,7 +49,7 @@ def scan(path: Path) -> None:
     warnings.simplefilter("ignore")
     ob.scan(
         {"slow": Slow()},
-        (IMAGES[:40], LABELS[:40]),
+        (IMAGES, LABELS),
         group="rotations:9",
         task="classification",
         batch_size=9,
@@ -65,7 +65,8 @@ def finished(path: Path) -> dict[str, Any]:
     if not path.exists():
         return {}
     found = ob.load(path)
-    found.data.load()
+    for array in found.arrays.values():
+        array[:]
     return {str(key): unit.files for key, unit in found._store.units.items()}
 
 
