@@ -15,7 +15,7 @@ from .environment import CHECKOUT, FOLDER, installed, prepare
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run one audit or all; errors that are raised on purpose end it in one line and status 2."""
+    """Run one audit or all; errors raised on purpose, and Ctrl-C, end it without a traceback."""
     parser = argparse.ArgumentParser(prog="python -m orbical_audits", description=__doc__)
     parser.add_argument("name", nargs="?", help="the audit; default: list them")
     parser.add_argument("--all", action="store_true", help="run every audit")
@@ -38,6 +38,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except OrbicalError as error:
         print(f"error: {error}", file=sys.stderr)
         raise SystemExit(2) from error
+    except KeyboardInterrupt:
+        if not given.here:  # the process that was started in the audit's environment stops too
+            print("stopped; the same command continues", file=sys.stderr)
+        raise SystemExit(130) from None
 
 
 def run_all(words: Sequence[str]) -> None:

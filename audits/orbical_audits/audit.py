@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from orbical.errors import ModelError, OrbicalError
+from orbical.errors import Interrupted, MissingExtra, ModelError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -119,6 +119,11 @@ class Audit:
     intervals: str = INTERVALS
 
 
+def install_again(name: str) -> str:
+    """Return the command that makes the environment of an audit anew, and runs the audit."""
+    return f"rm -rf .audits/{name} && make audit NAME={name}"
+
+
 @contextmanager
 def loading(what: str, name: str) -> Iterator[None]:
     """Name the model whose weights do not load, and the remedy.
@@ -131,10 +136,10 @@ def loading(what: str, name: str) -> Iterator[None]:
     """
     try:
         yield
-    except OrbicalError:
+    except (Interrupted, MissingExtra):  # another installation would not help
         raise
     except Exception as error:
         raise ModelError(
             f"{what}: the weights do not load ({type(error).__name__}: {error}); install the "
-            f"package again with: rm -rf .audits/{name} && make audit NAME={name}"
+            f"package again with: {install_again(name)}"
         ) from error

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from orbical.errors import ModelError
 
-from .audit import Package
+from .audit import Package, install_again
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 FOLDER = CHECKOUT / ".audits"
@@ -106,6 +106,6 @@ def installed(name: str, packages: Iterable[Package]) -> dict[str, str]:
         except (metadata.PackageNotFoundError, FileNotFoundError) as error:
             raise ModelError(
                 f"{package.name}: expected version {package.version}, got none installed; "
-                f"install it with: make audit NAME={name}"
+                f"install it with: {install_again(name)}"
             ) from error
     return found

