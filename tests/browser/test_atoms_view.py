@@ -69,6 +69,6 @@ def test_a_molecule_its_forces_and_one_that_failed(opened, serve, tmp_path):
     ends = [box["y"] + box["height"] for box in (last.bounding_box(), whole.bounding_box())]
     assert ends == sorted(ends), "on paper no list is cut"
     assert not tab.locator("button.tool").locator("visible=true").count()
-    tab.emulate_media(media="screen")
+    tab.emulate_media(media="null")
     opened(f"{server.url}#sample=1&element=5", ("detail",))  # the one without an answer
     assert np.isnan(scan.data["forces_vs_consensus"].values[:, 1]).all()

@@ -218,4 +218,4 @@ def test_on_paper_sections_follow_each_other_without_controls(view):
     assert not controls.locator("visible=true").count()
     # Plots fill the paper though no script draws them anew.
     assert page.tab.locator(".aggregate .plot > svg").bounding_box()["width"] > 600
-    page.tab.emulate_media(media="screen")
+    page.tab.emulate_media(media="null")
