@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from orbical_audits import Verdict
-from orbical_audits.models import _potentials, ani1x, efficientnet_lite, proteinmpnn
+from orbical_audits.models import _potentials, ani1x, efficientnet_lite, mediapipe_pose, proteinmpnn
 
 
 def summary(energy, force):
@@ -94,3 +94,23 @@ def test_the_worst_family_decides_for_classifiers(changes, surplus, verdict):
 
     tables = {"networks": [row(0.0, (0.0, 0.0)), row(changes, surplus)]}
     assert efficientnet_lite.decide(tables) == {"EfficientNet-net": verdict}
+
+
+@pytest.mark.parametrize(
+    ("confirmed", "verdict"), [("broken and sure", Verdict.SURE), ("broken", Verdict.BROKEN)]
+)
+def test_that_pose_is_sure_when_tilted_is_called_what_other_persons_confirm(confirmed, verdict):
+    sure = {"value": 0.7, "low": 0.6, "high": 0.8, "n": 60}
+    row = {
+        "network": "full",
+        "family": "tilted",
+        "wrong somewhere": sure,
+        "moved by": sure,
+        "sure where wrong": sure,
+    }
+    tables = {
+        "upright": [{"network": "full", "sure where right": sure}],
+        "families": [row],
+        "tilts": [{"confirms": confirmed}],
+    }
+    assert mediapipe_pose.decide(tables) == {"MediaPipe Pose full, tilted": verdict}
