@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -19,6 +20,7 @@ from orbical_studies.esd import (
     cumulative,
     fronts,
     packing,
+    papers_grid,
     quick_training,
     report,
     settings,
@@ -133,6 +135,7 @@ def test_fronts_train_every_weight_and_then_the_chosen_ones(
     monkeypatch.setattr(fronts, "BATCH_SEEDS", (1,))
     monkeypatch.setattr(quick_training, "WIDTHS", (2, 2, 2))
     monkeypatch.setattr(fronts, "REPEATS", 1)
+    monkeypatch.setattr(papers_grid, "PAPERS", (2.0, 3.0))
     monkeypatch.setattr(timing, "WARM_UP", 1)
     options = ["--images", "60", "--fronts", "cifar100", "--epochs", "1"]
     options += ["--results", str(tmp_path), "--work", str(tmp_path / "work")]
@@ -150,6 +153,31 @@ def test_fronts_train_every_weight_and_then_the_chosen_ones(
     merged = spans[~spans["scaled"]].merge(rows, on="key")
     assert merged["ece"].to_numpy() == pytest.approx(merged["test.ece"].to_numpy(), abs=1e-4)
     assert Results(tmp_path)["fronts-cost"]["loss"].tolist() == ["NLL", "SB-ECE", "ESD"]
+    for step in ("grid", "collect-grid"):
+        main(["esd", step, *options])
+    other = Results(tmp_path)["grid"]
+    assert other[["loss", "weight"]].to_numpy().tolist() == [["SB-ECE", 3.0], ["ESD", 3.0]]
+    assert {*other["decay"]} == {fronts.chosen_decay(rows, "cifar100")}
+
+
+def test_a_trend_over_weights_is_called_by_the_rule() -> None:
+    weights = np.arange(1.0, 15.0)
+    front = SimpleNamespace(data="cifar100", first=lambda loss: pd.DataFrame())
+    rows = [
+        {"data": "cifar100", "loss": loss, "weight": weight, "test.accuracy": accuracy}
+        for loss, accuracies in {
+            "MMCE": -weights, "SB-ECE": weights, "ESD": np.tile([0.0, 1.0], 7),
+        }.items()
+        for weight, accuracy in zip(weights, accuracies, strict=True)
+    ]  # fmt: skip
+    noise = np.random.default_rng(0).normal(size=len(rows))
+    found = papers_grid.trends(front, pd.DataFrame(rows).assign(**{"test.ece": noise}))
+    outcomes = found.set_index(["loss", "column"])["outcome"]
+    assert outcomes.xs("test.accuracy", level="column").to_dict() == {
+        "MMCE": "falls", "SB-ECE": "rises", "ESD": "open",
+    }  # fmt: skip
+    assert {*outcomes.xs("test.ece", level="column")} == {"open"}
+    assert (found["n"] == 14).all()
 
 
 @pytest.mark.usefixtures("made_up_files")

@@ -4,7 +4,8 @@
 --data mnist --images 2000 --epochs 3 --seeds 1 tries everything out in minutes. `ablation` chooses
 lambda from the trainings of `train`. To train on another machine: `pack` here, copy the work
 folder, `train`, `ablation`, `cost`, `fronts`, `time-fronts` there, copy it back, then `collect` and
-`collect-fronts` here. `fronts` trains on all images of CIFAR-10 and CIFAR-100.
+`collect-fronts` here. `fronts` trains on all images of CIFAR-10 and CIFAR-100; `grid` then trains
+every weight of the paper's grid once, and `collect-grid` writes their table.
 
 Yoon et al., "ESD: Expected Squared Difference as a Tuning-Free Trainable Calibration Measure".
 """
@@ -24,6 +25,8 @@ STEPS = {
     "fronts": "fronts:train_fronts",
     "time-fronts": "fronts:time_fronts",
     "collect-fronts": "fronts:collect_fronts",
+    "grid": "papers_grid:train_grid",
+    "collect-grid": "papers_grid:collect_grid",
     "published": "cumulative:write_scaling",
     "pack-nli": "nli_packing:pack_nli",
     "nli": "nli:train_nli",
