@@ -381,7 +381,7 @@ def test_claims_are_decided_by_the_numbers(tmp_path: Path) -> None:
     changed.write("shifts", committed["shifts"].assign(ece=0.1))
     for name in ("cost", "cumulative-scores", "published", "fronts-cost", "nli", "tiny"):
         changed.write(name, committed[name])
-    for name in ("fronts-intervals", "corruptions", "corruptions-change", "curves"):
+    for name in ("fronts-intervals", "grid", "corruptions", "corruptions-change", "curves"):
         changed.write(name, committed[name])
     trained = committed["fronts"]
     trained.loc[(trained["loss"] == "ESD") & (trained["data"] == "cifar10"), "test.ece"] -= 0.02

@@ -10,8 +10,10 @@ from orbical.figures import SOFT
 from .drawing import STYLE, legend_below, line, panels
 from .front_claims import Front
 from .fronts import COSTS, INNER
+from .papers_grid import every_weight
 from .settings import BASELINE
 
+TICKS = (0.2, 1, 5, 20, 50)
 FRONTS = {"cifar10": "CIFAR-10", "cifar100": "CIFAR-100"}
 
 
@@ -40,6 +42,25 @@ def draw_fronts(every: dict[str, Front]) -> Figure:
         axes.set(title=FRONTS[data], xlabel="test accuracy (%)", ylim=(0, None))
     grid[0][0].set_ylabel("test ECE (%)")
     legend_below(fig, grid[0][0])
+    return fig
+
+
+def draw_grid(front: Front, grid: pd.DataFrame) -> Figure:
+    """Draw accuracy and ECE against every weight, one training each (the paper's Fig. 5)."""
+    fig, axes = panels(1, 2, 2.9)
+    titles = {"test.accuracy": "test accuracy (%)", "test.ece": "test ECE (%)"}
+    for each, (column, title) in zip(axes[0], titles.items(), strict=True):
+        for loss in INNER:
+            line(each, every_weight(front, grid, loss), "weight", column, loss)
+        level = 100 * front.plain[column].mean()
+        each.axhline(level, color=STYLE[BASELINE][0], linewidth=1, label=BASELINE)
+        if column == "test.accuracy":
+            limit = level - 100 * COSTS[1]
+            each.axhline(limit, color=SOFT, linestyle=":", label=f"{BASELINE} − 1.5")
+        each.set(xscale="log", xlabel="λ", ylabel=title, ylim=(0, None))
+        each.set_xticks(TICKS, [f"{weight:g}" for weight in TICKS], minor=False)
+        each.minorticks_off()
+    legend_below(fig, axes[0][0])
     return fig
 
 

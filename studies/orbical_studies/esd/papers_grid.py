@@ -56,12 +56,17 @@ def other_weights(data: str, epochs: int, decay: float) -> list[Trial]:
 
 
 def collect_grid(settings: Settings, results: Results) -> None:
-    """Write the trainings of the grid."""
-    rows = []
-    for data in settings.fronts:
-        for line in read_lines(results.work / FOLDER / data / FILE):
-            rows.append({"key": line.pop("name"), **line})
-    results.write("grid", rows)
+    """Write the trainings of the grid, of the data sets on which it was trained."""
+    files = [results.work / FOLDER / data / FILE for data in settings.fronts]
+    lines = [line for file in files if file.is_file() for line in read_lines(file)]
+    results.write("grid", [{"key": line.pop("name"), **line} for line in lines])
+
+
+def missing(front: Front, grid: pd.DataFrame) -> list[Trial]:
+    """Return the trainings of the grid that were not run."""
+    epochs = int(front.rows["epochs"].iloc[0])
+    planned = other_weights(front.data, epochs, front.decay)
+    return [trial for trial in planned if str(trial) not in {*grid["key"]}]
 
 
 def every_weight(front: Front, grid: pd.DataFrame, loss: str) -> pd.DataFrame:

@@ -13,11 +13,14 @@ from orbical.figures import FAINT, INK, MODELS, SOFT, styled
 
 from ..framework import Results
 from ..networks import parameters_of
+from . import fronts
 from .claims import SentencePairs, tiny_claim
 from .drawing import STYLE, legend_below, line, panels
-from .front_claims import every_front
-from .front_figures import FRONTS, draw_corruptions, draw_fronts
+from .front_claims import Front, every_front
+from .front_figures import FRONTS, draw_corruptions, draw_fronts, draw_grid
+from .fronts import ABLATED
 from .nli import FIRST, INNER
+from .papers_grid import every_weight, missing, trends
 from .robustness import Robustness
 from .settings import BASELINE, BATCH, EPOCHS, LOSSES, selections
 from .shifts import STRENGTHS
@@ -151,10 +154,22 @@ def facts(results: Results) -> dict[str, Any]:
         **_pairs_and_tiny(results),
         "fronts": every_front(results["fronts"]),
         "front_titles": FRONTS,
+        "grid": _grid(Front(results["fronts"], ABLATED), results["grid"]),
         "trained_fronts": results["fronts"].groupby(_TRAINED, sort=False),
         "front_intervals": results["fronts-intervals"],
         "epoch_cost": results["fronts-cost"],
         "corrupted": Robustness(results["corruptions"], results["corruptions-change"]),
+    }
+
+
+def _grid(front: Front, grid: pd.DataFrame) -> dict[str, Any]:
+    """Return the trend of each loss over all weights, its trainings, and what was not run."""
+    return {
+        "trends": trends(front, grid),
+        "of": {loss: every_weight(front, grid, loss) for loss in fronts.WEIGHTS},
+        "missing": sorted({trial.weight for trial in missing(front, grid)}),
+        "trained": len(grid),
+        "planned": len(grid) + len(missing(front, grid)),
     }
 
 
@@ -184,6 +199,7 @@ def figures(results: Results) -> Iterator[tuple[str, Figure]]:
     runs = Runs(results)
     with styled():
         yield "fronts.png", draw_fronts(every_front(results["fronts"]))
+        yield "grid.png", draw_grid(Front(results["fronts"], ABLATED), results["grid"])
         yield "corruptions.png", draw_corruptions(results["corruptions"])
         yield "epochs.png", _epochs(runs, results["curves"])
         yield "batch-sizes.png", _batch_sizes(runs)
