@@ -20,6 +20,16 @@ test("a table keeps its shape, and a long row is wrapped into a square", () => {
   assert.deepEqual(Array.from(wrapped.cells.slice(12)), [12, 13, -1, -1]);
 });
 
+test("the long row of a product is wrapped where a factor changes", () => {
+  const inversion = [...Array(16).keys()].map((element) => (element < 8 ? 1 : -1));
+  const turned = [...Array(16).keys()].map((element) => element % 3);
+  const wrapped = tableOf([...Array(16).keys()], [16], { x: turned, inversion });
+  assert.deepEqual([wrapped.rows, wrapped.columns], [2, 8]);
+  assert.deepEqual(tableNames(wrapped, { inversion }).rows, { name: "inversion", words: ["1", "−1"], several: false });
+  const uneven = inversion.map((_, element) => (element < 5 ? 1 : -1));
+  assert.equal(tableOf([...Array(16).keys()], [16], { uneven }).columns, 4);
+});
+
 test("cells that only repeat an element stay blank", () => {
   assert.deepEqual(Array.from(tableOf([0, 1, 2, 0], [2, 2]).cells), [0, 1, 2, -1]);
 });
@@ -31,7 +41,7 @@ test("rows and columns are named by what they share, tiles by the rest", () => {
     flip: ["plain", "plain", "mirrored", "mirrored"],
     number: [0, 1, 2, 3],
   });
-  assert.deepEqual(names.rows, { name: "flip", words: ["plain", "mirrored"] });
+  assert.deepEqual(names.rows, { name: "flip", words: ["plain", "mirrored"], several: false });
   assert.deepEqual(names.columns.words, ["0°", "180°"]);
   assert.deepEqual(names.inside, ["0", "1", "2", "3"]);
 });
@@ -39,6 +49,7 @@ test("rows and columns are named by what they share, tiles by the rest", () => {
 test("several coordinates of a row are written with their names", () => {
   const names = tableNames(tableOf([0, 1], [2, 1]), { flip: ["plain", "mirrored"], time: [1, -1] });
   assert.deepEqual(names.rows.words, ["plain, forward", "mirrored, reversed"]);
+  assert.ok(names.rows.several);
 });
 
 test("panels fill a box: beside each other where it is wide, below where it is high", () => {

@@ -1,9 +1,11 @@
 /** Tiles in a table: which element stands where, and what rows, columns and tiles are called. */
 
+const WIDEST = 12;
+
 /** Wrap a long row, and blank (-1) the cells that only repeat an element to fill the table. */
-export function tableOf(index, shape) {
+export function tableOf(index, shape, coords = {}) {
   let columns = shape[shape.length - 1];
-  if (index.length === columns && columns > 12) columns = Math.ceil(Math.sqrt(columns));
+  if (index.length === columns && columns > WIDEST) columns = wrappedAt(index, coords);
   const rows = Math.ceil(index.length / columns);
   const cells = new Int32Array(rows * columns).fill(-1);
   const seen = new Set();
@@ -12,6 +14,17 @@ export function tableOf(index, shape) {
     seen.add(element);
   });
   return { rows, columns, cells };
+}
+
+/** Where a long row is wrapped: where a coordinate changes, such as the factor of a product, or else into a square. */
+function wrappedAt(index, coords) {
+  const runs = Object.values(coords).map((values) => {
+    const changes = (i) => values[index[i]] !== values[index[i - 1]];
+    const run = index.findIndex((_, i) => i > 0 && changes(i));
+    return index.every((_, i) => i === 0 || changes(i) === (i % run === 0)) ? run : 0;
+  });
+  const widest = Math.max(0, ...runs.filter((run) => run <= WIDEST));
+  return widest > 1 ? widest : Math.ceil(Math.sqrt(index.length));
 }
 
 /** Name rows and columns by the coordinates that they share, and elements by the others. */
@@ -36,7 +49,7 @@ export function tableNames({ rows, columns, cells }, coords) {
   };
 }
 
-/** One coordinate as its values and its name along the axis, several with their names. */
+/** One coordinate as its values and its name along the axis; several with their names, of which none tells the next. */
 function along(named, count) {
   const names = Object.keys(named);
   if (names.length === 1) {
@@ -44,12 +57,13 @@ function along(named, count) {
     return {
       name: name === "angle" || name === "time" ? "" : name,
       words: named[name].map((each) => word(each, name)),
+      several: false,
     };
   }
   const words = Array.from({ length: count }, (_, place) =>
     names.map((name) => spelled(named[name][place], name)).join(", "),
   );
-  return { name: "", words };
+  return { name: "", words, several: names.length > 1 };
 }
 
 /** A word by itself, a number with its name. */

@@ -172,7 +172,8 @@ function middleOf({ rows, columns, cells: shown }, element) {
 /** Which element each pixel of a glyph shows, in one picture or, of slices, in three. */
 function picturesOf(orbit, size, models) {
   if (orbit.kind === "plane") return [{ rows: orbit.shape[0], columns: orbit.shape[1], cells: orbit.index }];
-  if (orbit.kind !== "slices") return [tableOf(orbit.index, orbit.kind === "ball" ? [1, orbit.size] : orbit.shape)];
+  const shape = orbit.kind === "ball" ? [1, orbit.size] : orbit.shape;
+  if (orbit.kind !== "slices") return [tableOf(orbit.index, shape, orbit.coords)];
   const [planes, azimuths, angles] = orbit.shape;
   const side = Math.max(Math.round((2 * size) / Math.max(planes, models)), 8);
   return Array.from({ length: planes }, (_, p) => ({

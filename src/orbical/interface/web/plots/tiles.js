@@ -12,7 +12,7 @@ const [GAP, ROOMY] = [1, 18];
 
 /** The drawing of tiles for `createOrbitPlot`. */
 export function tiles(orbit) {
-  const table = tableOf(orbit.index, orbit.shape);
+  const table = tableOf(orbit.index, orbit.shape, orbit.coords);
   const names = tableNames(table, orbit.coords);
   const { rows, columns, cells } = table;
   const at = new Map();
@@ -66,7 +66,7 @@ export function tiles(orbit) {
     }
     const end = panel.y + panel.height;
     const each = Math.ceil((longest + 4) / wide); // every second or third where all do not fit
-    if (!crowded.columns && each <= Math.max(columns / 2, 1)) {
+    if (!crowded.columns && each <= (names.columns.several ? 1 : Math.max(columns / 2, 1))) {
       names.columns.words.forEach(
         (word, column) => column % each || drawn.push(label(panel.x + (column + 0.5) * wide, end + 10, word)),
       );
