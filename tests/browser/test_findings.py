@@ -134,6 +134,13 @@ def told(tmp_path_factory):
     return ob.report(folder / "digits.zarr", folder / "report.html").as_uri()
 
 
+WORDS = """() => Promise.all(window.drawn.map(async blob => {
+    const drawn = new DOMParser().parseFromString(await blob.text(), "image/svg+xml");
+    const words = [...drawn.querySelectorAll("text")].map(text => text.textContent.trim());
+    return [drawn.documentElement.getAttribute("height"), words]; }))"""
+"""How high the pictures of the printed story are, and what is written in them."""
+
+
 def test_a_report_opens_on_its_story_and_prints_a_finding_to_a_page(paged, told):
     page = paged(told)
     tab = page.tab
@@ -145,9 +152,18 @@ def test_a_report_opens_on_its_story_and_prints_a_finding_to_a_page(paged, told)
     tab.reload()
     page.shows(".story .step", "Finding 2 of 2")  # as its address says
     page.ready()
-    tab.evaluate("() => { window.print = () => { window.printed = true }; }")
+    tab.evaluate("""() => { window.print = () => { window.printed = true };
+        const address = URL.createObjectURL.bind(URL);
+        window.drawn = [];
+        URL.createObjectURL = blob => (window.drawn.push(blob), address(blob)); }""")
     tab.keyboard.press("Control+p")
     page.until("() => window.printed === true")
+    (height, staged), (_, whole) = tab.evaluate(WORDS)
+    assert height == "900"  # of the whole window
+    assert {"Image 7", "Input", "Prediction"} <= {*staged}
+    assert {"Aggregate", "Embedding", "Image 11", "Individual", "Input"} <= {*whole}
+    pressed = {"Export", "lasso", "pin", "mean", "spread", "list", "grid", "reset", "Sets ▾", "›"}
+    assert not pressed & {*staged, *whole}
     paper = tab.pdf(prefer_css_page_size=True)
     sizes = re.findall(rb"/MediaBox \[0 0 (\d+)\S* (\d+)", paper)
     assert sizes == [(b"841", b"594")] * 2  # A4 landscape

@@ -15,27 +15,40 @@ async function settled(busy) {
   for (let calm = 0; calm < CALM_FRAMES && performance.now() < end; calm = busy() ? 0 : calm + 1) await frame();
 }
 
-/** A picture of the page as an image, so that its names cannot clash with those of another. */
+/** The page, or what is enlarged there, as an image, so that its names cannot clash with those of another. */
 async function picture(app) {
   app.sections.embedding.repaint();
+  const shown = app.root.querySelector(".staged") ?? app.root.querySelector(".main");
   const image = new Image();
   image.alt = "";
-  image.src = URL.createObjectURL(svgBlob(pageSvg(app.root.querySelector(".main"))));
+  image.src = URL.createObjectURL(svgBlob(pageSvg(shown)));
   await image.decode();
   return image;
+}
+
+/** The page as paper shows it, light and without controls, as long as `draw` takes. */
+async function asOnPaper({ root, theme }, draw) {
+  theme.show("light");
+  root.classList.add("on-paper");
+  try {
+    await draw();
+  } finally {
+    root.classList.remove("on-paper");
+    theme.show();
+  }
 }
 
 /** Print all findings; `visit(place)` shows one of them. Afterwards the page is as it was. */
 export async function printStory(app, visit) {
   const before = app.store.get();
   const pages = h("div", { class: "story-print" });
-  app.theme.show("light");
-  for (const [place, { title, note }] of app.findings.list().entries()) {
-    visit(place);
-    await settled(app.busy);
-    pages.append(h("article", {}, h("h1", {}, title), h("p", {}, note), await picture(app)));
-  }
-  app.theme.show();
+  await asOnPaper(app, async () => {
+    for (const [place, { title, note }] of app.findings.list().entries()) {
+      visit(place);
+      await settled(app.busy);
+      pages.append(h("article", {}, h("h1", {}, title), h("p", {}, note), await picture(app)));
+    }
+  });
   app.store.set(before, { from: "link" });
   app.root.append(pages);
   app.root.classList.add("printing");
