@@ -174,6 +174,20 @@ def test_long_names_neither_widen_a_phone_nor_lie_on_each_other(view, photo_serv
     assert controls["height"] < 40  # one line
 
 
+def test_on_a_phone_the_bar_fades_where_there_is_more_of_it(view, photo_server):
+    page = view("sample=4", server=photo_server)
+    page.resize(PHONE)
+    chips = page.tab.locator(".chips")
+    assert chips.bounding_box()["width"] > 350  # a line of their own
+    faded = """row => { const mask = getComputedStyle(row).maskImage;
+        return [/ 36px, /.test(mask), /100% - 36px/.test(mask)]; }"""
+    page.eventually(lambda: chips.evaluate(faded) == [False, True])
+    chips.evaluate("row => { row.scrollLeft = 100; }")
+    page.eventually(lambda: chips.evaluate(faded) == [True, True])
+    chips.evaluate("row => { row.scrollLeft = 1e5; }")
+    page.eventually(lambda: chips.evaluate(faded) == [True, False])
+
+
 def test_the_bar_is_one_stop_of_the_tab_key_and_arrows_walk_through_it(view, photo_server):
     page = view("sample=3", server=photo_server)
     assert page.tab.locator(".chips [tabindex='0']").count() == 1

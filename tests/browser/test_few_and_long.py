@@ -53,6 +53,14 @@ def test_long_names_are_cut_in_their_middle_and_push_nothing_out(opened: Any, se
             .map(el => el.className)"""
         )
         assert out == []
+    tab.set_viewport_size({"width": 320, "height": 700})
+    rows = tab.locator(".answers tbody th")
+    assert rows.evaluate_all("all => all.map(el => [el.title, el.ariaLabel])") == [
+        [name, name] for name in NAMES
+    ]
+    names = rows.locator(".model-name")
+    assert names.evaluate_all("all => all.every(el => el.scrollWidth <= el.clientWidth)")
+    assert names.evaluate_all("all => all.every(el => el.offsetHeight > 30)")  # two lines
     button = tab.locator(".menus .toggle .model-name").nth(1)
     assert button.inner_text().endswith("seed_2026")
     assert button.get_attribute("title") == NAMES[1]

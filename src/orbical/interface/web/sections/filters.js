@@ -2,6 +2,7 @@
 
 import { button, fill, h } from "../core/dom.js";
 import { parseClause, withClause } from "../core/clauses.js";
+import { attachEdgeFade } from "../core/edge_fade.js";
 import { attachToolbar } from "../core/roving.js";
 import { createChip } from "./filter_chip.js";
 
@@ -15,6 +16,7 @@ export function createSection(el, app) {
   const offered = state.columns.filter(({ name }) => name !== "search");
   const chips = h("div", { class: "chips", role: "toolbar", "aria-label": "Columns to filter by" });
   const toolbar = attachToolbar(chips);
+  const fade = attachEdgeFade(chips);
   const more = h("select", { class: "more-columns", "aria-label": "Add a column to the filter bar", onchange: add });
   const fold = button("Filters", () => folded(!el.classList.contains("folded")), {
     class: "link fold",
@@ -73,6 +75,7 @@ export function createSection(el, app) {
       made.map((chip) => chip.el),
     );
     toolbar.renew();
+    fade.renew();
     const left = offered.filter(({ name }) => !shown.some((one) => one.name === name));
     fill(
       more,
@@ -131,7 +134,7 @@ export function createSection(el, app) {
     return ask();
   }
 
-  const stops = [app.on("columns", draw), app.store.subscribe(["filter", "subset"], change)];
+  const stops = [app.on("columns", draw), app.store.subscribe(["filter", "subset"], change), fade.destroy];
   layout();
   return { destroy: () => stops.forEach((stop) => stop()) };
 }

@@ -62,7 +62,8 @@ export function createSection(el, app) {
         answer: h("td", {}, h("span", { class: "answer-name" }), h("span", {})),
         sure: h("td", {}),
       };
-      const title = h("th", { scope: "row" }, ...modelLabel(model, 16));
+      const whole = { title: model.name, "aria-label": model.name };
+      const title = h("th", { scope: "row", ...whole }, ...modelLabel(model, 16));
       return { ...made, row: h("tr", {}, title, made.metric, made.agreed, made.answer, made.sure) };
     });
     fill(
