@@ -86,6 +86,10 @@ def test_zoom_by_wheel_keys_and_buttons_about_the_pointer_and_pan_by_dragging(vi
     page = view("sample=2&stage=input")
     look = box(page, ".section.input .look")
     assert zoom(page) == [1, 0, 0]
+    drawn = page.tab.locator(".section.input .pixels")
+    pixels, shown = drawn.evaluate("el => [el.width, el.getBoundingClientRect().width]")
+    assert pixels == 28  # each of the image
+    assert shown > 600
     page.tab.keyboard.press("+")
     page.eventually(lambda: zoom(page)[0] == pytest.approx(1.5, abs=0.02))
     page.tab.keyboard.press("-")
@@ -104,6 +108,10 @@ def test_zoom_by_wheel_keys_and_buttons_about_the_pointer_and_pan_by_dragging(vi
     expect(page.tab.locator(".zoom-tools .tool").nth(1)).to_have_text("400 %")
     page.tab.keyboard.press("0")
     page.eventually(lambda: zoom(page) == [1, 0, 0])
+    page.tab.keyboard.press("+")
+    page.tab.keyboard.press("Escape")
+    closed(page)
+    page.eventually(lambda: zoom(page) == [1, 0, 0])  # the page shows the whole picture again
 
 
 def test_two_fingers_zoom(view):

@@ -12,7 +12,7 @@ export function createSection(el, app) {
   el.append(frame.el);
   const errors = frame.body.appendChild(h("div", { class: "errors", role: "alert", tabindex: "0", hidden: true }));
   const holder = createNamedView(frame.body.appendChild(h("div", { class: "view" })), app.state);
-  const zoom = createZoom(frame);
+  const zoom = createZoom(frame, app.store);
   let shown = "";
 
   /** One line per model that raised; written only when it changes, so it is read out once. */

@@ -16,7 +16,7 @@ export function createSection(el, app) {
   const frame = createFrame({ name: "input", title: "Input", hint: hints.input });
   el.append(frame.el);
   const holder = createNamedView(frame.body, app.state);
-  const zoom = createZoom(frame);
+  const zoom = createZoom(frame, app.store);
   frame.body.addEventListener("slices", (/** @type {any} */ { detail: { places, done } }) =>
     app.store.set({ slices: places }, { done }),
   );

@@ -10,8 +10,11 @@ export function scrolledTo(scroll, pointer, factor) {
   return (scroll + pointer) * factor - pointer;
 }
 
-/** Watch a section whose view holds a box `.look`; its content is `--zoom` times as large as the box. */
-export function createZoom(frame) {
+/**
+ * Watch a section whose view holds a box `.look`; its content is `--zoom` times as large as the box, until the stage is
+ * left.
+ */
+export function createZoom(frame, store) {
   const { el } = frame;
   const level = button("100 %", () => set(1), { class: "tool", title: "Fit the window  0" });
   const tools = h(
@@ -102,5 +105,6 @@ export function createZoom(frame) {
     return true;
   }
 
-  return { key, reset: () => set(1), destroy: () => ending.abort() };
+  const stop = store.subscribe(["stage"], () => set(1));
+  return { key, destroy: () => (stop(), ending.abort()) };
 }
