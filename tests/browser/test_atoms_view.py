@@ -62,6 +62,13 @@ def test_a_molecule_its_forces_and_one_that_failed(opened, serve, tmp_path):
     assert "9 atoms (2 C, 1 O, 6 H)" in tab.locator(".section.input .view-note").inner_text()
     if os.environ.get("ORBICAL_PICTURES"):
         tab.screenshot(path=f"{os.environ['ORBICAL_PICTURES']}/atoms.png")
+    discs = """() => Math.max(...[...document.querySelectorAll(".individual .orbit-plot circle")]
+        .map(one => one.getBoundingClientRect().width))"""
+    small = tab.evaluate(discs)
+    tab.locator(".individual .enlarge").click()
+    tab.wait_for_function(f"small => ({discs})() > 2 * small", arg=small)  # discs are legible
+    tab.keyboard.press("Escape")
+    tab.wait_for_function(f"small => ({discs})() === small", arg=small)
     tab.emulate_media(media="print")
     listed = tab.locator(".section.detail .scroll")
     assert listed.evaluate("el => el.scrollHeight") <= listed.bounding_box()["height"] + 1

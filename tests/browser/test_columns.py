@@ -120,6 +120,37 @@ def test_categories_are_buttons_and_a_thousand_of_them_are_searched(view, photo_
     page.shows(".list-heading span", f"{len(found)} of 450 images")
 
 
+def test_what_models_did_filters_and_colors(view, digit_scan):
+    data = digit_scan.data.sel(model="plain")
+    upright, right = data.isel(element=0), data["correct"].values > 0
+    turn = np.minimum(np.arange(72), 72 - np.arange(72)) * 5.0
+    first = np.where(right, np.inf, turn).min(1)
+    gap = data["confidence"].values.mean(1) - right.mean(1)
+    clauses = {
+        "correct@plain:incorrect": ~right[:, 0],
+        "predicted@plain:6,9": np.isin(upright["predicted"].values, [6, 9]),
+        "confidence@plain:0.99..": upright["confidence"].values >= 0.99,
+        "gap@plain:0.3..": gap >= 0.3,
+        "first_failure@plain:30..40": (first >= 30) & (first <= 40),
+    }
+    page = view("sample=2")
+    for clause, kept in clauses.items():
+        assert 0 < kept.sum() < len(kept), clause
+        page.tab.evaluate("text => { location.hash = text }", f"sample=2&filter={clause}")
+        page.shows(".list-heading span", f"{kept.sum()} of 120 images")
+    menu = page.tab.get_by_label("Color")
+    offered = {*menu.locator("option").evaluate_all("all => all.map(one => one.value)")}
+    names = {clause.partition("@")[0] for clause in clauses}
+    assert names <= offered
+    seen = set()
+    for name in names:
+        menu.select_option(name)
+        page.until("name => location.hash.includes(`color=${name}`)", name)
+        page.tab.wait_for_selector(".embedding .body:not(.stale)")
+        seen.add(page.text(".embedding .key"))
+    assert len(seen) == len(names)  # each has a key of its own
+
+
 def test_the_list_is_searched_sorted_by_a_column_and_has_no_end(view, photo_server):
     page = view("sample=3&order=-shutter", server=photo_server)
     page.shows(".row .row-label", "IMG_0449.jpg")

@@ -201,7 +201,17 @@ def test_runs_are_overlaid_sorted_and_opened(view, runs_server, axe):
     assert rows["augmented"][1] == f"{apart:+.3f}"
     right = scans["augmented"].data["correct"].values[0][kept].mean()
     assert rows["augmented"][2] == f"{right:.3f}"
+    assert "95 % interval" in table.locator("td.number").first.get_attribute("title")
+    assert page.tab.locator(".runs-face .orbit-plot path[fill-opacity]").count() >= 3  # bands
+    lines = table.locator("tbody td:nth-child(2) svg, tbody td:nth-child(2) canvas")
+    expect(lines).to_have_count(3)  # a small curve for each run
     assert page.violations(axe) == []
+    for number, heading in ((3, "gap"), (4, "ECE")):
+        for smallest_first in (False, True):
+            table.get_by_role("button", name=heading).click()
+            shown = table.locator(f"tbody tr td:nth-child({number + 2})").all_inner_texts()
+            values = [float(text.replace("−", "-")) for text in shown]
+            assert values == sorted(values, reverse=not smallest_first), heading
     table.get_by_role("button", name="accuracy").focus()
     page.tab.keyboard.press("Enter")
     first = (

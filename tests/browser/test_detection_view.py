@@ -147,6 +147,24 @@ def test_the_input_shows_the_view_or_where_it_lies(opened, server):
     expect(tab.locator(".section.input svg rect")).to_have_count(1)
 
 
+def test_metrics_have_their_names_and_the_answer_is_enlarged_and_zoomed(opened, server):
+    tab = opened(f"{server.url}#sample=1&stage=detail")
+    metrics = tab.get_by_label("Metric").locator("option").all_text_contents()
+    assert metrics[:5] == [
+        "IoU x confidence of the key object's match",
+        "Accuracy",
+        "AP",
+        "F1",
+        "IoU",
+    ]
+    box = tab.locator(".section.detail .look > *").bounding_box()
+    assert box["width"] > 500
+    tab.keyboard.press("+")
+    expect(tab.locator(".detail .zoom-tools")).to_contain_text("150 %")
+    wide = "wanted => document.querySelector('.section.detail .look > *').clientWidth > wanted"
+    tab.wait_for_function(wide, arg=1.4 * box["width"])
+
+
 def test_the_consensus_can_stand_for_the_truth(opened, server, detection_scan):
     tab = opened(f"{server.url}#sample=2")
     agreed = detection_scan.data["consensus"].values[:, 2, 0]

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
 import pytest
+import torch
+from reader import expect
 
+import orbical as ob
 from orbical.interface.reports import report
 
 pytestmark = pytest.mark.browser
@@ -71,6 +75,39 @@ def test_a_click_in_a_dent_offers_its_samples_and_shift_selects_them_at_once(vie
     page.tab.keyboard.up("Shift")
     page.until("() => location.hash.includes('members=')")
     page.selects(middle)
+
+
+def test_on_a_phone_bands_fill_their_line_and_lie_beside_each_other(view):
+    page = view(f"show=spread&element={AT}", viewport={"width": 390, "height": 844})
+    whole = page.tab.locator(".aggregate .body").bounding_box()
+    for row in page.tab.locator(".bands tr").all():
+        boxes = [one.bounding_box() for one in row.locator("td, th:not(:first-child)").all()]
+        assert len(boxes) == 5
+        for one, other in itertools.pairwise(boxes):
+            assert one["x"] + one["width"] <= other["x"] + 1
+        assert boxes[-1]["x"] + boxes[-1]["width"] > whole["x"] + whole["width"] - 12
+    cut = "all => all.filter(one => one.scrollWidth > one.clientWidth).map(one => one.innerText)"
+    assert page.tab.locator(".bands :is(td, th, button)").evaluate_all(cut) == []
+
+
+def test_a_worst_case_between_positions_is_marked_and_told(view, serve):
+    images, labels = ob.datasets.digits()
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+    scan = ob.scan(
+        {"net": net},
+        (images[:12], labels[:12]),
+        group="rotations:6",
+        task="classification",
+        keep="inputs",
+        progress=False,
+    )
+    worst = ob.worst_case({"net": net}, scan, rounds=2, progress=False)
+    page = view("sample=3", server=serve(scan, worst=worst))
+    found = float(worst["score"].sel(position="refined")[0, 3])
+    expect(page.tab.locator(".individual .worst-mark")).to_have_count(1)
+    expect(page.tab.locator(".individual .worst-case")).to_contain_text(f"{found:.3f} (")
+    expect(page.tab.locator(".aggregate .worst-mark")).to_have_count(12)
 
 
 def test_a_confusion_selects_its_samples_by_mouse_and_by_arrows(either, digit_scan):

@@ -147,6 +147,8 @@ def test_a_report_opens_on_its_story_and_prints_a_finding_to_a_page(paged, told)
     page.shows(".story .step", "Finding 1 of 2")
     page.shows(".story h2", "step 0")
     page.until("() => location.hash === '#sample=7&element=2&stage=input'")
+    offered = tab.get_by_label("Method").locator("option").all_text_contents()
+    assert offered == ["PCA", "ICA", "Isomap"]  # of a report that names no maps
     tab.get_by_role("button", name="Next ›").click()
     page.until("() => location.hash.includes('sample=11&element=5')")
     tab.reload()

@@ -55,6 +55,10 @@ def test_the_first_look_refines_and_takes_other_settings(looked, paged, monkeypa
     tab.click("text=/^Settings/")
     assert tab.locator(".embedding").bounding_box() == place
     expect(tab.locator(".preview-settings")).to_contain_text("Guessed: the question asked most")
+    proposed = [
+        words.split("\n")[0] for words in tab.locator(".preview-settings dt").all_inner_texts()
+    ]
+    assert {"Task", "Group", "Image size", "Channels", "Scale", "Labels"} <= {*proposed}
     expect(tab.locator(".preview .in-full")).to_contain_text("orbical scan -m")
     tab.select_option(".preview-settings label:has-text('Group') select", "dihedral")
     page.until("() => document.querySelector('.overview').dataset.layout === 'tiles'")

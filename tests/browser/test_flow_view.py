@@ -165,3 +165,27 @@ def test_fields_are_whole_at_every_size(opened, server):
         tab.wait_for_timeout(200)  # fields hear of their room, and are drawn
         whole = "el => el.scrollHeight <= el.clientHeight && el.scrollWidth <= el.clientWidth"
         assert tab.locator(".quivers").evaluate(whole), size
+    small = tab.locator(".quivers button").first.bounding_box()["width"]
+    tab.locator(".detail .enlarge").click()
+    wide = "small => document.querySelector('.quivers button').clientWidth > 2 * small"
+    tab.wait_for_function(wide, arg=small)
+    assert tab.locator(".quivers").evaluate(whole)
+
+
+def test_a_model_that_diverges_leaves_the_colors_of_the_others_apart(opened, serve):
+    made = particle_pairs(4, size=16, seed=1)
+    models = {"rightward": rightward, "diverging": lambda pairs: 1e9 * rightward(pairs)}
+    scan = ob.scan(
+        models, (made["pair"], made["flow"]), group="dihedral:4", task="flow", progress=False
+    )
+    tab = opened(serve({"flow": scan}).url, ("aggregate",))
+    colors = tab.locator(".aggregate .orbit-plot").evaluate(
+        """plot => { const canvas = plot.querySelector("canvas");
+        const box = canvas.getBoundingClientRect();
+        const pen = canvas.getContext("2d"), scale = canvas.width / box.width;
+        return [...plot.querySelectorAll("g > title")].slice(0, 8).map(({ parentNode }) => {
+            const at = parentNode.getBoundingClientRect();
+            const corner = [(at.left - box.left) * scale - 4, (at.top - box.top) * scale];
+            return pen.getImageData(...corner, 1, 1).data.join(); }); }"""
+    )
+    assert len(set(colors)) > 2  # not all alike

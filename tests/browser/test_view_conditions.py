@@ -59,6 +59,9 @@ def test_bounds_are_shown_where_orbits_are_known(view, serve, digit_scan):
     page.tab.wait_for_selector(".section.bounds[data-state=ready]")
     words = page.tab.locator(".bounds .body svg").first.text_content()
     assert "accuracy" in words
+    told = page.text(".bounds")
+    assert "No invariant model exceeds an accuracy of" in told
+    assert "breaks the symmetry on at least" in told  # the price of symmetry
     assert page.tab.evaluate("document.documentElement.scrollHeight") == 900
 
 
@@ -81,7 +84,7 @@ def test_without_models_the_page_snaps_to_the_scan(view, serve, digit_scan):
 def test_a_model_that_raises_is_shown_and_the_rest_goes_on(view, serve, digit_scan, networks):
     class Broken(torch.nn.Module):
         def forward(self, x):
-            raise ValueError("no weights for this digit")
+            raise ValueError("no weights for this digit" + " in /a/rather/long/path" * 40)
 
     server = serve({"digits": digit_scan}, models={**networks, "plain": Broken()})
     page = view("sample=2&element=30", server=server)
@@ -89,6 +92,10 @@ def test_a_model_that_raises_is_shown_and_the_rest_goes_on(view, serve, digit_sc
     expect(page.tab.locator(".errors")).to_contain_text("plain")
     expect(page.tab.locator(".errors")).to_contain_text("no weights for this digit")
     page.shows(".badge", "plain failed")  # and not "live"
+    assert page.clipped() == []
+    detail = page.tab.locator(".section.detail").bounding_box()
+    said = page.tab.locator(".errors").bounding_box()
+    assert said["y"] + said["height"] <= detail["y"] + detail["height"]
     known = values(digit_scan, "probabilities", 2)["augmented"][30]
     np.testing.assert_allclose(page.bars()["augmented"], known, atol=6e-4)
     page.tab.keyboard.press("]")
