@@ -70,3 +70,14 @@ def simultaneous(rows: DataFrame) -> DataFrame:
     wider = normal.inv_cdf(1 - 0.025 / len(rows)) / normal.inv_cdf(0.975)
     ends = {end: rows["value"] + wider * (rows[end] - rows["value"]) for end in ("low", "high")}
     return rows.assign(**ends)
+
+
+def effect(low: float, high: float, better: int) -> str:
+    """Say what a change does to a measure, from its interval and the sign of a better value.
+
+    >>> effect(0.1, 0.3, better=1), effect(0.1, 0.3, better=-1), effect(-0.1, 0.3, better=1)
+    ('helps', 'harms', 'open')
+    """
+    if low <= 0 <= high:
+        return "open"
+    return "helps" if (low > 0) == (better > 0) else "harms"

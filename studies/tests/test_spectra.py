@@ -26,6 +26,7 @@ from orbical_studies.spectra import (
     signals,
     study,
     training,
+    verdicts,
 )
 from orbical_studies.spectra.collecting import read_answers
 from orbical_studies.spectra.measures import Answers, Truth, truth_of
@@ -376,12 +377,13 @@ def test_predictions_are_measured_into_tables_and_the_page_is_written_from_them(
 ):
     monkeypatch.setattr(calibration, "DRAWS", 2)
     command("collect", packed, tmp_path)
+    command("compare", packed, tmp_path)
     command("page", packed, tmp_path)
     text = (tmp_path / "spectra.md").read_text()
     assert text.count("| steerable | the paper's |") == 2
-    drawn = {"samples", "wavenumbers", "explained", "signals", "remedy", "learning"}
+    drawn = {"samples", "wavenumbers", "explained", "signals", "remedy", "learning", "trainings"}
     assert {path.stem for path in (tmp_path / "spectra").iterdir()} == drawn
-    tables = {*drawn - {"remedy", "learning"}, "results", "limits", "contrasts"}
+    tables = {*drawn - {"remedy", "learning"}, "results", "limits", "contrasts", "training_limits"}
     assert {path.stem for path in tmp_path.glob("*.csv")} == tables
 
 
@@ -426,6 +428,34 @@ def test_the_learning_curve_is_extended_by_its_last_power_law():
     assert found["extended"].iloc[-1] == pytest.approx(1 - 0.2 * 64 / 130_000)
 
 
+def test_verdicts_about_trainings_follow_their_rules():
+    def row(training_name, measure, of, value, reach):
+        ends = {"value": value, "low": value - reach, "high": value + reach}
+        return {"network": "bonds", "training": training_name, "measure": measure, "of": of} | ends
+
+    table = pd.DataFrame(
+        [
+            row(REMEDY, "r2", "change", 0.4, 0.1),
+            row(REMEDY, "nll", "change", 0.4, 0.1),
+            row(REMEDY, "typical", "change", -0.1, 0.2),
+            row("squares", "r2", "change", 0.3, 0.1),
+            row("apart", "r2", "change", 0.05, 0.05),
+            row("longer", "r2", "change", 0.15, 0.1),
+            row(PAPER, "r2", "level", 0.8, 0.02),
+            row(REMEDY, "r2", "level", 0.95, 0.02),
+        ]
+    )
+    asked = verdicts.questions(table)
+    found = {name: rows["verdict"].tolist() for name, rows in asked.items()}
+    assert found == {
+        "remedy": ["helps", "harms", "open"],
+        "parts": ["carries", "does not", "open"],
+        "levels": ["contradicted", "confirmed"],
+    }
+    # Two intervals hold at once if they are wider than one alone.
+    assert (asked["levels"]["low"] < [0.78, 0.93]).all()
+
+
 CHANGES = {  # training, table, column, value, and the claim that it decides
     (PAPER, "results", "detail_all", 0.1): "| Fine structure of a spectrum is taken",
     (PAPER, "results", "noise_detail_all", 0.1): "| … not only in size",
@@ -445,7 +475,8 @@ CHANGES = {  # training, table, column, value, and the claim that it decides
 def test_claims_are_decided_by_the_numbers(tmp_path: Path) -> None:
     paths = Paths.in_checkout("spectra")
     given, changed = Results(paths.results), Results(tmp_path)
-    for name in ("results", "wavenumbers", "explained", "limits"):
+    untouched = ("contrasts", "trainings", "training_limits")
+    for name in ("results", "wavenumbers", "explained", "limits", *untouched):
         frame = given[name].copy()
         for training_name, table, column, value in CHANGES:
             if table == name:

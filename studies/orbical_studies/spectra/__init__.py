@@ -3,7 +3,8 @@
 Three networks predict spectra with evidential outputs. Labeling the molecules takes some hours of
 one core (--label-minutes ends it sooner; the same command resumes), the 33 trainings some
 minutes of a large GPU or days of a laptop; --epochs, --seeds and --only choose fewer. To train on
-another machine, which needs torch and e3nn only: run `pack` here, `train` there, `collect` here.
+another machine, which needs torch and e3nn only: run `pack` here, `train` there, and then `collect`
+and `compare` here.
 
 Section 6.1.2, appendix E and Fig. 9 of Berman et al., "On Uncertainty Calibration for Equivariant
 Functions".
@@ -12,7 +13,7 @@ Functions".
 from __future__ import annotations
 
 from ..framework import Study
-from .collecting import collect
+from .collecting import collect, compare
 from .packing import pack
 from .settings import Settings
 from .training import train
@@ -21,7 +22,7 @@ study = Study(
     name="spectra",
     description=__doc__,
     settings=Settings(),
-    steps={"pack": pack, "train": train, "collect": collect},
+    steps={"pack": pack, "train": train, "collect": collect, "compare": compare},
     report=f"{__name__}.report",
     palette=64,
 )

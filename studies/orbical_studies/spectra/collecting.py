@@ -21,6 +21,7 @@ from .measures import (
     by_wavenumber,
     explained,
     limits,
+    noise_range,
     samples,
     scores,
     truth_of,
@@ -31,21 +32,36 @@ from .training import restored
 
 
 def collect(settings: Any, results: Results) -> None:
-    """Measure all trained networks, and write the tables."""
+    """Measure the networks that were trained in the paper's way or with the remedy."""
     data, everyone = unpack(results.work / FILE), read_answers(results)
     truth = truth_of(data)
     tables: dict[str, list[Row]] = defaultdict(list)
     for one in everyone:
+        if one.row["training"] not in (PAPER, REMEDY):
+            continue
         tables["results"].append(scores(truth, one))
-        if one.row["parts"] == 1 and one.row["training"] in (PAPER, REMEDY):
+        if one.row["parts"] == 1:
             tables["wavenumbers"] += by_wavenumber(truth, one, data.wavenumbers)
             tables["explained"] += explained(truth, one)
             tables["signals"] += bins_of_signal(truth, one)
     tables["samples"] = samples(data, truth, everyone)
     tables["limits"] = [limits(data)]
-    tables["contrasts"] = contrast_rows(truth, [one for one in everyone if one.compared])
     for name, rows in tables.items():
         results.write(name, rows)
+
+
+def compare(settings: Any, results: Results) -> None:
+    """Compare the trainings, each part of the remedy alone too, in tables of their own.
+
+    They may come from another work folder than those of `collect`.
+    """
+    data, everyone = unpack(results.work / FILE), read_answers(results)
+    truth = truth_of(data)
+    rows = [scores(truth, one) | noise_range(one.test) for one in everyone]
+    results.write("trainings", rows)
+    results.write("training_limits", [limits(data)])
+    compared = [one for one in everyone if one.compared]
+    results.write("contrasts", contrast_rows(truth, compared))
 
 
 def read_answers(results: Results) -> list[Answers]:

@@ -164,6 +164,17 @@ def noise_share(found: Evidence) -> Tensor:
     return found.nu / (1 + found.nu)
 
 
+def noise_range(found: Evidence) -> Row:
+    """Return the least and the largest share called noise over wavenumbers, medians of molecules.
+
+    >>> found = Evidence(*torch.tensor([[0.0, 0.0], [1.0, 3.0], [2.0, 2.0], [1.0, 1.0]])[:, None])
+    >>> noise_range(found)
+    {'noise_least': 0.5, 'noise_most': 0.75}
+    """
+    medians = noise_share(found).quantile(0.5, dim=0)
+    return {"noise_least": float(medians.min()), "noise_most": float(medians.max())}
+
+
 def _top_share(terms: Tensor) -> float:
     """Compute how much of a sum the largest hundredth of its terms holds."""
     largest = terms.flatten().sort(descending=True).values

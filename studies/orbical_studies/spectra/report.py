@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,10 @@ from orbical.figures import INK, MODELS, PAGE, SOFT, figure, styled
 
 from ..framework import Results, percent
 from .measures import KIND
-from .settings import NETWORKS, PAPER, PENALTY, REMEDY
+from .settings import NETWORKS, PAPER, PARTS, PENALTY, REMEDY
+from .verdicts import PAPER_R2, difference, finder, questions
 
-PAPER_R2, PAPER_MOLECULES = 0.9, 130_000
+PAPER_MOLECULES = 130_000
 REGIONS = {
     "fingerprint": (0, 1800),
     "triple bonds": (1800, 2700),
@@ -36,13 +37,13 @@ def short(value: float) -> str:
     return f"{value:.3g}" if value == 0 or abs(value) >= 1e-3 else f"{value:.1e}"
 
 
-def span(values: pd.Series) -> str:
+def span(values: pd.Series, write: Callable[[float], str] = short) -> str:
     """Format the range of numbers that differ in size, as bleeds of different seeds do.
 
     >>> span(pd.Series([4.1e6, 2e5, 1e6])), span(pd.Series([1.5]))
     ('200,000 to 4,100,000', '1.5')
     """
-    return " to ".join(dict.fromkeys(short(end) for end in (values.min(), values.max())))
+    return " to ".join(dict.fromkeys(write(end) for end in (values.min(), values.max())))
 
 
 class Table:
@@ -88,6 +89,12 @@ def median_interval(explained: pd.DataFrame, molecules: int) -> list[float]:
     return [float(end) for end in np.interp([0.5 - reach, 0.5 + reach], steps.index, steps)]
 
 
+def doubled(table: Table) -> bool:
+    """Check whether all networks call more than twice as much noise without the penalty."""
+    shares = [[table(n, PAPER, p)["noise_share"].mean() for p in (0.0, PENALTY)] for n in NETWORKS]
+    return all(without > 2 * penalized for without, penalized in shares)
+
+
 def facts(results: Results) -> dict[str, Any]:
     """Return what the page refers to."""
     rows, limits = results["results"], results["limits"].iloc[0]
@@ -109,12 +116,19 @@ def facts(results: Results) -> dict[str, Any]:
         "interval": lambda *kind: median_interval(explained(*kind), limits["test"]),
         "learning": lambda network: learning_curve(rows, network),
         "paper_molecules": PAPER_MOLECULES,
+        **{"found": finder(questions(results["contrasts"])), "difference": difference},
+        "doubled": doubled,
+        **{"again": Table(results["trainings"]), "second": results["training_limits"].iloc[0]},
+        "trainings": results["trainings"],
+        "steps": lambda table: span(table["steps"], "{:,}".format),
+        "results": rows,
     }
 
 
 def figures(results: Results) -> Iterator[tuple[str, Figure]]:
     """Draw all figures of the page."""
     yield "samples.png", _samples(results)
+    yield "trainings.png", _trainings(results)
     yield "explained.png", _explained(results)
     yield "remedy.png", _remedy(results)
     yield "learning.png", _learning(results)
@@ -156,6 +170,30 @@ def _samples(results: Results) -> Figure:
             ax.set_xlabel("wavenumber (cm⁻¹)")
         lines = [line for ax in panels[0] for line in ax.get_legend_handles_labels()[0]]
         fig.legend(handles=lines, loc="outside upper center", ncols=7)
+    return fig
+
+
+def _trainings(results: Results) -> Figure:
+    """Draw what the remedy and each of its parts change against the paper's training."""
+    titles = {"r2": "median R²", "nll": "NLL", "typical": "typical bleed (decades)"}
+    asked = questions(results["contrasts"])
+    rows = pd.concat([asked["parts"], asked["remedy"]])
+    names = [*((NETWORKS[0], part) for part in reversed(PARTS)), *((n, REMEDY) for n in NETWORKS)]
+    with styled():
+        fig = figure(PAGE, 2.6)
+        for ax, (measure, title) in zip(
+            fig.subplots(1, 3, sharey=True), titles.items(), strict=True
+        ):
+            found = rows[rows["measure"] == measure].set_index(["network", "training"])
+            for y, (network, training) in enumerate(names):
+                row, color = found.loc[network, training], COLORS[network]
+                ax.plot([row["low"], row["high"]], [y, y], color=color, lw=1.2)
+                ax.plot([row["value"]], [y], "o", ms=4, color=color)
+            ax.axvline(0, color=SOFT, lw=0.8)
+            ax.set_yticks(range(len(names)), [f"{network}: {how}" for network, how in names])
+            ax.set_ylim(len(names) - 0.5, -0.5)
+            ax.set_xlabel(f"change of {title}")
+            ax.grid(axis="x")
     return fig
 
 

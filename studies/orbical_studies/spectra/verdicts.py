@@ -1,0 +1,85 @@
+"""Judge what trainings change against the paper's, from the table of contrasts.
+
+The page states the rules, which are older than the trainings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..resampling import effect, simultaneous
+from .settings import PAPER, PARTS, REMEDY
+
+PAPER_R2 = 0.9
+BETTER = {"r2": 1, "nll": -1, "typical": -1}
+"""Signs of a better value of the measures of `contrasts`."""
+
+
+def questions(contrasts: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Choose the comparisons of each question, with intervals that hold at once, and judge them.
+
+    Returns:
+        `remedy` and `parts`, changes against the paper's training, and `levels`, the median R² of
+        both trainings, with `verdict`.
+    """
+    change, training = contrasts["of"] == "change", contrasts["training"]
+    remedy = simultaneous(contrasts[change & (training == REMEDY)])
+    parts = simultaneous(contrasts[change & training.isin(PARTS)])
+    both = training.isin((PAPER, REMEDY)) & (contrasts["measure"] == "r2")
+    levels = simultaneous(contrasts[both & ~change])
+    whole = remedy[remedy["measure"] == "r2"].set_index("network")["value"]
+    of_parts = [
+        carried(row.value, row.low, row.high, whole[row.network]) if row.measure == "r2" else ""
+        for row in parts.itertuples()  # NLL and bleed decide nothing
+    ]
+    return {
+        "remedy": remedy.assign(verdict=remedy.apply(_effect, axis=1)),
+        "parts": parts.assign(verdict=of_parts),
+        "levels": levels.assign(
+            verdict=np.select(
+                [levels["low"] > PAPER_R2, levels["high"] < PAPER_R2],
+                ["confirmed", "contradicted"],
+                "open",
+            )
+        ),
+    }
+
+
+def _effect(row: pd.Series) -> str:
+    return effect(row["low"], row["high"], BETTER[row["measure"]])
+
+
+def carried(value: float, low: float, high: float, whole: float) -> str:
+    """Judge whether a part of a training has the gain of the whole, from its change and interval.
+
+    >>> carried(0.2, 0.1, 0.3, whole=0.3), carried(0.05, 0.0, 0.1, whole=0.3)
+    ('carries', 'does not')
+    >>> carried(0.05, -0.1, 0.2, whole=0.3)
+    'open'
+    """
+    if low > 0 and value >= whole / 2:
+        return "carries"
+    return "does not" if high < whole / 2 else "open"
+
+
+def finder(asked: dict[str, pd.DataFrame]) -> Callable[..., pd.Series]:
+    """Return a function that finds the row of one comparison of a question."""
+    tables = {
+        name: rows.set_index(["network", "training", "measure"]) for name, rows in asked.items()
+    }
+    return lambda question, network, training, measure="r2": tables[question].loc[
+        network, training, measure
+    ]
+
+
+def difference(row: Any) -> str:
+    """Format a change with its interval.
+
+    >>> difference(pd.Series({"value": 0.1234, "low": -0.02, "high": 0.3}))
+    '+0.123 [-0.020, +0.300]'
+    """
+    return f"{row.value:+.3f} [{row.low:+.3f}, {row.high:+.3f}]"
