@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from orbical.figures import LINES, MODELS, PAGE, SOFT, figure, styled
 
 from ..framework import Results, fixed
-from ..resampling import simultaneous
+from ..resampling import effect, simultaneous
 from .settings import EQUALS, PHOTOGRAPHS, PLAIN
 
 TITLES = {"efigi": "EFIGI", "galaxyzoo2": "Galaxy Zoo 2", "generated": "generated"}
@@ -98,22 +98,12 @@ def symmetry(contrasts: pd.DataFrame) -> pd.DataFrame:
     return in_points(simultaneous(contrasts[mean & contrasts["measure"].isin(DECIDING)]))
 
 
-def effect(row: Any) -> str:
-    """Describe what a symmetry does to a measure: high accuracy is good, a high error bad.
-
-    >>> effect(pd.Series({"measure": "ece", "above": False, "below": True}))
-    'helps'
-    """
-    if not (row.above or row.below):
-        return "open"
-    return "helps" if row.above == (row.measure == "accuracy") else "harms"
-
-
 def facts(results: Results) -> dict[str, Any]:
     """Return what the page refers to."""
     rows = _networks(results)
     sizes, shift, kinds = (results[name] for name in ("sizes", "shift", "kinds"))
     of_size = in_points(results["size_contrasts"].query("family == 'both' and contrast == 'size'"))
+    moved = symmetry(results["shift_contrasts"])
     photographs = rows[rows["data"].isin(PHOTOGRAPHS)]
     decided = in_points(deciding(results["contrasts"]))
     each = in_points(results["contrasts"].query("family != 'both' and measure != 'overconfidence'"))
@@ -149,9 +139,12 @@ def facts(results: Results) -> dict[str, Any]:
         "coverage": results["coverage"],
         "equals": {sized(group): sized(f"plain:{n}") for group, n in EQUALS.items()},
         "equal": symmetry(results["size_contrasts"]),
-        "moved": symmetry(results["shift_contrasts"]),
+        "moved": moved,
+        "helped": sum(_effect(row) == "helps" for row in moved.itertuples()),
+        "harmed": sum(_effect(row) == "harms" for row in moved.itertuples()),
+        "elsewhere": _elsewhere(shift),
         "of_size": of_size[of_size["measure"].isin(DECIDING)],
-        "effect": effect,
+        "effect": _effect,
         "trained": sizes,
         "kinds": kinds,
         "kind": kinds[(kinds["data"] != kinds["tested"]) & ~kinds["moved"]]
@@ -170,6 +163,19 @@ def facts(results: Results) -> dict[str, Any]:
             ["data", "network", "tested"], sort=False
         ),
     }
+
+
+def _effect(row: Any) -> str:
+    """Say what the symmetry does to a measure: high accuracy is good, a high error bad."""
+    return effect(row.low, row.high, 1 if row.measure == "accuracy" else -1)
+
+
+def _elsewhere(shift: pd.DataFrame) -> dict[str, dict[str, pd.Series]]:
+    """Return by catalog the mean measures on the other one, of groups and plain networks."""
+    other = shift[(shift["data"] != shift["tested"]) & (shift["network"] != PLAIN)]
+    kind = np.where(other["network"].isin(EQUALS), "group", "plain")
+    means = other.groupby(["data", kind])[["accuracy", "spirals", "said", "auc"]].mean()
+    return {data: {of: means.loc[data, of] for of in ("group", "plain")} for data in PHOTOGRAPHS}
 
 
 def _single_pairs(contrasts: pd.DataFrame) -> dict[str, pd.Series]:

@@ -43,8 +43,9 @@ def shift_rows(
             pair = judged(logits, truths[tested])
             if tested == other:
                 moved[trial] = pair
-            head = {"data": trial.data, "tested": tested, "network": trial.network}
-            rows.append(head | {"blur": trial.blur, "seed": trial.seed} | measures(*pair))
+            head: Row = {"data": trial.data, "tested": tested, "network": trial.network}
+            head |= {"blur": trial.blur, "seed": trial.seed}
+            rows.append(head | measures(*pair) | spiral_answers(logits, truths[tested]))
     return rows, moved
 
 
@@ -68,6 +69,28 @@ def judged(logits: Tensor, truth: Tensor) -> Pair:
     >>> confidence.round(decimals=3), correct
     (tensor([0.8450]), tensor([True]))
     """
+    spiral, truly = spiral_probability(logits, truth)
+    return torch.maximum(spiral, 1 - spiral), (spiral > 0.5) == truly
+
+
+def spiral_answers(logits: Tensor, truth: Tensor) -> Row:
+    """Describe answers beyond their accuracy, which a constant answer reaches where it is common.
+
+    Returns:
+        `spirals`, the share of spirals; `said`, the share that is called one; and `auc`, how often
+        a spiral has a higher probability of being one than another galaxy: 1/2 by chance.
+
+    >>> logits = torch.tensor([[0.0, 1.0], [0.0, 3.0], [0.0, 2.0], [1.0, 0.0]])
+    >>> spiral_answers(logits, torch.tensor([1, 1, 0, 0]))
+    {'spirals': 0.5, 'said': 0.75, 'auc': 0.75}
+    """
+    spiral, truly = spiral_probability(logits, truth)
+    above = spiral[truly][:, None] > spiral[~truly]
+    shares = {"spirals": truly, "said": spiral > 0.5, "auc": above}
+    return {name: float(found.double().mean()) for name, found in shares.items()}
+
+
+def spiral_probability(logits: Tensor, truth: Tensor) -> Pair:
+    """Return the probability of a spiral and whether it is one, without those that are neither."""
     asked = truth >= 0
-    spiral = 1 - logits[asked].softmax(-1)[:, 0]
-    return torch.maximum(spiral, 1 - spiral), (spiral > 0.5) == (truth[asked] == 1)
+    return 1 - logits[asked].softmax(-1)[:, 0], truth[asked] == 1
