@@ -113,6 +113,21 @@ def test_dragging_runs_the_networks_between_the_scanned_elements(view, digit_sca
     page.says(known, atol=5e-3)
 
 
+def test_plots_keep_their_size_while_names_of_positions_come_and_go(view):
+    page = view("sample=2")
+    sizes = """() => [".individual .plot", ".input canvas", ".detail .bars"].map((name) => {
+        const { width, height } = document.querySelector(name).getBoundingClientRect();
+        return [width, height];
+    })"""
+    before = page.tab.evaluate(sizes)
+    for angle in (4, 103.3):
+        page.drag_to(angle)
+        page.until(
+            "angle => Math.abs(parseFloat(location.hash.split('position=')[1]) - angle) < 2", angle
+        )
+        assert page.tab.evaluate(sizes) == before, angle
+
+
 def test_dragging_on_the_aggregate_moves_everything_and_writes_the_address_on_release(
     view, digit_scan
 ):

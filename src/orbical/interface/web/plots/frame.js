@@ -14,7 +14,7 @@ export function createFrame(el, draw, { canvas = false, name = "plot" } = {}) {
     width: "100%",
     height: "100%",
     minHeight: "80px",
-    overflow: "hidden",
+    contain: "strict", // what changes inside, such as the tooltip, moves nothing outside
   });
   /** @type {any} */ // null only for plots that ask for none
   const surface = canvas ? document.createElement("canvas") : null;

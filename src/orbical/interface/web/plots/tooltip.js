@@ -1,5 +1,6 @@
 /** The small readout beside the pointer: a heading, and a row for each model. */
 
+import { write } from "../core/dom.js";
 import { besidePointer } from "../draw/tooltip_position.js";
 import { shortened } from "../draw/format.js";
 
@@ -44,7 +45,7 @@ export function createTooltip(root) {
     /** Show a heading and rows `{ color, name, value }` near a place of the root. */
     show(x, y, heading, rows, width, height) {
       const words = heading + rows.map((row) => shortened(row.name, LONGEST) + row.value).join();
-      head.textContent = heading;
+      write(head, heading);
       fill(body, rows);
       box.hidden = false;
       // Asking for the size costs a layout: only when the words have changed in length.
@@ -71,8 +72,8 @@ function fill(body, rows) {
       borderRadius: "2px",
       background: row.color ?? "none",
     });
-    name.textContent = shortened(row.name, LONGEST);
-    value.textContent = row.value;
+    write(name, shortened(row.name, LONGEST));
+    write(value, row.value);
     Object.assign(value.style, { textAlign: "right", whiteSpace: "nowrap", fontVariantNumeric: "tabular-nums" });
   });
 }

@@ -105,7 +105,7 @@ export function createSection(el, app) {
     const here = app.placeName(element, position);
     write(name, here);
     name.classList.toggle("long", here.length > LONG);
-    home.hidden = element === app.group.identity && !position.length;
+    home.classList.toggle("away", element === app.group.identity && !position.length);
     const { words, title, state } = running();
     write(badge, words);
     badge.classList.toggle("is-live", state === "live");
