@@ -5,12 +5,13 @@ import { DEPENDS, affectedRequests } from "../../src/orbical/interface/web/core/
 import { createRequests } from "../../src/orbical/interface/web/core/requests.js";
 
 /** A bench: what was sent, and a frame that comes when told. */
-function bench(limit = 2) {
+function bench(limit = 2, now = () => 0) {
   const sent = [];
   let waiting = [];
   const requests = createRequests((message) => sent.push(message), {
     frame: (callback) => waiting.push(callback),
     limit,
+    now,
   });
   const tick = () => {
     const due = waiting;
@@ -178,4 +179,28 @@ test("how far work is concerns those who ask for it, what it has so far everybod
   requests.receive({ kind: "embedding", sequence: sent[1].sequence, stopped: true, step: 4 });
   assert.deepEqual([answers.length, reports.at(-1)], [2, 4]);
   assert.equal(requests.busy(), false);
+});
+
+test("a kind is asked for no faster than it is answered, nor slower than ten times a second", () => {
+  let time = 0;
+  const { requests, sent, tick, frames } = bench(Infinity, () => time);
+  const drag = (at) => (requests.request("place", { at }), tick());
+  const left = () => sent.map(({ at }) => at);
+  drag(0);
+  requests.receive({ kind: "place", sequence: sent[0].sequence, took_ms: 50 });
+  drag(1); // nothing is in flight
+  time = 40;
+  drag(2);
+  assert.deepEqual(left(), [0, 1]);
+  assert.equal(frames(), 1, "what waits is not forgotten when the pointer rests");
+  time = 51;
+  tick();
+  assert.deepEqual(left(), [0, 1, 2]);
+  drag(3);
+  requests.receive({ kind: "place", sequence: sent[2].sequence, took_ms: 5000 });
+  tick();
+  assert.deepEqual(left(), [0, 1, 2, 3], "an answer lets the next one go");
+  time = 152;
+  drag(4);
+  assert.deepEqual(left(), [0, 1, 2, 3, 4]);
 });

@@ -233,8 +233,11 @@ class Session:
 
     def answer(self, message: Any, progress: Progress | None = None) -> bytes:
         """Answer a request with a frame; errors become a frame with an `error`."""
+        start = time.perf_counter()
         try:
-            return encode(*self.handle(message, progress))
+            header, arrays = self.handle(message, progress)
+            took_ms = 1000 * (time.perf_counter() - start)  # a page asks no faster than that
+            return encode({**header, "took_ms": took_ms}, arrays)
         except Stopped as stop:
             return encode({**error_header(message, str(stop)), "stopped": True}, {})
         except UnknownSet as error:

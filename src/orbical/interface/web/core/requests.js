@@ -1,8 +1,10 @@
-// Newest wins: one slot per kind, sent at most once per animation frame, two in flight, and answers
-// older than one already shown are dropped. A drag can never queue up behind a slow model, and what can
-// wait is asked for after all else has been answered: it reads the whole scan, beside the first picture.
+// Newest wins: one slot per kind, sent at most once per animation frame and no faster than it is answered,
+// and answers older than one already shown are dropped. A drag can never queue up behind a slow model, where
+// a place would be old before its turn, and what can wait is asked for after all else has been answered: it
+// reads the whole scan, beside the first picture.
 
 const PATIENT = new Set(["columns", "consistency"]);
+const LONGEST_PACE_MS = 100; // work that takes longer is told soon that nobody waits for it
 
 const patience = (kind) => Number(PATIENT.has(kind));
 
@@ -15,7 +17,12 @@ const nextFrame = (callback) =>
  */
 export function createRequests(
   send,
-  { frame = nextFrame, limit = 2, refused = /** @type {(answer: any) => boolean} */ (() => false) } = {},
+  {
+    frame = nextFrame,
+    now = () => performance.now(),
+    limit = 2,
+    refused = /** @type {(answer: any) => boolean} */ (() => false),
+  } = {},
 ) {
   const kinds = new Map();
   let sequence = 0;
@@ -24,7 +31,8 @@ export function createRequests(
 
   function slot(kind) {
     if (!kinds.has(kind)) {
-      kinds.set(kind, { waiting: null, last: null, flying: [], begun: false, shown: 0, listeners: new Set() });
+      const flow = { waiting: null, last: null, flying: [], begun: false, shown: 0, sent: 0, pace: 0 };
+      kinds.set(kind, { ...flow, listeners: new Set() });
     }
     return kinds.get(kind);
   }
@@ -46,8 +54,13 @@ export function createRequests(
     if (!open) return;
     for (const [kind, one] of [...kinds].sort(([one], [other]) => patience(one) - patience(other))) {
       if (one.waiting === null || one.flying.length >= limit || (PATIENT.has(kind) && pressed())) continue;
+      if (one.flying.length && now() - one.sent < one.pace) {
+        schedule();
+        continue;
+      }
       sequence += 1;
       one.flying.push(sequence);
+      one.sent = now();
       one.last = one.waiting;
       one.waiting = null;
       one.begun = false;
@@ -68,6 +81,7 @@ export function createRequests(
       // The server answers the newest of a kind, so an answer closes every older request too.
       one.flying = one.flying.filter((number) => number > answer.sequence);
       one.shown = answer.sequence;
+      one.pace = Math.min(answer.took_ms ?? 0, LONGEST_PACE_MS);
     }
     if (!refused(answer)) {
       tell(`${answer.kind} progress`, answer);
