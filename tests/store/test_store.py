@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import os
 import shutil
@@ -169,6 +170,27 @@ def test_damaged_units_are_found_and_computed_again(scanned, digits, variable, h
     assert again.complete
     assert content(scanned) == expected
     np.testing.assert_array_equal(again.data[variable], values)
+
+
+def test_a_chunk_read_in_this_thread_is_what_zarr_reads(scanned):
+    found = ob.load(scanned)
+    for name, array in found.arrays.items():
+        by_model = array.metadata.dimension_names[0] == "model"
+        models = range(array.shape[0]) if by_model else [None]
+        for chunk, model in itertools.product(range(found.record.chunks), models):
+            rows = found.record.rows(chunk)
+            known = np.asarray(array[rows if model is None else (model, rows)])
+            read = found.read(name, chunk, model)
+            assert read.dtype == known.dtype
+            np.testing.assert_array_equal(read, known)
+
+
+@pytest.mark.parametrize("how", [flip_a_bit, truncate, Path.unlink])
+def test_a_damaged_chunk_is_refused_in_this_thread_too(scanned, how):
+    found = ob.load(scanned)
+    damage(scanned, "score", how)
+    with pytest.raises(StoreError, match=r"is (missing|damaged); run the same"):
+        [found.read("score", chunk, 0) for chunk in range(found.record.chunks)]
 
 
 @pytest.mark.parametrize("how", [flip_a_bit, truncate, Path.unlink])

@@ -104,11 +104,23 @@ class CheckedStore(WrapperStore[Any]):
         if key not in self.known:
             return None
         found = await super().get(key, prototype)
-        if found is None:
-            raise self.lost(key, "missing")
-        if checksum(found.to_bytes()) != self.known[key]:
-            raise self.lost(key, "damaged")
+        self._verify(key, None if found is None else found.to_bytes())
         return found
+
+    def read_local(self, key: str) -> bytes:
+        """Read the local file of a finished chunk in the calling thread, verified like others."""
+        try:
+            found: bytes | None = (self.root / key).read_bytes()
+        except FileNotFoundError:
+            found = None
+        return self._verify(key, found)
+
+    def _verify(self, key: str, content: bytes | None) -> bytes:
+        if content is None:
+            raise self.lost(key, "missing")
+        if checksum(content) != self.known[key]:
+            raise self.lost(key, "damaged")
+        return content
 
     async def set(self, key: str, value: Buffer) -> None:
         """Write a file atomically."""

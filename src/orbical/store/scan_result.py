@@ -100,6 +100,10 @@ class Scan:
         """The stored arrays, to be read a block at a time; `data` is the labeled view of them."""
         return self._store.arrays
 
+    def read(self, name: str, chunk: int, model: int | None = None) -> np.ndarray:
+        """Read a stored array for one chunk of samples, of one model if models have their own."""
+        return self._store.read(name, chunk, model)
+
     @property
     def done(self) -> np.ndarray:
         """Which units were finished when the scan was opened, `[model, chunk]`."""

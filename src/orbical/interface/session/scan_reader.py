@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,6 @@ Array = np.ndarray
 BLOCK_ROWS = 1 << 16
 BLOCK_BYTES = 1 << 23
 CACHE_BYTES = 64 << 20
-EVERY = slice(None)
-"""All models."""
 _NONE: tuple[Any, Array] = (None, np.empty(0))
 
 
@@ -68,7 +67,7 @@ class ScanReader:
     def rows_of_block(self, name: str) -> int:
         """Return the number of samples in a block: whole chunks of a few megabytes at most."""
         shape = self.shape(name)
-        numbers = int(np.prod(shape[2:] if self.by_model(name) else shape[1:]))
+        numbers = prod(shape[2:] if self.by_model(name) else shape[1:])
         row = max(1, numbers * self.dtype(name).itemsize)
         most = min(BLOCK_ROWS, BLOCK_BYTES // row)
         return self.chunk * max(1, most // self.chunk)
@@ -105,44 +104,37 @@ class ScanReader:
         return joined[rows.start - first : rows.stop - first]
 
     def row(self, name: str, sample: int, model: int | None) -> Array:
-        """Read one sample, and no more of the disk than its chunks.
-
-        Those of all models are read at once, since a page compares models and each read has its own
-        latency.
-        """
+        """Read one sample, and no more of the disk than its chunk."""
         size = self.rows_of_block(name)
         held = self._cache.get(("block", name, sample // size, model))
         if held is not None:
             return np.asarray(held[sample % size])
-        first = sample - sample % self.chunk
-        models = 1 if model is None else self.shape(name)[0]
-        if models * self._chunk_bytes(name) > self._size // 8:  # a few would fill the cache
+        chunk, place = divmod(sample, self.chunk)
+        if self._chunk_bytes(name) > self._size // 16:  # a few would fill the cache
 
             def read() -> Array:
-                return np.array(self._large_chunk(name, first, model)[sample - first])
+                return np.array(self._large_chunk(name, chunk, model)[place])
 
             return self._cache.get_or_compute(("row", name, sample, model), read)
-        chunks = self._cache.get_or_compute(
-            ("chunks", name, first),
-            lambda: self._read(name, first, first + self.chunk, None if model is None else EVERY),
-        )
-        return np.asarray(chunks[sample - first if model is None else (model, sample - first)])
+        key = ("chunk", name, chunk, model)
+        rows = self._cache.get_or_compute(key, lambda: self.scan.read(name, chunk, model))
+        return np.asarray(rows[place])
 
-    def _large_chunk(self, name: str, first: int, model: int | None) -> Array:
+    def _large_chunk(self, name: str, number: int, model: int | None) -> Array:
         """Read a chunk that is too large for the cache; the last one is kept for its neighbors."""
-        key = (name, first, model)
+        key = (name, number, model)
         last, chunk = self._last
         if last != key:
-            chunk = self._read(name, first, first + self.chunk, model)
+            chunk = self.scan.read(name, number, model)
             self._last = (key, chunk) if chunk.nbytes <= self._size else _NONE
         return chunk
 
-    def _read(self, name: str, start: int, stop: int, model: int | slice | None) -> Array:
+    def _read(self, name: str, start: int, stop: int, model: int | None) -> Array:
         rows = slice(start, min(stop, self.samples))
         return np.asarray(self._arrays[name][rows if model is None else (model, rows)])
 
     def _chunk_bytes(self, name: str) -> int:
-        numbers = int(np.prod(self._arrays[name].chunks))
+        numbers: int = prod(self._arrays[name].chunks)
         return numbers * self.dtype(name).itemsize
 
     def whole(self, name: str) -> Array:
