@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import socket
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -178,6 +180,30 @@ def test_kinds_do_not_wait_for_each_other(
             return [(await hear(client))[0]["kind"] for _ in range(2)]
 
     assert finished(talk()) == ["sample", "place"]
+
+
+@pytest.mark.skipif(not hasattr(os, "setpriority"), reason="threads have no priorities here")
+def test_what_can_wait_is_computed_with_less_priority_than_a_click(
+    serving: Serving, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard: dict[str, int] = {}
+    answer = session.answer
+
+    def noted(message: Any, progress: Any = None) -> bytes:
+        heard[message["kind"]] = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+        return answer(message, progress)
+
+    monkeypatch.setattr(session, "answer", noted)
+    running = serving(session)
+
+    async def talk() -> None:
+        async with dial(running) as client:
+            for sequence, kind in enumerate(("columns", "consistency", "sample", "aggregate")):
+                await say(client, kind, sequence)
+                await hear(client)
+
+    finished(talk())
+    assert min(heard["columns"], heard["consistency"]) > max(heard["sample"], heard["aggregate"])
 
 
 def test_two_clients_ask_at_once_and_get_their_own(running: SimpleNamespace) -> None:

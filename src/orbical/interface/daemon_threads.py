@@ -32,11 +32,12 @@ class DaemonPool(Executor):
     >>> pool.shutdown()
     """
 
-    def __init__(self, threads: int, name: str) -> None:
+    def __init__(self, threads: int, name: str, begin: Callable[[], None] | None = None) -> None:
         self._tasks: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None]
         self._tasks = queue.SimpleQueue()
         self._idle = threading.Semaphore(0)
         self._most, self._name, self._threads = threads, name, 0
+        self._begin = begin or (lambda: None)
         self._closed = False
         self._since: float | None = None
 
@@ -66,6 +67,7 @@ class DaemonPool(Executor):
             self._tasks.put(None)
 
     def _work(self) -> None:
+        self._begin()
         while (task := self._tasks.get()) is not None:
             future, function = task
             if self._closed:

@@ -22,6 +22,7 @@ from .bundling import page_files
 from .daemon_threads import DaemonPool
 from .request_queues import STOP, AsyncRequestQueue
 from .session import KINDS, Session
+from .session.long_work import yield_to_readers
 from .timeouts import protocol_with_timeout
 
 __all__ = ["Server", "serve"]
@@ -34,6 +35,8 @@ THREADS = 8
 LIVE_THREADS = 32
 """Threads that wait for models, so that a model that hangs delays no other answer."""
 LIVE_KINDS = ("place", "sample")
+PATIENT_KINDS = ("columns", "consistency")
+"""These read the whole scan for what a page asks for last; a click goes first."""
 _LAUNCH = """<!doctype html><meta charset="utf-8"><title>orbical</title>
 <meta name="referrer" content="no-referrer"><meta http-equiv="refresh" content="0; url={address}">
 <a href="{address}">orbical view</a>
@@ -76,6 +79,9 @@ class Server:
         self.clients = 0
         self._pool = DaemonPool(THREADS, "answers")
         self._live = DaemonPool(LIVE_THREADS, "live answers")
+        self._patient = DaemonPool(len(PATIENT_KINDS), "patient answers", yield_to_readers)
+        self._pools = dict.fromkeys(LIVE_KINDS, self._live)
+        self._pools |= dict.fromkeys(PATIENT_KINDS, self._patient)
         self._launch: tempfile.TemporaryDirectory[str] | None = None
         self._uvicorn: Any = None
         self._thread: threading.Thread | None = None
@@ -155,7 +161,7 @@ class Server:
     def close(self) -> None:
         """Release the port and the threads."""
         self._socket.close()
-        for pool in (self._pool, self._live):
+        for pool in (self._pool, self._live, self._patient):
             pool.shutdown()
         self.session.close()
         if self._launch is not None:
@@ -238,7 +244,7 @@ class Server:
     async def _answers(self, message: Any, outdated: Callable[[], bool]) -> AsyncIterator[bytes]:
         """Yield the frames that answer a request, computed in a thread of the pool."""
         loop, frames = asyncio.get_running_loop(), self.session.frames(message, outdated)
-        pool = self._live if message["kind"] in LIVE_KINDS else self._pool
+        pool = self._pools.get(message["kind"], self._pool)
         while (frame := await loop.run_in_executor(pool, next, frames, None)) is not None:
             yield frame
 
