@@ -67,6 +67,7 @@ def facts(results: Results) -> dict[str, Any]:
         "quarter": turned[quarter].groupby("model").mean(numeric_only=True),
         "between": turned[~quarter].groupby("model").mean(numeric_only=True).reindex(MODELS),
         "runs": by_training(trained),
+        "turbulence": by_training(trained, "turbulence"),
         "steps": results["trainings"]["steps"],
         "once": holds(once),
         "again": holds(trained),
