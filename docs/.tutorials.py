@@ -65,7 +65,11 @@ def _fingerprint(path: Path) -> str:
 def _rendered(notebook: Any, name: str) -> tuple[str, dict[str, bytes]]:
     """Convert to Markdown, with a link to the notebook under the heading."""
     stem = name.rpartition("/")[2]
-    exporter = MarkdownExporter(config=Config({"NbConvertBase": {"display_data_priority": SHOWN}}))
+    settings = {
+        "NbConvertBase": {"display_data_priority": SHOWN},
+        "CoalesceStreamsPreprocessor": {"enabled": True},  # no blank lines between slow prints
+    }
+    exporter = MarkdownExporter(config=Config(settings))
     text, resources = exporter.from_notebook_node(notebook, {"unique_key": stem})
     title, _, rest = _described(text).lstrip().partition("\n")
     return f"{title}\n\n[Download this notebook]({stem}.ipynb)\n{rest}", resources["outputs"]

@@ -40,8 +40,8 @@ for a regressor, together with a score such as [`nll`](#nll) that also depends o
 from orbical import calibration
 
 calibration.MEASURES["ece"](confidence, correct, bins=10)  # one value
-calibration.interval("ece", confidence, correct)  # with an interval and the value by chance
-calibration.classification_table(logits=logits, labels=labels)  # every measure that applies
+calibration.interval("ece", confidence, correct)  # and the value by chance
+calibration.classification_table(logits=logits, labels=labels)  # all that apply
 ```
 
 Use the name of a measure in `MEASURES`, in tables, and as a threshold in

@@ -215,6 +215,11 @@ def test_pictures_of_tutorials_are_described(built):
     assert 'alt="png"' not in text
 
 
+def test_printed_lines_of_a_tutorial_follow_each_other(built):
+    page = built / "tutorials" / "which-symmetry-should-i-build-in" / "index.html"
+    assert re.search(r"trivial +accuracy .+\ncyclic:2 +accuracy", page.read_text("utf-8"))
+
+
 def test_the_icon_is_the_views(built):
     page = (built / "theory" / "index.html").read_text("utf-8")
     assert 'rel="icon" href="../images/icon.svg"' in page
