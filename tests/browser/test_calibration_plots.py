@@ -55,3 +55,23 @@ def test_bounds_show_the_ceiling_and_the_interval_of_each_model(tab, make):
     spoken = tab.get_by_role("img").get_attribute("aria-label")
     low, high = float(found["forced_ece"]), float(found["sharp_upper"])
     assert f"between {low:.3f} and {high:.3f}" in spoken
+
+
+CONFUSION = """
+const { createConfusionFace } = await import("/sections/calibration_confusion.js");
+const el = document.createElement("div");
+const size = given.length;
+let hear = null;
+const app = { state: { classes: given, samples: 9 }, noun: "images", group: { names: ["0°"] },
+    shown: () => [{ name: "net", color: "#000000" }], on: (_, listener) => (hear = listener) };
+createConfusionFace(el, app, { state() {}, note() {} });
+hear({ available: true, count: 9, element: 0, models: ["net"], classes: size,
+    arrays: { counts: { data: new Int32Array(size * size).fill(1) } } });
+return [...el.querySelectorAll("th")].map((one) => one.textContent);"""
+
+
+def test_the_names_of_few_classes_are_whole_beside_a_confusion_matrix(make):
+    names = ["normal", "hyperplasia"]
+    assert make(CONFUSION, names) == [*names, *names]
+    many = make(CONFUSION, [f"{name} {k}" for k in range(3) for name in names])
+    assert max(map(len, many[:6])) <= 5

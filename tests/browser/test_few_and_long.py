@@ -146,10 +146,14 @@ def test_ends_of_narrow_ranges_and_names_of_places_have_their_room(opened: Any, 
     assert chip.evaluate("el => el.scrollWidth <= el.clientWidth")
     where = tab.locator(".readout .where")
     expect(where).to_have_text("dx 0, dy 0")
-    end = where.bounding_box()["x"] + where.evaluate("el => el.scrollWidth")
-    assert end <= tab.locator(".readout .answers").bounding_box()["x"]
+    beside = """where => where.getBoundingClientRect().x + where.scrollWidth
+        <= document.querySelector(".readout .answers").getBoundingClientRect().x"""
+    assert where.evaluate(beside)
     tab.set_viewport_size(NARROW)
     notes = tab.locator(".section .note").evaluate_all(
         "all => all.filter(el => el.scrollWidth > el.clientWidth).map(el => el.textContent)"
     )
     assert notes == []
+    tab.locator(".section.detail > header > .enlarge").click()
+    tab.wait_for_selector(".one.staged")
+    assert where.evaluate(beside)

@@ -5,6 +5,7 @@ import { attachRoving } from "../core/roving.js";
 import { className, counted, sentence, whole } from "../core/text.js";
 import { shortened } from "../draw/format.js";
 
+const FEW = 4; // classes whose names have room
 const STRONGEST = 0.4; // of the color behind a count, which must stay legible
 
 /** A matrix for each model; with many classes, a list of the most frequent confusions. */
@@ -30,6 +31,7 @@ export function createConfusionFace(el, app, frame) {
     const { data } = answer.arrays.counts;
     const { classes } = answer;
     const numbers = Array.from({ length: classes }, (_, i) => i);
+    const [beside, above] = classes <= FEW ? [20, 14] : [10, 5]; // letters of a name
     const rows = numbers.map((expected) => {
       const counts = numbers.map((predicted) => data[(m * classes + expected) * classes + predicted]);
       const total = counts.reduce((sum, one) => sum + one, 0);
@@ -39,9 +41,9 @@ export function createConfusionFace(el, app, frame) {
         if (one) cell.append(count(model, [expected, predicted, one], whole(one)));
         return cell;
       });
-      return h("tr", {}, h("th", { scope: "row", title: name(expected) }, shortened(name(expected), 10)), ...cells);
+      return h("tr", {}, h("th", { scope: "row", title: name(expected) }, shortened(name(expected), beside)), ...cells);
     });
-    const heads = numbers.map((one) => h("th", { scope: "col", title: name(one) }, shortened(name(one), 5)));
+    const heads = numbers.map((one) => h("th", { scope: "col", title: name(one) }, shortened(name(one), above)));
     const corner = h("td", { class: "corner", title: "Rows: expected class. Columns: predicted class." }, "↓ is → as");
     const table = h("table", {}, h("thead", {}, h("tr", {}, corner, ...heads)), h("tbody", {}, ...rows));
     attachRoving(table).renew();
