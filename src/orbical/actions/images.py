@@ -246,8 +246,8 @@ class ImagePair(Images):
 class VectorField(Images):
     """Displacements `[B, 2, H, W]` in pixels (dx to the right, dy down): moved and turned.
 
-    An element `A` of the plane carries a vector `v` at `p` to `A v` at `A p`; reversed time divides
-    it by -1. `interpolation` and `padding` are those of `Images`.
+    An element `A` of the plane carries a vector `v` at `p` to `A v` at `A p`; reversed time
+    changes its sign. `interpolation` and `padding` are those of `Images`.
     """
 
     parts: ClassVar[tuple[str, ...]] = ("plane", "time")

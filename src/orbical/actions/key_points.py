@@ -72,7 +72,7 @@ class PixelPoints(Action):
         self.check_mirrors(group)
 
     def check_mirrors(self, group: Group) -> None:
-        """Refuse mirrors unless it is said which points they exchange."""
+        """Refuse mirrors unless `swaps` states which points they exchange."""
         check_affine(group, "PixelPoints")
         if self.swaps is None and bool((np.linalg.det(pixel_frame(group)[:, :2, :2]) < 0).any()):
             raise InputError(

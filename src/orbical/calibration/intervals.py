@@ -68,7 +68,7 @@ def interval(
 ) -> Interval:
     """Return a calibration measure with an interval, and its value under perfect calibration.
 
-    See the module's text for the method. Measures known by name are resampled in cells of
+    `docs/intervals.md` explains the method. Measures known by name are resampled in cells of
     confidence, at a cost that hardly depends on N. A function of `(confidence, correct)` that
     reduces over the last axis is taken as a distance, and is called on resampled samples.
 
@@ -86,7 +86,7 @@ def interval(
         The value, its interval, and what a calibrated model would show.
 
     Raises:
-        InputError: if the pair is not one, or if weights are given to a measure without them.
+        InputError: if the arrays do not fit together, or a measure without weights is given some.
 
     Example:
         >>> import torch

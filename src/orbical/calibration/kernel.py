@@ -82,8 +82,8 @@ def mmce_squared(
 
         MMCE^2 = sum_ij w_i w_j d_i d_j exp(-|z_i - z_j| / phi) / (sum_i w_i)^2
 
-    Exact in O(N log N) (Kumar et al. 2018 and every peer: O(N^2)), with a finite gradient at zero
-    error, unlike its root.
+    Exact in O(N log N) (Kumar et al. 2018 and other implementations: O(N^2)), with a finite
+    gradient at zero error, unlike its root.
 
     Args:
         confidence: `[..., N]` in [0, 1]; differentiable.

@@ -36,7 +36,7 @@ def from_parts(
         measure: what the weights are a quadrature of.
 
     Returns:
-        The group. Whether it is closed is found out.
+        The group. Whether it is closed is computed.
 
     Raises:
         InputError: if an array cannot be used.

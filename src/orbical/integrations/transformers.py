@@ -23,9 +23,9 @@ class OrbitCallback(OrbitScores, TrainerCallback):  # type: ignore[misc, unused-
     A callback of transformers does not know its trainer, so add it afterwards:
     `trainer.add_callback(OrbitCallback(data, group="rotations:8", trainer=trainer))`. It logs with
     `trainer.log`, hence to every logger of `report_to`. The sample is scanned in memory on the
-    model's device, by the first process alone. Names of scores are such as
+    model's device, by the first process alone. Among the scores are
     `orbit/accuracy_upright`, `orbit/accuracy_orbit` (the mean over the group),
-    `orbit/accuracy_worst`, `orbit/confidence_orbit`, `orbit/ece_orbit`, `orbit/invariance_gap`.
+    `orbit/accuracy_worst`, `orbit/confidence_orbit`, `orbit/ece_orbit` and `orbit/invariance_gap`.
 
     Args:
         data: a small sample of inputs, or `(inputs, labels)`, as `orbical.scan` takes it.

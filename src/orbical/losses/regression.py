@@ -107,7 +107,7 @@ def covariance_nll(
         stop_gradient((tr S / d)^beta) * (d log(2 pi) + log det S + (y - m)^T S^-1 (y - m)) / 2
 
     The weight, which no rotation changes, does what it does in `beta_nll`: with beta above 0,
-    samples of small variance do not drown the others.
+    samples of small variance do not dominate the others.
 
     Args:
         mean: `[n, d]`.

@@ -62,7 +62,7 @@ class HuggingFacePredictor(TorchPredictor):
 
     @classmethod
     def load(cls, folder: str) -> HuggingFacePredictor:
-        """Read a folder that `save_pretrained` wrote; it runs no code of the folder's.
+        """Read a folder that `save_pretrained` wrote; no code in the folder is run.
 
         Args:
             folder: the folder of the model and, if it has one, of its image processor.

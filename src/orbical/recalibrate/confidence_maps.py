@@ -133,7 +133,7 @@ class Isotonic(_ConfidenceMap):
 class HistogramBinning(_ConfidenceMap):
     """Histogram binning: the accuracy in each bin of the confidence.
 
-    A bin without a miss, or without a hit, is given one in a thousand: what it has not seen may
+    The accuracy of a bin is kept between 0.001 and 0.999: an outcome that it has not seen may
     still occur, and no likelihood becomes 0. Bins of equal mass, `(lo, hi]`, between
     confidences of the data; equal confidences share a bin. Confidences outside the data belong to
     the first or last bin. Zadrozny and Elkan 2001.

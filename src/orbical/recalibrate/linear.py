@@ -205,8 +205,8 @@ class VectorScaling(Calibrator):
 
         minimize  NLL + penalty / C * sum_k ((w_k - 1)^2 + b_k^2)
 
-    Convex; solved by Newton's method to rounding. Without penalty every class needs a sample, and
-    data that a scaling separates have no optimum and are refused. Guo et al. 2017.
+    Convex; solved by Newton's method up to rounding. Without penalty every class needs a sample,
+    and data that a scaling separates have no optimum and are refused. Guo et al. 2017.
 
     Args:
         penalty: the pull toward the identity; 0 for the plain method. The default

@@ -58,7 +58,7 @@ def scan(
     """Evaluate models along the orbits of a data set.
 
     Every model is evaluated on every sample, transformed by every element of the group. The result
-    holds the models' outputs in brief, and how good they are.
+    holds a summary of the models' outputs, and their scores.
 
     Args:
         models: a model, or a dictionary of names and models: torch modules, exported programs, ONNX

@@ -137,7 +137,7 @@ class KeyPoints(Task):
         }
 
     def check_group(self, group: Group) -> None:
-        """Refuse mirrors unless it is said which points they exchange."""
+        """Refuse mirrors unless `swaps` states which points they exchange."""
         assert isinstance(self.output, PixelPoints)
         self.output.check_mirrors(group)
 

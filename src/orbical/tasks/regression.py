@@ -104,7 +104,7 @@ class Regression(Task):
         return {**{name: blanked(part, mask) for name, part in outputs.items()}, "mask": mask}
 
     def faults(self, outputs: Tree) -> dict[str, Tensor]:
-        """Mark outputs that are not finite, padding aside, and those that are no distribution."""
+        """Mark outputs that are not finite, padding aside, and those that form no distribution."""
         mask = outputs.get("mask")
         given = {
             name: part if mask is None else repeated(part, mask)
