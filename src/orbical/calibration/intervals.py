@@ -68,9 +68,13 @@ def interval(
 ) -> Interval:
     """Return a calibration measure with an interval, and its value under perfect calibration.
 
-    `docs/intervals.md` explains the method. Measures known by name are resampled in cells of
-    confidence, at a cost that hardly depends on N. A function of `(confidence, correct)` that
-    reduces over the last axis is taken as a distance, and is called on resampled samples.
+    A calibration error is a distance, so its estimate is biased upwards. The upper end adds the
+    spread of the resampled data to the value; the lower end is 0 if a calibrated model, with labels
+    drawn from the confidences, may show the value. `docs/intervals.md` tabulates the coverage.
+
+    Measures known by name are resampled in cells of confidence, at a cost that hardly depends on
+    N. A function of `(confidence, correct)` that reduces over the last axis is taken as a
+    distance, and is called on resampled samples.
 
     Args:
         measure: the name of a registered measure of pairs, such as "ece"; or a function.
