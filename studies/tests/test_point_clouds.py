@@ -14,6 +14,7 @@ from orbical.errors import InputError
 from orbical.groups import parse
 from orbical.zoo import pointnet_training
 from orbical_studies.framework import Paths, Results
+from orbical_studies.framework.formatting import verdict as as_verdict
 from orbical_studies.framework.page import render
 from orbical_studies.framework.training import read_trained
 from orbical_studies.networks.point_attention import PointAttention
@@ -33,13 +34,6 @@ def halves() -> training.Halves:
     return split(clouds._replace(classes=("bathtub", *clouds.classes[1:])))
 
 
-def copy_earlier(results: Results) -> None:
-    """Write the committed tables of the earlier run, which no step makes again."""
-    committed = Results(Paths.in_checkout("point-clouds").results)
-    for name in ("summary", "classes", "slices", "ball", "chosen"):
-        results.write(f"earlier-{name}", committed[f"earlier-{name}"])
-
-
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     """Run the whole study on generated furniture."""
@@ -50,7 +44,6 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
         for name in training.SOURCES:
             patch.setitem(training.SOURCES, name, halves)
         results = Results(tmp_path_factory.mktemp("study"))
-        copy_earlier(results)
         for step in study.steps.values():
             step(TINY, results)
     return results
@@ -64,7 +57,7 @@ def test_the_steps_go_from_clouds_to_the_page(
     assert len(results["summary"]) == 2 * 5 * 2
     paths = Paths.in_checkout("point-clouds")
     page = render(study, results, paths.template)
-    assert "(56 training and 24 test clouds)" in page
+    assert "ModelNet10 (56 training and 24 test" in page
     drawn = {name for name, _ in report.figures(results)}
     assert drawn == {path.name for path in paths.figures.iterdir()}
 
@@ -199,28 +192,51 @@ def test_a_missing_training_or_pack_is_refused(tmp_path: Path) -> None:
         collecting.collect(Settings(), Results(tmp_path))
 
 
+def verdict(page: str, claim: str) -> list[str]:
+    """Return the verdicts of a claim on ModelNet10 and on Sweet Home 3D."""
+    (line,) = (line for line in page.splitlines() if line.startswith(f"| {claim}"))
+    return [cell.strip().partition(":")[0] for cell in line.split("|")[4:6]]
+
+
 @pytest.mark.parametrize(
-    ("network", "value", "claim"),
+    ("table", "where", "column", "value", "claim"),
     [
-        ("plain", 0.7, "| The original is good near upright alone"),
-        ("augmented", 0.01, "| The augmented network is the more invariant one"),
-        ("plain", 0.7, "| The three planes flatter"),
+        ("summary", "plain", "accuracy_ball", 0.6, "The original is good near upright alone"),
+        ("summary", "attention", "accuracy_ball", 0.5, "Here: the three planes flatter"),
+        ("summary", "invariant", "ece_ball", 0.01, "Here: a flat response is not a calibrated"),
+        ("contrasts", "augmented", "p_holm", 0.2, "The augmented network is the more invariant"),
+        ("contrasts", "attention-augmented", "same_sign", 2, "Here: it pays with accuracy"),
     ],
 )
-def test_claims_are_decided_by_the_numbers(
-    network: str, value: float, claim: str, tmp_path: Path
+def test_claims_are_decided_by_the_numbers_of_both_architectures(
+    table: str, where: str, column: str, value: float, claim: str, tmp_path: Path
 ) -> None:
     paths = Paths.in_checkout("point-clouds")
     committed, changed = Results(paths.results), Results(tmp_path)
-    copy_earlier(changed)
-    for name in ("summary", "classes", "contrasts", "chosen", "worst"):
+    for name in ("summary", "classes", "contrasts", "chosen", "worst", "slices", "ball"):
         changed.write(name, committed[name])
-    frame = committed["earlier-summary"]
-    ball = frame["accuracy_ball"].where(frame["network"] != network, value)
-    changed.write("earlier-summary", frame.assign(accuracy_ball=ball))
-    before, after = (
-        next(line for line in page.splitlines() if claim in line)
-        for page in (paths.page.read_text("utf-8"), render(study, changed, paths.template))
-    )
-    assert before.endswith("| confirmed |")
-    assert after.endswith("| not confirmed here |")
+    frame = committed[table].copy()
+    network = frame["network" if table == "summary" else "first"]
+    frame.loc[(frame["data"] == "modelnet10") & (network == where), column] = value
+    changed.write(table, frame)
+    before, after = paths.page.read_text("utf-8"), render(study, changed, paths.template)
+    assert verdict(before, claim) == ["confirmed", "confirmed"]
+    assert verdict(after, claim) == ["not confirmed here", "confirmed"]
+
+
+@pytest.mark.parametrize(
+    ("difference", "found"), [(0.05, "confirmed"), (0.0, "open"), (-0.05, "contradicted")]
+)
+def test_invariance_by_construction_is_compared_with_both_augmented_networks(
+    difference: float, found: str, tmp_path: Path
+) -> None:
+    committed, changed = Results(Paths.in_checkout("point-clouds").results), Results(tmp_path)
+    for name in ("summary", "slices", "chosen"):
+        changed.write(name, committed[name])
+    frame = committed["contrasts"].copy()
+    frame.loc[frame["first"] == "invariant", "difference"] = 0.05
+    frame.loc[frame["second"] == "attention-augmented", "difference"] = difference
+    frame = frame.assign(p_holm=0.01, same_sign=3)
+    changed.write("contrasts", frame)
+    claims = report.Measured(changed).claims("sweethome3d")
+    assert as_verdict(claims["construction"], claims["construction_refuted"]) == found

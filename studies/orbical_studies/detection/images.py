@@ -92,6 +92,11 @@ def views_to_test(images: Sequence[AnnotatedImage], count: int | None) -> tuple[
     return found["images"][:count], found["objects"][:count]
 
 
+def images_of_objects(images: Sequence[AnnotatedImage]) -> NDArray[np.int64]:
+    """Return the place of the image of each key object to test."""
+    return np.array([key.image for key in find_key_objects(images, CLASSES, WINDOW, RADIUS)])
+
+
 def training_crops(images: Sequence[AnnotatedImage]) -> Crops:
     """Cut training images, at every scale, around the objects that have room there."""
     pixels, objects, known = [], [], []

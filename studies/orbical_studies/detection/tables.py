@@ -12,7 +12,7 @@ from orbical.errors import InputError
 from ..framework import Results
 from ..framework.training import arrays_file
 from ..trials import FILE, read_lines
-from .images import CLASSES
+from .images import CLASSES, images_of_objects, unpack
 from .measures import Array
 from .training import JITTERS, WHOLE, Settings, Trial
 
@@ -66,7 +66,8 @@ def collect(settings: Settings, results: Results) -> None:
     maps = maps[order].set_axis([f"{name}_{jitter}" for name, jitter in order], axis=1)
     results.write("shifts", maps.reset_index())
     objects = tables["objects"].astype({"class": pd.CategoricalDtype(CLASSES)})
-    means = objects.groupby(["jitter", "object", "class"], observed=True).mean()
+    objects["image"] = images_of_objects(unpack(results.work)["test"])[objects["object"]]
+    means = objects.groupby(["jitter", "object", "image", "class"], observed=True).mean()
     results.write("objects", means.drop(columns="seed").round(4).reset_index())
     classes = objects.groupby(["seed", "jitter", "class"], observed=True)
     score = classes[["centre", "orbit"]].mean()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import pairwise
 from typing import Any
@@ -24,9 +24,11 @@ from .collecting import BATHTUB
 from .training import NETWORKS, SOURCES
 
 AXES = {"x (sideways)": ("xy", 0.0), "y (upright)": ("xy", 90.0), "z (forwards)": ("xz", 90.0)}
-TITLES = {"sweethome3d": "Sweet Home 3D", "modelnet10": "ModelNet10, chairs and monitors"}
-AUGMENTED = ("augmented", "attention-augmented")
-TEN, TEN_TITLE = "modelnet10", "ModelNet10, ten classes"
+TITLES = {"modelnet10": "ModelNet10", "sweethome3d": "Sweet Home 3D"}
+DECIDES = "modelnet10"
+POINTNETS = ("plain", "augmented", "invariant")  # drawn together, those with attention apart
+ATTENTIVE = ("attention", "attention-augmented", "invariant")
+ORIGINALS = {"augmented": "plain", "attention-augmented": "attention"}
 TILT_EDGES = (0, 15, 30, 45, 60, 90, 120, 150, 180)
 MEANINGS = {"accuracy": "accuracy", "ece": "calibration error (ECE)"}
 
@@ -34,29 +36,16 @@ MEANINGS = {"accuracy": "accuracy", "ece": "calibration error (ECE)"}
 _parse = cache(parse)
 
 
-class Earlier:
-    """The tables of the earlier run: PointNet, Sweet Home 3D and two classes of ModelNet10."""
-
-    def __init__(self, results: Results) -> None:
-        self._results = results
-
-    def __getitem__(self, name: str) -> pd.DataFrame:
-        return self._results[f"earlier-{name}"]
-
-
-Tables = Results | Earlier
-
-
-def _names(results: Tables, column: str) -> list[str]:
+def _names(results: Results, column: str) -> list[str]:
     """Return the data sets or the networks, in the order of the table."""
     return list(results["summary"][column].unique())
 
 
-def _group(results: Tables, name: str) -> Group:
+def _group(results: Results, name: str) -> Group:
     return _parse(results["chosen"][name].iloc[0])
 
 
-def _about_axis(results: Tables, data: str, network: str, axis: str) -> pd.Series:
+def _about_axis(results: Results, data: str, network: str, axis: str) -> pd.Series:
     """Return accuracy by the angle of rotation about a main axis of space."""
     layout = _group(results, "slices").layout
     plane, azimuth = AXES[axis]
@@ -84,82 +73,122 @@ def explained_by(by: np.ndarray, values: pd.Series) -> float:
 
 
 def facts(results: Results) -> dict[str, Any]:
-    """Return what the page refers to: of the earlier run, and of ten classes of ModelNet10."""
-    return _earlier_facts(Earlier(results)) | {"ten": _ten_facts(results)}
-
-
-def _ten_facts(results: Results) -> dict[str, Any]:
-    """Return means over trainings, comparisons, bathtubs and worst cases on ten classes."""
-    summary, classes, contrasts = (results[n] for n in ("summary", "classes", "contrasts"))
-    seeds = dict(iter(summary[summary["data"] == TEN].groupby("network", sort=False)))
-    bathtubs = classes[(classes["data"] == TEN) & (classes["class"] == BATHTUB)]
-
-    def contrast(first: str, second: str, quantity: str) -> pd.Series:
-        """Return the comparison of two networks; `clear` if corrected p and all trainings agree."""
-        wanted = {"data": TEN, "first": first, "second": second, "quantity": quantity}
-        (row,) = contrasts[(contrasts[list(wanted)] == pd.Series(wanted)).all(axis=1)].iloc
-        clear = row["p_holm"] < 0.05 and row["same_sign"] == len(seeds[first])
-        return pd.Series({**row, "clear": clear})
-
-    augmented = [name for name in AUGMENTED if name in seeds]
-    against = [contrast("invariant", name, "ball") for name in augmented]
-    signs = [np.sign(row["difference"]) if row["clear"] else 0 for row in against]
-    return {
-        "above_all": len(signs) == len(AUGMENTED) and min(signs) > 0,
-        "below_one": min(signs) < 0,
-        "bathtubs_at_all": {
-            name: wilson(row.always_ball * row.samples, row.samples)
-            for name, row in bathtubs.set_index("network").iterrows()
-        },
-        "networks": list(seeds),
-        "trainings": len(summary),
-        "at": lambda network: seeds[network],
-        "mean": lambda network, quantity: seeds[network][quantity].mean(),
-        "tested": int(summary["test"].iloc[0]),
-        "trained": int(summary["train"].iloc[0]),
-        "steps": int(summary["steps"].iloc[0]),
-        "contrast": contrast,
-        "bathtubs": bathtubs.set_index("network"),
-        "worst": with_shares(results["worst"], len(NETWORKS)).set_index("network"),
-        "classes": classes[classes["data"] == TEN].pivot(index="class", columns="network"),
-    }
-
-
-def _earlier_facts(results: Earlier) -> dict[str, Any]:
-    summary, ball, classes = results["summary"], results["ball"], results["classes"]
-    seeds = dict(iter(summary.groupby(["data", "network"])))
+    """Return what the page refers to; ModelNet10 where no data set is named."""
+    summary, ball, classes = (results[name] for name in ("summary", "ball", "classes"))
     groups = {name: _group(results, name) for name in ("slices", "ball")}
-    plain = ball["sweethome3d/plain/accuracy"]
-    tilt = tilt_of(groups["ball"])
-    furniture = classes[classes["data"] == "sweethome3d"]
+    tilt, plain = tilt_of(groups["ball"]), ball[f"{DECIDES}/plain/accuracy"]
     cells = np.digitize(tilt, TILT_EDGES[1:-1])
-
-    def turned(network: str, axis: str, angle: float, data: str = "sweethome3d") -> float:
-        """Return the accuracy at the measured angle nearest to the one given."""
-        (full,) = (name for name in AXES if name.startswith(axis))
-        by_angle = _about_axis(results, data, network, full)
-        return float(by_angle.iloc[np.abs(by_angle.index - angle).argmin()])
-
-    data_sets = _names(results, "data")
+    measured = Measured(results)
     return {
-        "summary": summary,
-        "data_sets": data_sets,
+        "titles": TITLES,
+        "data_sets": _names(results, "data"),
         "networks": _names(results, "network"),
+        "summary": summary,
+        "contrasts": results["contrasts"],
         "axes": list(AXES),
-        "at": lambda network, data="sweethome3d": seeds[data, network],
-        "mean": lambda network, quantity, data="sweethome3d": seeds[data, network][quantity].mean(),
-        "turned": turned,
+        "at": measured.at,
+        "mean": measured.mean,
+        "tested": measured.tested,
+        "contrast": measured.contrast,
+        "turned": measured.turned,
+        "claims": {data: measured.claims(data) for data in _names(results, "data")},
+        "bathtubs": _bathtubs(classes[classes["data"] == DECIDES]),
+        "worst": with_shares(results["worst"], len(NETWORKS)).set_index("network"),
         "groups": groups,
         "below_45": {n: g.weights[angle_of(g) < 45 - 1e-6].sum() for n, g in groups.items()},
         "explained_by_tilt": explained_by(tilt, plain),
         "explained_by_angle": explained_by(angle_of(groups["ball"]), plain),
-        "flat": max(np.ptp(ball[f"{data}/invariant/accuracy"]) for data in data_sets),
         "spans": list(pairwise(TILT_EDGES)),
         "by_tilt": ball.groupby(cells).mean().reindex(range(len(TILT_EDGES) - 1)),
         "in_span": np.bincount(cells, minlength=len(TILT_EDGES) - 1),
-        "classes": dict(iter(classes.groupby("data"))),
-        "by_class": furniture.pivot(index="class", columns="network"),
+        "by_class": {
+            data: some.pivot(index="class", columns="network")
+            for data, some in classes.groupby("data", sort=False)
+        },
     }
+
+
+def _bathtubs(classes: pd.DataFrame) -> pd.DataFrame:
+    """Return the bathtubs by network; `low` is of the interval of the share right at all."""
+    found = classes[classes["class"] == BATHTUB].set_index("network")
+    low, _ = wilson(found["always_ball"] * found["samples"], found["samples"])
+    return found.assign(low=low)
+
+
+class Measured:
+    """Means over trainings, comparisons over test clouds, and the rules of the page."""
+
+    def __init__(self, results: Results) -> None:
+        self._results = results
+        self._seeds = dict(iter(results["summary"].groupby(["data", "network"])))
+
+    def at(self, network: str, data: str = DECIDES) -> pd.DataFrame:
+        """Return the rows of all trainings of a network."""
+        return self._seeds[data, network]
+
+    def mean(self, network: str, quantity: str, data: str = DECIDES) -> float:
+        """Return the mean over trainings."""
+        return float(self.at(network, data)[quantity].mean())
+
+    def tested(self, data: str = DECIDES) -> int:
+        """Return the number of test clouds."""
+        return int(self.at("plain", data)["test"].iloc[0])
+
+    def turned(self, network: str, axis: str, angle: float, data: str = DECIDES) -> float:
+        """Return the accuracy at the measured angle nearest to the one given."""
+        (full,) = (name for name in AXES if name.startswith(axis))
+        by_angle = _about_axis(self._results, data, network, full)
+        return float(by_angle.iloc[np.abs(by_angle.index - angle).argmin()])
+
+    def contrast(self, first: str, second: str, quantity: str, data: str = DECIDES) -> pd.Series:
+        """Return a comparison of two networks, and its `sign`: 0 if it is not clear.
+
+        It is clear if its corrected p value is below 0.05 and all trainings agree.
+        """
+        rows = self._results["contrasts"]
+        wanted = {"data": data, "first": first, "second": second, "quantity": quantity}
+        (row,) = rows[(rows[list(wanted)] == pd.Series(wanted)).all(axis=1)].iloc
+        clear = row["p_holm"] < 0.05 and row["same_sign"] == len(self.at(first, data))
+        return pd.Series({**row, "sign": int(np.sign(row["difference"])) if clear else 0})
+
+    def claims(self, data: str) -> dict[str, bool]:
+        """Apply the rules to a data set; those of the originals to both architectures."""
+        above = [self.contrast("invariant", name, "ball", data)["sign"] for name in ORIGINALS]
+        flat = self.at("invariant", data)
+        return {
+            "stronger": self.contrast("attention", "plain", "upright", data)["sign"] > 0,
+            "near_upright": all(self._near_upright(name, data) for name in ORIGINALS.values()),
+            "more_invariant": self._all_below("lost", data),
+            "pays": self._all_below("upright", data),
+            "construction": min(above) > 0,
+            "construction_refuted": min(above) < 0,
+            "not_calibrated": bool((flat["ece_ball"] > flat["ece_upright_calibrated"]).all()),
+            **self._about_axes(data),
+        }
+
+    def _all_below(self, quantity: str, data: str) -> bool:
+        """Check whether both augmented networks are clearly below their originals."""
+        pairs = ORIGINALS.items()
+        return all(self.contrast(*pair, quantity, data)["sign"] < 0 for pair in pairs)
+
+    def _near_upright(self, network: str, data: str) -> bool:
+        count = self.tested(data)
+        upright, ball = (self.mean(network, f"accuracy_{n}", data) for n in ("upright", "ball"))
+        low, high = wilson(upright * count, count)[0], wilson(ball * count, count)[1]
+        return high < 0.6 * low and self.turned(network, "x", 15, data) > 0.8 * upright
+
+    def _about_axes(self, data: str) -> dict[str, bool]:
+        """Apply the rules about planes and axes to both originals."""
+        found: dict[str, list[bool]] = {"flattered": [], "half_turn": [], "horizontal": []}
+        for name in ORIGINALS.values():
+            upright, slices, ball = (
+                self.mean(name, f"accuracy_{n}", data) for n in ("upright", "slices", "ball")
+            )
+            x, y, z = (self.turned(name, axis, 90, data) for axis in "xyz")
+            found["flattered"].append(slices > ball)
+            found["half_turn"].append(self.turned(name, "y", 180, data) > 0.8 * upright)
+            found["horizontal"].append(max(x, z) < y)
+        return {name: all(values) for name, values in found.items()}
 
 
 def figures(results: Results) -> Iterator[tuple[str, Figure]]:
@@ -167,17 +196,16 @@ def figures(results: Results) -> Iterator[tuple[str, Figure]]:
 
     The single clouds need the public files, and are left out without them.
     """
-    earlier, furniture = Earlier(results), "sweethome3d"
-    yield "ten.png", _orbit(results, "slices", TEN, "accuracy", TEN_TITLE)
-    for name, group, data, quantity in (
-        ("slices", "slices", furniture, "accuracy"),
-        ("ball", "ball", furniture, "accuracy"),
-        ("ece", "slices", furniture, "ece"),
-        ("slices-modelnet10", "slices", TEN, "accuracy"),
+    for name, group, data, quantity, networks in (
+        ("slices", "slices", DECIDES, "accuracy", POINTNETS),
+        ("slices-attention", "slices", DECIDES, "accuracy", ATTENTIVE[:2]),
+        ("slices-sweethome3d", "slices", "sweethome3d", "accuracy", POINTNETS),
+        ("ball", "ball", DECIDES, "accuracy", POINTNETS),
+        ("ece", "slices", DECIDES, "ece", POINTNETS),
     ):
-        yield f"{name}.png", _orbit(earlier, group, data, quantity, TITLES[data])
-    yield "angle.png", _angle(earlier)
-    yield "tilt.png", _tilt(earlier)
+        yield f"{name}.png", _orbit(results, group, data, quantity, networks)
+    yield "angle.png", _angle(results)
+    yield "tilt.png", _tilt(results)
     try:
         clouds = {name: SOURCES[name]()[1].points for name in set(results["chosen"]["data"])}
     except InputError as error:
@@ -189,19 +217,19 @@ def figures(results: Results) -> Iterator[tuple[str, Figure]]:
 
 
 def _responses(
-    networks: list[str], group: Group, values: Any, meaning: str, rising: bool
+    networks: Sequence[str], group: Group, values: Any, meaning: str, rising: bool
 ) -> xr.DataArray:
     """Label numbers `[network, element]` as `orbical.nero` does for figures."""
     return xr.DataArray(
         np.asarray(values, float),
         dims=("model", "element"),
         coords={
-            "model": networks,
+            "model": list(networks),
             **{name: ("element", entry) for name, entry in group.coords.items()},
         },
         attrs={
             "meaning": meaning,
-            "models": networks,
+            "models": list(networks),
             "identity": group.identity,
             "layout": group.layout.kind,
             "layout_index": group.layout.index.tolist(),
@@ -213,18 +241,19 @@ def _responses(
     )
 
 
-def _orbit(results: Tables, name: str, data: str, quantity: str, title: str) -> Figure:
-    networks, group = _names(results, "network"), _group(results, name)
+def _orbit(
+    results: Results, name: str, data: str, quantity: str, networks: Sequence[str]
+) -> Figure:
     values = [results[name][f"{data}/{network}/{quantity}"] for network in networks]
-    array = _responses(networks, group, values, MEANINGS[quantity], quantity == "accuracy")
-    return aggregate(array, title=title)
+    shown = (MEANINGS[quantity], quantity == "accuracy")
+    array = _responses(networks, _group(results, name), values, *shown)
+    return aggregate(array, title=TITLES[data])
 
 
 def _individual(results: Results, chosen: dict[str, Any], clouds: Any) -> Figure:
-    networks = _names(results, "network")
-    values = [results["individual"][f"{chosen['name']}/{network}"] for network in networks]
+    values = [results["individual"][f"{chosen['name']}/{network}"] for network in ATTENTIVE]
     meaning = "probability of the true class"
-    array = _responses(networks, _group(results, "slices"), values, meaning, True)
+    array = _responses(ATTENTIVE, _group(results, "slices"), values, meaning, True)
     array = array.assign_coords(sample=chosen["row"], label=chosen["class"])
     return individual(array, cloud_picture(clouds[chosen["row"]]))
 
@@ -235,10 +264,10 @@ def _by_degrees(ax: Any, xlabel: str, title: str) -> None:
     ax.grid(True)
 
 
-def _angle(results: Tables) -> Figure:
-    """Draw accuracy by the angle of rotation about the three main axes."""
-    networks, data_sets = _names(results, "network"), _names(results, "data")
-    colors = model_colors(networks)
+def _angle(results: Results) -> Figure:
+    """Draw accuracy of the originals by the angle of rotation about the three main axes."""
+    networks, data_sets = list(ORIGINALS.values()), _names(results, "data")
+    colors = model_colors(_names(results, "network"))
     lines = dict(zip(AXES, (":", "-", "--"), strict=True))
     with styled():
         fig = figure(PAGE, 2.9)
@@ -256,7 +285,7 @@ def _angle(results: Tables) -> Figure:
     return fig
 
 
-def _tilt(results: Tables) -> Figure:
+def _tilt(results: Results) -> Figure:
     """Draw each rotation's accuracy and confidence by the tilt of the upright axis."""
     networks = _names(results, "network")
     tilt, colors = tilt_of(_group(results, "ball")), model_colors(networks)
@@ -266,7 +295,7 @@ def _tilt(results: Tables) -> Figure:
         panels = fig.subplots(1, 2, sharey=True)
         for ax, quantity in zip(panels, ("accuracy", "confidence"), strict=True):
             for network in networks:
-                values = results["ball"][f"sweethome3d/{network}/{quantity}"]
+                values = results["ball"][f"{DECIDES}/{network}/{quantity}"]
                 ax.scatter(tilt, values, color=colors[network], label=network, **dots)
             _by_degrees(ax, "tilt of the upright axis", quantity)
         panels[0].set_ylabel("over all test clouds")
