@@ -379,10 +379,11 @@ def test_claims_are_decided_by_the_numbers(tmp_path: Path) -> None:
     rows.loc[esd, ["test.ece", "test_ts.ece"]] -= 0.2
     changed.write("results", rows)
     changed.write("shifts", committed["shifts"].assign(ece=0.1))
-    for name in ("cost", "cumulative-scores", "published", "fronts-cost", "nli", "tiny"):
+    for name in ("cost", "cumulative-scores", "published", "fronts-cost", "fronts-first-run"):
         changed.write(name, committed[name])
-    for name in ("fronts-intervals", "grid", "corruptions", "corruptions-change", "curves"):
+    for name in ("nli", "tiny", "fronts-intervals", "grid", "corruptions", "corruptions-change"):
         changed.write(name, committed[name])
+    changed.write("curves", committed["curves"])
     trained = committed["fronts"]
     trained.loc[(trained["loss"] == "ESD") & (trained["data"] == "cifar10"), "test.ece"] -= 0.02
     changed.write("fronts", trained)

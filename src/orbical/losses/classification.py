@@ -344,7 +344,7 @@ def ece(
 
         sum_b |sum_{i in b} (correct_i - z_i)| / n
 
-    Biased in small batches, where it trains badly; 20 bins as in the ESD paper.
+    Biased in small batches, where it trains badly in the ESD paper; 20 bins as there.
 
     Paper: ESD, section 7.3 and table 3 (eq. 3 is misprinted).
 

@@ -88,7 +88,11 @@ class Front:
 
     def verdict(self, name: str) -> str:
         """Return what a claim of the paper comes to: nothing without the paper's accuracy."""
-        return self.claims[name].outcome if self.accurate else "open"
+        return self.about_paper(self.claims[name].outcome)
+
+    def about_paper(self, outcome: str) -> str:
+        """Return what an outcome says about the paper: `open` without its accuracy."""
+        return outcome if self.accurate else "open"
 
     def change(self, loss: str, column: str) -> Change:
         """Compare a loss at the paper's cost with the likelihood alone, in points."""
@@ -98,17 +102,21 @@ class Front:
     def pairs(self) -> list[tuple[float, str, str, Change, bool]]:
         """Compare all losses at all costs: cost, both losses, change, and whether it is certain.
 
-        Certain is p < 0.05 after Holm's correction for all of them; pairs that were not trained
-        with every seed are left out.
+        Certain is p < 0.05 after Holm's correction for all of them; pairs of which a loss has no
+        weight at that cost, or not every seed, are left out.
         """
         found = [
-            (cost, *both, paired(*(self._scores((n, cost, "test.ece")) for n in both)))
+            (cost, *both, self.pair(cost, *both))
             for cost in COSTS
             for both in combinations(INNER, 2)
             if all(len(self.at(n, cost)) == len(FRESH) for n in both)
         ]
         certain = holm([change.p for *_, change in found])
         return [(*each, p < ALPHA) for each, p in zip(found, certain, strict=True)]
+
+    def pair(self, cost: float, one: str, other: str) -> Change:
+        """Return the first loss minus the second at a cost, in points."""
+        return paired(*(self._scores((name, cost, "test.ece")) for name in (one, other)))
 
     @property
     def spans(self) -> dict[str, tuple[pd.Series, float]]:

@@ -18,7 +18,7 @@ FRONTS = {"cifar10": "CIFAR-10", "cifar100": "CIFAR-100"}
 
 
 def draw_fronts(every: dict[str, Front]) -> Figure:
-    """Draw ECE against accuracy: every weight once, and the chosen ones over seeds."""
+    """Draw ECE against accuracy: every weight once, the chosen ones over seeds, and the front."""
     fig, grid = panels(1, len(every), 3.0)
     for axes, (data, front) in zip(grid[0], every.items(), strict=True):
         for loss in (BASELINE, *INNER):
@@ -28,6 +28,13 @@ def draw_fronts(every: dict[str, Front]) -> Figure:
                 *(100 * own[c] for c in ("test.accuracy", "test.ece")),
                 **{"color": color, "marker": marker, "markersize": 3, "linestyle": ""},
             )
+            means = [
+                100 * front.at(loss, cost)[["test.accuracy", "test.ece"]].mean()
+                for cost in front.chosen.get(loss, ())
+            ]
+            if means:
+                style = {"color": color, "marker": marker, "markersize": 5}
+                axes.plot(*pd.DataFrame(means).to_numpy().T, **style)
             found = front.plain if loss == BASELINE else front.at(loss)
             for column, name in (("test.ece", loss), ("test_ts.ece", f"{loss}, one temperature")):
                 if len(found) and (column == "test.ece" or loss == BASELINE):

@@ -14,6 +14,7 @@ from orbical.figures import FAINT, INK, MODELS, SOFT, styled
 from ..framework import Results
 from ..networks import parameters_of
 from . import fronts
+from .batch_claims import SIZES, BatchSizes
 from .claims import SentencePairs, tiny_claim
 from .drawing import STYLE, legend_below, line, panels
 from .front_claims import Front, every_front
@@ -53,6 +54,8 @@ PAPER_BATCHES = {
     "ESD": {512: (92.1, 3.08), 256: (91.5, 3.15), 128: (91.5, 2.93), 64: (91.3, 3.91)},
     "ECE": {512: (68.2, 14.6), 256: (67.9, 18.1), 128: (68.1, 21.0)},
 }
+# The same of the likelihood alone, with batches of 512, in both tables.
+PAPER_WITHOUT = {"ESD": (92.9, 5.49), "ECE": (68.6, 22.4)}
 # What the sentence pairs decide; the names are those of `SentencePairs.claims`.
 CLAIMS = {
     "lower": "a calibration loss lowers the ECE",
@@ -62,6 +65,7 @@ CLAIMS = {
     "batch": "ESD works at any batch size: ESD minus the likelihood alone, by batch size",
 }
 _TRAINED = ["data", "decay", "loss", "weight", "inner", "batch"]
+_WHOLE = "CIFAR-100, all images"
 TITLES = {"mnist": "MNIST, LeNet-5", "cifar10": "CIFAR-10, compact ResNet"}
 UNITS = {"rotation": "rotation (degrees)", "blur": "blur (σ, pixels)", "noise": "noise (σ)"}
 SCORES = {"test.accuracy": "accuracy (%)", "test.ece": "ECE (%)"}
@@ -130,7 +134,7 @@ def lower(change: pd.Series) -> bool:
 
 def facts(results: Results) -> dict[str, Any]:
     """Return what the page refers to."""
-    runs = Runs(results)
+    runs, every = Runs(results), every_front(results["fronts"])
     eces = pd.DataFrame({loss: runs.change("cifar10", loss, "test.ece") for loss in LOSSES})
     return {
         "runs": runs.all,
@@ -143,6 +147,7 @@ def facts(results: Results) -> dict[str, Any]:
         "columns": COLUMNS,
         "paper": PAPER,
         "paper_batches": PAPER_BATCHES,
+        "paper_without": PAPER_WITHOUT,
         "eces": eces.mean(),
         "prices": pd.Series({n: runs.change("cifar10", n, "test.accuracy").mean() for n in LOSSES}),
         "epochs_of_nll": _over_epochs(runs, results["curves"]),
@@ -152,9 +157,11 @@ def facts(results: Results) -> dict[str, Any]:
         "cumulative": results["cumulative-scores"],
         "published": results["published"],
         **_pairs_and_tiny(results),
-        "fronts": every_front(results["fronts"]),
+        "fronts": every,
+        "sizes": BatchSizes(every[ABLATED]),
+        "repeated": _repeated(results),
         "front_titles": FRONTS,
-        "grid": _grid(Front(results["fronts"], ABLATED), results["grid"]),
+        "grid": _grid(every[ABLATED], results["grid"]),
         "trained_fronts": results["fronts"].groupby(_TRAINED, sort=False),
         "front_intervals": results["fronts-intervals"],
         "epoch_cost": results["fronts-cost"],
@@ -182,6 +189,13 @@ def _pairs_and_tiny(results: Results) -> dict[str, Any]:
     }
 
 
+def _repeated(results: Results) -> pd.Series:
+    """Return the test ECE of the first run minus that of the same trainings in points."""
+    both = (results[name].set_index("key")["test.ece"] for name in ("fronts-first-run", "fronts"))
+    first, counted = both
+    return 100 * (first - counted).dropna()
+
+
 def _over_epochs(runs: Runs, curves: pd.DataFrame) -> pd.DataFrame:
     """Return the scores of the likelihood alone on CIFAR-10 by epoch, means over seeds."""
     own = curves[curves["key"].isin(runs.of("cifar10", BASELINE)["key"])]
@@ -198,11 +212,12 @@ def figures(results: Results) -> Iterator[tuple[str, Figure]]:
     """Draw scores over epochs, batch sizes, lambda and shifts, and the cost of a step."""
     runs = Runs(results)
     with styled():
-        yield "fronts.png", draw_fronts(every_front(results["fronts"]))
-        yield "grid.png", draw_grid(Front(results["fronts"], ABLATED), results["grid"])
+        every = every_front(results["fronts"])
+        yield "fronts.png", draw_fronts(every)
+        yield "grid.png", draw_grid(every[ABLATED], results["grid"])
         yield "corruptions.png", draw_corruptions(results["corruptions"])
         yield "epochs.png", _epochs(runs, results["curves"])
-        yield "batch-sizes.png", _batch_sizes(runs)
+        yield "batch-sizes.png", _batch_sizes(runs, BatchSizes(every[ABLATED]))
         yield "lambda.png", _strength(runs)
         for data in EPOCHS:
             yield f"shifts-{data}.png", _along_shifts(runs, _shifted(runs, results, data), data)
@@ -287,19 +302,25 @@ def _along_shifts(runs: Runs, shifted: pd.DataFrame, data: str) -> Figure:
     return fig
 
 
-def _batch_sizes(runs: Runs) -> Figure:
+def _batch_sizes(runs: Runs, whole: BatchSizes) -> Figure:
     """Draw accuracy and ECE of ESD and ECE as losses against the batch size (tables 2 and 3)."""
-    fig, grid = panels(1, 2, 2.7)
+    fig, grid = panels(2, 2, 4.6, sharex=True)
     sizes = sorted(runs.all["batch"].unique())
-    for axes, (score, name) in zip(grid[0], SCORES.items(), strict=True):
-        for loss in PAPER_BATCHES:
-            rows = pd.concat([runs.of("cifar10", loss, batch=size) for size in sizes])
-            line(axes, rows, "batch", score, loss)
-        axes.set_xscale("log", base=2)
-        axes.set_xticks(sizes, [str(size) for size in sizes])
-        axes.set(xlabel="batch size", ylabel=f"test {name}")
-    legend_below(fig, grid[0][0])
-    fig.suptitle(TITLES["cifar10"])
+    plain = whole.front.plain
+    for axes, (score, name) in zip(grid.T, SCORES.items(), strict=True):
+        for loss, trained in SIZES.items():
+            small = pd.concat([runs.of("cifar10", loss, batch=size) for size in sizes])
+            line(axes[0], small, "batch", score, loss)
+            large = pd.concat([whole.of(loss, size) for size in trained])
+            line(axes[1], large, "batch", score, loss)
+        level = 100 * plain[score].mean()
+        axes[1].axhline(level, color=INK, linewidth=1, label="NLL, batches of 512")
+        axes[1].set_xscale("log", base=2)
+        axes[1].set_xticks(sizes, [str(size) for size in sizes])
+        axes[1].set_xlabel("batch size")
+        for panel, title in zip(axes, (TITLES["cifar10"], _WHOLE), strict=True):
+            panel.set(title=title, ylabel=f"test {name}")
+    legend_below(fig, grid[1][0])
     return fig
 
 
