@@ -72,13 +72,13 @@ def in_turns(
 
 def at_most(work: str, ours: float, against: str, theirs: float, limit: float) -> Row:
     """Compare times where ours may take at most `limit` of theirs."""
-    ratio = ours / theirs
+    ratio = float(ours / theirs)  # JSON does not know NumPy's numbers
     return Row(work, show(ours), against, show(theirs), ratio, f"<= {limit:g}", ratio <= limit)
 
 
 def at_least(work: str, ours: float, against: str, theirs: float, factor: float) -> Row:
     """Compare times where ours must be at least `factor` times faster."""
-    ratio = theirs / ours
+    ratio = float(theirs / ours)
     return Row(work, show(ours), against, show(theirs), ratio, f">= {factor:g}", ratio >= factor)
 
 
