@@ -73,7 +73,7 @@ def simultaneous(rows: DataFrame) -> DataFrame:
 
 
 def effect(low: float, high: float, better: int) -> str:
-    """Say what a change does to a measure, from its interval and the sign of a better value.
+    """Describe what a change does to a measure, from its interval and the sign of a better value.
 
     >>> effect(0.1, 0.3, better=1), effect(0.1, 0.3, better=-1), effect(-0.1, 0.3, better=1)
     ('helps', 'harms', 'open')

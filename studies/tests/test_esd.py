@@ -379,7 +379,7 @@ def test_claims_are_decided_by_the_numbers(tmp_path: Path) -> None:
     rows.loc[esd, ["test.ece", "test_ts.ece"]] -= 0.2
     changed.write("results", rows)
     changed.write("shifts", committed["shifts"].assign(ece=0.1))
-    for name in ("cost", "cumulative-scores", "published", "fronts-cost", "fronts-first-run"):
+    for name in ("cost", "cumulative-scores", "published", "fronts-cost"):
         changed.write(name, committed[name])
     for name in ("nli", "tiny", "fronts-intervals", "grid", "corruptions", "corruptions-change"):
         changed.write(name, committed[name])

@@ -142,11 +142,6 @@ def test_batch_sizes_conclude_nothing_about_the_paper_below_its_accuracy() -> No
     assert front.about_paper(BatchSizes(front).binned) == "open"
 
 
-def test_the_first_run_has_the_trainings_that_were_run_again() -> None:
-    results = Results(Paths.in_checkout("esd").results)
-    assert {*results["fronts-first-run"]["key"]} <= {*results["fronts"]["key"]}
-
-
 def test_every_planned_training_was_run() -> None:
     every = every_front(Results(Paths.in_checkout("esd").results)["fronts"])
     assert {data: front.missing for data, front in every.items()} == {"cifar10": [], "cifar100": []}

@@ -159,7 +159,6 @@ def facts(results: Results) -> dict[str, Any]:
         **_pairs_and_tiny(results),
         "fronts": every,
         "sizes": BatchSizes(every[ABLATED]),
-        "repeated": _repeated(results),
         "front_titles": FRONTS,
         "grid": _grid(every[ABLATED], results["grid"]),
         "trained_fronts": results["fronts"].groupby(_TRAINED, sort=False),
@@ -187,13 +186,6 @@ def _pairs_and_tiny(results: Results) -> dict[str, Any]:
     return {"pairs": pairs, "narrow": narrow, "tiny": tiny, "tiny_claim": claim} | {
         "claim_titles": CLAIMS
     }
-
-
-def _repeated(results: Results) -> pd.Series:
-    """Return the test ECE of the first run minus that of the same trainings in points."""
-    both = (results[name].set_index("key")["test.ece"] for name in ("fronts-first-run", "fronts"))
-    first, counted = both
-    return 100 * (first - counted).dropna()
 
 
 def _over_epochs(runs: Runs, curves: pd.DataFrame) -> pd.DataFrame:

@@ -166,7 +166,7 @@ def facts(results: Results) -> dict[str, Any]:
 
 
 def _effect(row: Any) -> str:
-    """Say what the symmetry does to a measure: high accuracy is good, a high error bad."""
+    """Describe what the symmetry does to a measure: high accuracy is good, a high error bad."""
     return effect(row.low, row.high, 1 if row.measure == "accuracy" else -1)
 
 
