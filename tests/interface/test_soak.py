@@ -152,3 +152,45 @@ def test_a_model_that_hangs_keeps_no_page_waiting(
         return took
 
     assert finished(talk()) < 5  # a model may take 10 s before it is given up
+
+
+def test_a_client_that_is_gone_is_not_written_to_again_and_again(
+    serving: Serving,
+    folder: Path,
+    models: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    session = open_session(folder / "digits.zarr", models)
+    loops: list[asyncio.AbstractEventLoop] = []
+    computed, noticed = threading.Event(), threading.Event()
+
+    def frames(*_: Any) -> Any:
+        loops.append(asyncio.get_running_loop())
+
+        def answer() -> Any:
+            computed.wait(20)
+            yield b"frame"
+
+        return answer()
+
+    monkeypatch.setattr(session, "frames", frames)
+    running = serving(session)
+    kinds = [kind for kind in KINDS if kind != "export"]
+
+    async def talk() -> None:
+        async with dial(running, close_timeout=0.2) as client:
+            for sequence, kind in enumerate(kinds):
+                await say(client, kind, sequence)
+            while len(loops) < len(kinds):
+                await asyncio.sleep(0.01)
+            loops[0].call_soon_threadsafe(noticed.wait, 20)  # all that follows arrives at once
+            client.transport.abort()
+            computed.set()
+            await asyncio.sleep(0.2)
+            noticed.set()
+
+    finished(talk())
+    while running.server.clients:
+        time.sleep(0.02)
+    assert "socket.send() raised exception." not in caplog.messages

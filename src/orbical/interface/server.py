@@ -226,6 +226,7 @@ class Server:
         async def send(frame: bytes) -> None:
             with contextlib.suppress(WebSocketDisconnect, RuntimeError, OSError):
                 await web_socket.send_bytes(frame)  # unless the client went away
+            await asyncio.sleep(0)  # a lost connection is noticed before the next frame
 
         queue = AsyncRequestQueue(self._answers, send)
         try:
