@@ -1,7 +1,7 @@
 """Infrared spectra of molecules: where along a spectrum uncertainty bleeds, and into which part.
 
 Three networks predict spectra with evidential outputs. Labeling the molecules takes some hours of
-one core (--label-minutes ends it sooner; the same command resumes), the 33 trainings some
+one core (--label-minutes ends it sooner; the same command resumes), the 42 trainings some
 minutes of a large GPU or days of a laptop; --epochs, --seeds and --only choose fewer. To train on
 another machine, which needs torch and e3nn only: run `pack` here, `train` there, and then `collect`
 and `compare` here.
