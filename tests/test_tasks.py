@@ -299,6 +299,22 @@ def test_labels_may_be_whole_numbers_of_any_kind(kind):
         assert tasks.Classification().check_target(labels[::-1, None], 3).tolist() == [1, 0, 1]
 
 
+def test_many_classes_are_counted_too_where_no_array_has_one_number_for_each():
+    def net(classes):
+        return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(16, classes))
+
+    def scan(models, task="classification"):
+        images = torch.rand(4, 1, 4, 4)
+        return ob.scan(models, images, group="cyclic:4", task=task, progress=False)
+
+    assert scan(net(300)).data["predicted"].attrs["classes"] == 300
+    with pytest.raises(ModelError, match="model 'b': expected 300 classes as for 'a', got 301"):
+        scan({"a": net(300), "b": net(301)})
+    task = ob.tasks.Classification(classes=[f"c{i}" for i in range(299)])
+    with pytest.raises(InputError, match="the names of the model's 300 classes, got 299"):
+        scan(net(300), task)
+
+
 def test_the_names_of_classes_are_kept_with_the_scan_and_counted():
     net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(16, 3))
     data = (torch.rand(4, 1, 4, 4), torch.tensor([0, 1, 2, 0]))

@@ -224,6 +224,37 @@ def test_names_given_to_the_view_replace_those_of_the_scan(scan: ob.Scan) -> Non
     assert state["names"][3] == "p3"
 
 
+@pytest.fixture(scope="module")
+def many() -> ob.Scan:
+    """A scan without labels of more classes than a consensus is stored for."""
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 300))
+    images = torch.rand(6, 1, 8, 8, generator=torch.Generator().manual_seed(0))
+    return ob.scan(net, images, group="cyclic:4", task="classification", progress=False)
+
+
+def test_predictions_among_many_unnamed_classes_are_a_column(many: ob.Scan) -> None:
+    assert "consensus" not in many.data
+    session = Session({"many": many})
+    assert session.state()[0]["classes"] == [*range(300)]
+    upright = many.data["predicted"].values[0, :, 0]
+    assert kept(session, f"predicted:{upright[2]}").tolist() == [
+        *np.flatnonzero(upright == upright[2])
+    ]
+    with pytest.raises(InputError, match="classes: expected 300 names, one for each class, got 1"):
+        Session({"many": many}, classes=["a"])
+
+
+@pytest.mark.parametrize("said", [-1, 10**12, "300", 2.5])
+def test_a_number_of_classes_that_cannot_be_is_not_believed(many: ob.Scan, said: Any) -> None:
+    array = many.arrays["predicted"]
+    before = dict(array.attrs)
+    array.attrs["classes"] = said
+    try:
+        assert Session({"many": many}).state()[0]["classes"] == []
+    finally:
+        array.attrs.update(before)
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [

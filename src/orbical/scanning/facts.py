@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import InputError
-from .probing import truth_arrays
+from .probing import CLASSES, truth_arrays
 from .recipe import Recipe
 
 if TYPE_CHECKING:
@@ -49,10 +49,10 @@ def sample_facts(recipe: Recipe, results: Mapping[str, ArraySpec]) -> dict[str, 
 def _check_classes(classes: Sequence[str], results: Mapping[str, ArraySpec]) -> None:
     """Refuse names of another number of classes than the models have."""
     for spec in results.values():
-        if "class" in spec.dims:
-            count = spec.shape[spec.dims.index("class")]
-            if count != len(classes):
-                raise InputError(
-                    f"classes: expected the names of the model's {count} classes, got "
-                    f"{len(classes)}; pass all of them with classes= (--classes)"
-                )
+        sizes = dict(zip(spec.dims, spec.shape, strict=True))
+        count = spec.attributes.get(CLASSES, sizes.get("class"))
+        if count not in (None, len(classes)):
+            raise InputError(
+                f"classes: expected the names of the model's {count} classes, got "
+                f"{len(classes)}; pass all of them with classes= (--classes)"
+            )

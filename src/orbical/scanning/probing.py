@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from ..store.layout import ArraySpec, Fixed
 
 PROBE_ELEMENTS = 4
+CLASSES = "classes"
+"""The attribute of the predicted classes that tells how many there are: arrays by class, which
+would tell it as well, are not stored where there are many."""
 
 
 def probe_model(sweep: Sweep, name: str, first: Tree, target: Tensor | None) -> dict[str, Any]:
@@ -127,6 +130,12 @@ def array_specs(
     for model, probe in probes.items():
         for name, spec in _model_specs(sweep, target, model, probe, number).items():
             known = specs.setdefault(name, spec)
+            if known.attributes != spec.attributes:
+                raise ModelError(
+                    f"model {model!r}: expected {known.attributes[CLASSES]} classes as for "
+                    f"{next(iter(probes))!r}, got {spec.attributes[CLASSES]}; scan models with "
+                    "other outputs separately"
+                )
             if known.shape != spec.shape:
                 axes = ", ".join(spec.dims[1:])
                 raise ModelError(
@@ -170,6 +179,8 @@ def _model_specs(
     summary = sweep.task.summarize(outputs, truth, elements, weights.double())
     declared = sweep.task.variables(target is not None)
     models, size = len(sweep.predictors), len(sweep.group)
+    counts = (v.shape[-1] for name, v in summary.items() if declared[name].dims[-1] == "class")
+    count = next(counts, None)
     specs = {}
     for name, values in summary.items():
         variable = declared[name]
@@ -178,7 +189,9 @@ def _model_specs(
         lead = 2 if "element" in variable.dims else 1
         shape = (models, number, *((size,) if lead == 2 else ()), *values.shape[lead:])
         dims = ("model", *variable.dims)
-        specs[name] = ArraySpec(dims, shape, _dtype(values), variable.attributes)
+        counted = name == "predicted" and count is not None
+        about = variable.attributes | ({CLASSES: count} if counted else {})
+        specs[name] = ArraySpec(dims, shape, _dtype(values), about)
     if "outputs" in sweep.keep:
         raw = only_tensor(model, probe["raw"])
         tail = tuple(raw.shape[1:])

@@ -27,6 +27,9 @@ Array = np.ndarray
 AGREES = "agrees"
 FINISHED = "score_vs_consensus"
 
+_MOST_CLASSES = 1_000_000
+"""What an attribute may say: the page is told of every class."""
+
 
 class ScanView:
     """A scan with its reader, metrics, live models and caches."""
@@ -143,7 +146,9 @@ class ScanView:
             return len(self.class_names)
         dims = self.reader.dims
         stored = [self.reader.shape(name)[-1] for name in dims if dims[name][-1:] == ("class",)]
-        return max(stored, default=None)
+        said = self.reader.attributes("predicted").get("classes")
+        possible = type(said) is int and 0 < said <= _MOST_CLASSES
+        return max(stored, default=said if possible else None)
 
     def _check_classes(self, classes: Sequence[str]) -> None:
         """Refuse names that are not those of the classes, before any work."""
