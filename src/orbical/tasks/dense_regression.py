@@ -15,6 +15,7 @@ from ..groups import Elements
 from ._maps import (
     check_map_size,
     grid_values,
+    lengths,
     map_sides,
     masked_mean,
     reduced_means,
@@ -303,24 +304,20 @@ class DenseRegression(Task):
         reference = self._in_view(reference)
         if self.representation == "trivial":
             return (outputs - reference).abs().mean(2)
-        length: Tensor = (outputs - reference).norm(dim=2)
         if self.representation == "vector":
-            return length
-        a, b = (
-            part / part.norm(dim=2, keepdim=True).clamp_min(1e-12) for part in (outputs, reference)
-        )
-        return torch.rad2deg(2 * torch.atan2((a - b).norm(dim=2), (a + b).norm(dim=2)))
+            return lengths(outputs - reference)
+        a, b = (part / lengths(part)[:, :, None].clamp_min(1e-12) for part in (outputs, reference))
+        return torch.rad2deg(2 * torch.atan2(lengths(a - b), lengths(a + b)))
 
     def _shown(self, maps: Tensor) -> Tensor:
         """Return one number for each pixel of `[K, B, C, ...]`, to be drawn."""
         if self.representation == "trivial":
             return maps[:, :, 0]
-        length: Tensor = maps.norm(dim=2)
         if self.representation == "vector":
-            return length
+            return lengths(maps)
         if maps.shape[2] == 2:  # a direction in the plane
             return torch.rad2deg(torch.atan2(-maps[:, :, 1], maps[:, :, 0]))
-        return torch.rad2deg(torch.atan2(maps[:, :, :2].norm(dim=2), maps[:, :, 2].abs()))
+        return torch.rad2deg(torch.atan2(lengths(maps[:, :, :2]), maps[:, :, 2].abs()))
 
     def _in_view(self, reference: Tensor) -> Tensor:
         return reference if self.window is None else central(reference, self.window)

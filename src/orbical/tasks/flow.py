@@ -11,7 +11,7 @@ from ..actions import FieldWindow, ImagePair, PairWindow, VectorField
 from ..actions.crops import central
 from ..errors import InputError, ModelError
 from ..groups import Elements
-from ._maps import block_means, masked_mean, seen_mean
+from ._maps import block_means, lengths, masked_mean, seen_mean
 from .base import Reader, Task, Variable, as_truth, described, is_real, per_element, unreadable
 
 __all__ = ["Flow", "angle_between"]
@@ -135,7 +135,7 @@ class Flow(Task):
         """Return the mean end-point error over valid pixels, in the window if there is one."""
         if self.window is not None:
             reference = central(reference, self.window)
-        return masked_mean((outputs - reference).norm(dim=2), valid)
+        return masked_mean(lengths(outputs - reference), valid)
 
     def average(self, outputs: Tensor, weights: Tensor, valid: Tensor | None) -> Tensor:
         """Average over the elements that see a pixel."""
@@ -154,7 +154,7 @@ class Flow(Task):
         if target is not None:
             truth = self.output.move(elements, target[None]).expand_as(outputs)
             seen = self.output.valid(elements, target)
-            error = (outputs - truth).norm(dim=2)
+            error = lengths(outputs - truth)
             extras["rmse"] = masked_mean(error.square(), seen).sqrt()
             extras["angular_error"] = masked_mean(angle_between(outputs, truth), seen)
             extras["truth_map"] = _block_vectors(truth, seen)
