@@ -14,6 +14,7 @@ import pytest
 import torch
 from talking import decode
 
+import orbical as ob
 from orbical.interface import open_session
 from orbical.interface.live_models import coarse_to_fine
 from orbical.interface.request_queues import AsyncRequestQueue
@@ -104,17 +105,22 @@ def test_a_newer_request_ends_long_work_for_an_older_one():
     async def send(frame: bytes) -> None:
         pass
 
+    async def until(ended: int) -> None:
+        async with asyncio.timeout(60):
+            while len(seen) < ended:
+                await asyncio.sleep(0.005)
+
     async def talk() -> None:
         queue = AsyncRequestQueue(answer, send)
         queue.put("embedding", {"name": "slow"})
         await asyncio.sleep(0.02)
         queue.put("embedding", {"name": "newer"})
-        await asyncio.sleep(0.05)
+        await until(2)
         assert seen == ["slow", "newer"]
         queue.put("embedding", {"name": "slow"})
         await asyncio.sleep(0.02)
         queue.put("stop", {"of": "embedding"})
-        await asyncio.sleep(0.05)
+        await until(3)
         assert seen == ["slow", "newer", "slow"]
         await queue.close()
 
@@ -158,14 +164,34 @@ def test_a_model_that_fails_at_finer_steps_is_named(folder):
     session.close()
 
 
-def test_exports_tell_what_they_are_at_and_can_be_stopped(session):
+@pytest.fixture
+def few(nets: dict[str, torch.nn.Module]) -> Iterator[Session]:
+    """A session on a few answers: a report of them takes no time, at the lowest priority too."""
+    images, labels = ob.datasets.digits()
+    scan = ob.scan(
+        nets["first"],
+        (images[:12], labels[:12]),
+        group="cyclic:4",
+        task="classification",
+        progress=False,
+    )
+    made = open_session(scan)
+    yield made
+    made.close()
+
+
+def test_exports_tell_what_they_are_at_and_can_be_stopped(few):
     message = {"kind": "export", "sequence": 5, "selection": {}, "what": "report"}
-    *partial, last = (decode(frame) for frame in session.frames(message))
+    *partial, last = (decode(frame) for frame in few.frames(message))
     assert partial
-    assert last[0]["filename"] == "digits.html"
+    assert last[0]["filename"] == "scan.html"
     progress = long_work.Progress()
+    assert "error" not in decode(few.answer(message, progress))[0]
+    about, _ = progress.news()
+    assert about["note"]
+    assert about["progress"] > 0
     progress.stop()
-    stopped = decode(session.answer(message, progress))[0]
+    stopped = decode(few.answer(message, progress))[0]
     assert stopped["stopped"]
 
 
