@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import importlib.util
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -21,6 +22,16 @@ def pytest_collection_finish() -> None:
     """Leave the modules out of the garbage collections of the tests."""
     gc.freeze()
     gc.enable()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def setpriority() -> Iterator[Any]:
+    """Let no test wait for all others: long work of the view gives way to whatever else runs."""
+    real = getattr(os, "setpriority", None)
+    with pytest.MonkeyPatch.context() as patch:
+        if real is not None:
+            patch.setattr(os, "setpriority", lambda *_: None)
+        yield real
 
 
 @pytest.fixture(scope="session")

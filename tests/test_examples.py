@@ -29,7 +29,10 @@ WITH_REAL_DATA = (
 )  # without them, on data of their own
 
 
-@pytest.mark.parametrize("name", sorted(path.stem for path in EXAMPLES.glob("*.py")))
+ELSEWHERE = {"own_task"}  # beside its guide, in test_own_task.py
+
+
+@pytest.mark.parametrize("name", sorted({path.stem for path in EXAMPLES.glob("*.py")} - ELSEWHERE))
 def test_an_example_runs(name, tmp_path, monkeypatch, capsys, request):
     needed = NEEDS.get(name, "torch")
     pytest.importorskip(needed, reason=f"{needed} is not installed")

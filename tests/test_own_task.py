@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 from pathlib import Path
 
 import numpy as np
@@ -123,14 +124,15 @@ def test_wrong_outputs_and_truths_are_named(own_task):
             ob.scan(lambda moved: moved.repeat(1, 2, 1, 1), (images, labels), **scan)
 
 
-def test_the_guide_shows_the_example_as_it_is(tmp_path, monkeypatch, capsys, own_task):
+@pytest.mark.usefixtures("sketched_figures")
+def test_the_guide_shows_the_example_as_it_is_and_it_runs(tmp_path, monkeypatch, capsys):
     page = (ROOT / "docs" / "guide" / "own-task.md").read_text(encoding="utf-8")
     source = (ROOT / "examples" / "own_task.py").read_text(encoding="utf-8")
     shown = page.split("```python\n")[1].split("```")[0].rstrip()
     assert shown.startswith("class Segmentation(Task):")
     assert shown in source
     monkeypatch.chdir(tmp_path)
-    own_task.main()
+    runpy.run_path(str(ROOT / "examples" / "own_task.py"), run_name="__main__")
     said = [line.partition(":")[0].strip() for line in capsys.readouterr().out.splitlines()]
     printed = page.split("```text\n")[1].split("```")[0].splitlines()
     assert [line.partition(":")[0].strip() for line in printed] == said

@@ -29,8 +29,8 @@ def test_the_curve_is_that_counted_sample_by_sample():
 def test_ties_have_the_mean_of_all_orders():
     rng = np.random.default_rng(1)
     score, correct = rng.integers(0, 3, 12) / 2, rng.random(12) < 0.6
-    orders = [aurc(score + 1e-6 * rng.random(12), correct) for _ in range(4000)]
-    assert aurc(score, correct) == pytest.approx(np.mean(orders), abs=3e-3)
+    orders = [aurc(score + 1e-6 * rng.random(12), correct) for _ in range(1000)]
+    assert aurc(score, correct) == pytest.approx(np.mean(orders), abs=6e-3)
 
 
 def test_the_interval_covers():

@@ -41,8 +41,8 @@ def test_the_gradient_of_netcals_mmce_is_not_finite_at_zero_error():
 def test_torchmetrics_sums_in_float32():
     from torchmetrics.functional.classification import binary_calibration_error
 
-    z = torch.full((1 << 25,), 0.7)
-    correct = torch.ones(1 << 25, dtype=torch.bool)
+    z = torch.full((1 << 22,), 0.7)
+    correct = torch.ones(1 << 22, dtype=torch.bool)
     exact = 1 - z[0].item()
     theirs = binary_calibration_error(z, correct, validate_args=False).item()
     assert abs(theirs - exact) > 0.01

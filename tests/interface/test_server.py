@@ -132,60 +132,67 @@ def test_of_ten_thousand_rapid_requests_the_newest_is_answered(running: SimpleNa
 def test_a_drag_with_a_slow_model_never_queues(
     serving: Serving, folder: Path, nets: dict[str, torch.nn.Module]
 ) -> None:
-    calls = []
+    calls, free = [], threading.Event()
 
     def slow(x: torch.Tensor) -> torch.Tensor:
         calls.append(len(x))
-        time.sleep(0.05)
+        free.wait(60)
         return nets["first"](x)
 
-    running = serving(open_session(folder / "digits.zarr", {"first": slow}))
+    free.set()
+    session = open_session(folder / "digits.zarr", {"first": slow})
+    session.scan_view().live.patience_s = 60
+    running = serving(session)
 
-    async def drag() -> float:
+    async def drag() -> None:
         async with dial(running) as client:
             await say(client, "place", 0)
             await hear(client)
             calls.clear()
+            free.clear()
             for sequence in range(1, 61):
                 await say(client, "place", sequence, position=[sequence * 1.3])
-                await asyncio.sleep(0.005)
-            released = time.perf_counter()
+            await say(client, "state", 61)
+            await hear(client)  # so all that was asked before has arrived
+            free.set()
             while (await hear(client))[0]["sequence"] < 60:
                 pass
-            return time.perf_counter() - released
 
-    behind = finished(drag())
-    assert len(calls) < 30  # of sixty requests most were overtaken
-    assert behind < 1.0  # sixty in a queue would take three seconds
+    finished(drag())
+    assert len(calls) <= 2  # the first, or the first and the last
 
 
 def test_kinds_do_not_wait_for_each_other(
     serving: Serving, folder: Path, nets: dict[str, torch.nn.Module]
 ) -> None:
-    slowly = []
+    free = threading.Event()
 
     def model(x: torch.Tensor) -> torch.Tensor:
-        if slowly:
-            time.sleep(0.5)
+        free.wait(60)
         return nets["first"](x)
 
-    running = serving(open_session(folder / "digits.zarr", {"first": model}))
-    slowly.append(True)
+    free.set()
+    session = open_session(folder / "digits.zarr", {"first": model})
+    session.scan_view().live.patience_s = 60
+    running = serving(session)
+    free.clear()
 
     async def talk() -> list[str]:
         async with dial(running) as client:
             await say(client, "place", 1)
-            await asyncio.sleep(0.05)
             await say(client, "sample", 2)
-            return [(await hear(client))[0]["kind"] for _ in range(2)]
+            first = await hear(client)
+            free.set()
+            return [header["kind"] for header, _ in (first, await hear(client))]
 
     assert finished(talk()) == ["sample", "place"]
 
 
 @pytest.mark.skipif(not hasattr(os, "setpriority"), reason="threads have no priorities here")
 def test_what_can_wait_is_computed_with_less_priority_than_a_click(
-    serving: Serving, session: Session, monkeypatch: pytest.MonkeyPatch
+    serving: Serving, session: Session, monkeypatch: pytest.MonkeyPatch, setpriority: Any
 ) -> None:
+    monkeypatch.setattr(os, "setpriority", setpriority)
     heard: dict[str, int] = {}
     answer = session.answer
 
@@ -236,7 +243,7 @@ def test_a_client_that_vanishes_in_the_middle_leaves_nothing_behind(
             assert (await hear(client))[0]["sequence"] == 7
 
     finished(vanish())
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while running.server.clients and time.monotonic() < deadline:
         time.sleep(0.02)
     assert running.server.clients == 0
@@ -247,10 +254,8 @@ def test_a_client_that_does_not_read_holds_up_nobody_else(running: SimpleNamespa
         async with dial(running, max_queue=1) as deaf, dial(running) as client:
             for sequence in range(3000):
                 await say(deaf, "embedding", sequence)
-            start = time.perf_counter()
             await say(client, "sample", 1)
             await hear(client)
-            assert time.perf_counter() - start < 5
             deaf.transport.abort()
 
     finished(talk())
@@ -263,12 +268,10 @@ def test_a_request_that_does_not_end_is_given_up(
     running: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, begun: str
 ) -> None:
     monkeypatch.setattr("orbical.interface.timeouts.TIMEOUT_S", 0.3)
-    with socket.create_connection(("127.0.0.1", running.port), timeout=4) as half:
+    with socket.create_connection(("127.0.0.1", running.port), timeout=60) as half:
         half.sendall(begun.encode())
-        start = time.monotonic()
         while half.recv(1 << 16):  # until the server closes it
             pass
-    assert time.monotonic() - start < 3
 
 
 def test_a_socket_outlives_the_patience_for_requests(
