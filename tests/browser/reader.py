@@ -22,7 +22,7 @@ def expect(locator):
 
 def eventually(tab, holds):
     """Wait until a condition holds: what an action changes is seen some frames after it."""
-    for _ in range(160):
+    for _ in range(600):
         if holds():
             return
         tab.wait_for_timeout(50)

@@ -155,7 +155,7 @@ def test_the_first_page_has_a_report_that_works(site, browser):
     tab = browser.new_page(viewport={"width": 1440, "height": 900})
     tab.goto(site, wait_until="load")
     report = tab.frame_locator("iframe[title]")
-    report.locator(".section.aggregate[data-state=ready]").wait_for(timeout=20_000)
+    report.locator(".section.aggregate[data-state=ready]").wait_for(timeout=60_000)
     tab.close()
 
 
@@ -242,6 +242,6 @@ def test_the_search_finds_a_measure(site, browser):
     tab.locator("input.md-search__input").click()
     tab.locator("input.md-search__input").type("temperature")
     result = tab.locator(".md-search-result__item").first
-    result.wait_for(timeout=15_000)
+    result.wait_for(timeout=60_000)
     assert "emperature" in result.inner_text()
     tab.close()

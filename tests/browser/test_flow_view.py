@@ -126,7 +126,7 @@ def test_a_sample_chosen_in_the_embedding_is_shown(chosen, server, flow_scan):
 def test_the_pair_blinks_until_it_is_paused(opened, server):
     tab = opened(f"{server.url}#sample=3")
     seen = set()
-    for _ in range(14):  # longer than two turns of half a second
+    for _ in range(100):  # two turns of half a second, and patience
         seen.add(tuple(picture(tab)))
         if len(seen) == 2:
             break
@@ -158,18 +158,22 @@ def test_a_field_is_shown_alone_and_all_again(opened, server):
     expect(fields).to_have_count(3)
 
 
+WHOLE = """() => { const { scrollHeight, clientHeight, scrollWidth, clientWidth } =
+    document.querySelector(".quivers");
+    return scrollHeight <= clientHeight && scrollWidth <= clientWidth; }"""
+
+
 def test_fields_are_whole_at_every_size(opened, server):
     tab = opened(server.url, ("aggregate", "individual", "detail"))
     for size in (2560, 1440), (1440, 900), (1200, 1000):
         tab.set_viewport_size({"width": size[0], "height": size[1]})
         tab.wait_for_timeout(200)  # fields hear of their room, and are drawn
-        whole = "el => el.scrollHeight <= el.clientHeight && el.scrollWidth <= el.clientWidth"
-        assert tab.locator(".quivers").evaluate(whole), size
+        tab.wait_for_function(WHOLE)
     small = tab.locator(".quivers button").first.bounding_box()["width"]
     tab.locator(".detail .enlarge").click()
     wide = "small => document.querySelector('.quivers button').clientWidth > 2 * small"
     tab.wait_for_function(wide, arg=small)
-    assert tab.locator(".quivers").evaluate(whole)
+    tab.wait_for_function(WHOLE)
 
 
 def test_a_model_that_diverges_leaves_the_colors_of_the_others_apart(opened, serve):

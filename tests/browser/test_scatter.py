@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from reader import eventually
 
 SCATTER = """
 const { createScatter } = await import("/plots/scatter.js");
@@ -99,19 +100,15 @@ def test_the_wheel_zooms_about_the_pointer_and_a_double_click_resets(tab, scatte
     before = at(tab, scatter, 2)
     tab.mouse.move(*before)
     tab.mouse.wheel(0, -480)
-    tab.wait_for_timeout(60)
+    eventually(tab, lambda: at(tab, scatter, 1)[0] < -200)
     near = at(tab, scatter, 2)
     assert near == pytest.approx(before, abs=4)  # wheels tell whole pixels
-    far = at(tab, scatter, 1)
-    assert far[0] < -200
     tab.mouse.down()
     tab.mouse.move(before[0] - 50, before[1], steps=3)
     tab.mouse.up()
-    tab.wait_for_timeout(60)
-    assert at(tab, scatter, 2)[0] == pytest.approx(near[0] - 50, abs=0.5)
+    eventually(tab, lambda: at(tab, scatter, 2)[0] == pytest.approx(near[0] - 50, abs=0.5))
     tab.mouse.dblclick(200, 200)
-    tab.wait_for_timeout(60)
-    assert at(tab, scatter, 2) == pytest.approx(before, abs=0.5)
+    eventually(tab, lambda: at(tab, scatter, 2) == pytest.approx(before, abs=0.5))
 
 
 def test_arrow_keys_go_to_the_neighbor(tab, scatter):

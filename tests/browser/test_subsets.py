@@ -23,7 +23,7 @@ def test_a_map_that_is_computed_is_dimmed_and_cannot_be_circled(view, live_serve
     free, isomap = threading.Event(), sample_maps.METHODS["isomap"]
 
     def slow(*given):
-        free.wait(20)
+        free.wait(60)
         return isomap(*given)
 
     monkeypatch.setitem(sample_maps.METHODS, "isomap", slow)

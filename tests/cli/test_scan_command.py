@@ -18,7 +18,7 @@ import orbical as ob
 from orbical import cli
 
 NETS = """
-import time
+import pathlib, time
 import torch
 torch.manual_seed(0)
 net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
@@ -28,8 +28,10 @@ def scores(raw):
     return raw["scores"]
 def darker(x):
     return x / 2
-def slow(x):
-    time.sleep(0.05)
+def halting(x):
+    finished = pathlib.Path("run.zarr/units").glob
+    while pathlib.Path("halt").exists() and len([*finished("*.json")]) > 1:
+        time.sleep(0.01)
     return x.flatten(1)[:, :10]
 """
 
@@ -163,7 +165,17 @@ def test_built_in_data_and_keep(orbical, folder):
 
 
 def test_ctrl_c_then_the_same_command_finishes(orbical, folder):
-    command = [sys.executable, "-m", "orbical", *SCAN, "-m", "slow=nets:slow", "--batch-size", "8"]
+    (folder / "halt").touch()
+    command = [
+        sys.executable,
+        "-m",
+        "orbical",
+        *SCAN,
+        "-m",
+        "halting=nets:halting",
+        "--batch-size",
+        "8",
+    ]
     process = subprocess.Popen(
         command,
         cwd=folder,
@@ -177,13 +189,14 @@ def test_ctrl_c_then_the_same_command_finishes(orbical, folder):
     while process.poll() is None and len([*finished("*.json")]) < 2:
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=120)
     assert process.returncode == 130
     assert "run the same scan again to continue" in errors
     assert "Traceback" not in errors
     told = orbical(folder, "info", "run.zarr")
     assert "% done" in told
-    orbical(folder, *SCAN, "-m", "slow=nets:slow", "--batch-size", "8")
+    (folder / "halt").unlink()
+    orbical(folder, *SCAN, "-m", "halting=nets:halting", "--batch-size", "8")
     assert ob.load(folder / "run.zarr").complete
 
 

@@ -49,7 +49,7 @@ def get(
     running: SimpleNamespace, path: str, method: str = "GET", **headers: str
 ) -> tuple[int, dict[str, str], bytes]:
     """Ask with exactly these headers, and a path that nobody tidies up."""
-    connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=30)
     connection.putrequest(method, running.folder + path, skip_host=True, skip_accept_encoding=True)
     headers.setdefault("Host", f"127.0.0.1:{running.port}")
     for name, value in headers.items():
@@ -77,7 +77,7 @@ async def say(client: ClientConnection, kind: str, sequence: int = 1, **selectio
 
 
 async def hear(client: ClientConnection) -> Any:
-    return decode(await asyncio.wait_for(client.recv(), 20))  # type: ignore[arg-type]
+    return decode(await asyncio.wait_for(client.recv(), 30))  # type: ignore[arg-type]
 
 
 def lassoed(session: Session, polygon: Any, **map_of: str) -> str:

@@ -72,7 +72,7 @@ def test_the_cookie_goes_to_the_folder_of_the_page_only(running: SimpleNamespace
         assert "set-cookie" not in headers
     jar = http.cookiejar.CookieJar()
     opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar))
-    opener.open(running.server.url, timeout=10).close()
+    opener.open(running.server.url, timeout=60).close()
     (cookie,) = jar
     assert cookie.path == running.folder
     assert cookie.value not in running.server.url
@@ -98,7 +98,7 @@ def test_the_browser_gets_a_private_file_and_no_token(
     monkeypatch.setattr(webbrowser, "open", lambda page: (opened.append(page), known.set()))
     server = serve(Server(session, port=0), block=False)
     assert server is not None
-    assert known.wait(10)
+    assert known.wait(60)
     (page,) = opened
     path = Path(urllib.request.url2pathname(page.removeprefix("file://")))
     assert path.stat().st_mode & 0o777 == 0o600
@@ -106,9 +106,9 @@ def test_the_browser_gets_a_private_file_and_no_token(
     (address,) = {*re.findall(r"http://[^\s\"]+", path.read_text())}
     assert server.guard.token not in address
     assert address.rpartition("=")[2] not in page
-    assert urllib.request.urlopen(address, timeout=10).status == 200
+    assert urllib.request.urlopen(address, timeout=60).status == 200
     with pytest.raises(urllib.error.HTTPError, match="403"):
-        urllib.request.urlopen(address, timeout=10)
+        urllib.request.urlopen(address, timeout=60)
     server.stop()
     assert not path.parent.exists()
 

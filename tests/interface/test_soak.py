@@ -115,7 +115,7 @@ def test_clients_come_and_go_and_leave_nothing_behind(
     threads = threading.active_count()
     with caplog.at_level(logging.WARNING):
         answered = soak(running, clients)
-        end = time.monotonic() + 20
+        end = time.monotonic() + 60
         while running.server.clients and time.monotonic() < end:
             time.sleep(0.02)
     assert running.server.clients == 0
@@ -131,27 +131,25 @@ def test_a_model_that_hangs_keeps_no_page_waiting(
     serving: Serving, folder: Path, models: dict[str, Any], awake: threading.Event
 ) -> None:
     session = open_session(folder / "digits.zarr", models)
+    session.scan_view().live.patience_s = 60  # a model is given up later than the others wait
     running = serving(session)
     awake.clear()
 
-    async def talk() -> float:
+    async def talk() -> None:
         waiting = [await dial(running).__aenter__() for _ in range(12)]  # more than threads answer
         for client in waiting:
             await say(client, "place", 1)
         await asyncio.sleep(0.3)
-        start = time.perf_counter()
         async with dial(running) as other:
             for sequence, kind in enumerate(("state", "aggregate", "color", "list"), 2):
                 await say(other, kind, sequence)
                 assert (await hear(other))[0]["sequence"] == sequence
-        took = time.perf_counter() - start
         awake.set()
         for client in waiting:
             assert (await hear(client))[0]["kind"] == "place"
             await client.close()
-        return took
 
-    assert finished(talk()) < 5  # a model may take 10 s before it is given up
+    finished(talk())
 
 
 def test_a_client_that_is_gone_is_not_written_to_again_and_again(

@@ -73,18 +73,18 @@ def test_the_command_serves_until_it_is_interrupted(
     with started(*arguments) as (program, printed):
         address = re.search(r"http://127\.0\.0\.1:\d+/\S+/\?token=\S+", printed)
         assert address is not None
-        answer = urllib.request.urlopen(address.group(0), timeout=10)
+        answer = urllib.request.urlopen(address.group(0), timeout=60)
         assert answer.status == 200
         assert b"<script" in answer.read()
         with pytest.raises(urllib.error.HTTPError, match="403"):
-            urllib.request.urlopen(address.group(0).partition("?")[0], timeout=10)
+            urllib.request.urlopen(address.group(0).partition("?")[0], timeout=60)
         assert "ssh" not in printed
         (tmp_path / "busy").touch()
         leave_in_the_middle(address.group(0))
         while not (tmp_path / "begun").exists():
             time.sleep(0.02)
         program.send_signal(signal.SIGINT)
-        assert program.wait(20) == 0  # although torch is at work, which aborts if it is cut off
+        assert program.wait(60) == 0  # although torch is at work, which aborts if it is cut off
         assert program.stderr is not None
         assert "Traceback" not in program.stderr.read()
 
@@ -92,14 +92,14 @@ def test_the_command_serves_until_it_is_interrupted(
 def leave_in_the_middle(address: str) -> None:
     """Ask for live answers, and do not wait for them."""
     parts = urlsplit(address)
-    cookie = urllib.request.urlopen(address, timeout=10).headers["Set-Cookie"].partition(";")[0]
+    cookie = urllib.request.urlopen(address, timeout=60).headers["Set-Cookie"].partition(";")[0]
     origin = f"http://{parts.netloc}"
     with connect(
         f"ws://{parts.netloc}{parts.path}ws", origin=origin, additional_headers={"Cookie": cookie}
     ) as client:
         client.send(json.dumps({"kind": "place", "sequence": 1, "selection": {}}))
         client.send(json.dumps({"kind": "state", "sequence": 2, "selection": {}}))
-        client.recv(10)
+        client.recv(60)
 
 
 def test_under_ssh_the_tunnel_is_printed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,11 +119,11 @@ def test_a_script_goes_on_while_the_view_is_served(
     server = ob.view(folder / "digits.zarr", port=0, open_browser=False, block=False)
     printed = capsys.readouterr().err
     assert printed == f"orbical view: serving at {server.url} (call stop() to end it)\n"
-    assert urllib.request.urlopen(server.url, timeout=10).status == 200
+    assert urllib.request.urlopen(server.url, timeout=60).status == 200
     server.stop()
     assert not server.running
     with pytest.raises(OSError, match=r"refused|reset"):
-        urllib.request.urlopen(server.url, timeout=10)
+        urllib.request.urlopen(server.url, timeout=60)
 
 
 def test_a_script_that_waits_says_so_in_one_line(

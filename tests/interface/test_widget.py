@@ -28,7 +28,7 @@ def shown(scan):
     made.close()
 
 
-def until(condition, patience_s=10):
+def until(condition, patience_s=60):
     deadline = time.monotonic() + patience_s
     while not condition():
         assert time.monotonic() < deadline
@@ -70,12 +70,12 @@ def test_a_newer_request_takes_the_place_of_one_that_waits():
 
     def answer(message, outdated):
         started.set()
-        go.wait(10)
+        go.wait(60)
         yield message
 
     desk = widgets.ThreadedRequestQueue(answer, answered.append)
     desk.put("place", b"first")
-    assert started.wait(10)
+    assert started.wait(60)
     for number in range(1000):
         desk.put("place", b"%d" % number)
     go.set()
@@ -90,7 +90,7 @@ def test_another_kind_does_not_wait_for_a_slow_one():
 
     def answer(message, outdated):
         if message == b"slow":
-            go.wait(10)
+            go.wait(60)
         yield message
 
     desk = widgets.ThreadedRequestQueue(answer, answered.append)

@@ -68,28 +68,30 @@ def cluster(workers):
 def test_a_cluster_without_workers_waits_says_so_and_can_be_interrupted(tmp_path, monkeypatch):
     monkeypatch.setattr(executors, "_LOOK_S", 0.05)
     path = tmp_path / "run.zarr"
-    lack = executors.Cluster.lack
 
-    def after_a_look(event, *arguments):
-        def look(crew):
-            threading.Timer(0.2, event, arguments).start()
-            return lack(crew)
+    def once_it_waits(event, *arguments):
+        warned = pytest.warns(UserWarning, match="has no workers; the scan waits")
 
-        monkeypatch.setattr(executors.Cluster, "lack", look)
-        return pytest.warns(UserWarning, match="has no workers; the scan waits")
+        def watch():
+            while not any("has no workers" in str(one.message) for one in warned.list):
+                time.sleep(0.01)
+            event(*arguments)
+
+        threading.Thread(target=watch, daemon=True).start()
+        return warned
 
     with cluster(0) as (local, client):
         previous = signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             with (
-                after_a_look(os.kill, os.getpid(), signal.SIGINT),
+                once_it_waits(os.kill, os.getpid(), signal.SIGINT),
                 pytest.raises(Interrupted, match="run the same scan again"),
             ):
                 scan(path, executor=client)
         finally:
             signal.signal(signal.SIGINT, previous)
         assert not list(tmp_path.iterdir())
-        with after_a_look(local.scale, 1):
+        with once_it_waits(local.scale, 1):
             result = scan(path, executor=client)
     same_bits(result, scan(tmp_path / "alone.zarr"))
 

@@ -1,5 +1,7 @@
 """Scan in three parts at once, kill one of them at work, run it again: `three_parts.py FOLDER`.
 
+The part that will be killed waits for that after its first units, however fast the others are.
+
 The process imports everything once and then forks the parts, which takes milliseconds.
 """
 
@@ -24,14 +26,20 @@ NET = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10)).eval()
 IMAGES, LABELS = torch.rand(61, 1, 8, 8), torch.arange(61) % 10
 
 
-def slow_net(x: torch.Tensor) -> torch.Tensor:
-    time.sleep(0.004)
+asked = 0
+
+
+def net(x: torch.Tensor, halt_at: int) -> torch.Tensor:
+    global asked
+    asked += 1
+    while asked == halt_at:
+        time.sleep(1)
     return NET(x)
 
 
-def scan(out: Path, part: str | None = None) -> None:
+def scan(out: Path, part: str | None, halt_at: int) -> None:
     ob.scan(
-        {"net": slow_net},
+        {"net": lambda x: net(x, halt_at)},
         (IMAGES, LABELS),
         group="rotations:6",
         task="classification",
@@ -44,12 +52,12 @@ def scan(out: Path, part: str | None = None) -> None:
     )
 
 
-def start(out: Path, part: str | None) -> int:
+def start(out: Path, part: str | None, halt_at: int = 0) -> int:
     number = os.fork()
     if number == 0:
         status = 1
         try:
-            scan(out, part)
+            scan(out, part, halt_at)
             status = 0
         finally:
             os._exit(status)
@@ -63,11 +71,11 @@ def end(number: int) -> int:
 def main(folder: Path) -> None:
     torch.set_num_threads(1)
     path = folder / "run.zarr"
-    parts = [start(path, f"{number}/3") for number in (1, 2, 3)]
-    while not path.exists() or len(list((path / "units").glob("0.*.json"))) < 9:
-        time.sleep(0.001)
-    os.kill(parts[1], signal.SIGKILL)
-    assert [end(part) for part in parts] == [0, signal.SIGKILL, 0]
+    one, killed, other = (start(path, f"{number}/3", 8 * (number == 2)) for number in (1, 2, 3))
+    assert [end(one), end(other)] == [0, 0]
+    os.kill(killed, signal.SIGKILL)
+    assert end(killed) == signal.SIGKILL
+    assert 20 < len(list((path / "units").glob("0.*.json"))) < 31
     assert end(start(path, "2/3")) == 0
     assert end(start(folder / "alone.zarr", None)) == 0
 
