@@ -68,6 +68,7 @@ def dial(running: SimpleNamespace, path: str = "/ws", **options: Any) -> Any:
         origin=options.pop("origin", running.base),
         additional_headers={name: value for name, value in headers.items() if value},
         max_size=None,
+        open_timeout=60,
         **options,
     )
 
