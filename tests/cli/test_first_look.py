@@ -204,6 +204,31 @@ def test_the_full_command_repeats_the_look_with_all_samples(look, folder, orbica
     np.testing.assert_allclose(same, few.data["score"].values, atol=1e-5)
 
 
+def test_folders_that_the_given_class_names_lack_are_no_labels(folder, look):
+    images = {"classes": ["d", "c", "b", "A"]}
+    answer = told(look("net.onnx", "sorted", samples=8, images=images))
+    (labels,) = (one for one in answer["settings"] if one["name"] == "labels")
+    assert labels["value"] == "none"
+    assert labels["why"] == (
+        "1 of 4 folders, such as 'a', are not among the names given with --classes"
+    )
+    with pytest.raises(InputError, match="the model's 4 classes, got 3"):
+        look("net.onnx", "sorted", samples=8, images={"classes": ["one", "two", "three"]})
+
+
+def test_unreadable_images_can_be_left_out_of_a_look(look, orbical, folder):
+    (folder / "damaged").mkdir()
+    for path in (folder / "flat").iterdir():
+        (folder / "damaged" / path.name).write_bytes(path.read_bytes())
+    (folder / "damaged" / "a0.png").write_bytes(path.read_bytes()[:60])
+    said = orbical(folder, "view", "net.onnx", "damaged", "--unreadable", "keep", expect=2)
+    assert "known: raise, skip" in " ".join(said.split())
+    with pytest.warns(UserWarning, match="a0.png"):
+        answer = told(look("net.onnx", "damaged", images={"unreadable": "skip"}))
+    assert answer["total"] == 19
+    assert "--unreadable skip" in answer["command"]
+
+
 def test_class_names_travel_into_a_look_without_labels_and_into_the_full_command(folder, look):
     words = "one,two,three,four"
     images = {"classes": words.split(",")}
@@ -290,6 +315,7 @@ def test_a_detector_is_looked_at_and_its_full_command_runs(look, folder, orbical
         (["net.onnx", "flat", "--preprocess", "imagnet"], "did you mean 'imagenet'"),
         (["net.onnx", "flat", "--preprocess", "math:sqrt"], "expected names such as imagenet,bgr"),
         (["run.zarr", "--samples", "9"], "--samples: expected none for a saved scan"),
+        (["net.onnx", "flat", "--names", "a,b"], "--names: expected none for a first look"),
     ],
 )
 def test_bad_input_is_named_before_any_work(orbical, folder, words, said):

@@ -35,6 +35,7 @@ def view(
     model: Annotated[list[str] | None, typer.Option("--model", "-m", metavar="NAME=SOURCE")] = None,
     data: Annotated[str | None, typer.Option("--data", "-d")] = None,
     size: str | None = None,
+    unreadable: str | None = None,
     orbits: Path | None = None,
     worst: Annotated[Path | None, typer.Option(metavar="FILE")] = None,
     classes: Annotated[str | None, typer.Option(metavar="NAMES")] = None,
@@ -77,6 +78,7 @@ def view(
         data: The inputs, if they are not in the scan, as for the scan: a folder of images, a table,
             an .npz file, package.module:attribute, or a built-in name.
         size: For images in files, as for the scan: PIXELS or HEIGHTxWIDTH.
+        unreadable: For images in files that cannot be decoded: raise (default) or skip.
         orbits: An .npy file with the orbit of each sample, as an integer, for bounds.
         worst: A file of orbical worst-case, to mark on the orbit plots.
         classes: The names of the classes in their order: a text file with one per line, or names
@@ -98,22 +100,41 @@ def view(
     if len(what) > 1:
         from .first_look import first_look
 
+        _refuse(
+            ("a first look", "a saved scan, orbical view run.zarr"),
+            model=" ".join(model or []) or None,
+            data=data,
+            orbits=orbits,
+            worst=worst,
+            names=names,
+            read=read,
+        )
         given = {
             "group": group,
             "task": task,
             "preprocess": preprocessing(preprocess),
             "classes": classes,
         }
-        pictures = image_options(size, classes=classes)
+        pictures = image_options(size, unreadable, classes=classes)
         session = first_look(what[:-1], what[-1], given, pictures, samples, out)
     else:
         from ..interface import open_session
 
-        _refuse_first_look_options(what[0], group=group, samples=samples, out=out)
+        if what[0].endswith((".onnx", ".pt2", ".tflite")):
+            raise InputError(
+                "DATA: expected a folder of images or an .npz file after the model, got only "
+                f"{what[0]!r}"
+            )
+        _refuse(
+            ("a saved scan", "a first look, orbical view model.onnx photos/"),
+            group=group,
+            samples=samples,
+            out=out,
+        )
         session = open_session(
             path_or_url(what[0]),
             named_models(model or []),
-            None if data is None else load_data(data, **image_options(size)),
+            None if data is None else load_data(data, **image_options(size, unreadable)),
             task=own_task(task),
             preprocess=preprocessing(preprocess),
             read=import_optional(read, "--read"),
@@ -132,14 +153,11 @@ def view(
         typer.echo(session.preview.last_words(), err=True)
 
 
-def _refuse_first_look_options(store: str, **given: Any) -> None:
-    if store.endswith((".onnx", ".pt2", ".tflite")):
-        raise InputError(
-            f"DATA: expected a folder of images or an .npz file after the model, got only {store!r}"
-        )
+def _refuse(kinds: tuple[str, str], **given: Any) -> None:
+    """Refuse options for the first of two kinds of view that only the second takes."""
     for name, value in given.items():
         if value is not None:
             raise InputError(
-                f"--{name}: expected none for a saved scan, got {value!r}; it is an option of a "
-                "first look, orbical view model.onnx photos/"
+                f"--{name}: expected none for {kinds[0]}, got {str(value)!r}; it is an option of "
+                f"{kinds[1]}"
             )

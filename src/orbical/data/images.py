@@ -116,6 +116,7 @@ class ImageFiles(Source):
         unreadable: str,
     ) -> None:
         check_name("unreadable", unreadable, UNREADABLE)
+        self.unreadable = unreadable
         self._where, self._reader = where, reader
         self._files = [*files.values()]
         self.names, self.labels, self.classes, self.columns = [*files], labels, classes, columns

@@ -140,7 +140,7 @@ def proposed(
     names = classes or model_inputs.class_names(predictor, outputs.shape[-1])
     if dense == "detection":
         names = classes or predictor.classes
-    labels, names = labels_of(source, outputs, names, task.value)
+    labels, names = labels_of(source, outputs, names, task.value, bool(classes))
     known = None
     if labels.value == FOLDERS and task.value == "classification":
         given_labels = np.asarray(source.labels)[tried]

@@ -102,6 +102,8 @@ def full_command(
     size = proposal.size
     if size is not None:
         words += ["--size", str(size) if isinstance(size, int) else f"{size[0]}x{size[1]}"]
+    if isinstance(proposal.source, ImageFiles) and proposal.source.unreadable == "skip":
+        words += ["--unreadable", "skip"]
     if proposal.preprocess is not None:
         words += ["--preprocess", str(proposal.preprocess)]
     if proposal["task"] == "detection":

@@ -221,9 +221,13 @@ def outputs_of(outputs: Tensor, task: str, predictor: Predictor, inputs: Tensor)
 
 
 def labels_of(
-    source: Source, outputs: Tensor, names: list[str] | None, task: str
+    source: Source, outputs: Tensor, names: list[str] | None, task: str, given: bool
 ) -> tuple[Setting, list[str] | None]:
-    """Return where labels come from, and the names of the classes if they are known."""
+    """Return where labels come from, and the names of the classes if they are known.
+
+    Names that the reader gave state the order of the classes: folders with other names get no
+    number by their alphabetical order.
+    """
     title, none = "Labels", {NONE: "none"}
     files = isinstance(source, ImageFiles)
     if source.labels is None or task in DENSE:
@@ -240,6 +244,13 @@ def labels_of(
     if names and {*folders} <= {*names}:
         why = "the folders have names of the model's classes"
         return Setting("labels", title, FOLDERS, both, why), names
+    if names and given:
+        strange = [name for name in folders if name not in names]
+        why = (
+            f"{len(strange)} of {len(folders)} folders, such as {strange[0]!r}, are not among the "
+            "names given with --classes"
+        )
+        return Setting("labels", title, NONE, none, why, False), names
     if len(folders) == count:
         why = f"as many folders as the model has outputs, {count}, in alphabetical order"
         return Setting("labels", title, FOLDERS, both, why), folders
