@@ -73,6 +73,8 @@ def test_a_click_picks_the_nearest_point_and_never_misses(tab, scatter):
     x, y = at(tab, scatter, 1)
     tab.mouse.move(x + 20, y - 15)
     assert scatter("return hovered.sample") == 1
+    scatter("plot.set({ ...points, xy: points.xy.map((value) => -value) })")  # another map
+    assert scatter("return hovered") is None
 
 
 def test_a_lasso_gives_its_polygon_in_the_coordinates_of_the_map(tab, scatter):

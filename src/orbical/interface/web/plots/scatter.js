@@ -124,6 +124,7 @@ export function createScatter(el, { webgl = true } = {}) {
       if (points.xy !== before) {
         buckets = createPointIndex(points.xy);
         buckets.some = points.xy.some(Number.isFinite);
+        if (state.hovered >= 0) calls.hover(null); // or its card would stay, wherever the pointer goes
         Object.assign(state, { view: null, hovered: -1 });
       }
       points.colors ??= new Uint8Array(2 * points.xy.length).fill(128);
