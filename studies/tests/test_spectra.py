@@ -380,12 +380,14 @@ def test_predictions_are_measured_into_tables_and_the_page_is_written_from_them(
     monkeypatch.setattr(calibration, "DRAWS", 2)
     command("collect", packed, tmp_path)
     command("compare", packed, tmp_path)
+    command("compare-more", packed, tmp_path)
     command("page", packed, tmp_path)
     text = (tmp_path / "spectra.md").read_text()
     assert text.count("| steerable | the paper's |") == 2
     drawn = {"samples", "wavenumbers", "explained", "signals", "remedy", "learning", "trainings"}
     assert {path.stem for path in (tmp_path / "spectra").iterdir()} == drawn
     tables = {*drawn - {"remedy", "learning"}, "results", "limits", "contrasts", "training_limits"}
+    tables |= {"more_trainings", "more_limits", "more_contrasts"}
     assert {path.stem for path in tmp_path.glob("*.csv")} == tables
 
 
@@ -454,6 +456,10 @@ def test_verdicts_about_trainings_follow_their_rules():
         "parts": ["carries", "does not", "open"],
         "levels": ["contradicted", "confirmed"],
     }
+    other = table.assign(value=table["value"].mask(table["training"] == "squares", 0.1))
+    find, changed = (verdicts.finder(verdicts.questions(one)) for one in (table, other))
+    assert verdicts.repeated(find, find, "bonds", "bonds")
+    assert not verdicts.repeated(find, changed, "bonds", "bonds")
     # Two intervals hold at once if they are wider than one alone.
     assert (asked["levels"]["low"] < [0.78, 0.93]).all()
 
@@ -477,7 +483,8 @@ CHANGES = {  # training, table, column, value, and the claim that it decides
 def test_claims_are_decided_by_the_numbers(tmp_path: Path) -> None:
     paths = Paths.in_checkout("spectra")
     given, changed = Results(paths.results), Results(tmp_path)
-    untouched = ("contrasts", "trainings", "training_limits")
+    compared = ("contrasts", "trainings", "training_limits")
+    untouched = (*compared, "more_contrasts", "more_trainings", "more_limits")
     for name in ("results", "wavenumbers", "explained", "limits", *untouched):
         frame = given[name].copy()
         for training_name, table, column, value in CHANGES:

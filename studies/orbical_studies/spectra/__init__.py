@@ -3,8 +3,8 @@
 Three networks predict spectra with evidential outputs. Labeling the molecules takes some hours of
 one core (--label-minutes ends it sooner; the same command resumes), the 42 trainings some
 minutes of a large GPU or days of a laptop; --epochs, --seeds and --only choose fewer. To train on
-another machine, which needs torch and e3nn only: run `pack` here, `train` there, and then `collect`
-and `compare` here.
+another machine, which needs torch and e3nn only: run `pack` here, `train` there, and then
+`collect`, `compare` and `compare-more` here.
 
 Section 6.1.2, appendix E and Fig. 9 of Berman et al., "On Uncertainty Calibration for Equivariant
 Functions".
@@ -13,7 +13,7 @@ Functions".
 from __future__ import annotations
 
 from ..framework import Study
-from .collecting import collect, compare
+from .collecting import collect, compare, compare_more
 from .packing import pack
 from .settings import Settings
 from .training import train
@@ -22,7 +22,13 @@ study = Study(
     name="spectra",
     description=__doc__,
     settings=Settings(),
-    steps={"pack": pack, "train": train, "collect": collect, "compare": compare},
+    steps={
+        "pack": pack,
+        "train": train,
+        "collect": collect,
+        "compare": compare,
+        "compare-more": compare_more,
+    },
     report=f"{__name__}.report",
     palette=64,
 )

@@ -55,13 +55,23 @@ def compare(settings: Any, results: Results) -> None:
 
     They may come from another work folder than those of `collect`.
     """
+    _compare(results, "trainings", "training_limits", "contrasts")
+
+
+def compare_more(settings: Any, results: Results) -> None:
+    """Compare trainings on more molecules, from a work folder and in tables of their own."""
+    _compare(results, "more_trainings", "more_limits", "more_contrasts")
+
+
+def _compare(results: Results, trainings: str, limited: str, contrasts: str) -> None:
+    """Write a row for each training, the limits of their data, and what each training changes."""
     data, everyone = unpack(results.work / FILE), read_answers(results)
     truth = truth_of(data)
     rows = [scores(truth, one) | noise_range(one.test) for one in everyone]
-    results.write("trainings", rows)
-    results.write("training_limits", [limits(data)])
+    results.write(trainings, rows)
+    results.write(limited, [limits(data)])
     compared = [one for one in everyone if one.compared]
-    results.write("contrasts", contrast_rows(truth, compared))
+    results.write(contrasts, contrast_rows(truth, compared))
 
 
 def read_answers(results: Results) -> list[Answers]:

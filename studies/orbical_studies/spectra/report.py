@@ -13,8 +13,8 @@ from orbical.figures import INK, MODELS, PAGE, SOFT, figure, styled
 
 from ..framework import Results, percent
 from .measures import KIND
-from .settings import NETWORKS, PAPER, PARTS, PENALTY, REMEDY
-from .verdicts import PAPER_R2, difference, finder, questions
+from .settings import NETWORKS, PAPER, PARTED, PARTS, PENALTY, REMEDY
+from .verdicts import PAPER_R2, difference, finder, questions, repeated
 
 PAPER_MOLECULES = 130_000
 REGIONS = {
@@ -99,6 +99,7 @@ def facts(results: Results) -> dict[str, Any]:
     """Return what the page refers to."""
     rows, limits = results["results"], results["limits"].iloc[0]
     at, explained = Table(rows), Table(results["explained"])
+    found, more = (finder(questions(results[name])) for name in ("contrasts", "more_contrasts"))
 
     def moved(column: str, sign: int) -> bool:
         """Check whether all seeds of all networks rise (or fall) with the remedy."""
@@ -116,10 +117,13 @@ def facts(results: Results) -> dict[str, Any]:
         "interval": lambda *kind: median_interval(explained(*kind), limits["test"]),
         "learning": lambda network: learning_curve(rows, network),
         "paper_molecules": PAPER_MOLECULES,
-        **{"found": finder(questions(results["contrasts"])), "difference": difference},
+        **{"found": found, "found_more": more, "difference": difference},
+        "repeated": repeated(found, more, *PARTED),
         "doubled": doubled,
         **{"again": Table(results["trainings"]), "second": results["training_limits"].iloc[0]},
         "trainings": results["trainings"],
+        **{"more": Table(results["more_trainings"]), "third": results["more_limits"].iloc[0]},
+        "more_trainings": results["more_trainings"],
         "steps": lambda table: span(table["steps"], "{:,}".format),
         "results": rows,
     }

@@ -76,6 +76,24 @@ def finder(asked: dict[str, pd.DataFrame]) -> Callable[..., pd.Series]:
     ]
 
 
+def repeated(
+    first: Callable[..., pd.Series], second: Callable[..., pd.Series], *networks: str
+) -> bool:
+    """Check whether the remedy and each part have the same verdicts about R² in two sets.
+
+    Args:
+        first: What `finder` made of one set.
+        second: Of the other.
+        networks: The network of either.
+    """
+    asked = [("remedy", REMEDY), *(("parts", part) for part in PARTS)]
+    pairs = [
+        [find(question, network, training)["verdict"] for question, training in asked]
+        for find, network in zip((first, second), networks, strict=True)
+    ]
+    return pairs[0] == pairs[1]
+
+
 def difference(row: Any) -> str:
     """Format a change with its interval.
 
