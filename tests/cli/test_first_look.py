@@ -216,6 +216,23 @@ def test_folders_that_the_given_class_names_lack_are_no_labels(folder, look):
         look("net.onnx", "sorted", samples=8, images={"classes": ["one", "two", "three"]})
 
 
+def test_folders_that_are_no_labels_are_none_in_the_full_command(folder, look, orbical, tmp_path):
+    words = "d,c,b,A"
+    images = {"classes": words.split(",")}
+    session = look("net.onnx", "sorted", samples=8, images=images, classes=words)
+    command = shlex.split(told(session)["command"])
+    assert command[-5:-2] == ["--classes", words, "--unlabeled"]
+    orbical(tmp_path, *command[1:], "--quiet")
+    full = ob.load(tmp_path / "sorted.zarr")
+    assert (full.labeled, full.classes) == (False, ["d", "c", "b", "A"])
+    scan = ["scan", "-m", "net=net.onnx", "-t", "classification", "-g", "cyclic:4"]
+    said = orbical(folder, *scan, "-d", "sorted", "--classes", words, expect=2)
+    assert "pass labeled=False (--unlabeled)" in " ".join(said.split())
+    np.savez(folder / "arrays.npz", x=np.zeros((4, 3, 8, 8)))
+    said = orbical(folder, *scan, "-d", "arrays.npz", "--unlabeled", expect=2)
+    assert "--unlabeled: expected a folder of images, got 'arrays.npz'" in " ".join(said.split())
+
+
 def test_unreadable_images_can_be_left_out_of_a_look(look, orbical, folder):
     (folder / "damaged").mkdir()
     for path in (folder / "flat").iterdir():

@@ -307,6 +307,10 @@ def test_folders_without_images_are_refused(tmp_path, photos):
     ):
         with pytest.raises(InputError, match=words):
             as_source(place)
+    every = ob.data.ImageFolder(photos, size=8, labeled=False)
+    assert every.labels is None
+    assert every.classes is None
+    assert "beside.png" in every.names
 
 
 class Endless(IterableDataset):

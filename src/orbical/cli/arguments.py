@@ -200,7 +200,7 @@ def _is_path(text: str) -> bool:
 _OPTIONS = {
     name: f"--{name}" for name in ("data", "size", "unreadable", "classes", "columns", "root")
 }
-_OPTIONS |= {"path": "--path-column", "label": "--label-column"}
+_OPTIONS |= {"path": "--path-column", "label": "--label-column", "labeled": "--unlabeled"}
 
 
 def _open_path(text: str, images: dict[str, Any]) -> Any:
@@ -221,6 +221,7 @@ def image_options(
     columns: str | None = None,
     classes: str | None = None,
     root: str | None = None,
+    unlabeled: bool = False,
 ) -> dict[str, Any]:
     """Return the options of images that were given, as the sources take them.
 
@@ -239,6 +240,7 @@ def image_options(
         "columns": None if columns is None else _separated(columns),
         "classes": listed_names(classes, "--classes"),
         "root": root,
+        "labeled": False if unlabeled else None,
     }
     return {name: value for name, value in given.items() if value is not None}
 

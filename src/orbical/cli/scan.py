@@ -52,6 +52,7 @@ def scan(
     threads: str = "auto",
     size: Annotated[str | None, typer.Option(metavar="PIXELS")] = None,
     unreadable: str | None = None,
+    unlabeled: Annotated[bool, typer.Option("--unlabeled")] = False,
     path_column: str | None = None,
     label_column: str | None = None,
     root: Annotated[str | None, typer.Option(metavar="FOLDER")] = None,
@@ -147,6 +148,7 @@ def scan(
         size: For images in files: resize the shorter side to this and crop the center, as
             torchvision does; HEIGHTxWIDTH resizes as they are.
         unreadable: For images in files that cannot be decoded: raise (default) or skip.
+        unlabeled: For a folder of images: its subfolders are not classes.
         path_column: For tables: the column of image files. Default: path.
         label_column: For tables: the column of labels. Default: label.
         root: For tables: the folder that the paths of image files are relative to. Default: the
@@ -174,7 +176,7 @@ def scan(
         if out is None and quiet:
             raise InputError("--out: expected a folder with --quiet, got neither folder nor tables")
         pictures = image_options(
-            size, unreadable, path_column, label_column, columns, classes, root
+            size, unreadable, path_column, label_column, columns, classes, root, unlabeled
         )
         action = None if input is None else known.parse_input(input)
         reader = import_optional(read, "--read")

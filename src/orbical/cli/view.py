@@ -36,6 +36,7 @@ def view(
     data: Annotated[str | None, typer.Option("--data", "-d")] = None,
     size: str | None = None,
     unreadable: str | None = None,
+    unlabeled: Annotated[bool, typer.Option("--unlabeled")] = False,
     orbits: Path | None = None,
     worst: Annotated[Path | None, typer.Option(metavar="FILE")] = None,
     classes: Annotated[str | None, typer.Option(metavar="NAMES")] = None,
@@ -79,6 +80,7 @@ def view(
             an .npz file, package.module:attribute, or a built-in name.
         size: For images in files, as for the scan: PIXELS or HEIGHTxWIDTH.
         unreadable: For images in files that cannot be decoded: raise (default) or skip.
+        unlabeled: For a folder of images: its subfolders are not classes.
         orbits: An .npy file with the orbit of each sample, as an integer, for bounds.
         worst: A file of orbical worst-case, to mark on the orbit plots.
         classes: The names of the classes in their order: a text file with one per line, or names
@@ -115,7 +117,7 @@ def view(
             "preprocess": preprocessing(preprocess),
             "classes": classes,
         }
-        pictures = image_options(size, unreadable, classes=classes)
+        pictures = image_options(size, unreadable, classes=classes, unlabeled=unlabeled)
         session = first_look(what[:-1], what[-1], given, pictures, samples, out)
     else:
         from ..interface import open_session
@@ -131,10 +133,11 @@ def view(
             samples=samples,
             out=out,
         )
+        pictures = image_options(size, unreadable, unlabeled=unlabeled)
         session = open_session(
             path_or_url(what[0]),
             named_models(model or []),
-            None if data is None else load_data(data, **image_options(size, unreadable)),
+            None if data is None else load_data(data, **pictures),
             task=own_task(task),
             preprocess=preprocessing(preprocess),
             read=import_optional(read, "--read"),

@@ -23,6 +23,7 @@ SUFFIXES = (*ARRAYS, ".zarr", *tables.SUFFIXES)
 """The suffixes of paths that are recognized as data."""
 
 _OF_TABLES = ("path", "label", "columns", "root")
+_WANTED = dict.fromkeys(_OF_TABLES, "a table of image files") | {"labeled": "a folder of images"}
 _ZARR = ("zarr.json", ".zarray", ".zgroup")
 
 
@@ -62,7 +63,7 @@ def open_path(given: str | Path, **images: Any) -> Source:
     _, *taken = signature(HuggingFace if opener is _open_saved else opener).parameters
     for name in images:
         if name not in taken:
-            kind = "a table of image files" if name in _OF_TABLES else "data with images in files"
+            kind = _WANTED.get(name, "data with images in files")
             raise InputError(f"{name}: expected {kind}, got {str(given)!r}")
     return opener(path, **images)
 

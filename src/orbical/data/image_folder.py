@@ -11,6 +11,8 @@ from .._imports import as_path
 from ..errors import InputError
 from .images import ImageFiles, ImageReader, images_below, numbered
 
+_NOT_CLASSES = "pass labeled=False (--unlabeled) if the folders are not classes"
+
 
 class ImageFolder(ImageFiles):
     """A folder of images: `photos/cat/1.jpg`, or `photos/1.jpg` without classes.
@@ -27,6 +29,8 @@ class ImageFolder(ImageFiles):
         mode: the color mode of Pillow: `"RGB"`, or `"L"` for gray.
         classes: the names of the model's classes in their order, where folders are only some of
             them.
+        labeled: whether subfolders are classes. With `False` images have no labels, in whatever
+            subfolders they are.
         unreadable: `"raise"`, or `"skip"` to leave out files that cannot be decoded; these are
             counted and named in a warning. `"skip"` decodes every file once before the scan.
 
@@ -54,6 +58,7 @@ class ImageFolder(ImageFiles):
         mode: str = "RGB",
         classes: Sequence[str] | None = None,
         unreadable: str = "raise",
+        labeled: bool = True,
     ) -> None:
         folder = as_path("data", path)
         if not folder.is_dir():
@@ -64,15 +69,18 @@ class ImageFolder(ImageFiles):
                 f"data: expected images in {str(path)!r}, got {_what_is_there(folder)}"
             )
         nested = [name.partition("/")[0] for name in found if "/" in name]
-        if nested and len(nested) < len(found):
+        if labeled and nested and len(nested) < len(found):
             raise InputError(
                 f"data: expected images in subfolders of {str(path)!r}, one for each class, or all "
                 f"beside each other, got {len(found) - len(nested)} images beside "
-                f"{len(set(nested))} folders with images"
+                f"{len(set(nested))} folders with images; {_NOT_CLASSES}"
             )
         labels, names = None, None if classes is None else [str(name) for name in classes]
-        if nested:
-            labels, names = numbered(nested, classes, str(path))
+        if labeled and nested:
+            try:
+                labels, names = numbered(nested, classes, str(path))
+            except InputError as error:
+                raise InputError(f"{error}; {_NOT_CLASSES}") from None
         reader = ImageReader(size, transform, mode)
         super().__init__(str(path), found, reader, labels, names, {}, unreadable)
 

@@ -153,7 +153,8 @@ def found_scans(folder: Path) -> dict[str, Scan]:
             continue  # data of another program may be stored beside scans
     if not scans:
         raise InputError(
-            f"scan: expected a folder with a scan, got {str(folder)!r}, which has none"
+            f"scan: expected a folder with a scan, got {str(folder)!r}, which has none; for a "
+            "folder of images name the model first, orbical view model.onnx photos/"
         )
     return scans
 

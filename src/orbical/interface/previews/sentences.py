@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ...data.image_folder import ImageFolder
 from ...data.images import ImageFiles
 from ...groups import Group
 from ...store.scan_result import Scan
@@ -110,11 +111,12 @@ def full_command(
         words += ["--input", "images"]
     if proposal["outputs"] == "probabilities":
         words += ["--outputs", "probabilities"]
-    foreign = proposal["labels"] != FOLDERS and proposal.source.labels is not None
+    nested = any("/" in name for name in proposal.source.names or ())
+    unlabeled = proposal["labels"] != FOLDERS and nested
     if classes is not None and proposal["task"] != "regression":
         words += ["--classes", classes]
-    elif isinstance(proposal.source, ImageFiles) and foreign:
-        words += ["--classes", "CLASSES.txt"]  # the names of the model's classes, not of folders
+    if isinstance(proposal.source, ImageFolder) and unlabeled:
+        words.append("--unlabeled")
     out = Path(data).name.removesuffix(".npz") or "run"
     return shlex.join([*words, "-o", f"{out}.zarr"])
 
