@@ -124,6 +124,7 @@ def facts(results: Results) -> dict[str, Any]:
         "trainings": results["trainings"],
         **{"more": Table(results["more_trainings"]), "third": results["more_limits"].iloc[0]},
         "more_trainings": results["more_trainings"],
+        "quarter": learning_curve(results["more_trainings"], "bonds").iloc[0],
         "steps": lambda table: span(table["steps"], "{:,}".format),
         "results": rows,
     }
