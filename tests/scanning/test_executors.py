@@ -7,6 +7,7 @@ import dataclasses
 import os
 import signal
 import sys
+import time
 import types
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
@@ -267,6 +268,9 @@ def test_a_pool_started_here_ends_its_idle_processes_without_killing_them(monkey
         assert pool.submit(None, pow, 2, 3).result() == 8
         (process,) = pool._executor._processes.values()
         pool.close()
+        end = time.monotonic() + 60
+        while process.exitcode is None and time.monotonic() < end:
+            time.sleep(0.01)  # another thread may have collected it and not yet said so
         assert process.exitcode == 0
 
 

@@ -130,11 +130,11 @@ def array_specs(
     for model, probe in probes.items():
         for name, spec in _model_specs(sweep, target, model, probe, number).items():
             known = specs.setdefault(name, spec)
-            if known.attributes != spec.attributes:
+            expected, got = (one.attributes.get(CLASSES) for one in (known, spec))
+            if expected != got:
                 raise ModelError(
-                    f"model {model!r}: expected {known.attributes[CLASSES]} classes as for "
-                    f"{next(iter(probes))!r}, got {spec.attributes[CLASSES]}; scan models with "
-                    "other outputs separately"
+                    f"model {model!r}: expected {expected} classes as for "
+                    f"{next(iter(probes))!r}, got {got}; scan models with other outputs separately"
                 )
             if known.shape != spec.shape:
                 axes = ", ".join(spec.dims[1:])
