@@ -244,7 +244,7 @@ def test_the_action_defect_is_summed_up_by_the_weights_of_the_group(scaled: ob.S
     found = ob.nero.action_defect(scaled)
     curve = scaled.data["action_defect"].values.astype(float).mean(0)
     np.testing.assert_allclose(found["curve"].values, curve, atol=1e-12)
-    assert float(found["orbit"]) == pytest.approx(float(curve @ scaled.group.weights), rel=1e-9)
+    assert float(found["mean"]) == pytest.approx(float(curve @ scaled.group.weights), rel=1e-9)
     assert len({*scaled.group.weights}) > 1
     assert int(found["worst_element"]) == int(curve.argmax())
     assert float(found["worst"]) == pytest.approx(curve.max())
@@ -270,7 +270,7 @@ def test_the_summary_of_a_classification_agrees_with_a_loop(labeled: ob.Scan) ->
         assert int(row["worst_element"]) == worst
         assert str(row["worst_name"].values) == f"angle {45 * worst}"
     assert table["samples"].values.tolist() == [COUNT, COUNT]
-    assert table["position"].values.tolist() == ["upright", "orbit", "worst"]
+    assert table["place"].values.tolist() == ["identity", "mean", "worst"]
     assert table.attrs["reference"] == "truth"
 
 
@@ -282,9 +282,9 @@ def test_the_summary_weighs_the_orbit_and_takes_the_largest_error_as_worst(
     error = scaled.data["score"].values.astype(float).mean(1)
     identity = scaled.group.identity
     assert identity not in (0, 4)
-    np.testing.assert_allclose(table["score"].sel(position="upright"), error[:, identity])
-    np.testing.assert_allclose(table["score"].sel(position="orbit"), error @ scaled.group.weights)
-    np.testing.assert_allclose(table["score"].sel(position="worst"), error.max(1))
+    np.testing.assert_allclose(table["score"].sel(place="identity"), error[:, identity])
+    np.testing.assert_allclose(table["score"].sel(place="mean"), error @ scaled.group.weights)
+    np.testing.assert_allclose(table["score"].sel(place="worst"), error.max(1))
     assert table["worst_element"].values.tolist() == error.argmax(1).tolist()
 
 
@@ -299,7 +299,7 @@ def test_of_equally_accurate_elements_the_one_with_the_worst_score_is_the_worst(
     correct[0, :, 4:], correct[1, :, :2] = 1, 1
     found = ob.nero.summary(data.assign(score=score, correct=correct))
     assert found["worst_element"].values.tolist() == [3, 5]
-    np.testing.assert_allclose(found["score"].sel(position="worst"), [0.2, 0.1], rtol=1e-6)
+    np.testing.assert_allclose(found["score"].sel(place="worst"), [0.2, 0.1], rtol=1e-6)
 
 
 def test_the_summary_works_without_labels(unlabeled: ob.Scan) -> None:

@@ -108,7 +108,7 @@ def test_the_table_of_averaging_predicts_the_averaged_model(scan):
     assert float(plain["gain"].sel(elements=1)) == 0
     gain = plain.sel(elements=4)
     change = gain["accuracy"] - plain["accuracy"].sel(elements=1)
-    assert float(gain["gain"]) == pytest.approx(float(change.sel(position="orbit")))
+    assert float(gain["gain"]) == pytest.approx(float(change.sel(place="mean")))
     assert float(gain["gain_low"]) > 0
     assert float(gain["invariance_gap"]) < 1e-6
     assert found["cost"].values.tolist() == [1, 2, 4]

@@ -67,7 +67,7 @@ def averages(scan: ob.Scan) -> None:
         one = table.sel(model=model)
         for number in table["elements"].values:
             row = one.sel(elements=number)
-            accuracy, error = (float(row[k].sel(position="orbit")) for k in ("accuracy", "ece"))
+            accuracy, error = (float(row[k].sel(place="mean")) for k in ("accuracy", "ece"))
             gain, low, high = (float(row[k]) for k in ("gain", "gain_low", "gain_high"))
             print(
                 f"| {model} | {number} | {accuracy:.3f} | {gain:+.3f} [{low:+.3f}, {high:+.3f}] |"

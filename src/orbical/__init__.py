@@ -3,7 +3,7 @@
     import orbical as ob
 
     scan = ob.scan(net, (images, labels), group="rotations:72", task="classification")
-    ob.nero.summary(scan)                            # upright, over the orbit, at the worst element
+    ob.nero.summary(scan)                            # at the identity, on average, at worst
     ob.figures.aggregate(ob.nero.aggregate(scan))    # angle by angle, as a figure
     ob.view(scan)                                    # in the browser, or in a notebook
 

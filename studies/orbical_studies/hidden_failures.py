@@ -34,19 +34,19 @@ def failures(found: Any, seen: np.ndarray) -> dict[str, Any]:
         seen: `[sample]`, whether the model is right at all scanned elements.
     """
     right = {
-        place: found["correct"].sel(position=place).values.astype(bool)
-        for place in ("upright", "refined")
+        place: found["correct"].sel(place=place).values.astype(bool)
+        for place in ("identity", "refined")
     }
     row: dict[str, Any] = {
         "samples": len(seen),
-        "wrong_upright": int((~right["upright"]).sum()),
+        "wrong_upright": int((~right["identity"]).sum()),
         "wrong_scanned": int((~seen).sum()),
         "wrong_found": int((~(seen & right["refined"])).sum()),
         "hidden": int((seen & ~right["refined"]).sum()),
     }
-    for place in ("upright", "grid", "refined"):
+    for word, place in (("upright", "identity"), ("grid", "grid"), ("refined", "refined")):
         for end in ("mean", "mean_low", "mean_high"):
-            row[f"{end}_{place}"] = float(found[end].sel(position=place))
+            row[f"{end}_{word}"] = float(found[end].sel(place=place))
     for end in ("mean_missed", "mean_missed_low", "mean_missed_high"):
         row[end] = float(found[end])
     return row

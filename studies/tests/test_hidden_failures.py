@@ -11,15 +11,15 @@ import xarray as xr
 import orbical as ob
 from orbical_studies.hidden_failures import failures, searched, with_shares
 
-PLACES = ["upright", "grid", "refined"]
+PLACES = ["identity", "grid", "refined"]
 
 
 def test_a_hidden_failure_is_right_at_all_scanned_elements_and_wrong_at_the_worst_case() -> None:
     right = [[1, 1, 1, 0], [1, 0, 1, 0], [0, 0, 1, 0]]
-    means = {name: ("position", [0.9, 0.6, 0.5]) for name in ("mean", "mean_low", "mean_high")}
+    means = {name: ("place", [0.9, 0.6, 0.5]) for name in ("mean", "mean_low", "mean_high")}
     missed = {f"mean_missed{end}": 0.1 for end in ("", "_low", "_high")}
     found = xr.Dataset(
-        {"correct": (("position", "sample"), right), **means, **missed}, {"position": PLACES}
+        {"correct": (("place", "sample"), right), **means, **missed}, {"place": PLACES}
     )
     row = failures(found, np.array([True, False, True, False]))
     counts = {name: row[name] for name in ("wrong_upright", "wrong_scanned", "wrong_found")}

@@ -36,8 +36,8 @@ def on_numpy(net):
     return ob.predictors.numpy_function(lambda x: net(torch.from_numpy(x)).detach().numpy())
 
 
-def at(found, position):
-    return found["score"].sel(position=position).values
+def at(found, place):
+    return found["score"].sel(place=place).values
 
 
 def lowest(net, data, group):
@@ -201,14 +201,14 @@ def test_another_model_is_refused_that_is_alike_only_where_the_scanned_one_is_wo
 def test_means_have_intervals_and_correctness_falls(net, data):
     found = ob.worst_case({"a": net, "b": on_numpy(net)}, data, group="rotations:12",
                           task="classification")  # fmt: skip
-    assert found["mean"].dims == ("model", "position")
+    assert found["mean"].dims == ("model", "place")
     np.testing.assert_allclose(found["mean"], found["score"].mean("sample"))
     assert (found["mean_low"] < found["mean"]).all()
     assert (found["mean_high"] <= 1).all()
     assert (found["mean_missed"] < found["mean_missed_high"]).all()
     share = found["correct"].mean("sample")
-    assert (share.sel(position="upright") > 0.8).all()
-    assert (share.sel(position="refined") <= share.sel(position="grid")).all()
+    assert (share.sel(place="identity") > 0.8).all()
+    assert (share.sel(place="refined") <= share.sel(place="grid")).all()
     frame = found[["score", "angle", "missed"]].to_dataframe()
     assert len(frame) == 2 * SAMPLES * 3
 

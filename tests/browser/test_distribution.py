@@ -104,7 +104,7 @@ def test_a_worst_case_between_positions_is_marked_and_told(view, serve):
     )
     worst = ob.worst_case({"net": net}, scan, rounds=2, progress=False)
     page = view("sample=3", server=serve(scan, worst=worst))
-    found = float(worst["score"].sel(position="refined")[0, 3])
+    found = float(worst["score"].sel(place="refined")[0, 3])
     expect(page.tab.locator(".individual .worst-mark")).to_have_count(1)
     expect(page.tab.locator(".individual .worst-case")).to_contain_text(f"{found:.3f} (")
     expect(page.tab.locator(".aggregate .worst-mark")).to_have_count(12)

@@ -75,7 +75,7 @@ def test_a_registered_measure_is_a_threshold_of_check(
     settings.write_text(f"[tool.orbical.check]\nmax_worst_mean_gap = {expected + 1}\n")
     done = CliRunner().invoke(app, [str(store)])
     assert done.exit_code == 0
-    assert "mean gap at the worst element" in done.output
+    assert "mean gap, at the worst element" in done.output
 
 
 def test_a_registered_measure_is_offered_for_the_view_of_a_scan(entry, store: Path) -> None:

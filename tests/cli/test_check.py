@@ -189,7 +189,7 @@ def test_a_check_that_too_few_samples_decide_has_a_status_of_its_own(
 def test_all_numbers_are_said(store: Path) -> None:
     done = run(store, "--max-worst-ece", 0.9, "--model", "a", "--level", 0.9)
     assert re.match(
-        r"pass a: ECE at the worst element 0\.\d+ \[0\.\d+, 0\.\d+\] at 90% of 8 positions, "
+        r"pass a: ECE, at the worst element 0\.\d+ \[0\.\d+, 0\.\d+\] at 90% of 8 positions, "
         r"threshold <= 0\.9 \(max_worst_ece, 80 samples\)\n",
         done.output,
     )

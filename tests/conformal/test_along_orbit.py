@@ -32,7 +32,7 @@ def test_sets_calibrated_upright_lose_their_coverage_on_rotated_digits(scan):
     plain = found.coverage.sel(model="plain")
     assert plain["high"][0] > 0.9 > plain["low"][0]
     assert (plain["high"][1:] < 0.75).all()
-    everywhere = along_orbit(scan, LAC(0.9), calibrate="orbit")
+    everywhere = along_orbit(scan, LAC(0.9), calibrate="pooled")
     mean = float(everywhere.coverage.sel(model="plain").mean())
     assert abs(mean - 0.9) < 0.05
     assert (everywhere.size >= found.size - 1e-9).all()
@@ -49,7 +49,7 @@ def test_the_numbers_are_those_of_the_estimators(scan, method):
     labels = scan.data["label"].values
     fitted = method.set_params(outputs="probabilities").fit(probs[held], labels[held])
     sets = fitted.predict_set(probs[new])
-    found = along_orbit(scan, method, calibrate="orbit", seed=3)
+    found = along_orbit(scan, method, calibrate="pooled", seed=3)
     hits = sets[np.arange(200)[:, None], np.arange(4), labels[new][:, None]]
     np.testing.assert_allclose(found.coverage.sel(model="augmented"), hits.mean(0))
     np.testing.assert_allclose(found.size.sel(model="augmented"), sets.sum(-1).mean(0))

@@ -17,9 +17,9 @@ from orbical.errors import InputError, MissingExtra
 IMAGES = torch.rand(12, 1, 8, 8, generator=torch.Generator().manual_seed(0))
 LABELS = torch.arange(12) % 3
 NAMES = {
-    f"orbit/{name}_{position}"
+    f"orbit/{name}_{place}"
     for name in ("accuracy", "confidence", "score", "ece")
-    for position in ("upright", "orbit", "worst")
+    for place in ("identity", "mean", "worst")
 } | {"orbit/invariance_gap"}
 
 
@@ -30,10 +30,10 @@ def expected(model: torch.nn.Module) -> dict[str, float]:
     correct = scan.data["correct"].isel(model=0).values
     confidence = scan.data["confidence"].isel(model=0).values
     return {
-        "orbit/accuracy_upright": correct[:, 0].mean(),
-        "orbit/accuracy_orbit": correct.mean(),
+        "orbit/accuracy_identity": correct[:, 0].mean(),
+        "orbit/accuracy_mean": correct.mean(),
         "orbit/accuracy_worst": correct.mean(0).min(),
-        "orbit/confidence_orbit": confidence.mean(),
+        "orbit/confidence_mean": confidence.mean(),
     }
 
 
@@ -81,10 +81,10 @@ def test_lightning_logs_scores_along_the_orbit_in_each_epoch(tmp_path: Path) -> 
         log_every_n_steps=1,
     )
     trainer.fit(net, DataLoader(TensorDataset(IMAGES, LABELS), batch_size=6))
-    epochs = [row for row in logged if "orbit/accuracy_orbit" in row]
+    epochs = [row for row in logged if "orbit/accuracy_mean" in row]
     assert len(epochs) == 2
     assert set(epochs[0]) >= NAMES
-    assert epochs[0]["orbit/score_orbit"] != epochs[1]["orbit/score_orbit"], "the net has learned"
+    assert epochs[0]["orbit/score_mean"] != epochs[1]["orbit/score_mean"], "the net has learned"
     for name, value in expected(net).items():
         assert trainer.callback_metrics[name].item() == pytest.approx(value, abs=1e-6)
 
@@ -127,7 +127,7 @@ def test_transformers_logs_scores_along_the_orbit_in_the_epochs_chosen(tmp_path:
         OrbitCallback((IMAGES, LABELS), group="rotations:4", every_n_epochs=2, trainer=trainer)
     )
     trainer.train()
-    found = [row for row in trainer.state.log_history if "orbit/accuracy_orbit" in row]
+    found = [row for row in trainer.state.log_history if "orbit/accuracy_mean" in row]
     assert [row["epoch"] for row in found] == [2.0]
     assert set(found[0]) >= NAMES
     for name, value in expected(model).items():
@@ -140,8 +140,8 @@ def test_scores_without_labels_are_those_that_need_none() -> None:
     torch.manual_seed(0)
     net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 3))
     scores = OrbitScores(IMAGES, group="rotations:4", prefix="")._scores(net)
-    assert "accuracy_orbit" not in scores
-    assert np.isfinite(scores["confidence_orbit"])
+    assert "accuracy_mean" not in scores
+    assert np.isfinite(scores["confidence_mean"])
     with pytest.raises(InputError, match="every_n_epochs: expected a whole number >= 1, got 0"):
         OrbitScores(IMAGES, group="rotations:4", every_n_epochs=0)
 

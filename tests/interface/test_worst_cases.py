@@ -64,7 +64,7 @@ def test_a_session_answers_where_each_sample_is_worst(scan: ob.Scan, worst: obje
     assert (header["models"], header["coords"]) == (["a", "b"], ["angle"])
     assert header["reference"] == "truth"
     np.testing.assert_array_equal(arrays["samples"], np.arange(COUNT))
-    np.testing.assert_allclose(arrays["score"][0], worst["score"].sel(position="refined")[0])
+    np.testing.assert_allclose(arrays["score"][0], worst["score"].sel(place="refined")[0])
     np.testing.assert_allclose(arrays["missed"][0], worst["missed"][0])
     np.testing.assert_allclose(arrays["coords"][0, :, 0], worst["angle"][0])
     assert np.isnan(arrays["score"][1]).all()

@@ -27,7 +27,7 @@ from ..tasks import Task, as_task
 from .objective import Objective
 from .search import descend, golden_section, nearest_elements, valleys
 
-POSITIONS = ("upright", "grid", "refined")
+PLACES = ("identity", "grid", "refined")
 _FEWEST, _STEPS = 16, 20  # samples that are searched together, and steps of the progress bar
 _MEANINGS = {
     "score": "score of each sample at the identity, at the worst sampled element, at the worst",
@@ -83,9 +83,9 @@ def worst_case(
         A dataset with, `[model, sample]`: the coordinates of the worst element, such as `angle`,
         and `nearest`, the index of the sampled element beside it; `missed`, how much worse the
         score is there than at the worst sampled element; and `element`, the index of that one.
-        `score` `[model, sample, position]`, and `correct` for labeled classification, are at the
-        positions `upright`, `grid` (the worst sampled element) and `refined`. `mean`
-        `[model, position]` and `mean_missed` `[model]` are means over samples, with intervals to
+        `score` `[model, sample, place]`, and `correct` for labeled classification, are at the
+        places `identity`, `grid` (the worst sampled element) and `refined`. `mean`
+        `[model, place]` and `mean_missed` `[model]` are means over samples, with intervals to
         `mean_low`, `mean_high` and so on. `method` `[model]` is `"gradient"`, `"golden section"`,
         or `"grid"` for a group without continuous coordinates, of which only the elements are
         tried. `orbical.view(scan, worst=...)` marks it on the orbits of a scan.
@@ -349,7 +349,7 @@ def _table(found: dict[str, dict[str, Array]], runner: Runner, level: float) -> 
         key: np.stack([one[key] for one in found.values()]) for key in next(iter(found.values()))
     }
     stacked["method"] = stacked["method"][:, 0]
-    dims = ("model", "sample", "position")
+    dims = ("model", "sample", "place")
     variables = {key: (dims[: values.ndim], values) for key, values in stacked.items()}
     of_sums = share_interval_of_sums if task.score_unit == "share" else interval_of_sums
     for name, of in (("mean", "score"), ("mean_missed", "missed")):
@@ -357,8 +357,8 @@ def _table(found: dict[str, dict[str, Array]], runner: Runner, level: float) -> 
         terms = np.where(seen, stacked[of], 0.0)
         ends = of_sums(seen.sum(1), terms.sum(1), np.square(terms).sum(1), level)
         for ending, values in zip(("", "_low", "_high"), ends, strict=True):
-            variables[name + ending] = (("model", "position")[: values.ndim], values)
-    coords: dict[str, Any] = {"model": list(found), "position": list(POSITIONS)}
+            variables[name + ending] = (("model", "place")[: values.ndim], values)
+    coords: dict[str, Any] = {"model": list(found), "place": list(PLACES)}
     coords["sample"] = np.arange(stacked["missed"].shape[1])
     if recipe.samples.names is not None:
         coords["name"] = ("sample", recipe.samples.names)

@@ -1,8 +1,7 @@
 """A measure of the whole orbit: the mean of its positions, or all positions pooled into one set.
 
 The two differ: at each position errors of opposite sign stay apart, and in the pool they cancel
-within a bin. `orbical calibration`, `orbical check`, the report and the interface name both as
-`PLACES` does.
+within a bin. Both are called as in `PLACES`, everywhere.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ import torch
 from torch import Tensor
 
 from ..errors import InputError
+from ..groups import PLACES
 from ..store.blocks import read_together, sample_blocks
 from ._bound import BoundMeasure, takes_weights
 from ._interval import Interval
@@ -33,14 +33,6 @@ if TYPE_CHECKING:
     from ..store.scan_result import Scan
 
 __all__ = ["PLACES", "mean_over_orbit", "pooled_over_orbit", "scan_measures"]
-
-PLACES = {
-    "identity": "at the identity",
-    "mean": "mean over the orbit",
-    "pooled": "pooled over the orbit",
-    "worst": "at the worst element",
-}
-"""How a measure of a scan is summarized, and what each summary is called everywhere."""
 
 
 def scan_measures(scan: Scan | xr.Dataset, listed: str | None = None) -> list[Measure]:

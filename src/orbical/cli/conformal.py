@@ -46,7 +46,7 @@ def conformal(
         coverage: The share of sets that should contain the truth.
         method: lac, aps or raps for classes; absolute or normalized for numbers. Default: lac or
             absolute.
-        calibrate: Where the sets of a scan are calibrated: identity, orbit, position or average.
+        calibrate: Where the sets of a scan are calibrated: identity, pooled, position or average.
             Default: all that apply. Repeatable.
         share: The share of the samples used for calibration.
         level: Nominal coverage of the intervals of the measured values.

@@ -13,14 +13,14 @@ _CHANGES = {
     "changed": "predictions that change on the orbit",
     "changed_pairs": "pairs of elements that disagree",
 }
-_WHERE = {"upright": "upright", "orbit": "over the orbit", "worst": "at the worst element"}
 
 
 def print_summary(scan: Scan, console: Any = None) -> None:
-    """Print a column a model: how good it is upright, over the orbit and at its worst."""
+    """Print a column a model: how good it is at the identity, over the orbit and at its worst."""
     from rich.table import Table
 
     from .._console import Console
+    from ..groups import PLACES
     from ..nero import summary
 
     facts = summary(scan)
@@ -32,13 +32,13 @@ def print_summary(scan: Scan, console: Any = None) -> None:
     if scan.data.attrs["task"] == "classification" and "accuracy" in shown:
         shown.remove("score")  # the probability of the true class says little beside the accuracy
     for name in shown:
-        lead = name
+        lead = f"{name}, "
         if name == "score":  # its meaning is long: a line of its own
             table.add_row(scan.record.score.meaning)
-            lead = " "
-        for position, where in _WHERE.items():
-            values = facts[name].sel(position=position).values
-            table.add_row(f"{lead} {where}", *(_number(value, name) for value in values))
+            lead = "  "
+        for place in map(str, facts["place"].values):
+            values = facts[name].sel(place=place).values
+            table.add_row(f"{lead}{PLACES[place]}", *(_number(value, name) for value in values))
         table.add_section()
     table.add_row("worst element", *map(str, facts["worst_name"].values))
     table.add_row("invariance gap", *(f"{gap:.3g}" for gap in facts["invariance_gap"].values))

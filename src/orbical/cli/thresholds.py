@@ -99,8 +99,7 @@ def rule_named(name: str) -> Rule:
             "known once its module is imported (see the option import)"
         )
     title = MEASURES[measure].title if measure in MEASURES else measure
-    what = f"{title} {PLACES[place]}" if place != "mean" else f"{title}, {PLACES[place]}"
-    return Rule(name, measure, place, what)
+    return Rule(name, measure, place, f"{title}, {PLACES[place]}")
 
 
 def table_from(path: Path) -> dict[str, Any]:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ..store.scan_result import Scan
     from ..tasks import Task
 
-_WHERE = ("upright", "at the worst scanned element", "at the worst element found")
+_WHERE = ("at the identity", "at the worst scanned element", "at the worst element found")
 
 
 def worst_case(
@@ -59,8 +59,8 @@ def worst_case(
 
     For each sample, the search starts at the worst elements of the scan and, if the group is
     continuous, looks between them for the element with the worst score. The table shows the mean
-    score upright, at the worst scanned element of each sample, and at its worst element. The model
-    is at least this bad; worse elements may exist.
+    score at the identity, at the worst scanned element of each sample, and at its worst element.
+    The model is at least this bad; worse elements may exist.
 
     Args:
         store: The saved scan; its group and task are used, and its inputs if it was made with
@@ -135,7 +135,7 @@ def _write(found: xr.Dataset, out: Path) -> None:
 
 
 def _print(found: xr.Dataset) -> None:
-    """Print a column a model: the mean score at the three positions, with intervals."""
+    """Print a column a model: the mean score at the three places, with intervals."""
     from rich.table import Table
 
     from .._console import Console
@@ -145,8 +145,8 @@ def _print(found: xr.Dataset) -> None:
     models = found["model"].values
     for model in models:
         table.add_column(str(model), justify="right")
-    for position, words in zip(found["position"].values, _WHERE, strict=True):
-        here = found.sel(position=position)
+    for place, words in zip(found["place"].values, _WHERE, strict=True):
+        here = found.sel(place=place)
         table.add_row(words, *(_with_ends(here.sel(model=model), "mean") for model in models))
     missed = (_with_ends(found.sel(model=model), "mean_missed") for model in models)
     table.add_row("missed by the scan", *missed)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from ..store.scan_result import Scan
 
-CALIBRATED = ("identity", "orbit", "position", "average")
+CALIBRATED = ("identity", "pooled", "position", "average")
 """Where the threshold comes from."""
 
 
@@ -55,7 +55,7 @@ def along_orbit(
     scan: Scan | xr.Dataset,
     method: ConformalSets | ConformalIntervals | None = None,
     *,
-    calibrate: str | int = "orbit",
+    calibrate: str | int = "pooled",
     share: float = 0.5,
     level: float = 0.95,
     seed: int = 0,
@@ -72,7 +72,7 @@ def along_orbit(
             radius is a multiple of 1 (`Absolute`) or of the root mean variance (`Normalized`).
         method: the method; `LAC(coverage=0.9)` or, for regression, `Absolute(coverage=0.9)` by
             default. Only its parameters are used.
-        calibrate: where the threshold comes from: "orbit" for one from all positions, "position"
+        calibrate: where the threshold comes from: "pooled" for one from all positions, "position"
             for one at each, "identity" or the index of an element for one from there, "average"
             for sets of scores averaged over a closed group, the same at all positions.
         share: the share of the samples that calibrate.
@@ -217,7 +217,7 @@ def _thresholds(at_truth: Tensor, place: str | int, wanted: float, weight: Tenso
     """Return the threshold at each position, `[K]` or `[1]`."""
     if place == "position":
         each = [conformal_quantile(column, wanted) for column in at_truth.T]
-    elif place == "orbit":
+    elif place == "pooled":
         each = [conformal_quantile(at_truth, wanted, weight)]
     else:
         each = [conformal_quantile(at_truth[:, 0 if place == "average" else int(place)], wanted)]

@@ -46,7 +46,7 @@ def averaging(table: xr.Dataset, *, width: float | None = None) -> Figure:
         fig = figure(width or PAGE, (width or PAGE) * 0.36)
         for axes, (quantity, words) in zip(fig.subplots(1, 3), _PANELS.items(), strict=True):
             values = table[quantity]
-            values = values.sel(position="orbit") if "position" in values.dims else values
+            values = values.sel(place="mean") if "place" in values.dims else values
             for number, name in enumerate(names):
                 curve = values.isel(model=number)
                 axes.plot(numbers, curve, lines[name], color=colors[name], marker=".", label=name)

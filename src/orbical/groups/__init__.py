@@ -14,7 +14,7 @@ from .colors import brightness, hue
 from .combining import product
 from .discrete import permutations, time_reversal, trivial
 from .given import from_matrices, from_parts
-from .group import Elements, Group, Layout
+from .group import PLACES, Elements, Group, Layout
 from .motions import affine, homographies, se2, se3
 from .parts import Part, register_part
 from .plane import cyclic, dihedral, euclidean, flips, rotations, scales, shear, translations
@@ -32,6 +32,7 @@ from .space import (
 from .text import as_group, parse
 
 __all__ = [
+    "PLACES",
     "Chart",
     "Elements",
     "Group",

@@ -18,6 +18,13 @@ from scipy.spatial import cKDTree
 from ..errors import InputError
 from .parts import DIMENSIONS, Array, clean, part_of
 
+PLACES = {
+    "identity": "at the identity",
+    "mean": "mean over the orbit",
+    "pooled": "pooled over the orbit",
+    "worst": "at the worst element",
+}
+"""Where on the orbit a result is stated, and what each place is called everywhere."""
 MOST_ELEMENTS = 2**20
 LAYOUTS = ("circle", "line", "plane", "slices", "ball", "tiles")
 

@@ -81,7 +81,7 @@ def _kinds(task: Task, *, labeled: bool) -> tuple[str, ...]:
 
 
 def summary_scores(scan: Scan) -> dict[str, float]:
-    """Return accuracy, confidence and score at three positions, and the invariance gap.
+    """Return accuracy, confidence and score at three places, and the invariance gap.
 
     >>> import orbical as ob
     >>> images, labels = ob.datasets.digits()
@@ -89,29 +89,29 @@ def summary_scores(scan: Scan) -> dict[str, float]:
     >>> found = ob.scan(net, (images[:9], labels[:9]), group="cyclic:4", task="classification",
     ...                 progress=False)
     >>> [name for name in summary_scores(found) if name.startswith("accuracy")]
-    ['accuracy_upright', 'accuracy_orbit', 'accuracy_worst']
+    ['accuracy_identity', 'accuracy_mean', 'accuracy_worst']
     """
     from .. import nero
 
     table = nero.summary(scan).isel(model=0)
     scores = {
-        f"{name}_{position}": float(table[name].sel(position=position))
+        f"{name}_{place}": float(table[name].sel(place=place))
         for name in ("accuracy", "confidence", "score")
         if name in table
-        for position in table["position"].values
+        for place in table["place"].values
     }
     return scores | {"invariance_gap": float(table["invariance_gap"])}
 
 
 def measure_scores(scan: Scan, measures: Sequence[str]) -> dict[str, float]:
-    """Return calibration measures upright, averaged over the orbit, and at the worst element."""
+    """Return calibration measures at the identity, on average, and at the worst element."""
     from ..calibration import along_orbit
 
     scores = {}
     for name in measures:
         curve = along_orbit(scan, name).isel(model=0)
         worst = curve.min() if curve.attrs.get("higher_is_better", False) else curve.max()
-        scores[f"{name}_upright"] = float(curve.isel(element=scan.group.identity))
-        scores[f"{name}_orbit"] = float(curve.weighted(curve["weight"]).mean("element"))
+        scores[f"{name}_identity"] = float(curve.isel(element=scan.group.identity))
+        scores[f"{name}_mean"] = float(curve.weighted(curve["weight"]).mean("element"))
         scores[f"{name}_worst"] = float(worst)
     return scores

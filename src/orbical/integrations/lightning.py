@@ -21,8 +21,8 @@ class OrbitCallback(OrbitScores, Callback):  # type: ignore[misc, unused-ignore]
     """Log accuracy, confidence and calibration along the orbit after each training epoch.
 
     The sample is scanned in memory on the module's device, by the first process alone. Among
-    the scores are `orbit/accuracy_upright`, `orbit/accuracy_orbit` (the mean over the group),
-    `orbit/accuracy_worst`, `orbit/confidence_orbit`, `orbit/ece_orbit` and `orbit/invariance_gap`.
+    the scores are `orbit/accuracy_identity`, `orbit/accuracy_mean` (over the group),
+    `orbit/accuracy_worst`, `orbit/confidence_mean`, `orbit/ece_mean` and `orbit/invariance_gap`.
 
     Args:
         data: a small sample of inputs, or `(inputs, labels)`, as `orbical.scan` takes it.

@@ -24,8 +24,8 @@ class OrbitCallback(OrbitScores, TrainerCallback):  # type: ignore[misc, unused-
     `trainer.add_callback(OrbitCallback(data, group="rotations:8", trainer=trainer))`. It logs with
     `trainer.log`, hence to every logger of `report_to`. The sample is scanned in memory on the
     model's device, by the first process alone. Among the scores are
-    `orbit/accuracy_upright`, `orbit/accuracy_orbit` (the mean over the group),
-    `orbit/accuracy_worst`, `orbit/confidence_orbit`, `orbit/ece_orbit` and `orbit/invariance_gap`.
+    `orbit/accuracy_identity`, `orbit/accuracy_mean` (over the group),
+    `orbit/accuracy_worst`, `orbit/confidence_mean`, `orbit/ece_mean` and `orbit/invariance_gap`.
 
     Args:
         data: a small sample of inputs, or `(inputs, labels)`, as `orbical.scan` takes it.

@@ -45,7 +45,8 @@ class Selection:
         sample: The selected sample.
         element: The orbit position as an element of the scan; -1 is the identity.
         position: A continuous orbit position; empty for that of `element`.
-        scope: Calibration at the element or over the orbit; sets are calibrated upright or there.
+        scope: Calibration at the element or over the orbit; sets are calibrated at
+            the identity or there.
         slices: The depth, row and column of the slices of a volume; empty for the middle ones.
         dense: Whether the individual plot has finer steps.
         pins: Samples shown side by side, at most 8.

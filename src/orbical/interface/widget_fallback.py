@@ -14,11 +14,11 @@ import io
 from functools import cached_property
 from typing import Any
 
+from ..groups import PLACES
 from .session import Session
 
 _HEADINGS = ("accuracy", "confidence", "score")
 _TITLE = "font:600 14px system-ui,sans-serif;margin:4px 0"
-_PLACES = {"upright": "untransformed", "orbit": "over the orbit", "worst": "worst element"}
 
 
 class WidgetFallback:
@@ -94,6 +94,6 @@ def _picture(scan: Any) -> str:
 def _table(table: Any) -> str:
     """Format the summary of each model as an HTML table."""
     shown = table[[name for name in _HEADINGS if name in table]]
-    rows = shown.assign_coords(position=[_PLACES[place] for place in shown["position"].values])
-    frame = rows.to_dataframe().unstack("position", sort=False)
+    rows = shown.assign_coords(place=[PLACES[str(place)] for place in shown["place"].values])
+    frame = rows.to_dataframe().unstack("place", sort=False)
     return str(frame.rename_axis(None).to_html(float_format="{:.3f}".format, border=0))

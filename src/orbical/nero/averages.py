@@ -48,9 +48,9 @@ def averaging(
         level: nominal coverage of the interval of the gain.
 
     Returns:
-        A dataset of `accuracy` and `ece` `[model, elements, position]`, at the positions `upright`,
-        `orbit` (mean) and `worst`; of `gain` with `gain_low` and `gain_high`, the change of the
-        accuracy over the orbit from no averaging, sample by sample; `invariance_gap`
+        A dataset of `accuracy` and `ece` `[model, elements, place]`, at the places `identity`,
+        `mean` (over the orbit) and `worst`; of `gain` with `gain_low` and `gain_high`, the change
+        of the accuracy over the orbit from no averaging, sample by sample; `invariance_gap`
         `[model, elements]`; `cost` `[elements]`, the passes of the model for one answer; and
         `enough` `[model]`, the least number of elements whose accuracy over the orbit is not
         clearly below that of all of them.
@@ -82,12 +82,12 @@ def averaging(
     coords = {
         "model": data["model"].values,
         "elements": numbers,
-        "position": ["upright", "orbit", "worst"],
+        "place": ["identity", "mean", "worst"],
     }
     found: dict[str, tuple[tuple[str, ...], np.ndarray]] = {}
     for name in rows[0]:
         values = np.stack([row[name] for row in rows])
-        dims: tuple[str, ...] = ("model", "elements", "position")[: values.ndim]
+        dims: tuple[str, ...] = ("model", "elements", "place")[: values.ndim]
         found[name] = (dims, values)
     table = xr.Dataset({"cost": ("elements", numbers), **found}, coords=coords)
     for variable in table.data_vars.values():

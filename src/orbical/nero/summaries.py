@@ -97,7 +97,7 @@ def action_defect(scan: Scan | xr.Dataset) -> xr.Dataset:
         scan: a scan, or its `data`.
 
     Returns:
-        A dataset of `curve` `[element]`, the mean over samples; `orbit`, its mean over the group;
+        A dataset of `curve` `[element]`, the mean over samples; `mean`, its mean over the group;
         `worst`, its largest value; and `worst_element`, the index where that is.
 
     Example:
@@ -114,7 +114,7 @@ def action_defect(scan: Scan | xr.Dataset) -> xr.Dataset:
     return xr.Dataset(
         {
             "curve": curve,
-            "orbit": curve.weighted(curve["weight"]).mean("element"),
+            "mean": curve.weighted(curve["weight"]).mean("element"),
             "worst": curve[worst].drop_vars(list(curve.coords)),
             "worst_element": worst,
         },
@@ -125,16 +125,16 @@ def action_defect(scan: Scan | xr.Dataset) -> xr.Dataset:
 def summary(scan: Scan | xr.Dataset) -> xr.Dataset:
     """Summarize each model in a few numbers.
 
-    `accuracy`, `confidence` (both for classification) and `score` are given at three positions:
-    `upright`, at the identity; `orbit`, the weighted mean over the group; `worst`, at the element
-    where the model is worst on average: by accuracy if there is one, otherwise by score. All three
-    are taken at that same element, so confidence can be compared with accuracy.
+    `accuracy`, `confidence` (both for classification) and `score` are given at three of the
+    `orbical.groups.PLACES`: `identity`; `mean`, the weighted mean over the group; `worst`, at the
+    element where the model is worst on average: by accuracy if there is one, otherwise by score.
+    All three are taken at that same element, so confidence can be compared with accuracy.
 
     Args:
         scan: a scan, or its `data`.
 
     Returns:
-        A dataset of the above `[model, position]`, and, `[model]` each: `worst_element` (index, -1
+        A dataset of the above `[model, place]`, and, `[model]` each: `worst_element` (index, -1
         if nothing is finished), `worst_name`, `invariance_gap`, `consensus_vs_truth` (with labels)
         and `samples` (how many are finished); where answers are classes or boxes, `changed` and
         `changed_pairs` of `consistency`; and `action_defect`, a single number.
@@ -146,8 +146,8 @@ def summary(scan: Scan | xr.Dataset) -> xr.Dataset:
         >>> scan = ob.scan(net, (images[:50], labels[:50]), group="rotations:8",
         ...                task="classification", progress=False)
         >>> table = ob.nero.summary(scan)
-        >>> table["accuracy"].dims, table["position"].values.tolist()
-        (('model', 'position'), ['upright', 'orbit', 'worst'])
+        >>> table["accuracy"].dims, table["place"].values.tolist()
+        (('model', 'place'), ['identity', 'mean', 'worst'])
     """
     data, group = opened(scan)
     curves = xr.Dataset(
@@ -163,19 +163,19 @@ def summary(scan: Scan | xr.Dataset) -> xr.Dataset:
     computed = curves.assign(single).compute()
     curves = computed[list(curves.data_vars)]
     worst = _worst_element(computed)
-    positions = [
+    places = [
         curves.isel(element=group.identity),
         curves.weighted(curves["weight"]).mean("element", keep_attrs=True),
         curves.isel(element=worst),
     ]
     on_element = [name for name, values in curves.coords.items() if "element" in values.dims]
     table = xr.concat(
-        [part.drop_vars(on_element, errors="ignore") for part in positions],
-        dim=xr.Variable("position", ["upright", "orbit", "worst"]),
+        [part.drop_vars(on_element, errors="ignore") for part in places],
+        dim=xr.Variable("place", ["identity", "mean", "worst"]),
         coords="minimal",
         compat="override",
         combine_attrs="override",
-    ).transpose("model", "position")
+    ).transpose("model", "place")
     worst = worst.where(computed["samples"] > 0, -1)
     names = [group.name(int(element)) if element >= 0 else "" for element in worst.values]
     table = table.assign(computed[list(single)].drop_vars(on_element, errors="ignore"))
@@ -183,7 +183,7 @@ def summary(scan: Scan | xr.Dataset) -> xr.Dataset:
         worst_element=("model", worst.values),
         worst_name=("model", names),
         invariance_gap=invariance_gap(scan)["total"],
-        action_defect=float(action_defect(scan)["orbit"]),
+        action_defect=float(action_defect(scan)["mean"]),
     ).assign_attrs(data.attrs, reference=computed["score"].attrs["reference"])
     if has_answers(scan):
         changes = consistency(scan)

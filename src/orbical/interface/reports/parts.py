@@ -312,10 +312,10 @@ def _orbit_ends(view: ScanView, reference: str, model: int, masks: Sequence[Arra
 
 
 def _coverage(view: ScanView) -> bytes:
-    """Encode coverage and size of sets of all samples, calibrated upright and over the orbit."""
+    """Encode coverage and size of sets, calibrated at the identity and over the orbit."""
     about: dict[str, Any] = {}
     arrays: dict[str, Any] = {}
-    for place, scope in {"identity": "element", "orbit": "orbit"}.items():
+    for place, scope in {"identity": "element", "pooled": "orbit"}.items():
         about[place], found = coverage(view, Selection(scope=scope), {})
         arrays |= {f"{place}/{name}": values for name, values in found.items()}
     return encode_part({"about": about}, arrays)

@@ -23,9 +23,9 @@ from .text_columns import Texts, as_categories, matching
 Array = np.ndarray
 Read = Callable[[], Any]
 _WORDS = {
-    "predicted": ("Prediction", "Prediction upright"),
-    "correct": ("Correct", "Correct upright"),
-    "confidence": ("Confidence", "Confidence upright"),
+    "predicted": ("Prediction", "Prediction at the identity"),
+    "correct": ("Correct", "Correct at the identity"),
+    "confidence": ("Confidence", "Confidence at the identity"),
     "share_correct": ("Share correct", "Fraction of the orbit predicted correctly"),
     "first_failure": ("First failure", "How far along the orbit the prediction first fails"),
     "gap": ("Gap", "Confidence minus accuracy over the orbit"),

@@ -41,8 +41,8 @@ class TestedSets:
 def coverage(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
     """Answer coverage and mean size of conformal sets at each element, `[M, K]` with intervals.
 
-    Half of the samples calibrate, upright or over the orbit; the others are tested, and those of
-    them in the subset are counted.
+    Half of the samples calibrate, at the identity or over the orbit; the others are
+    tested, and those of them in the subset are counted.
     """
     from ...conformal import LAC
 
@@ -50,7 +50,7 @@ def coverage(view: ScanView, selection: Selection, message: dict[str, Any]) -> A
     if not stored:
         reason = "sets need labels and class probabilities; scan with --keep probabilities"
         return {"available": False, "reason": reason}, {}
-    place = "orbit" if selection.scope == "orbit" else "identity"
+    place = "pooled" if selection.scope == "orbit" else "identity"
     try:
         found = view.cache.get_or_compute(("sets", place), lambda: _tested(view, place))
     except InputError as error:  # too few samples: the page shows the message

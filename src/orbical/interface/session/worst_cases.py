@@ -61,7 +61,7 @@ def _check_scores(worst: xr.Dataset, scan: Scan, model: str) -> None:
     name = "score" if worst.attrs["reference"] == "truth" else "score_vs_consensus"
     stored = scan.data[name].sel(model=model).isel(sample=own["sample"].values)
     expected = np.take_along_axis(stored.values, own["element"].values[:, None], 1)[:, 0]
-    given = own["score"].sel(position="grid").values
+    given = own["score"].sel(place="grid").values
     apart = np.nan_to_num(np.abs(given - expected) / np.maximum(1.0, np.abs(expected)))
     if apart.max() > _TOLERANCE:
         sample = int(own["sample"][int(apart.argmax())])
@@ -89,7 +89,7 @@ def rows_of(view: ScanView, samples: Array) -> Answer:
     arrays: dict[str, Any] = {
         "samples": np.array([at[int(one)] for one in found["sample"].values], np.int32),
         "nearest": np.nan_to_num(found["nearest"].values, nan=-1).astype(np.int32),
-        "score": found["score"].sel(position="refined").values,
+        "score": found["score"].sel(place="refined").values,
         "missed": found["missed"].values,
     }
     if names:

@@ -35,7 +35,7 @@ export function createSection(el, app) {
     scope.set(
       where,
       answers === "sets"
-        ? { element: "calibrated upright", orbit: "calibrated on the orbit" }
+        ? { element: "calibrated at the identity", orbit: "calibrated on the orbit" }
         : { element: here, orbit: "whole orbit" },
     );
     show(scope.el, answers !== "confusion"); // counts are those of one position
