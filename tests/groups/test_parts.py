@@ -125,3 +125,60 @@ def test_bad_arguments_are_named(make, words):
     with np.errstate(divide="ignore", invalid="ignore"), pytest.raises(InputError) as caught:
         make()
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("spec", "unit", "farthest"),
+    [
+        ("rotations:8", "°", 180.0),
+        ("cyclic:2", "°", 180.0),
+        ("rotations3d:64", "°", None),
+        ("slices3d:8:5", "°", 180.0),
+        ("octahedral", "°", 180.0),
+        ("hue:12", "°", 180.0),
+        ("translations:4:4", "px", 32**0.5),
+        ("translations3d:1", "", 3**0.5),
+        ("shifts:8:2", "samples", 8.0),
+        ("scales:0.25:2:5", "×", 4.0),
+        ("brightness:0.5:2:3", "×", 2.0),
+        ("gains:0.25:4:9", "×", 4.0),
+    ],
+)
+def test_rotations_shifts_and_scalings_have_a_size(spec, unit, farthest):
+    group = groups.parse(spec)
+    reach, its_unit = group.reach
+    assert its_unit == unit
+    assert reach.argmin() == group.identity
+    assert reach[group.identity] == (1 if unit == "×" else 0)
+    if farthest is not None:
+        assert reach.max() == pytest.approx(farthest)
+
+
+def test_the_size_of_a_rotation_of_space_is_its_angle():
+    group = groups.rotations3d(64)
+    vectors = np.stack([group.coords[name] for name in ("rx", "ry", "rz")])
+    np.testing.assert_allclose(group.reach[0], np.linalg.norm(vectors, axis=0), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "flips",
+        "dihedral:4",
+        "sign",
+        "permutations:3",
+        "se2:8:1",
+        "shear",
+        "homographies",
+        "rotations:4*hue:3",
+        "inversion",
+        "trivial",
+    ],
+)
+def test_mirrors_permutations_and_mixed_motions_have_no_size(spec):
+    assert groups.parse(spec).reach is None
+
+
+def test_a_part_of_your_own_says_how_far_its_elements_reach(charge):
+    group = groups.from_parts("charges", {charge: [0.5, 1.0, 2.0]})
+    assert group.reach[0].tolist() == [2.0, 1.0, 2.0]

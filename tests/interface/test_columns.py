@@ -14,7 +14,7 @@ from orbical.errors import InputError
 from orbical.groups import translations
 from orbical.interface.clauses import Clause
 from orbical.interface.session import Session
-from orbical.interface.session.orbit_failures import near_to_far, reach_of
+from orbical.interface.session.orbit_failures import near_to_far
 from orbical.interface.session.text_columns import Texts, matching
 
 SAMPLES = 60
@@ -140,10 +140,7 @@ def test_the_map_is_colored_by_any_column(session: Session) -> None:
 
 
 def test_reach_is_measured_from_the_identity() -> None:
-    reach, unit = reach_of(translations(4, 4)) or (np.zeros(0), "")
-    assert (reach.max(), unit) == (pytest.approx(32**0.5), "px")
     assert near_to_far(translations(4, 4))[0] == translations(4, 4).identity
-    assert reach_of(ob.groups.flips()) is None
 
 
 def test_texts_are_searched_across_no_line(session: Session) -> None:

@@ -43,7 +43,7 @@ def labels(scan: Scan | xr.Dataset) -> xr.Dataset:
         >>> error.values[0, :, 0].tolist()
         [0.0, 0.25]
     """
-    data = _data_of(scan, "multilabel", "true_labels")
+    data = _data_of(scan, "multilabel", "true_labels", "label_accuracy")
     truth = data["true_labels"]
     return _pairs(data, data["probabilities"], truth, "class", _names_of(data))
 
@@ -75,7 +75,7 @@ def thresholds(scan: Scan | xr.Dataset) -> xr.Dataset:
         >>> error.values[0, :, 0].tolist()
         [0.0, 0.0, 0.0]
     """
-    data = _data_of(scan, "ordinal", "label")
+    data = _data_of(scan, "ordinal", "label", "rank_error")
     reached = data["probabilities"].cumsum("class").isel({"class": slice(None, -1)})
     ranks = np.arange(reached.sizes["class"])
     passed = data["label"] <= _along("class", ranks)
@@ -83,13 +83,16 @@ def thresholds(scan: Scan | xr.Dataset) -> xr.Dataset:
     return found.rename(class_name="threshold")
 
 
-def _data_of(scan: Any, task: str, truth: str) -> xr.Dataset:
-    """Return the data of a scan that has probabilities and a truth, or raise."""
+def _data_of(scan: Any, kind: str, truth: str, score: str) -> xr.Dataset:
+    """Return the data of a scan that has probabilities, a truth and its score, or raise."""
     data: xr.Dataset = getattr(scan, "data", scan)
-    given = getattr(data, "attrs", {}).get("task", type(scan).__name__)
-    if given != task or not {"probabilities", truth} <= {*getattr(data, "variables", ())}:
-        without = f" without {truth!r}" if given == task else ""
-        raise InputError(f"scan: expected a labeled scan of {task}, got one of {given}{without}")
+    stored = getattr(data, "variables", ())
+    for name in (truth, "probabilities", score):
+        if name not in stored:
+            given = getattr(data, "attrs", {}).get("task", type(scan).__name__)
+            raise InputError(
+                f"scan: expected a labeled scan of {kind}, got one of {given} without {name!r}"
+            )
     return data
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -125,24 +124,27 @@ def own_task(text: str | None) -> Any:
     return found
 
 
-def task_options(task: str, given: dict[str, Any]) -> dict[str, Any]:
+def task_options(task: str, given: dict[str, Any], option: str = "") -> dict[str, Any]:
     """Return the options that were given, and refuse those that the task does not have.
+
+    `option` is the name on the command line, if it is not that of the argument.
 
     >>> task_options("text", {"length": 20, "score": None})
     {'length': 20}
     """
-    from ..tasks import TASKS
+    from ..tasks import TASKS, takes
 
     takers = {
-        name: [key for key, kind in TASKS.items() if name in signature(kind).parameters]
+        name: [key for key in TASKS if takes(key, name)]
         for name, value in given.items()
         if value is not None
     }
     for name, known in takers.items():
         if task not in known:
+            written = option or f"--{name.replace('_', '-')}"
             raise InputError(
-                f"--{name.replace('_', '-')}: expected none for the task {task}, got "
-                f"{given[name]!r}; it is an option of {', '.join(known)}"
+                f"{written}: expected none for the task {task}, got {given[name]!r}; it is an "
+                f"option of {', '.join(known)}"
             )
     return {name: given[name] for name in takers}
 
@@ -309,11 +311,7 @@ def key_point_settings(task: str, text: str | None) -> dict[str, Any]:
     """
     if text is None:
         return {}
-    if task != "key_points":
-        raise InputError(
-            f"--points: expected none for the task {task}, got {text!r}; it is an option of "
-            "key_points"
-        )
+    task_options(task, {"swaps": text}, "--points")
     sides, _, pairs = text.partition(":")
     try:
         height, width = map(int, sides.split("x"))

@@ -65,23 +65,24 @@ def conformal(
         rows = [_of_outputs(store, method, coverage, settings)]
         _show(rows, as_json, as_csv, lambda: _print_outputs(rows, coverage, level))
         return
+    from ..conformal.orbits import holds_values
     from ..store.scan_result import load
 
     scan = load(store)
     if not scan.complete:
         warnings.warn(scan.caveat, stacklevel=2)
-    chosen = _method(method, coverage, scan.data.attrs["task"])
+    chosen = _method(method, coverage, holds_values(scan.data))
     rows = list(_of_scan(scan, chosen, calibrate, settings))
     if figure is not None:
         _draw(scan, chosen, settings, figure)
     _show(rows, as_json, as_csv, lambda: _print_scan(scan, rows, coverage, level))
 
 
-def _method(name: str | None, coverage: float, task: str) -> Any:
+def _method(name: str | None, coverage: float, regression: bool) -> Any:
     from ..conformal import APS, LAC, RAPS, Absolute, Normalized
 
     known: dict[str, Any] = {"lac": LAC, "aps": APS, "raps": RAPS}
-    if task == "regression":
+    if regression:
         known = {"absolute": Absolute, "normalized": Normalized}
     if name is not None:
         check_name("--method", name, known)
@@ -92,9 +93,9 @@ def _of_scan(
     scan: Scan, method: Any, calibrate: list[str] | None, settings: dict[str, Any]
 ) -> Iterator[dict[str, Any]]:
     """Yield a row for each place of calibration, model and element."""
-    from ..conformal.orbits import CALIBRATED, along_orbit
+    from ..conformal.orbits import CALIBRATED, along_orbit, holds_values
 
-    averaged = scan.group.closed and scan.data.attrs["task"] != "regression"
+    averaged = scan.group.closed and not holds_values(scan.data)
     usual = [place for place in CALIBRATED if place != "average" or averaged]
     for place in calibrate or usual:
         check_name("--calibrate", place, CALIBRATED)
@@ -121,7 +122,7 @@ def _of_outputs(
 
     outputs = read_outputs(path)
     regression = "mean" in outputs
-    chosen = _method(method, coverage, "regression" if regression else "classification")
+    chosen = _method(method, coverage, regression)
     if regression:
         truth, spread = outputs["target"], np.sqrt(outputs["variance"])
         if truth.reshape(len(truth), -1).shape[1] != 1 or outputs["variance"].ndim > 2:
@@ -175,9 +176,9 @@ def _print_outputs(rows: list[dict[str, Any]], coverage: float, level: float) ->
 
 def _print_scan(scan: Scan, rows: list[dict[str, Any]], coverage: float, level: float) -> None:
     """Print a row for each place of calibration: coverage at three places, and the mean size."""
-    from ..conformal.orbits import CALIBRATED
+    from ..conformal.orbits import CALIBRATED, holds_values
 
-    numbers = scan.record.task.name == "regression"
+    numbers = holds_values(scan.data)
     what, extent = ("intervals", "width") if numbers else ("sets", "size")
     headings = [
         "calibrated",

@@ -195,20 +195,21 @@ def scan(
                 "classes": None if holds_image_files(data) else pictures.pop("classes", None),
             },
         )
-        if task == "atoms":
+        if task in known.TASKS and known.TASKS[task].truth_kind == "quantities":
             named, chosen = atoms.prepare(named, quantities, workers, action, reader, score)
+            workers = 1  # those of the calculators
         elif task in known.TASKS:
-            options |= key_point_settings(task, points) | _size_of_view(task, action, pictures)
+            options |= _size_of_view(task, action, pictures) | key_point_settings(task, points)
             chosen = known.TASKS[task](input=action, read=reader, **options)
         else:
             chosen = own_task(task)
-        content = atoms.load(data) if task == "atoms" else None
+        of_atoms = chosen.truth_kind == "quantities"
+        content = atoms.load(data) if of_atoms else None
         if content is None:
             content, names = load_data_and_classes(data, **pictures)
-            if task == "detection":
-                chosen.classes = names or chosen.classes
-        processes = 1 if task == "atoms" else workers
-        with executor_of(processes, cluster) as executor:
+            if names is not None:
+                chosen.classes = names
+        with executor_of(workers, cluster) as executor:
             result = run(
                 named,
                 content,
@@ -225,7 +226,7 @@ def scan(
                 workers=readers,
                 fingerprint=fingerprint,
                 preprocess=preprocessing(preprocess),
-                threads=threads_of(threads, processes),
+                threads=threads_of(threads, workers),
                 executor=executor,
                 part=part,
                 progress=not quiet,
@@ -235,9 +236,9 @@ def scan(
         elif not quiet:
             from .tables import print_summary
 
-            if task != "atoms" or result.labeled:
+            if result.labeled or not of_atoms:
                 print_summary(result)
-            if task == "atoms":
+            if of_atoms:
                 atoms.print_audit(result)
             if out is not None:
                 typer.echo(f"scan    {out}   (orbical view {out})")
@@ -246,7 +247,9 @@ def scan(
 def _size_of_view(task: str, action: Any, pictures: dict[str, Any]) -> dict[str, Any]:
     """Return the size of the view of a detector that sees whole images; a window has its own."""
     size = pictures.get("size")
-    if task != "detection" or action is None or size is None or hasattr(action, "size"):
+    from ..tasks import takes
+
+    if not takes(task, "size") or action is None or size is None or hasattr(action, "size"):
         return {}
     return {"size": (size, size) if isinstance(size, int) else size}
 

@@ -22,6 +22,7 @@ def print_summary(scan: Scan, console: Any = None) -> None:
     from .._console import Console
     from ..groups import PLACES
     from ..nero import summary
+    from ..tasks import CLASS_PROBABILITY
 
     facts = summary(scan)
     table = Table(title=f"{scan.data.sizes['sample']:,} samples, {scan.group.spec}")
@@ -29,8 +30,8 @@ def print_summary(scan: Scan, console: Any = None) -> None:
     for model in facts["model"].values:
         table.add_column(str(model), justify="right")
     shown = [name for name in ("score", *_SHARES) if name in facts]
-    if scan.data.attrs["task"] == "classification" and "accuracy" in shown:
-        shown.remove("score")  # the probability of the true class says little beside the accuracy
+    if scan.record.score.meaning == CLASS_PROBABILITY and "accuracy" in shown:
+        shown.remove("score")  # it says little beside the accuracy
     for name in shown:
         lead = f"{name}, "
         if name == "score":  # its meaning is long: a line of its own

@@ -141,10 +141,15 @@ def tested(
         yield block.rows, hits, _sizes(block.answers, threshold).numpy()
 
 
+def holds_values(data: Any) -> bool:
+    """Check whether scanned outputs are numbers, for which methods give intervals, not sets."""
+    return "mean" in getattr(data, "data_vars", ())
+
+
 def _method_of(data: Any, method: Any) -> Any:
     """Return the method for the outputs that are stored, or refuse it."""
     variables = getattr(data, "data_vars", ())
-    if data.attrs.get("task") == "regression" and "score" in variables:
+    if holds_values(data) and "score" in variables:
         chosen = Absolute() if method is None else method
         needed: tuple[type, ...] = (Absolute, Normalized)
         if isinstance(chosen, Normalized) and "variance" not in variables:

@@ -16,7 +16,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
 from ..errors import InputError
-from .parts import DIMENSIONS, Array, clean, part_of
+from .parts import DIMENSIONS, PARTS, Array, Reach, clean, part_of
 
 PLACES = {
     "identity": "at the identity",
@@ -162,6 +162,24 @@ class Group(Elements):
             if len({*names}) == len(names):
                 break
         return names
+
+    @property
+    def reach(self) -> Reach:
+        """How far each element is from the identity, `[K]`, and the unit; None without a size.
+
+        Rotations have an angle, shifts a length, scalings a ratio; mirrors, permutations and
+        products of different parts have none.
+
+        >>> from orbical.groups import gains, rotations
+        >>> rotations(8).reach[0].tolist()
+        [0.0, 45.0, 90.0, 135.0, 180.0, 135.0, 90.0, 45.0]
+        >>> gains(0.5, 2, 3).reach[0].tolist()
+        [2.0, 1.0, 2.0]
+        """
+        if len(self.parts) != 1:
+            return None
+        ((name, values),) = self.parts.items()
+        return PARTS[name].reach(values) if name in PARTS else None
 
     def fingerprint(self) -> str:
         """Return a hash of the elements and their weights."""

@@ -15,6 +15,7 @@ import numpy as np
 from ..errors import InputError
 
 Array = np.ndarray
+Reach = tuple[Array, str] | None
 DIMENSIONS = {"plane": 2, "space": 3}
 """The dimension of what homogeneous matrices move."""
 
@@ -30,6 +31,8 @@ class Part:
         inverse: the inverse of each element of an array.
         neutral: the neutral element `[1, ...]`, given an array of elements.
         moves: the data that the part moves, for messages.
+        reach: how far each element is from the neutral one, `[K]`, and the unit; None where
+            elements have no size, such as mirrors.
 
     Example:
         >>> boosts = Part.matrices("four-vectors")
@@ -42,6 +45,7 @@ class Part:
     inverse: Callable[[Array], Array]
     neutral: Callable[[Array], Array]
     moves: str = ""
+    reach: Callable[[Array], Reach] = lambda part: None
 
     @classmethod
     def matrices(cls, moves: str = "") -> Part:
@@ -54,16 +58,18 @@ class Part:
         )
 
     @classmethod
-    def maps(cls, moves: str = "") -> Part:
+    def maps(cls, moves: str = "", unit: str = "") -> Part:
         """Return the rule of homogeneous matrices `[K, d + 1, d + 1]`: affine maps, homographies.
 
-        A homography is the same map in any multiple; the last entry is made 1.
+        A homography is the same map in any multiple; the last entry is made 1. Shifts have a
+        length in `unit`.
         """
         return cls(
             lambda second, first: clean(_scaled(second @ first)),
             lambda part: clean(_scaled(np.linalg.inv(part))),
             lambda part: np.eye(part.shape[-1])[None],
             moves,
+            lambda part: _reach_of_maps(part, unit),
         )
 
     @classmethod
@@ -80,12 +86,20 @@ class Part:
     @classmethod
     def factors(cls, moves: str = "") -> Part:
         """Return the rule of numbers `[K]` other than 0 that are multiplied: signs, gains."""
-        return cls(lambda second, first: second * first, lambda part: 1 / part, _ones, moves)
+        return cls(
+            lambda second, first: second * first, lambda part: 1 / part, _ones, moves, _ratio
+        )
 
     @classmethod
-    def shifts(cls, moves: str = "") -> Part:
-        """Return the rule of numbers `[K]` or vectors `[K, d]` that are added."""
-        return cls(lambda second, first: second + first, lambda part: -part, _zeros, moves)
+    def shifts(cls, moves: str = "", unit: str = "") -> Part:
+        """Return the rule of numbers `[K]` or vectors `[K, d]` that are added, in `unit`."""
+        return cls(
+            lambda second, first: second + first,
+            lambda part: -part,
+            _zeros,
+            moves,
+            lambda part: (np.linalg.norm(part.reshape(len(part), -1), axis=1), unit),
+        )
 
 
 def _ones(part: Array) -> Array:
@@ -94,6 +108,32 @@ def _ones(part: Array) -> Array:
 
 def _zeros(part: Array) -> Array:
     return np.zeros_like(part[:1])
+
+
+def _ratio(factors: Array) -> Reach:
+    """Return how many times larger or smaller factors make things; a sign has no size."""
+    return (np.maximum(factors, 1 / factors), "×") if (factors > 0).all() else None
+
+
+def _reach_of_maps(maps: Array, unit: str) -> Reach:
+    """Return the angles, lengths or ratios of maps that are all rotations, shifts or scalings."""
+    linear, shift = maps[:, :-1, :-1], maps[:, :-1, -1]
+    dimension = linear.shape[-1]
+    still, factor = np.eye(dimension), linear[:, :1, :1]
+    if maps[:, -1, :-1].any():
+        return None
+    if np.allclose(linear, still):
+        return np.linalg.norm(shift, axis=1), unit
+    if shift.any():
+        return None
+    if (factor > 0).all() and np.allclose(linear, factor * still):
+        return _ratio(factor[:, 0, 0])
+    turned = linear.transpose(0, 2, 1)
+    if not np.allclose(linear @ turned, still) or not (np.linalg.det(linear) > 0).all():
+        return None
+    sine = np.linalg.norm(linear - turned, axis=(1, 2)) / np.sqrt(8)
+    cosine = (np.trace(linear, axis1=1, axis2=2) - (dimension - 2)) / 2
+    return np.round(np.rad2deg(np.arctan2(sine, cosine)), 9), "°"
 
 
 def clean(matrices: Array) -> Array:
@@ -109,14 +149,14 @@ def _scaled(matrices: Array) -> Array:
 
 
 PARTS: dict[str, Part] = {
-    "plane": Part.maps("images, boxes, and Points and Vectors of 2 coordinates"),
+    "plane": Part.maps("images, boxes, and Points and Vectors of 2 coordinates", "px"),
     "space": Part.maps("Volumes, Irreps, and Points and Vectors of 3 coordinates"),
     "time": Part.factors("ImagePair, VectorField and Signals"),
     "rows": Part.permutations(
         "Points, Rows, Edges, Adjacency, and Vectors and Irreps with per_point=True"
     ),
     "color": Part.maps("ColorImages"),
-    "shift": Part.shifts("Signals and Positions"),
+    "shift": Part.shifts("Signals and Positions", "samples"),
     "gain": Part.factors("Signals"),
 }
 _BUILT_IN = frozenset(PARTS)

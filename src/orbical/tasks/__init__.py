@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 
 from .. import actions
@@ -10,7 +11,7 @@ from ..actions.base import REGISTERED
 from ..errors import InputError, check_name
 from .atoms import Atoms
 from .base import Task, Variable
-from .classification import Classification
+from .classification import CLASS_PROBABILITY, Classification
 from .dense_regression import DenseRegression
 from .detection import Detection
 from .detection_matching import average_precision
@@ -69,6 +70,15 @@ def as_task(task: Task | str) -> Task:
     return TASKS[task]()  # type: ignore[call-arg]
 
 
+def takes(task: str, argument: str) -> bool:
+    """Check whether the constructor of a task, by its name, has an argument.
+
+    >>> takes("detection", "classes"), takes("regression", "classes")
+    (True, False)
+    """
+    return argument in inspect.signature(TASKS[task]).parameters
+
+
 def parse_input(text: str) -> Action:
     """Make an input action from text, such as `images`, `images:bicubic:reflect` or `window:128`.
 
@@ -109,6 +119,7 @@ def _parse_action(text: str) -> Action:
 
 
 __all__ = [
+    "CLASS_PROBABILITY",
     "COCO_EDGES",
     "COCO_SIGMAS",
     "COCO_SWAPS",

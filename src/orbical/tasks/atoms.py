@@ -71,6 +71,7 @@ class Atoms(Task):
 
     name: ClassVar[str] = "atoms"
     detail_view: ClassVar[str] = "atoms"
+    truth_kind: ClassVar[str] = "quantities"
     higher_is_better: ClassVar[bool] = False
     truth_dims = ("quantity_component",)
 

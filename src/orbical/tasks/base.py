@@ -91,6 +91,9 @@ class Task(ABC):
     higher_is_better: ClassVar[bool]
     score_unit: str = ""
     truth_name: ClassVar[str] = "target"
+    truth_kind: ClassVar[str] = "values"
+    """What the truth of a sample is: one `class`, `labels`, `values`, a `map`, `boxes`, `points`,
+    `text`, or the `quantities` of a structure of atoms."""
     detail_view: ClassVar[str] = "values"
     truth_dims: tuple[str, ...] = ()
     """The dimensions of the targets after `sample`."""

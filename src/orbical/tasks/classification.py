@@ -29,6 +29,7 @@ from .base import (
 __all__ = ["Classification"]
 
 OUTPUTS = ("logits", "probabilities")
+CLASS_PROBABILITY = "probability of the true class"
 
 
 class Classification(Task):
@@ -54,10 +55,11 @@ class Classification(Task):
     """
 
     name: ClassVar[str] = "classification"
-    score_meaning = "probability of the true class"
+    score_meaning = CLASS_PROBABILITY
     higher_is_better: ClassVar[bool] = True
     score_unit = "share"
     truth_name: ClassVar[str] = "label"
+    truth_kind: ClassVar[str] = "class"
     detail_view: ClassVar[str] = "bars"
 
     def __init__(

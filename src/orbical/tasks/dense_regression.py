@@ -98,6 +98,7 @@ class DenseRegression(Task):
     name: ClassVar[str] = "dense_regression"
     higher_is_better: ClassVar[bool] = False
     truth_name: ClassVar[str] = "true_map"
+    truth_kind: ClassVar[str] = "map"
     detail_view: ClassVar[str] = "maps"
 
     def __init__(

@@ -91,6 +91,7 @@ class Detection(Task):
     higher_is_better: ClassVar[bool] = True
     score_unit = "share"
     truth_name: ClassVar[str] = "objects"
+    truth_kind: ClassVar[str] = "boxes"
     truth_dims = ("object", "box_class")
     detail_view: ClassVar[str] = "boxes"
 

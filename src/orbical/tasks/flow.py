@@ -53,6 +53,7 @@ class Flow(Task):
     score_unit = "px"
     input_view: ClassVar[str] = "pair"
     detail_view: ClassVar[str] = "quiver"
+    truth_kind: ClassVar[str] = "map"
 
     def __init__(
         self,

@@ -100,6 +100,7 @@ class KeyPoints(Task):
     higher_is_better: ClassVar[bool] = True
     score_unit = "share"
     truth_name: ClassVar[str] = "true_points"
+    truth_kind: ClassVar[str] = "points"
     truth_dims = ("point", "coordinate_visibility")
     detail_view: ClassVar[str] = "key_points"
 

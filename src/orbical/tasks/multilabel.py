@@ -79,6 +79,7 @@ class MultiLabel(Task):
     higher_is_better: ClassVar[bool] = True
     score_unit = "share"
     truth_name: ClassVar[str] = "true_labels"
+    truth_kind: ClassVar[str] = "labels"
     truth_dims = ("class",)
     detail_view: ClassVar[str] = "bars"
 

@@ -80,6 +80,7 @@ class PointClassification(Task):
     higher_is_better: ClassVar[bool] = True
     score_unit = "share"
     truth_name: ClassVar[str] = "point_label"
+    truth_kind: ClassVar[str] = "points"
     truth_dims = ("point",)
     detail_view: ClassVar[str] = "point_classes"
 

@@ -109,6 +109,7 @@ class Segmentation(Task):
     higher_is_better: ClassVar[bool] = True
     score_unit = "share"
     truth_name: ClassVar[str] = "label_map"
+    truth_kind: ClassVar[str] = "map"
     detail_view: ClassVar[str] = "maps"
 
     def __init__(

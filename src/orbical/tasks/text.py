@@ -71,6 +71,7 @@ class Text(Task):
     name: ClassVar[str] = "text"
     higher_is_better: ClassVar[bool] = False
     truth_name: ClassVar[str] = "true_text"
+    truth_kind: ClassVar[str] = "text"
     truth_dims = ("character",)
     detail_view: ClassVar[str] = "text"
 

@@ -16,6 +16,7 @@ from ...data.source import hash_of
 from ...errors import InputError, StoreError
 from ...groups import as_group
 from ...predictors import Predictor
+from ...tasks import TASKS, Task, takes
 from ..daemon_threads import DaemonPool
 from .proposals import Proposal
 from .sentences import found, full_command, groups_of
@@ -132,7 +133,8 @@ class Preview:
     def _change(self, changes: dict[str, str]) -> None:
         proposal = self._proposal.changed(changes)
         files = isinstance(proposal.source, ImageFiles)
-        if proposal["task"] != "classification" and files and proposal["labels"] != NONE:
+        folders = TASKS[proposal["task"]].truth_kind == "class"
+        if not folders and files and proposal["labels"] != NONE:
             proposal = proposal.changed({"labels": NONE})
         self._proposal = proposal
         self._pool.submit(self._again, self._status.begin("scanning", share=0.0, sentence=""))
@@ -225,16 +227,12 @@ class Preview:
         return hash_of([*self._identity, *values, str(self._samples)])
 
 
-def _task(proposal: Proposal) -> Any:
-    from ... import tasks
-
-    kinds: Mapping[str, Any] = tasks.TASKS
-    if proposal["task"] == "regression":
-        return kinds["regression"]()
-    if proposal["task"] == "detection":
-        whole = proposal.source.read(0, 1)[0].shape[-2:]
-        return kinds["detection"](Images(), size=[*whole], classes=proposal.classes)
-    return kinds[proposal["task"]](outputs=proposal["outputs"], classes=proposal.classes)
+def _task(proposal: Proposal) -> Task:
+    kind: Callable[..., Task] = TASKS[proposal["task"]]
+    given: dict[str, Any] = {"outputs": proposal["outputs"], "classes": proposal.classes}
+    if takes(proposal["task"], "size"):
+        given |= {"input": Images(), "size": [*proposal.source.read(0, 1)[0].shape[-2:]]}
+    return kind(**{name: one for name, one in given.items() if takes(proposal["task"], name)})
 
 
 def _temporary() -> Path:

@@ -17,6 +17,7 @@ from ...data.preprocessing import ImagePreprocessing
 from ...data.source import Source
 from ...errors import InputError, check_name
 from ...predictors import Predictor
+from ...tasks import TASKS
 from . import model_inputs
 from .settings import (
     FOLDERS,
@@ -138,11 +139,11 @@ def proposed(
     some = Chosen(source, tried, None, None, {}).read(0, len(tried))[0]
     task = task_of(outputs, given.get("task"), dense)
     names = classes or model_inputs.class_names(predictor, outputs.shape[-1])
-    if dense == "detection":
+    if TASKS[task.value].truth_kind == "boxes":
         names = classes or predictor.classes
     labels, names = labels_of(source, outputs, names, task.value, bool(classes))
     known = None
-    if labels.value == FOLDERS and task.value == "classification":
+    if labels.value == FOLDERS and TASKS[task.value].truth_kind == "class":
         given_labels = np.asarray(source.labels)[tried]
         if names and isinstance(source, ImageFiles):
             own = [str(one) for one in source.classes or ()]
@@ -151,7 +152,7 @@ def proposed(
     prepared = given_preprocessing(given.get("preprocess"))
     settings = [
         task,
-        group_of(given.get("group"), some, dense),
+        group_of(given.get("group"), some, task.value),
         size_setting,
         layout,
         channels_of(channels, form, prepared),

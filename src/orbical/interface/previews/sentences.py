@@ -12,6 +12,7 @@ from ...data.image_folder import ImageFolder
 from ...data.images import ImageFiles
 from ...groups import Group
 from ...store.scan_result import Scan
+from ...tasks import takes
 from .proposals import Proposal
 from .settings import FOLDERS, GROUPS
 
@@ -107,13 +108,13 @@ def full_command(
         words += ["--unreadable", "skip"]
     if proposal.preprocess is not None:
         words += ["--preprocess", str(proposal.preprocess)]
-    if proposal["task"] == "detection":
+    if takes(proposal["task"], "size"):
         words += ["--input", "images"]
     if proposal["outputs"] == "probabilities":
         words += ["--outputs", "probabilities"]
     nested = any("/" in name for name in proposal.source.names or ())
     unlabeled = proposal["labels"] != FOLDERS and nested
-    if classes is not None and proposal["task"] != "regression":
+    if classes is not None and takes(proposal["task"], "classes"):
         words += ["--classes", classes]
     if isinstance(proposal.source, ImageFolder) and unlabeled:
         words.append("--unlabeled")

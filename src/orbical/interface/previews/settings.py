@@ -13,14 +13,14 @@ from ...data.preprocessing import CHANNELS, LAYOUTS, SCALES, ImagePreprocessing
 from ...data.source import Source
 from ...errors import InputError, check_name
 from ...predictors import Predictor
+from ...tasks import TASKS, takes
 from . import model_inputs
 from .guesses import best_scale, is_probability
 
 FOLDERS, NONE = "folders", "none"
 OUTPUTS = {"logits": "logits", "probabilities": "probabilities"}
-TASKS = {"classification": "classification", "multilabel": "multilabel", "regression": "regression"}
-DENSE = {"detection": "detection", "segmentation": "segmentation"}
-"""Tasks that only the form of the outputs decides on."""
+CHOICES = ("classification", "multilabel", "regression")
+"""Tasks that the form of the outputs leaves open."""
 GROUPS = {
     "rotations": ("rotations:12", "rotations:36", "rotations:72"),
     "dihedral": ("dihedral:4",) * 3,
@@ -117,19 +117,21 @@ def task_of(outputs: Tensor, given: str | None, dense: str | None) -> Setting:
     """Return the task that the form of the outputs suggests, or the given one."""
     if dense is not None:
         check_name("--task", given or dense, [dense])
-        what = "boxes" if dense == "detection" else f"maps of {outputs.shape[-1]} classes"
+        boxes = TASKS[dense].truth_kind == "boxes"
+        what = "boxes" if boxes else f"maps of {outputs.shape[-1]} classes"
         why = f"the model returns {what} for each image"
-        return Setting("task", "Task", dense, {dense: DENSE[dense]}, why)
+        return Setting("task", "Task", dense, {dense: dense}, why)
+    choices = {name: name for name in CHOICES}
     if given is not None:
-        check_name("--task", given, TASKS)
-        return Setting("task", "Task", given, TASKS, "given by --task", False)
+        check_name("--task", given, choices)
+        return Setting("task", "Task", given, choices, "given by --task", False)
     columns = outputs.shape[-1]
     value = "classification" if columns > 1 else "regression"
     why = f"the model returns {columns} number{'s' if columns > 1 else ''} for each image"
-    return Setting("task", "Task", value, TASKS, why)
+    return Setting("task", "Task", value, choices, why)
 
 
-def group_of(given: str | None, images: Tensor, dense: str | None) -> Setting:
+def group_of(given: str | None, images: Tensor, task: str) -> Setting:
     """Return the group that is asked about most, or the given one."""
     square = images.shape[-1] == images.shape[-2]
     offered = [name for name in GROUPS if name != ("flips" if square else "dihedral")]
@@ -137,7 +139,7 @@ def group_of(given: str | None, images: Tensor, dense: str | None) -> Setting:
     if given is not None:
         choices = {given: _GROUP_TITLES.get(given, given), **choices}
         return Setting("group", "Group", given, choices, "given by --group", False)
-    if dense == "detection":
+    if TASKS[task].truth_kind == "boxes":
         why = "boxes stay upright, and no pixel is made up"
         return Setting("group", "Group", "dihedral" if square else "flips", choices, why)
     why = "the question asked most; corners that turn into view are black"
@@ -194,9 +196,10 @@ def scale_of(
     if not isinstance(source, ImageFiles) and not (unit and images.shape[1] == 3):
         choices = {"unit": "as they are"}
         return Setting("scale", title, "unit", choices, "arrays are passed as they are", False)
-    if task == "detection":
+    truth = TASKS[task].truth_kind
+    if truth == "boxes":
         return Setting("scale", title, "unit", SCALES, "the usual one of detectors")
-    if task != "classification":
+    if truth != "class":
         return Setting("scale", title, "imagenet", SCALES, "the usual one")
 
     def run(inputs: Tensor) -> Tensor:
@@ -209,11 +212,11 @@ def scale_of(
 
 def outputs_of(outputs: Tensor, task: str, predictor: Predictor, inputs: Tensor) -> Setting:
     """Return whether outputs are logits, probabilities, values or boxes."""
-    if task in ("regression", "detection"):
-        kind = "values" if task == "regression" else "boxes"
+    kind = TASKS[task].truth_kind
+    if not takes(task, "outputs"):
         return Setting("outputs", "Outputs", kind, {kind: kind}, "", False)
     shares = is_probability(outputs)
-    if task == "multilabel":
+    if kind == "labels":
         shares = bool((outputs >= 0).all() and (outputs <= 1).all())
     value = "probabilities" if shares else "logits"
     why = "they are positive and sum to 1" if shares else "they do not sum to 1"
@@ -230,14 +233,15 @@ def labels_of(
     """
     title, none = "Labels", {NONE: "none"}
     files = isinstance(source, ImageFiles)
-    if source.labels is None or task in DENSE:
+    truth = TASKS[task].truth_kind
+    if source.labels is None or truth in ("boxes", "map"):
         why = "the images lie in no folders of classes" if files else "the data have no y"
         why = why if source.labels is None else "a first look at boxes and maps compares with none"
         return Setting("labels", title, NONE, none, why, False), names
     both = {FOLDERS: "folder names" if files else "y of the data", **none}
     if not files:
         return Setting("labels", title, FOLDERS, both, "the data have them", False), names
-    if task != "classification":
+    if truth != "class":
         why = "folders are classes, which this task does not have"
         return Setting("labels", title, NONE, none, why), names
     folders, count = [str(name) for name in source.classes or ()], outputs.shape[-1]

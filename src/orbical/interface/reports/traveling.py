@@ -18,6 +18,7 @@ from torch import Tensor
 
 from ...errors import InputError, check_name
 from ...predictors.files import OnnxPredictor, external_files
+from ...tasks import CLASS_PROBABILITY
 from ...tasks.classification import class_probabilities
 from ..orbit_positions import OrbitLocator
 from ..session.scan_view import ScanView
@@ -58,8 +59,9 @@ def check_models(view: ScanView, models: Mapping[str, str | Path]) -> None:
     """Check that models can run in the page of a report, before any work."""
     record, live = view.scan.record, view.live
     task, action = record.task, record.task.input.get("action")
+    score = record.score.meaning
     wanted = [
-        ("a classification scan", task.name == "classification", task.name),
+        (f"a score that is the {CLASS_PROBABILITY}", score == CLASS_PROBABILITY, score),
         ("outputs as they are", task.read is None, f"outputs read by {task.read}"),
         ("inputs as they are", record.preprocess is None, f"preprocess {record.preprocess}"),
         ("images that rotate, shift or scale", action in ("Images", "Window"), action),

@@ -16,7 +16,7 @@ import numpy as np
 from ...errors import InputError, check_name
 from ..clauses import Clause
 from .moments import moments_of, over_models
-from .orbit_failures import near_to_far, reach_of, upright_of
+from .orbit_failures import near_to_far, upright_of
 from .scan_view import ScanView
 from .text_columns import Texts, as_categories, matching
 
@@ -264,7 +264,7 @@ def _of_models(view: ScanView) -> list[Column]:
 
 def _failure(view: ScanView) -> Column:
     """Return the position of the first failure: how far from the identity, or which element."""
-    reach, order = reach_of(view.group), near_to_far(view.group)
+    reach, order = view.group.reach, near_to_far(view.group)
     words = _WORDS["first_failure"]
     if reach is None:
         names = [*(str(view.group.name(int(place))) for place in order), "never"]

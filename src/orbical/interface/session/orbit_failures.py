@@ -30,31 +30,9 @@ class Upright:
     failure: Array | None
 
 
-def reach_of(group: Group) -> tuple[Array, str] | None:
-    """Return how far each element is from the identity, and its unit; None if it has no size.
-
-    >>> from orbical.groups import rotations
-    >>> reach_of(rotations(8))[0].tolist()
-    [0.0, 45.0, 90.0, 135.0, 180.0, 135.0, 90.0, 45.0]
-    """
-    coords = {name: np.asarray(values) for name, values in group.coords.items()}
-    names = {*coords}
-    if names in ({"angle"}, {"hue"}, {"angle", "plane", "azimuth"}):
-        angle = coords["hue" if "hue" in names else "angle"] % 360
-        return np.minimum(angle, 360 - angle), "°"
-    if names in ({"dx", "dy"}, {"rx", "ry", "rz"}):
-        parts = np.stack([coords[name] for name in sorted(names)])
-        return np.sqrt(np.square(parts).sum(0)), "px" if "dx" in names else "°"
-    if names in ({"scale"}, {"brightness"}):
-        factor = next(iter(coords.values()))
-        return np.maximum(factor, 1 / factor), "×"
-    return None
-
-
 def near_to_far(group: Group) -> Array:
     """Return the elements from the identity outward; in their own order if they have no size."""
-    found = reach_of(group)
-    reach = np.arange(len(group)) if found is None else found[0]
+    reach = np.arange(len(group)) if group.reach is None else group.reach[0]
     return np.lexsort((np.arange(len(group)), reach, np.arange(len(group)) != group.identity))
 
 

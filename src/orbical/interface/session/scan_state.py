@@ -105,7 +105,7 @@ def _noun(view: ScanView) -> str:
 
 
 def _molecular(view: ScanView) -> bool:
-    return view.scan.record.task.name == "atoms"
+    return view.scan.record.views.detail == "atoms"
 
 
 def sample_names(view: ScanView) -> list[str]:
