@@ -101,6 +101,30 @@ def test_running_out_of_memory_halves_the_batch_and_goes_on(digits):
     np.testing.assert_allclose(result.data["score"], reference.data["score"], atol=1e-6)
 
 
+def test_a_resumed_scan_starts_with_the_batches_that_fit_before(digits, tmp_path):
+    """Of 8 samples x 12 elements neither 96 inputs nor 48 fit; the second unit is interrupted."""
+    sizes = []
+
+    def hungry(x):
+        sizes.append(len(x))
+        if len(x) > 25:
+            raise torch.OutOfMemoryError("too much")
+        if sizes.count(24) == 5:
+            raise KeyboardInterrupt
+        return x.flatten(1)[:, :10]
+
+    model, out = ob.predictors.FunctionPredictor(hungry, on="torch"), tmp_path / "run.zarr"
+    with pytest.raises(KeyboardInterrupt):
+        scan(model, digits, out=out, batch_size=100, chunk=8)
+    assert max(sizes) == 96
+    assert ob.load(out).share_done == 0.25
+    sizes.clear()
+    with pytest.raises(KeyboardInterrupt):
+        scan(model, digits, out=out, batch_size=100, chunk=8)
+    assert max(sizes) == 24
+    assert ob.load(out).share_done == 0.5
+
+
 def test_memory_that_cannot_be_had_at_all_is_an_error(digits):
     def hungry(x):
         raise torch.OutOfMemoryError("too much")

@@ -80,6 +80,20 @@ def test_numbers_of_two_bytes_stay_what_they_are():
     assert fingerprint(Items(lambda row: x[row])) == fingerprint(x)
 
 
+def test_equal_bytes_of_another_type_or_shape_are_other_data():
+    """Twelve zeros of four bytes each."""
+    zeros = np.zeros((4, 3), np.int32)
+    hashes = {
+        hash_of_rows(zeros, None),
+        hash_of_rows(zeros.view(np.float32), None),
+        hash_of_rows(zeros.reshape(3, 4), None),
+        hash_of_rows(zeros.view(np.int8), None),
+        hash_of_rows(zeros[:2], zeros[2:]),
+        hash_of_rows(zeros[:2], zeros[2:].view(np.float32)),
+    }
+    assert len(hashes) == 6
+
+
 def test_items_of_a_data_set_may_have_fields():
     samples = Samples(Items(lambda row: ({"a": IMAGES[row], "b": (row, row)}, LABELS[row])))
     found = samples.inputs(1, 3)
