@@ -18,7 +18,7 @@ GROUP, ORDER, FIELDS, SIZE = "cyclic:8", 8, (8, 16, 32), 64
 
 
 def plain_network(maps: tuple[int, ...]) -> nn.Module:
-    """The layers of `GroupCNN` with ordinary convolutions, in the layout that is fastest."""
+    """The layers of `GroupCNN` with ordinary convolutions."""
     layers: list[nn.Module] = []
     for place, (before, after) in enumerate(zip((3, *maps), maps, strict=False)):
         size = 3 if place else 5
@@ -29,8 +29,7 @@ def plain_network(maps: tuple[int, ...]) -> nn.Module:
             nn.ReLU(inplace=True),
         ]
     layers += [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(maps[-1], 256), nn.LayerNorm(256)]
-    network = nn.Sequential(*layers, nn.ReLU(), nn.Linear(256, 3))
-    return network.to(memory_format=torch.channels_last)
+    return nn.Sequential(*layers, nn.ReLU(), nn.Linear(256, 3))
 
 
 def group_convolution() -> Iterator[Row]:

@@ -29,7 +29,7 @@ class Net(torch.nn.Module):
     def __init__(self, killer: str | None = None) -> None:
         super().__init__()
         torch.manual_seed(0)
-        self.conv = torch.nn.Conv2d(1, 24, 5).to(memory_format=torch.channels_last)
+        self.conv = torch.nn.Conv2d(1, 24, 5)
         self.last = torch.nn.Linear(24 * 16, 10)
         self.killer = killer
 

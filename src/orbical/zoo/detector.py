@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from orbical.errors import InputError
 
 from . import _weights
+from ._layout import arranged
 
 __all__ = [
     "Detector", "cell_centers", "load", "provenance", "read", "suppress", "weights_file", "write",
@@ -89,11 +90,10 @@ class Detector(nn.Module):
         # Start with confidence 0.01 everywhere: nearly all cells are empty.
         with torch.no_grad():
             self.answer.bias[:classes] = -4.6  # type: ignore[index]
-        self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     def maps(self, images: Tensor) -> tuple[Tensor, Tensor]:
         """Compute the logits `[n, cells, classes]` and boxes `[n, cells, 4]` of every cell."""
-        fine = self.to_eighth(images - 0.5)
+        fine = self.to_eighth(arranged(images) - 0.5)
         coarse = self.down(self.to_sixteenth(fine))
         wide = nn.functional.interpolate(coarse, scale_factor=2.0, mode="nearest")
         answer = self.answer(self.head(fine + wide)).float()

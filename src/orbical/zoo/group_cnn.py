@@ -23,6 +23,8 @@ from orbical.groups import Group, as_group, dihedral
 from orbical.tasks import Classification
 from orbical.testing import equivariance_error
 
+from ._layout import arranged
+
 __all__ = ["FieldNorm", "GroupCNN", "GroupConv"]
 
 
@@ -191,6 +193,9 @@ class FieldNorm(nn.BatchNorm2d):
     def forward(self, images: Tensor) -> Tensor:
         """Normalize maps `[n, K * fields, h, w]`."""
         count, _, height, width = images.shape
+        if images.is_contiguous():  # elements become samples: a view
+            samples = images.view(count * self.order, self.num_features, height, width)
+            return self._normed(samples).view(images.shape)
         # Elements become columns: a view of maps that are stored channels last.
         if _is_plain(images):  # the same view in one operation, because each has a cost on a GPU
             across, fields = width * self.order, self.num_features
@@ -274,7 +279,7 @@ class GroupCNN(nn.Module):
 
     def pooled(self, images: Tensor) -> Tensor:
         """Compute invariant features `[n, fields]`: mean over the plane, maximum over the group."""
-        maps = self.features(images.contiguous(memory_format=torch.channels_last))
+        maps = self.features(arranged(images))
         result: Tensor = maps.mean(dim=(2, 3)).unflatten(1, (len(self.group), -1)).amax(1)
         return result
 

@@ -10,6 +10,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from ..framework.training import arranged
+
 PADDING = 4
 HELD_OUT = 0.1  # of the images for validation; of the rest for the calibration loss
 
@@ -17,12 +19,10 @@ HELD_OUT = 0.1  # of the images for validation; of the rest for the calibration 
 def as_images(pixels: Tensor) -> Tensor:
     """Turn bytes `[n, h, w, c]` into images `[n, c, h, w]`, mean and standard deviation 0.5.
 
-    The memory stays channels-last, which is what fast convolutions want.
-
     >>> as_images(torch.full((1, 1, 1, 1), 255, dtype=torch.uint8)).item()
     1.0
     """
-    return (pixels.float() / 127.5 - 1).permute(0, 3, 1, 2)
+    return arranged((pixels.float() / 127.5 - 1).permute(0, 3, 1, 2))
 
 
 @dataclass(frozen=True)

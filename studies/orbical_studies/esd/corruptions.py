@@ -119,7 +119,7 @@ def read_network(path: Path) -> nn.Module:
     network.load_state_dict(
         {n: v.float() if v.is_floating_point() else v for n, v in state.items()}
     )
-    return network.eval().to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    return network.eval()
 
 
 def _validation(images: int | None) -> Split:

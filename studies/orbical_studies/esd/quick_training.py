@@ -17,7 +17,7 @@ from orbical import calibration, losses
 from orbical.errors import InputError
 
 from ..data import cifar10, cifar100
-from ..framework.training import Trained
+from ..framework.training import Trained, placed
 from ..networks.classifiers import WhitenedNet
 from .batches import Batches, Split, as_images, partition
 from .recording import recorded
@@ -118,7 +118,7 @@ def prepared(trial: Trial, parts: dict[str, Split]) -> Training:
     torch.manual_seed(trial.seed)
     patched = as_images(parts["fit"].pixels[:PATCHED])
     model: nn.Module = WhitenedNet(patched, CLASSES[trial.data], WIDTHS)
-    model = model.to(place).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    model = placed(model, place)
     rate = torch.tensor(RATE * trial.batch / BATCH, device=place)
     optimizer = torch.optim.SGD(
         [each for each in model.parameters() if each.requires_grad],

@@ -107,7 +107,7 @@ def run(parts: dict[str, Split], trial: Trial) -> framework.Trained:
         own, trial.weight, mirrored, lambda split: Batches(split, BATCH, generator, crop=True)
     )
     model = CompactResNet(classes=int(parts["test"].labels.max()) + 1, widths=WIDTHS)
-    model = model.to(place).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    model = framework.placed(model, place)
     training.fit(
         model,
         batches,

@@ -58,7 +58,7 @@ def collect(settings: Settings, results: Results) -> None:
 def network(data: str, place: torch.device) -> nn.Module:
     """Return a new network: LeNet-5 for digits, the compact ResNet for photographs."""
     model = LeNet5() if data == "mnist" else CompactResNet()
-    return model.to(place).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    return framework.placed(model, place)
 
 
 def precision(data: str, place: torch.device) -> torch.dtype | None:
@@ -80,7 +80,7 @@ def logits_of(model: nn.Module, pixels: Tensor, shift: str = "", strength: float
     for part in pixels.split(CHUNK):
         images = as_images(part)
         if shift:
-            images = SHIFTS[shift](images, strength).contiguous(memory_format=torch.channels_last)
+            images = framework.arranged(SHIFTS[shift](images, strength))
         parts.append(model(images).float())
     return torch.cat(parts)
 

@@ -1,0 +1,28 @@
+"""The memory layout of convolutions."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+__all__ = ["arranged"]
+
+
+def arranged(images: Tensor) -> Tensor:
+    """Return images in the memory layout that the convolutions of a network then keep.
+
+    Channels last is faster: on a CPU, where memory access costs more than arithmetic, up to twice.
+    A CPU that records gradients gets contiguous maps nevertheless, because with channels last the
+    backward pass of some convolutions ends the process (torch 2.13 on CPUs with AVX-512).
+
+    >>> images = torch.zeros(2, 1, 4, 4)
+    >>> arranged(images).stride()
+    (16, 16, 4, 1)
+    >>> with torch.no_grad():
+    ...     arranged(images).stride()
+    (16, 1, 4, 1)
+    """
+    contiguous = images.device.type == "cpu" and torch.is_grad_enabled()
+    layout = torch.contiguous_format if contiguous else torch.channels_last
+    # Not `contiguous`, which leaves images of one channel as they are.
+    return images.to(memory_format=layout)
