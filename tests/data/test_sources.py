@@ -159,6 +159,17 @@ def test_folders_are_some_of_the_classes_of_a_model(photos):
     assert (flat.labels, flat.classes) == (None, ["ant", "cat"])  # of what models predict
 
 
+def test_the_first_of_nested_folders_is_the_class(tmp_path):
+    """As torchvision's ImageFolder: the folders beside each other, sorted, are the classes."""
+    for name in ("things/car", "animals/dog", "animals/cat"):
+        (tmp_path / name).mkdir(parents=True)
+        Image.new("RGB", (4, 4)).save(tmp_path / name / "1.png")
+    source = ob.data.open_path(tmp_path)
+    assert source.classes == sorted(entry.name for entry in tmp_path.iterdir())
+    assert source.names == ["animals/cat/1.png", "animals/dog/1.png", "things/car/1.png"]
+    assert source.labels.tolist() == [0, 0, 1]
+
+
 def test_a_folder_without_subfolders_has_no_labels(photos):
     source = as_source(photos / "cat")
     assert source.labels is None

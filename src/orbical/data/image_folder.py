@@ -17,7 +17,8 @@ _NOT_CLASSES = "pass labeled=False (--unlabeled) if the folders are not classes"
 class ImageFolder(ImageFiles):
     """A folder of images: `photos/cat/1.jpg`, or `photos/1.jpg` without classes.
 
-    The subfolders are the classes, numbered in alphabetical order as torchvision does. Images are
+    The subfolders are the classes, numbered in alphabetical order as torchvision does; an image in
+    a nested folder, `photos/animals/cat/1.jpg`, has the class of the first, `animals`. Images are
     tensors `[3, height, width]` with values in 0..1, upright by their EXIF orientation.
 
     Args:

@@ -19,7 +19,6 @@ from .digit_images import digits
 from .folders import data_file, data_folder
 from .furniture_clouds import furniture
 from .generated_scenes import scenes
-from .image_folders import image_folder
 from .key_objects import AnnotatedImage, checked_boxes, find_key_objects, surroundings, views_of
 from .mnist_images import full_mnist, mnist
 from .molecule_files import molecules
@@ -49,7 +48,6 @@ __all__ = [
     "find_key_objects",
     "full_mnist",
     "furniture",
-    "image_folder",
     "in_unit_ball",
     "mnist",
     "molecules",

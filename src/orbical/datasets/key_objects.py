@@ -10,6 +10,7 @@ key object, which meets the criteria of the NERO paper:
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,12 +19,11 @@ from typing import Any, NamedTuple, TypedDict
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from PIL import Image
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from orbical.errors import InputError
-
-from .image_folders import decode_image
 
 LEAST_SHARE, MOST_SHARE = 0.01, 0.5
 """Limits of the share of the view that a key object covers, criterion 3."""
@@ -54,7 +54,11 @@ class AnnotatedImage:
 
     def read(self) -> Pixels:
         """Decode the pixels `[height, width, 3]` and check the size."""
-        image = decode_image(self.content(), self.name)
+        try:
+            with Image.open(io.BytesIO(self.content())) as stored:
+                image = stored.convert("RGB")
+        except OSError as error:
+            raise InputError(f"path: {self.name!r} is not a readable image ({error})") from error
         if image.size != (self.width, self.height):
             raise InputError(
                 f"folder: expected {self.width} x {self.height} pixels, as annotated, got "

@@ -6,11 +6,14 @@ import csv
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import torch
+from PIL import Image
+from PIL.Image import Resampling
 from torch import Tensor
 from torch.nn import functional
 
-from orbical.datasets import data_file, image_folder
+from orbical.datasets import data_file
 from orbical.errors import InputError, unknown_name
 
 
@@ -36,7 +39,7 @@ def efigi(folder: str | Path | None = None, size: int = 100) -> tuple[Tensor, Te
     """
     hubble = hubble_types(folder)
     archive = data_file("images100.zip", folder, "efigi")
-    return image_folder(archive, size)[0], torch.bucketize(hubble, torch.tensor([0.5, 4.5]))
+    return _pixels(archive, size), torch.bucketize(hubble, torch.tensor([0.5, 4.5]))
 
 
 def hubble_types(folder: str | Path | None = None) -> Tensor:
@@ -91,16 +94,28 @@ def galaxy_zoo(
     if split not in ("train", "validation"):
         raise unknown_name("split", split, ["train", "validation"])
     archive = data_file("gz2_spiral_106.zip", folder, "galaxyzoo2")
-    images, labels, classes = image_folder(archive, size)
-    rows = torch.tensor([name.startswith(f"{split}/") for name in _images_in(archive)])
-    return images[rows], (labels[rows] == classes.index("spirals")).long()
+    names = _images_in(archive)
+    rows = torch.tensor([name.startswith(f"{split}/") for name in names])
+    spiral = torch.tensor([Path(name).parent.name == "spirals" for name in names])
+    return _pixels(archive, size)[rows], spiral[rows].long()
 
 
 def _images_in(archive: Path) -> list[str]:
-    """List the images of an archive in the order in which `image_folder` reads them."""
+    """List the images of an archive in alphabetical order."""
     with zipfile.ZipFile(archive) as files:
         names = sorted(files.namelist())
     return [name for name in names if name.lower().endswith((".jpg", ".jpeg", ".png"))]
+
+
+def _pixels(archive: Path, size: int) -> Tensor:
+    """Read the images of an archive, `[n, 3, size, size]`, float32 in 0..1."""
+    pixels = []
+    with zipfile.ZipFile(archive) as files:
+        for name in _images_in(archive):
+            with files.open(name) as file, Image.open(file) as image:
+                resized = image.convert("RGB").resize((size, size), Resampling.LANCZOS)
+            pixels.append(np.asarray(resized))
+    return torch.as_tensor(np.stack(pixels)).permute(0, 3, 1, 2).contiguous().float().div_(255)
 
 
 def point_spread(images: Tensor, sigma: float) -> Tensor:

@@ -11,7 +11,6 @@ import torch
 from PIL import Image
 from scipy import ndimage
 
-from orbical.datasets import image_folder
 from orbical.errors import InputError
 from orbical_studies.data import efigi, galaxies, galaxy_zoo, point_spread
 
@@ -21,46 +20,15 @@ def picture(path, size=(8, 8), colour=(255, 0, 0)):
     Image.new("RGB", size, colour).save(path)
 
 
-def test_the_class_of_an_image_is_the_folder_that_holds_it(tmp_path):
-    picture(tmp_path / "train" / "dog" / "b.png")
-    picture(tmp_path / "train" / "cat" / "a.png", colour=(0, 255, 0))
-    images, labels, classes = image_folder(tmp_path)
-    assert classes == ["cat", "dog"]
-    assert labels.tolist() == [0, 1]
-    assert images[0, :, 0, 0].tolist() == [0, 1, 0]
-
-
-def test_an_archive_reads_as_the_folder_does(tmp_path):
-    picture(tmp_path / "in" / "dog" / "b.png")
-    with zipfile.ZipFile(tmp_path / "all.zip", "w") as archive:
-        archive.write(tmp_path / "in" / "dog" / "b.png", "dog/b.png")
-    assert torch.equal(image_folder(tmp_path / "all.zip")[0], image_folder(tmp_path / "in")[0])
-
-
-def test_a_corrupt_image_is_named(tmp_path):
-    picture(tmp_path / "cat" / "a.png")
-    whole = (tmp_path / "cat" / "a.png").read_bytes()
-    (tmp_path / "cat" / "broken.png").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(InputError, match=r"cat/broken\.png' is not a readable image"):
-        image_folder(tmp_path)
-
-
-def test_images_of_unequal_sizes_are_refused_unless_resized(tmp_path):
-    picture(tmp_path / "cat" / "a.png")
-    picture(tmp_path / "cat" / "b.png", size=(12, 8))
-    with pytest.raises(InputError, match=r"got 8 x 8 pixels and 12 x 8 in 'cat/b\.png'"):
-        image_folder(tmp_path)
-    assert image_folder(tmp_path, size=10)[0].shape == (2, 3, 10, 10)
-
-
-def test_a_missing_or_an_empty_folder_is_refused(tmp_path):
-    with pytest.raises(InputError, match="no images"):
-        image_folder(tmp_path)
-    with pytest.raises(InputError, match="expected a folder or a zip archive"):
-        image_folder(tmp_path / "absent")
-    (tmp_path / "no.zip").write_bytes(b"text")
-    with pytest.raises(InputError, match="File is not a zip file"):
-        image_folder(tmp_path / "no.zip")
+def test_spirals_lie_in_a_folder_of_their_own(tmp_path):
+    for name in ("train/spirals/b", "train/other/a", "validation/spirals/c"):
+        picture(tmp_path / f"{name}.png", colour=(0, 255, 0) if "spirals" in name else (255, 0, 0))
+    with zipfile.ZipFile(tmp_path / "gz2_spiral_106.zip", "w") as archive:
+        for file in tmp_path.rglob("*.png"):
+            archive.write(file, file.relative_to(tmp_path))
+    images, labels = galaxy_zoo(tmp_path, "train", size=10)
+    assert images.shape == (2, 3, 10, 10)
+    assert labels.tolist() == images[:, 1, 0, 0].tolist() == [0, 1]
 
 
 def test_galaxies_without_a_row_in_the_catalogue_are_refused(tmp_path):
