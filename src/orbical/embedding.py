@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ._imports import import_extra
-from .errors import InputError, check_name
-from .groups.group import whole_number
+from .errors import InputError, check_name, whole_number
 from .store.blocks import sample_blocks
 from .store.scan_result import Scan
 

@@ -7,7 +7,10 @@ A message names the argument, what was expected and what was given, and the reme
 from __future__ import annotations
 
 import difflib
+import numbers
+import sys
 from collections.abc import Collection, Iterable
+from typing import Any
 
 
 class OrbicalError(Exception):
@@ -63,3 +66,27 @@ def check_name(argument: str, given: object, known: Collection[str]) -> None:
     """
     if given not in known:
         raise unknown_name(argument, given, known)
+
+
+def whole_number(argument: str, value: Any, least: int = 1, other: str = "") -> int:
+    """Return an integer that is large enough, or raise; `other` names what else was possible.
+
+    >>> whole_number("bins", 15.0)
+    15
+    """
+    if not _is_finite(value) or int(value) != value or value < least:
+        raise InputError(f"{argument}: expected {other}an integer >= {least}, got {value!r}")
+    return int(value)
+
+
+def real_number(argument: str, value: Any) -> float:
+    """Return a finite number, or raise; integers stay integers."""
+    if not _is_finite(value):
+        raise InputError(f"{argument}: expected a number, got {value!r}")
+    result: float = value
+    return result
+
+
+def _is_finite(value: Any) -> bool:
+    number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    return number and -sys.float_info.max <= value <= sys.float_info.max

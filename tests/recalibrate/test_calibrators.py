@@ -103,7 +103,7 @@ def test_wrong_parameters_are_refused() -> None:
     given = outputs(60)
     with pytest.raises(InputError, match="reduce: unknown name 'class'; did you mean 'classes'"):
         Isotonic(reduce="class").fit(*given)
-    with pytest.raises(InputError, match="bins: expected a whole number"):
+    with pytest.raises(InputError, match="bins: expected an integer"):
         HistogramBinning(bins=0).fit(*given)
 
 

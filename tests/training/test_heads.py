@@ -262,8 +262,8 @@ def test_a_scan_finds_no_gap_in_an_equivariant_head(head: type, form: str) -> No
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: training.EvidentialHead(0), "features: expected a whole number"),
-        (lambda: training.MeanVarianceHead(4, 0), "targets: expected a whole number"),
+        (lambda: training.EvidentialHead(0), "features: expected an integer"),
+        (lambda: training.MeanVarianceHead(4, 0), "targets: expected an integer"),
         (lambda: training.MeanVarianceHead(4, 2).fit_scale(torch.randn(9)), "[n, 2] with n >= 2"),
         (
             lambda: training.MeanVarianceHead(4).fit_scale(torch.tensor([1.0, float("nan")])),

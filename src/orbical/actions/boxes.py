@@ -8,9 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..errors import InputError
+from ..errors import InputError, whole_number
 from ..groups import Elements, Group
-from ..groups.group import whole_number
 from .base import Action, matrices
 from .pixel_grids import pixel_frame, projected
 

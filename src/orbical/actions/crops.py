@@ -11,9 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..errors import InputError
+from ..errors import InputError, whole_number
 from ..groups import Elements, Group
-from ..groups.group import whole_number
 from .base import relative_loss
 from .images import ImagePair, Images, VectorField, _check_large
 from .pixel_grids import check_affine, inside_of, pixel_frame

@@ -10,9 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..errors import InputError, check_name
+from ..errors import InputError, check_name, whole_number
 from ..groups import Elements, Group
-from ..groups.group import whole_number
 from .base import Action, matrices
 from .images import Images, _check_large, _check_square
 from .pixel_grids import check_affine, inside_of, pixel_frame

@@ -20,9 +20,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from .._trees import to_device
-from ..errors import InputError, check_name
+from ..errors import InputError, check_name, whole_number
 from ..groups import Elements, Group
-from ..groups.group import whole_number
 from .base import Action, matrices, relative_loss
 from .finite import OfFinite
 from .pixel_grids import (

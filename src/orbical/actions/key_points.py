@@ -10,9 +10,8 @@ import torch
 from torch import Tensor
 
 from .._trees import to_device
-from ..errors import InputError
+from ..errors import InputError, whole_number
 from ..groups import Elements, Group
-from ..groups.group import whole_number
 from .base import Action, matrices
 from .pixel_grids import check_affine, pixel_frame
 

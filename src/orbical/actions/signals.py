@@ -8,9 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..errors import InputError
+from ..errors import InputError, real_number, whole_number
 from ..groups import Elements, Group
-from ..groups.group import real_number, whole_number
 from .base import Exact, matrices
 from .finite import OfFinite
 

@@ -15,9 +15,8 @@ from .._interrupts import stoppable
 from .._trees import Tree, to_device
 from ..calibration.means import interval_of_sums, share_interval_of_sums
 from ..data.reading import read_rows
-from ..errors import InputError, ModelError
+from ..errors import InputError, ModelError, whole_number
 from ..groups import Chart, Group, as_group, chart_of
-from ..groups.group import whole_number
 from ..groups.parts import Array
 from ..scanning.progress import progress_bar
 from ..scanning.recipe import plan

@@ -13,9 +13,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ..errors import whole_number
 from ._interval import Interval, checked_level, ends, normal_quantile, tail_quantiles
 from .binned import Reliability, bin_index, diagram_of
-from .inputs import whole_number
 
 _DRAWS = 1000
 _RANGE_BITS = 24
@@ -63,7 +63,7 @@ def pooled_reliability(
         >>> round(float(error.value), 6), int(diagram.count.sum())
         (0.01, 200)
     """
-    whole_number("bins", bins)
+    bins = whole_number("bins", bins)
     checked_level(level)
     count = np.zeros(bins, np.int64)
     mass, confidence, correct = (np.zeros(bins) for _ in range(3))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from ..errors import whole_number
 from . import _sorting
-from .inputs import whole_number
 
 _SELECT_FROM = 1 << 15
 """Number of values from which selection beats the sort."""
@@ -68,7 +68,7 @@ def equal_mass_index(key: Tensor, bins: int, mass: Tensor | None = None) -> Tens
         >>> equal_mass_index(torch.tensor([4.0, 1.0, 3.0, 2.0]), 2)
         tensor([1, 0, 1, 0])
     """
-    whole_number("bins", bins)
+    bins = whole_number("bins", bins)
     rows = key.detach().reshape(-1, key.shape[-1]).contiguous()
     size, device = rows.shape[-1], rows.device
     if mass is None:

@@ -14,10 +14,10 @@ import torch
 from torch import Tensor
 
 from .._arrays import ArrayLike
-from ..errors import check_name
+from ..errors import check_name, whole_number
 from . import _sorting
 from ._quantiles import equal_mass_places
-from .inputs import pair, whole_number, working_float
+from .inputs import pair, working_float
 
 __all__ = ["Reliability", "ece", "error_of", "reliability"]
 
@@ -168,7 +168,7 @@ def reliability(
         >>> diagram.count, diagram.accuracy
         (tensor([2, 2]), tensor([0.5000, 0.5000], dtype=torch.float64))
     """
-    whole_number("bins", bins)
+    bins = whole_number("bins", bins)
     check_name("binning", binning, ("width", "mass"))
     confidence, correct, mass = pair(confidence, correct, weights=weights)
     shape = confidence.shape

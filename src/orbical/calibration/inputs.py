@@ -45,18 +45,6 @@ def positive(name: str, value: float) -> None:
         raise InputError(f"{name}: expected a finite number > 0, got {value!r}")
 
 
-def whole_number(name: str, value: int) -> int:
-    """Return a parameter that must be a whole number >= 1.
-
-    Example:
-        >>> whole_number("bins", 15)
-        15
-    """
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise InputError(f"{name}: expected a whole number >= 1, got {value!r}")
-    return value
-
-
 def at_least(minimum: int, what: str) -> str:
     """Return the words for a smallest number of something.
 

@@ -37,6 +37,7 @@ import torch
 from torch import Tensor
 
 from .._arrays import ArrayLike
+from ..errors import whole_number
 from ._bound import BoundMeasure, OfCells, check_takes_weights
 from ._cells import Cells, tally
 from ._interval import (
@@ -51,7 +52,7 @@ from ._interval import (
 )
 from ._resampling import BLOCK, drawn_pairs
 from ._targets import as_vectors, drawn_targets, on_vectors
-from .inputs import sample_weights, whole_number
+from .inputs import sample_weights
 from .registry import MeasureLike, bound
 
 
@@ -234,7 +235,7 @@ def oracle_bound(samples: int, level: float = 0.95) -> float:
         >>> round(oracle_bound(1000), 4)
         0.0429
     """
-    whole_number("samples", samples)
+    samples = whole_number("samples", samples)
     return math.sqrt(math.log(2 / (1 - checked_level(level))) / (2 * samples))
 
 

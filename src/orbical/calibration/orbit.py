@@ -15,12 +15,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..errors import InputError, unknown_name
+from ..errors import InputError, unknown_name, whole_number
 from ..store.blocks import element_blocks, read_together, runs, sample_blocks
 from ._orbit_arrays import groups_of, labeled
 from .binned import Reliability, bin_index, diagram_of, ece, error_of, named_norm
 from .binned import reliability as reliability_of
-from .inputs import whole_number
 from .intervals import interval as interval_of
 from .pixel_bins import holds_pixels, one_by_one, pixels_along
 from .registry import MEASURES, Measure, MeasureLike, bound

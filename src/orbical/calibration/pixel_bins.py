@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from ..errors import InputError
+from ..errors import InputError, whole_number
 from ..store.blocks import HELD_VALUES, read_together, runs, sample_blocks
 from ._interval import Interval
 from ._orbit_arrays import groups_of, labeled, stacked_pairs
 from ._pooled import clustered_interval, missing_sample
 from .binned import Reliability, diagram_of, error_of, named_norm
-from .inputs import whole_number
 
 if TYPE_CHECKING:
     import xarray as xr

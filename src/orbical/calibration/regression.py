@@ -13,13 +13,13 @@ import torch
 from torch import Tensor
 
 from .._arrays import ArrayLike
-from ..errors import InputError
+from ..errors import InputError, whole_number
 from ._math import root
 from ._quantiles import bin_count, bin_means, equal_mass_index
 from .binned import bin_index
 from .cumulative import ordered_esd
 from .gaussian import one_target, vector_target, whitened
-from .inputs import sample_weights, whole_number
+from .inputs import sample_weights
 
 __all__ = [
     "Coverage",
@@ -216,7 +216,7 @@ def coverage_of(probability: Tensor, levels: int, mass: Tensor | None = None) ->
         >>> coverage_of(torch.tensor([0.1, 0.6]), 3).observed
         tensor([0.5000, 0.5000, 1.0000], dtype=torch.float64)
     """
-    whole_number("levels", levels)
+    levels = whole_number("levels", levels)
     index = bin_index(probability.detach().clamp(0, 1), levels + 1)
     count = bin_count(index, levels + 1, mass)
     share = count / count.sum(-1, keepdim=True)

@@ -8,12 +8,12 @@ import torch
 from torch import Tensor
 
 from .._arrays import ArrayLike
-from ..errors import InputError, check_name
+from ..errors import InputError, check_name, whole_number
 from ._gradients import differentiable
 from ._math import root
 from ._sorting import take
 from .binned import bin_index
-from .inputs import counted_labels, pair, positive, whole_number
+from .inputs import counted_labels, pair, positive
 from .outputs import entropy_share, probabilities, top_label
 
 __all__ = ["ece_loss", "s_avuc", "sb_ece"]
@@ -56,7 +56,7 @@ def sb_ece(
         tensor(0.5667, dtype=torch.float64)
     """
     confidence, correct, mass = pair(confidence, correct, weights=weights)
-    whole_number("bins", bins)
+    bins = whole_number("bins", bins)
     positive("temperature", temperature)
     return differentiable(sb_ece_with_slope, confidence, correct, mass, bins, temperature)
 
@@ -288,7 +288,7 @@ def ece_loss(
         >>> ece_loss([0.9, 0.9], [True, False])
         tensor(0.4000, dtype=torch.float64)
     """
-    whole_number("bins", bins)
+    bins = whole_number("bins", bins)
     check_name("norm", norm, ("l1", "l2"))
     confidence, correct, mass = pair(confidence, correct, weights=weights)
     return differentiable(fixed_bins_with_slope, confidence, correct, mass, bins, norm)

@@ -124,7 +124,7 @@ def settings_from(table: Mapping[str, Any], **given: Any) -> Settings:
     Settings(bins=10, level=0.9, resamples=200, strict=False)
     """
     from ..calibration._interval import checked_level
-    from ..groups.group import real_number, whole_number
+    from ..errors import real_number, whole_number
 
     names = {field.name for field in fields(Settings)}
     chosen = {name: value for name, value in table.items() if name in names}
@@ -145,7 +145,7 @@ def limits_from(given: Mapping[str, float | None], table: Mapping[str, Any]) -> 
     >>> limits_from({"max_gap": 0.1, "max_ece": None}, {"max_gap": 1, "max_ece": 0.05})
     {'max_gap': 0.1, 'max_ece': 0.05}
     """
-    from ..groups.group import real_number
+    from ..errors import real_number
 
     names = {field.name for field in fields(Settings)}
     chosen = {name: value for name, value in table.items() if name not in names}

@@ -12,8 +12,7 @@ from torch import Tensor
 
 from ..calibration._interval import checked_level
 from ..calibration.means import interval_of_sums, wilson_ends
-from ..errors import InputError, check_name
-from ..groups.group import whole_number
+from ..errors import InputError, check_name, whole_number
 from ..store.blocks import sample_blocks
 from .intervals import Absolute, ConformalIntervals, Normalized
 from .quantiles import checked_coverage, conformal_quantile

@@ -11,8 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from .._arrays import ArrayLike
-from ..errors import InputError
-from ..groups.group import real_number, whole_number
+from ..errors import InputError, real_number, whole_number
 from ..recalibrate._score_reader import ScoreReader
 from .quantiles import checked_coverage, conformal_quantile
 

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from orbical.errors import InputError, check_name
-from orbical.groups.group import whole_number
+from orbical.errors import InputError, check_name, whole_number
 
 from .key_objects import AnnotatedImage, KeyObjects, checked_boxes, views_of
 

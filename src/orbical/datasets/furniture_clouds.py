@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from orbical.groups.group import whole_number
+from orbical.errors import whole_number
 
 from .point_clouds import PointClouds, in_unit_ball
 

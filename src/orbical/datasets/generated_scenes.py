@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from orbical.groups.group import whole_number
+from orbical.errors import whole_number
 
 from .key_objects import KeyObjects, padded
 

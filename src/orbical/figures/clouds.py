@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError
-from ..groups.group import whole_number
+from ..errors import InputError, whole_number
 
 __all__ = ["cloud_picture", "look_from"]
 

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageDraw
 
-from ..errors import InputError
-from ..groups.group import whole_number
+from ..errors import InputError, whole_number
 from .clouds import PITCH_DEG, YAW_DEG, look_from
 
 __all__ = ["molecule_picture"]

@@ -9,16 +9,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from ..errors import whole_number
 from .catalog import register
-from .group import (
-    Group,
-    Layout,
-    as_text,
-    few_enough,
-    homogeneous,
-    make_group,
-    whole_number,
-)
+from .group import Group, Layout, as_text, few_enough, homogeneous, make_group
 from .plane import log_line
 
 

@@ -7,9 +7,9 @@ import math
 
 import numpy as np
 
-from ..errors import InputError
+from ..errors import InputError, whole_number
 from .catalog import register
-from .group import Group, few_enough, make_group, tiles, whole_number
+from .group import Group, few_enough, make_group, tiles
 from .parts import Array
 
 _MOST_ROWS = 2**24  # in all permutations of a sample

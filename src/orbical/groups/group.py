@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -15,7 +14,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
-from ..errors import InputError
+from ..errors import InputError, real_number
 from .parts import DIMENSIONS, PARTS, Array, Reach, clean, part_of
 
 PLACES = {
@@ -253,26 +252,6 @@ def make_group(
     if identity < 0:
         raise InputError(f"group: expected the identity among the elements of {spec!r}; add it")
     return replace(group, identity=identity)
-
-
-def whole_number(argument: str, value: Any, least: int, other: str = "") -> int:
-    """Return an integer that is large enough, or raise; `other` names what else was possible."""
-    if not _is_finite(value) or int(value) != value or value < least:
-        raise InputError(f"{argument}: expected {other}an integer >= {least}, got {value!r}")
-    return int(value)
-
-
-def real_number(argument: str, value: Any) -> float:
-    """Return a finite number, or raise; integers stay integers."""
-    if not _is_finite(value):
-        raise InputError(f"{argument}: expected a number, got {value!r}")
-    result: float = value
-    return result
-
-
-def _is_finite(value: Any) -> bool:
-    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    return number and -sys.float_info.max <= value <= sys.float_info.max
 
 
 def few_enough(spec: str, count: float) -> None:

@@ -11,19 +11,9 @@ import math
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from ..errors import InputError
+from ..errors import InputError, real_number, whole_number
 from .catalog import register
-from .group import (
-    Group,
-    Layout,
-    as_text,
-    few_enough,
-    homogeneous,
-    make_group,
-    real_number,
-    tiles,
-    whole_number,
-)
+from .group import Group, Layout, as_text, few_enough, homogeneous, make_group, tiles
 from .parts import Array, clean
 from .plane import turned_by
 

@@ -7,21 +7,10 @@ import math
 
 import numpy as np
 
-from ..errors import InputError
+from ..errors import InputError, real_number, whole_number
 from .catalog import register
 from .combining import product
-from .group import (
-    Group,
-    Layout,
-    as_text,
-    few_enough,
-    grid_line,
-    homogeneous,
-    make_group,
-    real_number,
-    tiles,
-    whole_number,
-)
+from .group import Group, Layout, as_text, few_enough, grid_line, homogeneous, make_group, tiles
 from .parts import Array
 
 

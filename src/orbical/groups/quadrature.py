@@ -9,8 +9,9 @@ import numpy as np
 from numpy.polynomial.legendre import Legendre
 from scipy.spatial.transform import Rotation
 
+from ..errors import whole_number
 from .catalog import register
-from .group import Group, Layout, few_enough, homogeneous, make_group, whole_number
+from .group import Group, Layout, few_enough, homogeneous, make_group
 from .parts import Array
 
 

@@ -9,6 +9,7 @@ import math
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from ..errors import whole_number
 from .catalog import register
 from .combining import product
 from .group import (
@@ -22,7 +23,6 @@ from .group import (
     homogeneous,
     make_group,
     tiles,
-    whole_number,
 )
 
 

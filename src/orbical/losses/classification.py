@@ -29,13 +29,7 @@ from .._arrays import (
     warn_of_probabilities,
 )
 from ..calibration.cumulative import esd_with_slope, softened
-from ..calibration.inputs import (
-    check_weights,
-    positive,
-    weights_of,
-    whole_number,
-    without_ignored,
-)
+from ..calibration.inputs import check_weights, positive, weights_of, without_ignored
 from ..calibration.kernel import mmce_with_slope
 from ..calibration.outputs import softmax
 from ..calibration.soft import (
@@ -44,7 +38,7 @@ from ..calibration.soft import (
     fixed_bins_with_slope,
     sb_ece_with_slope,
 )
-from ..errors import InputError
+from ..errors import InputError, whole_number
 from ._formulas import of_entropy, of_top_label
 
 __all__ = ["ece", "esd", "esd_softened", "mmce", "s_avuc", "sb_ece"]
@@ -286,7 +280,7 @@ def sb_ece(
         >>> sb_ece(torch.tensor([[4.0, 0.0], [4.0, 0.0]]), torch.tensor([0, 1]))
         tensor(0.4820, dtype=torch.float64)
     """
-    whole_number("bins", bins)
+    bins = whole_number("bins", bins)
     positive("temperature", temperature)
     batch = _read(logits, labels, weights, ignore_index)
     return _of_numbers(of_top_label(sb_ece_with_slope, *batch, bins, temperature))
@@ -366,6 +360,6 @@ def ece(
         >>> ece(torch.tensor([[4.0, 0.0], [4.0, 0.0]]), torch.tensor([0, 1]))
         tensor(0.4820, dtype=torch.float64)
     """
-    whole_number("bins", bins)
+    bins = whole_number("bins", bins)
     batch = _read(logits, labels, weights, ignore_index)
     return _of_numbers(of_top_label(fixed_bins_with_slope, *batch, bins, "l1"))

@@ -15,8 +15,7 @@ from torch import Tensor
 
 from .._imports import import_attribute, import_extra, name_of
 from .._trees import Tree
-from ..errors import InputError, ModelError
-from ..groups.group import whole_number
+from ..errors import InputError, ModelError, whole_number
 from ._base import PartialOutputs, Predictor, to_numpy
 
 USUAL = ("energy", "forces")

@@ -16,8 +16,7 @@ import torch
 from torch import Tensor
 
 from ..calibration._sorting import ascending
-from ..calibration.inputs import whole_number
-from ..errors import check_name
+from ..errors import check_name, whole_number
 from ._base import Calibrator
 
 _UNSEEN = 1e-3

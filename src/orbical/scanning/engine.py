@@ -13,9 +13,8 @@ import torch
 from .._imports import as_path
 from .._interrupts import how_to_go_on, stoppable
 from .._trees import Tree
-from ..errors import InputError, Interrupted, StoreError
+from ..errors import InputError, Interrupted, StoreError, whole_number
 from ..groups import Group
-from ..groups.group import whole_number
 from ..tasks import Task
 from .description import adopt, warn_of_failures
 from .executors import Remote, crew_of, remote

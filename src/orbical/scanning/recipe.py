@@ -13,9 +13,8 @@ from torch import Tensor
 from .._trees import Tree
 from ..actions import check_group
 from ..data.samples import Samples
-from ..errors import InputError, unknown_name
+from ..errors import InputError, unknown_name, whole_number
 from ..groups import Group, as_group
-from ..groups.group import whole_number
 from ..predictors import Predictor, as_predictor
 from ..store.record import DataEntry
 from ..tasks import Task, as_task

@@ -11,9 +11,8 @@ import torch
 from torch import Tensor
 
 from ..actions import Boxes, Window
-from ..errors import InputError, check_name
+from ..errors import InputError, check_name, whole_number
 from ..groups import Elements, Group
-from ..groups.group import whole_number
 from ._boxes import area, clip, inverted, iou
 from ._detection_reading import faults_in, read_detections, read_objects
 from .base import SHARE, Reader, Task, Variable, as_truth, class_names, described, per_element

@@ -9,9 +9,8 @@ import torch
 from torch import Tensor
 
 from ..actions import Trivial
-from ..errors import InputError, ModelError, check_name
+from ..errors import InputError, ModelError, check_name, real_number
 from ..groups import Elements, Group
-from ..groups.group import real_number
 from ._answer_codes import ANSWER, answer_codes
 from .base import (
     SHARE,

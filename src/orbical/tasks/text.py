@@ -11,9 +11,8 @@ from torch import Tensor
 
 from .._trees import Tree
 from ..actions import Images, Trivial
-from ..errors import InputError, ModelError, check_name
+from ..errors import InputError, ModelError, check_name, whole_number
 from ..groups import Elements, Group
-from ..groups.group import whole_number
 from ._answer_codes import ANSWER, answer_codes, majority
 from ._edit_distance import edit_distance, encoded, lengths
 from .base import (

@@ -12,9 +12,8 @@ import torch
 from torch import Tensor
 
 from .._trees import concatenate
-from ..errors import InputError
+from ..errors import InputError, real_number, whole_number
 from ..groups import trivial
-from ..groups.group import real_number, whole_number
 from ..predictors import as_predictor
 from ..scanning.sweep import Sweep, refuse_faults
 from ..tasks import Task, as_task

@@ -13,9 +13,8 @@ from torch import Tensor
 from .._trees import Tree, leaves
 from ..actions import check_group
 from ..data.samples import Samples
-from ..errors import InputError, ModelError
+from ..errors import InputError, ModelError, real_number, whole_number
 from ..groups import Group, as_group
-from ..groups.group import real_number, whole_number
 from ..predictors import as_predictor
 from ..scanning.sweep import Sweep, refuse_faults
 from ..tasks import Task, as_task

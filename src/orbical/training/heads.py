@@ -16,8 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from orbical.calibration.inputs import whole_number
-from orbical.errors import InputError
+from orbical.errors import InputError, whole_number
 
 __all__ = ["Evidence", "EvidentialHead", "MeanVariance", "MeanVarianceHead"]
 

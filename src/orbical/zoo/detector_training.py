@@ -14,8 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from orbical.errors import InputError
-from orbical.groups.group import whole_number
+from orbical.errors import InputError, whole_number
 
 from ._training import AfterStep, descend, one_cycle
 from .detector import STRIDE, Detector, cell_centers

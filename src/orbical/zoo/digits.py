@@ -16,8 +16,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from orbical.errors import InputError
-from orbical.groups.group import whole_number
+from orbical.errors import InputError, whole_number
 
 from . import _training, _weights
 from ._layout import arranged

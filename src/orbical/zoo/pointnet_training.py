@@ -13,8 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from orbical.errors import InputError
-from orbical.groups.group import whole_number
+from orbical.errors import InputError, whole_number
 
 from . import _training
 from .pointnet import FILES, NAMES, WIDTHS, InvariantNet, PointNet, fields_of, random_rotations

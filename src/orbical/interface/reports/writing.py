@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ... import __version__
-from ...errors import InputError
-from ...groups.group import whole_number
+from ...errors import InputError, whole_number
 from ..session.scan_state import title_of
 from .html_page import MOST_BYTES, Heading, is_report, remove, single_page, write_folder
 from .maps import check_methods, planned_maps
