@@ -30,7 +30,7 @@ def boosts(limit: float = 2.0, n: int = 17) -> ob.groups.Group:
     Rapidities add up when boosts are composed, so that equal steps have equal weights.
     """
     if n % 2 == 0:
-        raise InputError(f"n: expected an odd number, so that rest is among the boosts, got {n}")
+        raise InputError("n", "an odd number, so that rest is among the boosts", n)
     rapidity = np.linspace(-limit, limit, n)
     matrices = np.tile(np.eye(4), (n, 1, 1))
     matrices[:, [0, 3], [0, 3]] = np.cosh(rapidity)[:, None]
@@ -60,9 +60,7 @@ class FourVectors(Action):
         """Check that there are four components."""
         super().check(group, x)
         if x.shape[-1] != 4:
-            raise InputError(
-                f"data: expected four-vectors [sample, ..., 4], got shape {tuple(x.shape)}"
-            )
+            raise InputError("data", "four-vectors [sample, ..., 4]", f"shape {tuple(x.shape)}")
 
 
 class FourMomentum(Task):
@@ -90,9 +88,7 @@ class FourMomentum(Task):
         """Return the true four-momenta [N, 4]."""
         momenta = torch.as_tensor(target)
         if momenta.shape != (count, 4):
-            raise InputError(
-                f"labels: expected four-momenta of shape ({count}, 4), got {tuple(momenta.shape)}"
-            )
+            raise InputError("labels", f"four-momenta of shape ({count}, 4)", tuple(momenta.shape))
         return momenta
 
     def variables(self, labeled: bool) -> dict[str, Variable]:

@@ -50,21 +50,24 @@ class Segmentation(Task):
         maps = torch.as_tensor(target)
         if maps.ndim != 3 or len(maps) != count or maps.is_floating_point():
             raise InputError(
-                f"labels: expected class indices [{count}, row, column], "
-                f"got {maps.dtype} of shape {tuple(maps.shape)}"
+                "labels",
+                f"class indices [{count}, row, column]",
+                f"{maps.dtype} of shape {tuple(maps.shape)}",
             )
         if int(maps.min()) < 0 or int(maps.max()) >= self.classes:
             raise InputError(
-                f"labels: expected class indices 0 .. {self.classes - 1}, "
-                f"got {int(maps.min())} .. {int(maps.max())}"
+                "labels",
+                f"class indices 0 .. {self.classes - 1}",
+                f"{int(maps.min())} .. {int(maps.max())}",
             )
         return F.one_hot(maps.long(), self.classes).movedim(-1, 1).float()
 
     def check_range(self, target: Tensor, outputs: Tensor) -> None:
         if target.shape[1:] != outputs.shape[1:]:
             raise InputError(
-                f"labels: expected maps of {tuple(outputs.shape[2:])} pixels, as the model "
-                f"predicts, got maps of {tuple(target.shape[2:])} pixels"
+                "labels",
+                f"maps of {tuple(outputs.shape[2:])} pixels, as the model predicts",
+                f"maps of {tuple(target.shape[2:])} pixels",
             )
 
     def variables(self, labeled: bool) -> dict[str, Variable]:

@@ -62,8 +62,9 @@ class Detector(nn.Module):
         height, width = (side * self.enlarge for side in views.shape[2:])
         if height % STRIDES[-1] or width % STRIDES[-1]:
             raise InputError(
-                f"views: expected sides that are multiples of {STRIDES[-1]} after enlarging, got "
-                f"{height} x {width}"
+                "views",
+                f"sides that are multiples of {STRIDES[-1]} after enlarging",
+                f"{height} x {width}",
             )
         if self.enlarge > 1:
             views = F.interpolate(views, scale_factor=self.enlarge, mode="bilinear")

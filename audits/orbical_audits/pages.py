@@ -53,7 +53,11 @@ def read(name: str) -> dict[str, Any]:
     """Read the committed results of an audit; `tables` are rows, `captions` their captions."""
     path = RESULTS / f"{name}.json"
     if not path.is_file():
-        raise InputError(f"NAME: there are no results of {name!r}; run: make audit NAME={name}")
+        raise InputError(
+            "NAME",
+            problem=f"there are no results of {name!r}",
+            remedy=f"run: make audit NAME={name}",
+        )
     found = json.loads(path.read_text("utf-8"))
     found["captions"] = {key: table["caption"] for key, table in found["tables"].items()}
     found["tables"] = {key: table["rows"] for key, table in found["tables"].items()}

@@ -35,7 +35,7 @@ def interval(
     """
     rows = np.asarray(samples)
     if rows.ndim == 0 or len(rows) < 2:
-        raise InputError(f"samples: expected at least 2 rows, got shape {rows.shape}")
+        raise InputError("samples", "at least 2 rows", f"shape {rows.shape}")
     generator = np.random.default_rng(seed)
     drawn = [
         statistic(rows[generator.integers(len(rows), size=len(rows))]) for _ in range(resamples)
@@ -53,7 +53,7 @@ def share(happened: ArrayLike) -> dict[str, float]:
     """
     events = np.asarray(happened, dtype=bool).ravel()
     if not len(events):
-        raise InputError("happened: expected at least 1 sample, got none")
+        raise InputError("happened", "at least 1 sample", "none")
     found = binomtest(int(events.sum()), len(events)).proportion_ci(LEVEL, method="wilson")
     limits = {"low": float(found.low), "high": float(found.high)}
     return {"value": float(events.mean()), **limits, "n": len(events)}

@@ -41,9 +41,9 @@ def as_array(name: str, values: ArrayLike, device: torch.device | None = None) -
     except (TypeError, ValueError, RuntimeError, BufferError) as error:
         text = _holds_text(values)
         given = "text" if text else f"{type(values).__name__} ({error})"
-        hint = "; number them with numpy.unique(names, return_inverse=True)[1]"
+        hint = "number them with numpy.unique(names, return_inverse=True)[1]"
         remedy = hint if text and name in ("labels", "label", "orbit", "predicted") else ""
-        raise InputError(f"{name}: expected an array of numbers, got {given}{remedy}") from error
+        raise InputError(name, "an array of numbers", given, remedy=remedy) from error
     return tensor if device is None else tensor.to(device)
 
 
@@ -103,7 +103,7 @@ def as_floating(name: str, values: ArrayLike, device: torch.device | None = None
     """
     tensor = as_array(name, values, device)
     if not tensor.dtype.is_floating_point:
-        raise InputError(f"{name}: expected floating-point values, got dtype {_dtype(tensor)}")
+        raise InputError(name, "floating-point values", f"dtype {_dtype(tensor)}")
     return tensor
 
 
@@ -119,7 +119,7 @@ def as_numpy(name: str, values: ArrayLike, dtype: type | None = None) -> np.ndar
     try:
         return np.asarray(values, dtype=dtype)
     except (TypeError, ValueError) as error:
-        raise InputError(f"{name}: expected an array of numbers, got {error}") from error
+        raise InputError(name, "an array of numbers", error) from error
 
 
 def both_classes(outputs: Tensor, *, logits: bool, axis: int = -1) -> Tensor:
@@ -153,8 +153,10 @@ def _integers(labels: ArrayLike, classes: int, device: torch.device) -> Tensor:
         one_hot = given.ndim > 1 and given.shape[-1] == classes
         remedy = "labels.argmax(-1)" if one_hot else "labels.astype(int) or labels.long()"
         raise InputError(
-            f"labels: expected integer class indices, got {_dtype(given)} of shape "
-            f"{tuple(given.shape)}; pass class indices, e.g. {remedy}"
+            "labels",
+            "integer class indices",
+            f"{_dtype(given)} of shape {tuple(given.shape)}",
+            remedy=f"pass class indices, e.g. {remedy}",
         )
     return given.long()
 
@@ -171,11 +173,9 @@ def check_range(labels: Tensor, classes: int, ignore_index: int | None = None) -
         low, high = (bound.item() for bound in counted.aminmax())
     if low < 0 or high >= classes:
         unused = ignore_index is None and low < 0
-        remedy = f"; to leave samples out pass ignore_index={low}" if unused else ""
-        raise InputError(
-            f"labels: expected class indices 0 to {classes - 1}, got values in [{low}, {high}]"
-            f"{remedy}"
-        )
+        remedy = f"to leave samples out pass ignore_index={low}" if unused else ""
+        got = f"values in [{low}, {high}]"
+        raise InputError("labels", f"class indices 0 to {classes - 1}", got, remedy=remedy)
 
 
 def true_labels(labels: ArrayLike, outputs: Tensor, ignore_index: int | None = None) -> Tensor:
@@ -203,10 +203,12 @@ def labels_of(outputs: Tensor, labels: ArrayLike) -> Tensor:
         truth = truth[..., 0]
     if truth.ndim == 0 or truth.shape[-1] != samples:
         one_hot = truth.ndim > 1 and truth.shape[-1] == classes
-        remedy = "; pass class indices, e.g. labels.argmax(-1)" if one_hot else ""
+        remedy = "pass class indices, e.g. labels.argmax(-1)" if one_hot else ""
         raise InputError(
-            f"labels: expected {samples} labels along the last axis, one for each sample, "
-            f"got shape {tuple(truth.shape)}{remedy}"
+            "labels",
+            f"{samples} labels along the last axis, one for each sample",
+            f"shape {tuple(truth.shape)}",
+            remedy=remedy,
         )
     if truth.shape == outputs.shape[:-1]:
         return truth
@@ -214,8 +216,7 @@ def labels_of(outputs: Tensor, labels: ArrayLike) -> Tensor:
         return truth.expand(outputs.shape[:-1])
     except RuntimeError as error:
         raise InputError(
-            f"labels: expected a shape that fits outputs {tuple(outputs.shape)}, "
-            f"got {tuple(truth.shape)}"
+            "labels", f"a shape that fits outputs {tuple(outputs.shape)}", tuple(truth.shape)
         ) from error
 
 

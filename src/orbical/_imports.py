@@ -24,13 +24,14 @@ def import_attribute(text: str, argument: str) -> Any:
     called = text.endswith("()")
     module_name, _, attribute = text.removesuffix("()").partition(":")
     if not module_name or not attribute:
-        raise InputError(f"{argument}: expected package.module:attribute, got {text!r}")
+        raise InputError(argument, "package.module:attribute", repr(text))
     found = import_module(text, argument)
     for name in attribute.split("."):
         if not hasattr(found, name):
             known = [known for known in dir(found) if not known.startswith("_")]
             near = difflib.get_close_matches(name, known, n=_MOST_NAMES)
-            raise unknown_name(f"{argument}: in {text!r}", name, near or known[:_MOST_NAMES])
+            error = unknown_name(f"in {text!r}", name, near or known[:_MOST_NAMES])
+            raise InputError(argument, problem=str(error))
         found = getattr(found, name)
     if not called:
         return found
@@ -38,7 +39,8 @@ def import_attribute(text: str, argument: str) -> Any:
         return found()
     except Exception as error:
         raise InputError(
-            f"{argument}: {text!r} raised {type(error).__name__} when called: {words_of(error)}"
+            argument,
+            problem=f"{text!r} raised {type(error).__name__} when called: {words_of(error)}",
         ) from error
 
 
@@ -58,7 +60,7 @@ def import_module(text: str, argument: str) -> Any:
     except Exception as error:  # a file of the user's may raise anything
         why = words_of(error)
         kind = "" if isinstance(error, ImportError) else f"{type(error).__name__}: "
-        raise InputError(f"{argument}: {text!r} cannot be imported: {kind}{why}") from error
+        raise InputError(argument, problem=f"{text!r} cannot be imported: {kind}{why}") from error
 
 
 def import_extra(module: str, extra: str, purpose: str, package: str | None = None) -> Any:
@@ -85,7 +87,7 @@ def existing_file(argument: str, given: str | Path) -> Path:
     if not path.is_file():
         there = "is not a regular file" if path.exists() else "does not exist"
         why = "is a folder" if path.is_dir() else there
-        raise InputError(f"{argument}: expected a file, got {str(given)!r}, which {why}")
+        raise InputError(argument, "a file", f"{str(given)!r}, which {why}")
     return path
 
 
@@ -97,7 +99,7 @@ def as_path(argument: str, given: Any) -> Path:
     if "://" in str(given):
         return _of_url(argument, given)
     if not isinstance(given, str | os.PathLike) or not str(given):
-        raise InputError(f"{argument}: expected the path of a folder, or a URL, got {given!r}")
+        raise InputError(argument, "the path of a folder, or a URL", repr(given))
     try:
         path = Path(given).expanduser()
         path.lstat()
@@ -106,15 +108,17 @@ def as_path(argument: str, given: Any) -> Path:
         return path
     except (OSError, ValueError, RuntimeError) as error:
         why = getattr(error, "strerror", None) or error
-        raise InputError(f"{argument}: {_shortened(given)} cannot be used: {why}") from error
+        raise InputError(argument, problem=f"{_shortened(given)} cannot be used: {why}") from error
 
 
 def _of_url(argument: str, given: Any) -> Path:
     """Return a path on a remote file system that fsspec knows."""
     if str(given).startswith(_ARCHIVES):
         raise InputError(
-            f"{argument}: expected a folder, or the URL of one, got the archive "
-            f"{_shortened(given)}; unpack it first"
+            argument,
+            "a folder, or the URL of one",
+            f"the archive {_shortened(given)}",
+            remedy="unpack it first",
         )
     places = import_extra("upath", "remote", "a URL", "universal-pathlib")
     try:
@@ -123,10 +127,12 @@ def _of_url(argument: str, given: Any) -> Path:
         if not path.protocol:
             raise ValueError("no protocol")
     except ImportError as error:  # the package of this protocol, which fsspec names
-        raise InputError(f"{argument}: {_shortened(given)} cannot be used: {error}") from error
+        raise InputError(
+            argument, problem=f"{_shortened(given)} cannot be used: {error}"
+        ) from error
     except (OSError, ValueError, TypeError) as error:
         raise InputError(
-            f"{argument}: expected a folder, or a URL that fsspec knows, got {_shortened(given)}"
+            argument, "a folder, or a URL that fsspec knows", _shortened(given)
         ) from error
     local = "file" in ([protocol] if isinstance(protocol, str) else protocol)
     return Path(path.path) if local else path

@@ -109,8 +109,10 @@ def real_nodes(batch: Mapping[str, Tensor], nodes: Iterable[str] = NODES) -> Ten
     first = next((field for name, field in batch.items() if name in nodes), None)
     if first is None:
         raise InputError(
-            f"data: expected a field with a row for each node ({', '.join(sorted(nodes))}), got "
-            f"fields {sorted(batch)}; name it with nodes="
+            "data",
+            f"a field with a row for each node ({', '.join(sorted(nodes))})",
+            f"fields {sorted(batch)}",
+            remedy="name it with nodes=",
         )
     return torch.ones(first.shape[:2], dtype=torch.bool, device=first.device)
 
@@ -148,8 +150,9 @@ def from_ragged(
         expected, what = (total, "node") if name in nodes else (count, "graph")
         if field.ndim == 0 or len(field) != expected:
             raise InputError(
-                f"data: expected {name} with a row for each of {expected} {what}s, got shape "
-                f"{tuple(field.shape)}"
+                "data",
+                f"{name} with a row for each of {expected} {what}s",
+                f"shape {tuple(field.shape)}",
             )
         found[name] = to_padded(field, mask) if name in nodes else field
     if "edge_index" in fields:
@@ -163,26 +166,26 @@ def _starts(fields: Mapping[str, Tensor], nodes: set[str]) -> Tensor:
         ptr = fields["ptr"].long()
         if ptr.ndim != 1 or len(ptr) < 2 or int(ptr[0]) != 0 or bool((ptr.diff() < 1).any()):
             raise InputError(
-                "data: expected ptr [graphs + 1] that starts at 0 and increases, got "
-                f"{ptr.tolist()[:8]}"
+                "data", "ptr [graphs + 1] that starts at 0 and increases", ptr.tolist()[:8]
             )
     else:
         graph = fields["batch"].long()
         if graph.ndim != 1 or not len(graph):
-            raise InputError(
-                f"data: expected batch [nodes], the graph of each node, got {tuple(graph.shape)}"
-            )
+            raise InputError("data", "batch [nodes], the graph of each node", tuple(graph.shape))
         if int(graph[0]) != 0 or not bool(torch.isin(graph.diff(), torch.tensor([0, 1])).all()):
             raise InputError(
-                "data: expected batch sorted, 0, 0, 1, 1, 1, 2, without a gap, got "
-                f"{graph.tolist()[:8]}; sort the nodes by graph"
+                "data",
+                "batch sorted, 0, 0, 1, 1, 1, 2, without a gap",
+                graph.tolist()[:8],
+                remedy="sort the nodes by graph",
             )
         ptr = torch.nn.functional.pad(graph.bincount().cumsum(0), (1, 0))
     for name in nodes & {*fields}:
         if fields[name].ndim == 0 or len(fields[name]) != int(ptr[-1]):
             raise InputError(
-                f"data: expected {name} with a row for each of {int(ptr[-1])} nodes, got shape "
-                f"{tuple(fields[name].shape)}"
+                "data",
+                f"{name} with a row for each of {int(ptr[-1])} nodes",
+                f"shape {tuple(fields[name].shape)}",
             )
     return ptr
 
@@ -192,12 +195,13 @@ def _padded_edges(fields: Mapping[str, Tensor], edges: set[str], ptr: Tensor) ->
     pairs = fields["edge_index"].long()
     if pairs.ndim != 2 or len(pairs) != 2 or bool(((pairs < 0) | (pairs >= ptr[-1])).any()):
         raise InputError(
-            f"data: expected edge_index [2, edges] of nodes below {int(ptr[-1])}, got shape "
-            f"{tuple(pairs.shape)}"
+            "data",
+            f"edge_index [2, edges] of nodes below {int(ptr[-1])}",
+            f"shape {tuple(pairs.shape)}",
         )
     graph = torch.bucketize(pairs, ptr[1:], right=True)
     if not torch.equal(graph[0], graph[1]):
-        raise InputError("data: expected edges within graphs, got one between two of them")
+        raise InputError("data", "edges within graphs", "one between two of them")
     order = graph[0].argsort(stable=True)
     real = mask_of(graph[0].bincount(minlength=len(ptr) - 1))
     local = (pairs - ptr[graph[0]])[:, order].T

@@ -91,10 +91,10 @@ def embed(
     check_name("method", method, METHODS)
     dims, seed = whole_number("dims", dims, 1), whole_number("seed", seed, 0)
     if method == "tsne" and dims > 3:
-        raise InputError(f"dims: expected at most 3 for t-SNE, got {dims}")
+        raise InputError("dims", "at most 3 for t-SNE", dims)
     values = responses(scan, metric)
     if "model" not in values.dims:
-        raise InputError(f"metric: expected a response of a model, got {metric!r}")
+        raise InputError("metric", "a response of a model", repr(metric))
     if model is not None:
         check_name("model", model, values["model"].values.tolist())
         values = values.sel(model=[model])
@@ -102,9 +102,7 @@ def embed(
     finished = moments.finished
     least = max(4, dims + 1)
     if finished.sum() < least:
-        raise InputError(
-            f"scan: expected {least} or more finished samples to embed, got {finished.sum()}"
-        )
+        raise InputError("scan", f"{least} or more finished samples to embed", finished.sum())
     scores = _principal_components(values, moments, dims if method in _LINEAR else None)
     placed = np.full((*finished.shape, dims), np.nan)
     # Directions in which nothing differs become zeros.
@@ -159,14 +157,15 @@ def representatives(embedding: xr.DataArray, count: int = 6) -> Array:
     count = whole_number("count", count, 1)
     if not {"sample", "component"} <= {*getattr(embedding, "dims", ())}:
         raise InputError(
-            "embedding: expected [sample, component] from orbical.embedding.embed, got "
-            f"{type(embedding).__name__}"
+            "embedding",
+            "[sample, component] from orbical.embedding.embed",
+            type(embedding).__name__,
         )
     one = embedding.isel(model=0) if "model" in embedding.dims else embedding
     places = one.transpose("sample", "component").values
     known = np.flatnonzero(np.isfinite(places).all(1))
     if len(known) < count:
-        raise InputError(f"count: expected at most {len(known)} samples, got {count}")
+        raise InputError("count", f"at most {len(known)} samples", count)
     points = places[known]
     chosen = [int(((points - np.median(points, 0)) ** 2).sum(1).argmin())]
     nearest = np.full(len(points), np.inf)

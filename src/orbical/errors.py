@@ -10,6 +10,7 @@ import difflib
 import numbers
 import sys
 from collections.abc import Collection, Iterable
+from pathlib import Path
 from typing import Any
 
 
@@ -18,7 +19,55 @@ class OrbicalError(Exception):
 
 
 class InputError(OrbicalError, ValueError):
-    """An argument cannot be used."""
+    """An argument cannot be used.
+
+    The text reads `argument: expected ..., got ...; remedy`. Whoever presents it in other words, as
+    the command line does, uses the attributes and never cuts the text.
+
+    Args:
+        argument: The name of the argument, or the file that is wrong.
+        expected: What can be used.
+        got: What was passed, in words or as a value whose text says it; "" leaves it out.
+        remedy: What to do about it, if that is known.
+        problem: A sentence for what `expected` and `got` cannot say; it replaces both.
+
+    Example:
+        >>> print(InputError("bins", "an integer >= 1", 0, remedy="the default is 15"))
+        bins: expected an integer >= 1, got 0; the default is 15
+        >>> print(InputError("data", problem="scan.csv cannot be read as a table"))
+        data: scan.csv cannot be read as a table
+    """
+
+    def __init__(
+        self,
+        argument: str | Path,
+        expected: str = "",
+        got: object = "",
+        *,
+        remedy: str = "",
+        problem: str = "",
+    ) -> None:
+        self.argument, self.expected, self.got = str(argument), expected, str(got)
+        self.remedy = remedy
+        self.problem = problem or f"expected {expected}" + (f", got {got}" if self.got else "")
+        super().__init__(self.argument, expected, self.got)
+
+    def __str__(self) -> str:
+        return f"{self.argument}: {self.problem}" + (f"; {self.remedy}" if self.remedy else "")
+
+    def about(self, argument: str, *, remedy: str = "") -> InputError:
+        """Return the same error about another argument, and with another remedy if one is given.
+
+        >>> print(InputError("data", "numbers", "text").about("x"))
+        x: expected numbers, got text
+        """
+        return InputError(
+            argument,
+            self.expected,
+            self.got,
+            remedy=remedy or self.remedy,
+            problem=self.problem,
+        )
 
 
 class ModelError(OrbicalError, RuntimeError):
@@ -55,8 +104,11 @@ def unknown_name(argument: str, given: object, known: Iterable[str]) -> InputErr
     wanted = str(given).lower()
     begun = [name for name in in_lower_case if len(wanted) > 2 and name.startswith(wanted)]
     nearest = sorted(begun, key=len) or difflib.get_close_matches(wanted, in_lower_case, 1, 0.5)
-    hint = f"; did you mean {in_lower_case[nearest[0]]!r}?" if nearest else ""
-    return InputError(f"{argument}: unknown name {str(given)!r}{hint} (known: {', '.join(names)})")
+    problem, everything = f"unknown name {str(given)!r}", f"(known: {', '.join(names)})"
+    if not nearest:
+        return InputError(argument, problem=f"{problem} {everything}")
+    remedy = f"did you mean {in_lower_case[nearest[0]]!r}? {everything}"
+    return InputError(argument, problem=problem, remedy=remedy)
 
 
 def check_name(argument: str, given: object, known: Collection[str]) -> None:
@@ -75,14 +127,14 @@ def whole_number(argument: str, value: Any, least: int = 1, other: str = "") -> 
     15
     """
     if not _is_finite(value) or int(value) != value or value < least:
-        raise InputError(f"{argument}: expected {other}an integer >= {least}, got {value!r}")
+        raise InputError(argument, f"{other}an integer >= {least}", repr(value))
     return int(value)
 
 
 def real_number(argument: str, value: Any) -> float:
     """Return a finite number, or raise; integers stay integers."""
     if not _is_finite(value):
-        raise InputError(f"{argument}: expected a number, got {value!r}")
+        raise InputError(argument, "a number", repr(value))
     result: float = value
     return result
 

@@ -63,7 +63,7 @@ class RiskCoverage:
             The risk.
         """
         if not 0 < coverage <= 1:
-            raise InputError(f"coverage: expected a number in (0, 1], got {coverage!r}")
+            raise InputError("coverage", "a number in (0, 1]", repr(coverage))
         place = int(np.ceil(coverage * len(self.risk) - 1e-9)) - 1
         return float(self.risk[max(place, 0)])
 
@@ -249,12 +249,13 @@ def _errors(score: ArrayLike, correct: ArrayLike) -> Tensor:
     hit = as_array("correct", correct).detach().double().cpu()
     if given.ndim != 1 or not len(given) or hit.shape != given.shape:
         raise InputError(
-            "score, correct: expected two arrays of shape [N], got"
-            f" {tuple(given.shape)} and {tuple(hit.shape)}"
+            "score, correct",
+            "two arrays of shape [N]",
+            f"{tuple(given.shape)} and {tuple(hit.shape)}",
         )
     if bool(given.isnan().any()) or bool(((hit != 0) & (hit != 1)).any()):
         raise InputError(
-            "score, correct: expected numbers and booleans (or 0 and 1), got NaN or other values"
+            "score, correct", "numbers and booleans (or 0 and 1)", "NaN or other values"
         )
     ordered, order = given.sort(descending=True, stable=True)
     _, block = torch.unique_consecutive(ordered, return_inverse=True)

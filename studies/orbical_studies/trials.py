@@ -61,11 +61,13 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     [{'name': 'plain'}]
     """
     if not path.is_file():
-        raise InputError(f"work: there is no file {str(path)!r}; run the step 'train' first")
+        raise InputError(
+            "work", problem=f"there is no file {str(path)!r}", remedy="run the step 'train' first"
+        )
     *whole, _ = path.read_text().split("\n")
     try:
         return [json.loads(line) for line in whole]
     except json.JSONDecodeError as broken:
         raise InputError(
-            f"work: expected lines of JSON in {str(path)!r}, got {broken.doc[:80]!r}"
+            "work", f"lines of JSON in {str(path)!r}", repr(broken.doc[:80])
         ) from broken

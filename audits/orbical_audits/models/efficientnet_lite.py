@@ -96,7 +96,7 @@ def photographs(start: int, stop: int) -> tuple[Tensor, Tensor]:
     folder = Path(os.environ.get("ORBICAL_DATA", "../shared/data")) / "photos"
     if not (folder / "photos.zip").is_file():
         raise InputError(
-            f"ORBICAL_DATA: expected photos/photos.zip in it, got none in {str(folder.parent)!r}"
+            "ORBICAL_DATA", "photos/photos.zip in it", f"none in {str(folder.parent)!r}"
         )
     rows = json.loads((folder / "labels.json").read_text("utf-8"))
     order = np.random.default_rng(0).permutation(len(rows))[start:stop]

@@ -58,15 +58,20 @@ class Action(ABC):
         if not isinstance(x, Tensor):
             given = f"fields {_names(x)}" if isinstance(x, dict | tuple) else type(x).__name__
             raise InputError(
-                f"data: expected one tensor for the action {type(self).__name__}, got {given}; "
-                "pass input= an action for each field"
+                "data",
+                f"one tensor for the action {type(self).__name__}",
+                given,
+                remedy="pass input= an action for each field",
             )
         sizes = zip(self.dims, x.shape, strict=False)
         fixed = all(int(name) == size for name, size in sizes if name.isdigit())
         if self.dims and (x.ndim != len(self.dims) or not fixed):
             raise InputError(
-                f"data: expected samples of shape [{', '.join(self.dims[1:])}] for the action "
-                f"{type(self).__name__}, got {list(x.shape[1:])}; {_remedy(group, x, self.dims)}"
+                "data",
+                f"samples of shape [{', '.join(self.dims[1:])}] for the action "
+                f"{type(self).__name__}",
+                list(x.shape[1:]),
+                remedy=_remedy(group, x, self.dims),
             )
 
     def moved_by(self, x: Tree) -> frozenset[str]:
@@ -118,8 +123,11 @@ class Action(ABC):
         kind = getattr(own, str(name), None) if name in own.__all__ else REGISTERED.get(str(name))
         if not (isinstance(kind, type) and issubclass(kind, Action)) or kind is Action:
             raise InputError(
-                f"action: expected an action of orbical or a registered one, got {name!r}; import "
-                "the file that registers it (--import MODULE), or pass the task itself"
+                "action",
+                "an action of orbical or a registered one",
+                repr(name),
+                remedy="import the file that registers it (--import MODULE), or pass the task "
+                "itself",
             )
         settings = {key: value for key, value in described.items() if key not in kind._fixed}
         del settings["action"]
@@ -153,11 +161,9 @@ def register(action: Kind) -> Kind:
     import orbical.actions as own
 
     if not (isinstance(action, type) and issubclass(action, Action)):
-        raise InputError(f"action: expected a subclass of Action, got {action!r}")
+        raise InputError("action", "a subclass of Action", repr(action))
     if action.__name__ in own.__all__:
-        raise InputError(
-            f"action: expected a new name, got {action.__name__!r}, an action of orbical"
-        )
+        raise InputError("action", "a new name", f"{action.__name__!r}, an action of orbical")
     REGISTERED[action.__name__] = action
     return action
 
@@ -274,7 +280,7 @@ def _check_fields(x: Tree, actions: Tree, within: str = "") -> None:
                 "its action, such as orbical.actions.Points() (--input points)",
             )
         raise InputError(
-            f"data{within}: expected fields {_names(actions)}, got {given}; pass input= {remedy}"
+            f"data{within}", f"fields {_names(actions)}", given, remedy=f"pass input= {remedy}"
         )
     if isinstance(actions, dict):
         for key, action in actions.items():
@@ -299,8 +305,9 @@ def as_action(action: Any) -> Action:
     if isinstance(action, dict | tuple | list) and action:
         return Fields(tree_map(as_action, action))
     raise InputError(
-        "action: expected an orbical.actions.Action, such as orbical.actions.Points(), or a "
-        f"dictionary of them, got {action!r}"
+        "action",
+        "an orbical.actions.Action, such as orbical.actions.Points(), or a dictionary of them",
+        repr(action),
     )
 
 
@@ -318,8 +325,10 @@ def check_group(action: Action, group: Group, x: Tree) -> None:
         users = "; ".join(f"{part} moves {_users(part)}" for part in idle)
         hints = (_HINTS.get((*idle, part), "") for part in sorted(action.moved_by(x)))
         raise InputError(
-            f"group: the {' and '.join(idle)} part of {group.spec} moves nothing of this data "
-            f"({kinds}, moved by {known}); {users}{''.join(hints)}"
+            "group",
+            problem=f"the {' and '.join(idle)} part of {group.spec} moves nothing of this data "
+            f"({kinds}, moved by {known})",
+            remedy=f"{users}{''.join(hints)}",
         )
 
 

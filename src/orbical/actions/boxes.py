@@ -65,15 +65,17 @@ class Boxes(Action):
         super().check(group, x)
         if x.ndim != 3 or x.shape[-1] < 4:
             raise InputError(
-                "boxes: expected shape [sample, box, 4] (left, top, right, bottom), got "
-                f"{tuple(x.shape)}"
+                "boxes", "shape [sample, box, 4] (left, top, right, bottom)", tuple(x.shape)
             )
         if bool(((x[..., 2] < x[..., 0]) | (x[..., 3] < x[..., 1])).any()):
-            raise InputError("boxes: expected left <= right and top <= bottom")
+            raise InputError("boxes", "left <= right and top <= bottom")
         half = np.array([self.width, self.height]) / 2
         corners = half * [[1, 1], [1, -1], [-1, 1], [-1, -1]]
         if np.isnan(projected(pixel_frame(group), corners)).any():
             raise InputError(
-                f"group: expected homographies that keep images of {self.height} x {self.width} in "
-                f"front of the camera, got {group.spec}; choose smaller angles"
+                "group",
+                f"homographies that keep images of {self.height} x {self.width} in front of "
+                "the camera",
+                group.spec,
+                remedy="choose smaller angles",
             )

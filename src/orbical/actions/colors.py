@@ -42,6 +42,7 @@ class ColorImages(Images):
         super().check(group, x)
         if x.shape[1] != 3:
             raise InputError(
-                "data: expected images [sample, 3, row, column] in red, green and blue for the "
-                f"action ColorImages, got shape {tuple(x.shape)}"
+                "data",
+                "images [sample, 3, row, column] in red, green and blue for the action ColorImages",
+                f"shape {tuple(x.shape)}",
             )

@@ -90,13 +90,17 @@ class PairWindow(_Central, ImagePair):
         largest = min(largest_view(group, height, width), height, width)
         if self.size > largest:
             raise InputError(
-                f"group: {group.spec} takes the central view of {self.size} pixels out of images "
-                f"of {height} x {width}; the largest admissible size is {largest}"
+                "group",
+                problem=f"{group.spec} takes the central view of {self.size} pixels out of images "
+                f"of {height} x {width}",
+                remedy=f"the largest admissible size is {largest}",
             )
         if (height - self.size) % 2 or (width - self.size) % 2:
             raise InputError(
-                f"size: expected a number as even or odd as the images of {height} x {width}, so "
-                f"that the view lies on whole pixels, got {self.size}"
+                "size",
+                f"a number as even or odd as the images of {height} x {width}, so that the "
+                "view lies on whole pixels",
+                self.size,
             )
 
 

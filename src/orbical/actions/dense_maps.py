@@ -82,8 +82,10 @@ class ClassMaps(_Maps):
         """Check the number of dimensions and the size."""
         if isinstance(x, Tensor) and x.ndim != (4 if x.is_floating_point() else 3):
             raise InputError(
-                "class maps: expected probabilities [sample, class, row, column] or integer labels "
-                f"[sample, row, column], got {x.dtype} of shape {tuple(x.shape)}"
+                "class maps",
+                "probabilities [sample, class, row, column] or integer labels [sample, "
+                "row, column]",
+                f"{x.dtype} of shape {tuple(x.shape)}",
             )
         super().check(group, x)
 
@@ -132,9 +134,7 @@ class ValueMaps(_Maps):
         if self.representation == "trivial":
             return
         if x.shape[1] not in (2, 3):
-            raise InputError(
-                f"maps: expected 2 or 3 components of each {self.representation}, got {x.shape[1]}"
-            )
+            raise InputError("maps", f"2 or 3 components of each {self.representation}", x.shape[1])
         check_affine(group, "ValueMaps")
         linear = pixel_frame(group)[:, :2, :2]
         size = np.abs(np.linalg.det(linear))[:, None, None] * np.eye(2)
@@ -142,8 +142,10 @@ class ValueMaps(_Maps):
             linear @ linear.transpose(0, 2, 1), size, atol=1e-9
         ):
             raise InputError(
-                f"group: {group.spec} shears or stretches the plane, and what that does to normals "
-                "depends on the depth; use rotations, reflections, shifts and scalings"
+                "group",
+                problem=f"{group.spec} shears or stretches the plane, and what that does to "
+                "normals depends on the depth",
+                remedy="use rotations, reflections, shifts and scalings",
             )
 
 

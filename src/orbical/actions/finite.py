@@ -47,6 +47,8 @@ class OfFinite(Action):
             axes = max(2, len(self.dims) - 2)
             where = ", ".join(map("{} {}".format, self.dims[-axes:], place[-axes:]))
             raise InputError(
-                f"data: expected finite numbers, got NaN or infinity at {where} of sample "
-                f"{first + sample}; orbical.datasets.padded pads samples of different sizes"
+                "data",
+                "finite numbers",
+                f"NaN or infinity at {where} of sample {first + sample}",
+                remedy="orbical.datasets.padded pads samples of different sizes",
             )

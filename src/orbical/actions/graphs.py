@@ -41,12 +41,13 @@ class Edges(Exact):
         """Check that the edges join nodes that the permutations reorder."""
         super().check(group, x)
         if x.is_floating_point():
-            raise InputError(f"data: expected edges as node indices, got {x.dtype}")
+            raise InputError("data", "edges as node indices", x.dtype)
         most = group.parts["rows"].shape[1] if "rows" in group.parts else None
         if most is not None and x.numel() and int(x.max()) >= most:
             raise InputError(
-                f"data: expected edges between the {most} nodes that {group.spec} reorders, got "
-                f"node {int(x.max())}"
+                "data",
+                f"edges between the {most} nodes that {group.spec} reorders",
+                f"node {int(x.max())}",
             )
 
 
@@ -75,5 +76,5 @@ class Adjacency(Exact):
         """Check that there are as many rows and columns as the permutations reorder."""
         super().check(group, x)
         if x.ndim < 3 or x.shape[1] != x.shape[2]:
-            raise InputError(f"data: expected square matrices [sample, node, node], got {x.shape}")
+            raise InputError("data", "square matrices [sample, node, node]", x.shape)
         check_rows(group, x)

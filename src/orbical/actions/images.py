@@ -218,8 +218,10 @@ class Window(Images):
         if not stays_inside(group, self.size, tuple(x.shape[-2:])):
             room = (min(x.shape[-2:]) - self.size) // 2
             raise InputError(
-                f"group: {group.spec} moves the window of {self.size} pixels out of images of "
-                f"{x.shape[-2]} x {x.shape[-1]}; the largest admissible radius is {room}"
+                "group",
+                problem=f"{group.spec} moves the window of {self.size} pixels out of images of "
+                f"{x.shape[-2]} x {x.shape[-1]}",
+                remedy=f"the largest admissible radius is {room}",
             )
 
 
@@ -328,18 +330,21 @@ def _move_exactly(elements: Elements, x: Tensor) -> Tensor:
 def _check_large(x: Tensor, size: int) -> None:
     if min(x.shape[-2:]) < size:
         raise InputError(
-            f"data: expected at least {size} x {size} pixels, the size of the window, got shape "
-            f"{tuple(x.shape)}; pass the task a smaller one, input=ob.actions.Window(size) "
-            "(--input window:SIZE)"
+            "data",
+            f"at least {size} x {size} pixels, the size of the window",
+            f"shape {tuple(x.shape)}",
+            remedy="pass the task a smaller one, input=ob.actions.Window(size) (--input "
+            "window:SIZE)",
         )
 
 
 def _check_square(group: Group, x: Any) -> None:
     if 0 in x.shape[1:]:
-        raise InputError(f"data: expected some pixels, got images of shape {tuple(x.shape)}")
+        raise InputError("data", "some pixels", f"images of shape {tuple(x.shape)}")
     turned = group.exact_on_grid and "plane" in group.parts and group.parts["plane"][:, 0, 1].any()
     if turned and x.shape[-1] != x.shape[-2]:
         raise InputError(
-            f"data: expected square images, because {group.spec} rotates them by 90 degrees, got "
-            f"{x.shape[-2]} x {x.shape[-1]} pixels"
+            "data",
+            f"square images, because {group.spec} rotates them by 90 degrees",
+            f"{x.shape[-2]} x {x.shape[-1]} pixels",
         )

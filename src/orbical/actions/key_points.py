@@ -62,12 +62,10 @@ class PixelPoints(Action):
         """Check the shape of the points, that the pairs are among them, and the mirrors."""
         super().check(group, x)
         if x.ndim != 3 or x.shape[-1] < 2:
-            raise InputError(
-                f"points: expected shape [sample, point, 2] (x, y), got {tuple(x.shape)}"
-            )
+            raise InputError("points", "shape [sample, point, 2] (x, y)", tuple(x.shape))
         largest = max((max(pair) for pair in self.swaps or ()), default=-1)
         if largest >= x.shape[1]:
-            raise InputError(f"swaps: expected indices of the {x.shape[1]} points, got {largest}")
+            raise InputError("swaps", f"indices of the {x.shape[1]} points", largest)
         self.check_mirrors(group)
 
     def check_mirrors(self, group: Group) -> None:
@@ -75,8 +73,10 @@ class PixelPoints(Action):
         check_affine(group, "PixelPoints")
         if self.swaps is None and bool((np.linalg.det(pixel_frame(group)[:, :2, :2]) < 0).any()):
             raise InputError(
-                f"group: {group.spec} has mirrors, which exchange left and right; pass swaps= the "
-                "pairs of points that they exchange, such as [(1, 2), (3, 4)], or [] for none"
+                "group",
+                problem=f"{group.spec} has mirrors, which exchange left and right",
+                remedy="pass swaps= the pairs of points that they exchange, such as [(1, 2), (3, "
+                "4)], or [] for none",
             )
 
 
@@ -89,8 +89,8 @@ def checked_swaps(swaps: Any) -> list[list[int]]:
     try:
         pairs = [[int(first), int(second)] for first, second in swaps]
     except (TypeError, ValueError):
-        raise InputError(f"swaps: expected pairs of indices, got {swaps!r}") from None
+        raise InputError("swaps", "pairs of indices", repr(swaps)) from None
     flat = [index for pair in pairs for index in pair]
     if len({*flat}) < len(flat) or min(flat, default=0) < 0:
-        raise InputError(f"swaps: expected each index from 0 in one pair only, got {pairs}")
+        raise InputError("swaps", "each index from 0 in one pair only", pairs)
     return pairs

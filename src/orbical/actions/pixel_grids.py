@@ -30,8 +30,10 @@ def check_affine(group: Group, action: str) -> None:
     """Refuse a group that holds homographies, for an action that has a turn for each element."""
     if group.has_homographies:
         raise InputError(
-            f"group: expected affine maps for the action {action}, got homographies in "
-            f"{group.spec}; Images, ColorImages, Boxes and Points move by them"
+            "group",
+            f"affine maps for the action {action}",
+            f"homographies in {group.spec}",
+            remedy="Images, ColorImages, Boxes and Points move by them",
         )
 
 

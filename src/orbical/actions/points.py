@@ -66,8 +66,10 @@ class Points(OfFinite, Exact):
         self.check_values(x)
         if group.has_homographies and bool(torch.isnan(self.apply(group, x)).any()):
             raise InputError(
-                f"data: expected points in front of the horizon of every homography in "
-                f"{group.spec}, got some beyond it; choose smaller angles"
+                "data",
+                f"points in front of the horizon of every homography in {group.spec}",
+                "some beyond it",
+                remedy="choose smaller angles",
             )
 
 
@@ -145,14 +147,13 @@ class Irreps(Exact):
         check_affine(group, "Irreps")
         if "plane" in group.parts and "space" not in group.parts:
             raise InputError(
-                f"data: expected a group of space for irreps {self.irreps!r}, but "
-                f"{group.spec} moves plane; pass representation='vector' or 'trivial'"
+                "data",
+                f"a group of space for irreps {self.irreps!r}, but {group.spec} moves plane",
+                remedy="pass representation='vector' or 'trivial'",
             )
         size = _load_irreps(self.irreps).dim
         if x.shape[-1] != size:
-            raise InputError(
-                f"data: expected the {size} features of irreps {self.irreps!r}, got {x.shape[-1]}"
-            )
+            raise InputError("data", f"the {size} features of irreps {self.irreps!r}", x.shape[-1])
         if self.per_point:
             check_rows(group, x)
 
@@ -165,8 +166,9 @@ def _load_irreps(text: str) -> Any:
         irreps = None
     if not irreps:  # none, or none of them
         raise InputError(
-            "representation: expected 'trivial', 'vector', 'positions' or e3nn irreps such as "
-            f"'0e + 1o', got {text!r}"
+            "representation",
+            "'trivial', 'vector', 'positions' or e3nn irreps such as '0e + 1o'",
+            repr(text),
         )
     return irreps
 
@@ -237,8 +239,9 @@ def _check_dimension(group: Group, x: Tensor, kind: str) -> None:
     moves = {"plane", "space"} & {*group.parts}
     if moves and part not in moves:
         raise InputError(
-            f"data: expected {kind} with the coordinates that {group.spec} moves "
-            f"({' and '.join(sorted(moves))}), got {dimension} coordinates"
+            "data",
+            f"{kind} with the coordinates that {group.spec} moves ({' and '.join(sorted(moves))})",
+            f"{dimension} coordinates",
         )
 
 
@@ -246,8 +249,10 @@ def check_rows(group: Group, x: Tensor) -> None:
     """Refuse data of which a permutation cannot reorder the second dimension."""
     if "rows" not in group.parts or (x.ndim > 1 and x.shape[1] == group.parts["rows"].shape[1]):
         return
-    remedy = f"; pass permutations:{x.shape[1]}:32 for 32 orders" if x.ndim > 1 else ""
+    remedy = f"pass permutations:{x.shape[1]}:32 for 32 orders" if x.ndim > 1 else ""
     raise InputError(
-        f"data: expected {group.parts['rows'].shape[1]} rows in the second dimension, which "
-        f"{group.spec} reorders, got shape {tuple(x.shape)}{remedy}"
+        "data",
+        f"{group.parts['rows'].shape[1]} rows in the second dimension, which {group.spec} reorders",
+        f"shape {tuple(x.shape)}",
+        remedy=remedy,
     )

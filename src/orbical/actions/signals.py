@@ -60,8 +60,10 @@ class Signals(OfFinite):
         super().check(group, x)
         if {"shift", "time"} <= {*group.parts}:
             raise InputError(
-                f"group: expected shifts or time_reversal, got both in {group.spec}, which do not "
-                "commute; scan them separately"
+                "group",
+                "shifts or time_reversal",
+                f"both in {group.spec}, which do not commute",
+                remedy="scan them separately",
             )
 
 
@@ -102,8 +104,10 @@ class SignalWindow(Signals):
         margin = (x.shape[-1] - self.size) // 2
         if margin < farthest:
             raise InputError(
-                f"data: expected signals of at least {self.size} + 2 x {farthest:g} samples for "
-                f"SignalWindow({self.size}) and {group.spec}, got {x.shape[-1]}"
+                "data",
+                f"signals of at least {self.size} + 2 x {farthest:g} samples for "
+                f"SignalWindow({self.size}) and {group.spec}",
+                x.shape[-1],
             )
 
 
@@ -137,8 +141,10 @@ class Positions(Exact):
         super().check(group, x)
         if "time" in group.parts:
             raise InputError(
-                f"group: expected shifts or gains for Positions, got {group.spec}; where a "
-                "position moves depends on the length of the reversed signal"
+                "group",
+                "shifts or gains for Positions",
+                group.spec,
+                remedy="where a position moves depends on the length of the reversed signal",
             )
 
     def move(self, elements: Elements, x: Tensor) -> Tensor:

@@ -77,10 +77,12 @@ class Volumes(OfFinite):
         super().check(group, x)
         if "plane" in group.parts and "space" not in group.parts:
             raise InputError(
-                f"data: shape {tuple(x.shape)} is read as volumes [{', '.join(self.dims)}], which "
-                f"{group.spec} does not move; use a group of space, such as octahedral or "
-                "pointgroup:4 (quarter turns of each slice), or pass the action of other data, "
-                "such as input=ob.actions.ImagePair()"
+                "data",
+                problem=f"shape {tuple(x.shape)} is read as volumes [{', '.join(self.dims)}], "
+                f"which {group.spec} does not move",
+                remedy="use a group of space, such as octahedral or pointgroup:4 (quarter turns "
+                "of each slice), or pass the action of other data, such as "
+                "input=ob.actions.ImagePair()",
             )
         _check_sides(group, x)
 
@@ -121,8 +123,9 @@ class ClassVolumes(Action):
         if isinstance(x, Tensor) and x.ndim != (5 if x.is_floating_point() else 4):
             sides = ", ".join(_SIDES)
             raise InputError(
-                f"class maps: expected probabilities [sample, class, {sides}] or integer labels "
-                f"[sample, {sides}], got {x.dtype} of shape {tuple(x.shape)}"
+                "class maps",
+                f"probabilities [sample, class, {sides}] or integer labels [sample, {sides}]",
+                f"{x.dtype} of shape {tuple(x.shape)}",
             )
         super().check(group, x)
         _check_sides(group, x)
@@ -172,17 +175,17 @@ class ValueVolumes(Action):
         if self.representation == "trivial":
             return
         if x.shape[1] != 3:
-            raise InputError(
-                f"maps: expected 3 components of each {self.representation}, got {x.shape[1]}"
-            )
+            raise InputError("maps", f"3 components of each {self.representation}", x.shape[1])
         linear = _voxel_frame(group)[:, :3, :3]
         size = np.cbrt(np.linalg.det(linear) ** 2)[:, None, None] * np.eye(3)
         if self.representation == "normal" and not np.allclose(
             linear @ linear.transpose(0, 2, 1), size, atol=1e-9
         ):
             raise InputError(
-                f"group: {group.spec} shears or stretches space, which does not move normals as "
-                "directions; use rotations, reflections, shifts and scalings"
+                "group",
+                problem=f"{group.spec} shears or stretches space, which does not move normals as "
+                "directions",
+                remedy="use rotations, reflections, shifts and scalings",
             )
 
 
@@ -242,7 +245,7 @@ def _inside(elements: Elements, x: Tensor) -> Tensor | None:
 
 def _check_sides(group: Group, x: Tensor) -> None:
     if 0 in x.shape[1:]:
-        raise InputError(f"data: expected some voxels, got volumes of shape {tuple(x.shape)}")
+        raise InputError("data", "some voxels", f"volumes of shape {tuple(x.shape)}")
     check_affine(group, "Volumes")
     if not group.exact_on_grid or "space" not in group.parts:
         return
@@ -250,6 +253,8 @@ def _check_sides(group: Group, x: Tensor) -> None:
     sides = np.array(x.shape[-3:][::-1])
     if (exchanged & (sides[:, None] != sides)).any():
         raise InputError(
-            f"data: expected equal sides along the axes that {group.spec} exchanges, got "
-            f"{' x '.join(map(str, x.shape[-3:]))} voxels; crop or pad the volumes to a cube"
+            "data",
+            f"equal sides along the axes that {group.spec} exchanges",
+            f"{' x '.join(map(str, x.shape[-3:]))} voxels",
+            remedy="crop or pad the volumes to a cube",
         )

@@ -109,7 +109,7 @@ def worst_case(
         models, data, group, task = _of_scan(scan, models, group, task)
     for argument, value in (("group", group), ("task", task)):
         if value is None:
-            raise InputError(f"{argument}: expected one, because data is not a scan, got None")
+            raise InputError(argument, "one, because data is not a scan", "None")
     starts, rounds = whole_number("starts", starts, 1), whole_number("rounds", rounds, 1)
     recipe = plan(
         models,
@@ -172,16 +172,18 @@ def _of_scan(
 ) -> tuple[dict[str, Any], Any, Group, Task]:
     """Return the models by their names in a scan, its data, its group and its task."""
     if group is not None and as_group(group).fingerprint() != scan.group.fingerprint():
-        raise InputError(f"group: expected none, or that of the scan, {scan.group.spec}")
+        raise InputError("group", f"none, or that of the scan, {scan.group.spec}")
     if not scan.complete:
-        raise InputError(f"data: expected a complete scan, got one of {scan.share_done:.0%}")
+        raise InputError("data", "a complete scan", f"one of {scan.share_done:.0%}")
     if not isinstance(models, Mapping):
         models = {scan.models[0] if len(scan.models) == 1 else "model": models}
     unknown = [name for name in models if name not in scan.models]
     if unknown:
         raise InputError(
-            f"models: expected names of the scan, {scan.models}, got {unknown[0]!r}; pass a "
-            f"dictionary, {{{scan.models[0]!r}: model}}"
+            "models",
+            f"names of the scan, {scan.models}",
+            repr(unknown[0]),
+            remedy=f"pass a dictionary, {{{scan.models[0]!r}: model}}",
         )
     chosen = Task.from_record(asdict(scan.record.task)) if task is None else as_task(task)
     inputs = {
@@ -191,8 +193,11 @@ def _of_scan(
     }
     if not inputs:
         raise InputError(
-            "data: expected a scan that stores its inputs, got one without; scan with "
-            "keep='inputs' (--keep inputs), or pass the data themselves with group and task"
+            "data",
+            "a scan that stores its inputs",
+            "one without",
+            remedy="scan with keep='inputs' (--keep inputs), or pass the data themselves with "
+            "group and task",
         )
     given: Any = inputs
     if [*inputs] == [""]:
@@ -233,7 +238,7 @@ def _stored(runner: Runner, scan: Scan) -> Iterator[_Grid]:
     """Read what a scan has stored at the sampled elements."""
     if not scan.labeled and "consensus" not in scan.data:
         raise InputError(
-            "data: expected a scan with a consensus, got none; keep='consensus' (--keep consensus)"
+            "data", "a scan with a consensus", "none", remedy="keep='consensus' (--keep consensus)"
         )
     for rows, batch, target in _chunks(runner):
         for name in runner.sweep.predictors:

@@ -23,15 +23,13 @@ def numbers(name: str, value: Any, dims: str, size: int | None = None) -> Array:
     array = as_numpy(name, value, np.float64)
     axes = dims.split()
     if array.ndim != len(axes):
-        raise InputError(
-            f"{name}: expected shape [{', '.join(axes)}], got shape {list(array.shape)}"
-        )
+        raise InputError(name, f"shape [{', '.join(axes)}]", f"shape {list(array.shape)}")
     if array.size == 0:
-        raise InputError(f"{name}: expected at least one value along each of {axes}, got none")
+        raise InputError(name, f"at least one value along each of {axes}", "none")
     if not np.isfinite(array).all():
-        raise InputError(f"{name}: expected finite numbers, got NaN or infinite values")
+        raise InputError(name, "finite numbers", "NaN or infinite values")
     if size is not None and len(array) != size:
-        raise InputError(f"{name}: expected one for each of {size} {axes[0]}s, got {len(array)}")
+        raise InputError(name, f"one for each of {size} {axes[0]}s", len(array))
     return array
 
 
@@ -46,11 +44,10 @@ def representation(matrices: Any, dimension: int) -> Array:
     array = as_numpy("representation", matrices, np.float64)
     if array.ndim != 3 or array.shape[1:] != (dimension, dimension):
         raise InputError(
-            f"representation: expected matrices of shape [K, {dimension}, {dimension}], got "
-            f"{list(array.shape)}"
+            "representation", f"matrices of shape [K, {dimension}, {dimension}]", list(array.shape)
         )
     if not np.isfinite(array).all() or np.abs(np.linalg.det(array)).min() < 1e-12:
-        raise InputError("representation: expected finite and invertible matrices, got others")
+        raise InputError("representation", "finite and invertible matrices", "others")
     return array
 
 
@@ -66,34 +63,34 @@ def whole_numbers(name: str, value: Any, size: int, below: int | None = None) ->
         array = array[:, 0]
     if array.shape != (size,):
         one_hot = array.ndim == 2 and len(array) == size
-        hint = "; pass the indices of one-hot rows, .argmax(1)" if one_hot else ""
-        raise InputError(f"{name}: expected shape [{size}], got shape {list(array.shape)}{hint}")
+        hint = "pass the indices of one-hot rows, .argmax(1)" if one_hot else ""
+        raise InputError(name, f"shape [{size}]", f"shape {list(array.shape)}", remedy=hint)
     if array.dtype.kind in "USO":
         hint = "number them with numpy.unique(names, return_inverse=True)[1]"
-        raise InputError(f"{name}: expected whole numbers, got names; {hint}")
+        raise InputError(name, "whole numbers", "names", remedy=hint)
     if array.dtype.kind not in "iubf":
-        raise InputError(f"{name}: expected whole numbers, got dtype {array.dtype}")
+        raise InputError(name, "whole numbers", f"dtype {array.dtype}")
     if not (np.isfinite(array).all() and (array == np.floor(array)).all()):
-        raise InputError(f"{name}: expected whole numbers, got fractions, NaN or infinity")
+        raise InputError(name, "whole numbers", "fractions, NaN or infinity")
     array = array.astype(np.int64)
     low, high = int(array.min()), int(array.max())
     if low < 0 or (below is not None and high >= below):
         limit = "" if below is None else f" below {below}"
-        raise InputError(
-            f"{name}: expected whole numbers from 0{limit}, got values in [{low}, {high}]"
-        )
+        raise InputError(name, f"whole numbers from 0{limit}", f"values in [{low}, {high}]")
     return array
 
 
 def masses(name: str, value: Array) -> None:
     """Check that masses are not negative and sum to 1."""
     if value.min() < 0:
-        raise InputError(f"{name}: expected masses >= 0, got {value.min():g}")
+        raise InputError(name, "masses >= 0", f"{value.min():g}")
     total = float(value.sum())
     if abs(total - 1) > SUM_TOLERANCE:
         raise InputError(
-            f"{name}: expected masses that sum to 1, got a sum of {total:g}; "
-            "divide them by their sum with orbical.bounds.normalize"
+            name,
+            "masses that sum to 1",
+            f"a sum of {total:g}",
+            remedy="divide them by their sum with orbical.bounds.normalize",
         )
 
 
@@ -104,8 +101,9 @@ def partition(name: str, ids: Any) -> Array:
         unassigned = ~np.isfinite(array) | (array < 0)
         if unassigned.any():
             raise InputError(
-                f"{name}: expected a partition of the samples, each in exactly one orbit, got "
-                f"{int(unassigned.sum())} samples without an orbit (negative or NaN id)"
+                name,
+                "a partition of the samples, each in exactly one orbit",
+                f"{int(unassigned.sum())} samples without an orbit (negative or NaN id)",
             )
     return array
 
@@ -122,7 +120,7 @@ def sample_mass(mass: Any | None, size: int) -> Array:
 def level(value: float) -> float:
     """Check the nominal coverage of an interval."""
     if not 0 < value < 1:
-        raise InputError(f"level: expected a probability in (0, 1), got {value!r}")
+        raise InputError("level", "a probability in (0, 1)", repr(value))
     return value
 
 
@@ -130,7 +128,7 @@ def probabilities(name: str, value: Array) -> None:
     """Check that values lie in [0, 1]."""
     low, high = float(value.min()), float(value.max())
     if low < 0 or high > 1:
-        raise InputError(f"{name}: expected values in [0, 1], got values in [{low:g}, {high:g}]")
+        raise InputError(name, "values in [0, 1]", f"values in [{low:g}, {high:g}]")
 
 
 def normalize(mass: Any) -> Array:
@@ -152,8 +150,8 @@ def normalize(mass: Any) -> Array:
     """
     array = as_numpy("mass", mass, np.float64)
     if array.size == 0 or not np.isfinite(array).all() or array.min() < 0:
-        raise InputError("mass: expected finite masses >= 0, got others")
+        raise InputError("mass", "finite masses >= 0", "others")
     total = array.sum()
     if total <= 0:
-        raise InputError("mass: expected at least one positive mass, got only 0")
+        raise InputError("mass", "at least one positive mass", "only 0")
     return np.asarray(array / total)

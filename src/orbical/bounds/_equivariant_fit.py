@@ -54,23 +54,28 @@ def frames(table: ValueTable, representation: Any) -> Frames:
     if isinstance(representation, str):
         if representation != "invariant":
             raise InputError(
-                f"representation: expected 'invariant' or matrices [K, {dimension}, {dimension}], "
-                f"got {representation!r}"
+                "representation",
+                f"'invariant' or matrices [K, {dimension}, {dimension}]",
+                repr(representation),
             )
         matrix = np.broadcast_to(np.eye(dimension), (size, dimension, dimension))
         return Frames(np.arange(size), matrix, np.ones(size), True, True, True)
     matrices = _checks.representation(representation, dimension)
     if table.point is None or table.element is None:
         raise InputError(
-            "table: expected group elements, got none; pass point= and element=, or make the table "
-            "with from_permutations, or with from_data and elements that reach each point from the "
-            "first of its orbit"
+            "table",
+            "group elements",
+            "none",
+            remedy="pass point= and element=, or make the table with from_permutations, or "
+            "with from_data and elements that reach each point from the first of its "
+            "orbit",
         )
     used = table.element if table.undone is None else np.append(table.element, table.undone)
     if used.max() >= len(matrices):
         raise InputError(
-            f"representation: expected a matrix for every element of the table, up to "
-            f"{int(used.max())}, got {len(matrices)}"
+            "representation",
+            f"a matrix for every element of the table, up to {int(used.max())}",
+            len(matrices),
         )
     matrix = matrices[table.element]
     if table.undone is not None:

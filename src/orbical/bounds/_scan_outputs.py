@@ -12,9 +12,9 @@ from .matching import Orbits
 
 Array = np.ndarray
 _WHY_ORBITS = (
-    "orbit: expected one id for each sample, got none; pass match_orbits(x, scan.group).orbit, or "
-    "store a coordinate 'orbit' with the scan. Labels agree along the orbit of one sample, so "
-    "without ids there is no dissent and every ceiling would be 1"
+    "pass match_orbits(x, scan.group).orbit, or store a coordinate 'orbit' with the scan. Labels "
+    "agree along the orbit of one sample, so without ids there is no dissent and every ceiling "
+    "would be 1"
 )
 
 
@@ -31,25 +31,25 @@ def invariant_outputs(
     data, at = of_model(scan, model)
     for name in ("confidence", "predicted"):
         if name not in data:
-            raise InputError(f"scan: expected the scan of a classification task, got no {name!r}")
+            raise InputError("scan", "the scan of a classification task", f"no {name!r}")
     if "label" not in data:
-        raise InputError("scan: expected labels, got none; without labels there is no dissent")
+        raise InputError("scan", "labels", "none", remedy="without labels there is no dissent")
     if orbit is None:
         if "orbit" not in data:
-            raise InputError(_WHY_ORBITS)
+            raise InputError("orbit", "one id for each sample", "none", remedy=_WHY_ORBITS)
         orbit = data["orbit"]
     label = np.asarray(data["label"])
     ids = np.asarray(orbit.orbit if isinstance(orbit, Orbits) else orbit)
     if ids.shape != label.shape:
         raise InputError(
-            f"orbit: expected one id for each of {len(label)} samples, got shape {list(ids.shape)}"
+            "orbit", f"one id for each of {len(label)} samples", f"shape {list(ids.shape)}"
         )
     index = np.unique(ids, return_inverse=True)[1]
     gap = invariance_gap(data)
     confidence = np.asarray(data["confidence"][:, at], dtype=np.float64)
     predicted = np.asarray(data["predicted"][:, at], dtype=np.int64)
     if not np.isfinite(confidence).all() or predicted.min() < 0:
-        raise InputError("scan: expected a finished scan, got missing results; finish it first")
+        raise InputError("scan", "a finished scan", "missing results", remedy="finish it first")
     own = {"confidence": confidence, "predicted": predicted}
     average = _average(data)
     varies = _spread(confidence, index) > limit or _spread(predicted.astype(float), index) > 0
@@ -95,7 +95,7 @@ def of_model(scan: Any, model: str | None) -> tuple[Any, int]:
     names = [str(name) for name in np.asarray(data["model"])]
     if model is None:
         if len(names) > 1:
-            raise InputError(f"model: expected one of {names}, got None")
+            raise InputError("model", f"one of {names}", "None")
         model = names[0]
     check_name("model", model, names)
     return data.isel(model=names.index(model)), at
@@ -108,8 +108,10 @@ def _average(data: Any) -> Array:
         return np.asarray(np.average(kept, axis=1, weights=np.asarray(data["weight"])))
     if "consensus" not in data:
         raise InputError(
-            "scan: expected one that stores the consensus, got none for so many classes; scan "
-            "with keep='consensus' (--keep consensus)"
+            "scan",
+            "one that stores the consensus",
+            "none for so many classes",
+            remedy="scan with keep='consensus' (--keep consensus)",
         )
     return np.asarray(data["consensus"], dtype=np.float64)
 

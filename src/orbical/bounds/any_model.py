@@ -73,8 +73,7 @@ def outputs_by_orbit(
     for name, array in arrays.items():
         if array.shape != index.shape:
             raise InputError(
-                f"{name}: expected one for each of {len(index)} samples, got shape "
-                f"{list(array.shape)}"
+                name, f"one for each of {len(index)} samples", f"shape {list(array.shape)}"
             )
         numbers = array.astype(np.float64)
         spread[name] = float(np.abs(numbers - numbers[first][index]).max())
@@ -82,9 +81,10 @@ def outputs_by_orbit(
         return {name: array[first] for name, array in arrays.items()}
     if predicted is None:
         raise InputError(
-            "confidence: expected the same value along an orbit, as an invariant classifier has, "
-            f"got differences up to {spread['confidence']:.3g}; pass predicted= too, or average it "
-            "over each orbit"
+            "confidence",
+            "the same value along an orbit, as an invariant classifier has",
+            f"differences up to {spread['confidence']:.3g}",
+            remedy="pass predicted= too, or average it over each orbit",
         )
     answer = _checks.whole_numbers("predicted", predicted, len(index), below=labels)
     cells = np.bincount(index * labels + answer, weights=mass, minlength=len(first) * labels)

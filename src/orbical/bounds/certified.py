@@ -53,8 +53,9 @@ def certified_ceiling(table: OrbitTable, *, level: float = 0.95) -> tuple[float,
 
     if table.samples is None or table.samples < 2 or table.tolerance is not None:
         raise InputError(
-            "table: expected a table counted from two or more samples of equal mass, on exact "
-            "orbits, got another"
+            "table",
+            "a table counted from two or more samples of equal mass, on exact orbits",
+            "another",
         )
     count, risk = table.samples, (1 - _checks.level(level)) / 2
     right = round(table.accuracy_ceiling * count)

@@ -105,7 +105,7 @@ def classification(
         (0.15, 0.6)
     """
     if not isinstance(table, OrbitTable | Fibers):
-        raise InputError(f"table: expected an OrbitTable or Fibers, got {type(table).__name__}")
+        raise InputError("table", "an OrbitTable or Fibers", type(table).__name__)
     _checks.level(level)
     orbits = table if isinstance(table, OrbitTable) else None
     if orbits is None:
@@ -316,7 +316,7 @@ def worst_predictions(table: OrbitTable, *, bins: int | None = None) -> Array:
         array([1, 1])
     """
     if table.confidence is None:
-        raise InputError("table: expected confidences, got none")
+        raise InputError("table", "confidences", "none")
     index = fiber_index(table.confidence, bins)
 
     def gathered(values: Array) -> Array:
@@ -354,7 +354,7 @@ def forced_overconfidence(table: OrbitTable, confidence: Array) -> tuple[Array, 
     """
     p = np.asarray(confidence, dtype=np.float64)
     if p.ndim != 1 or p.size == 0 or p.min() < 0 or p.max() > 1:
-        raise InputError("confidence: expected a list of values in [0, 1], got others")
+        raise InputError("confidence", "a list of values in [0, 1]", "others")
     held = table.orbit_mass > 0
     mass = table.orbit_mass[held]
     best = 1 - table.dissent[held] / mass

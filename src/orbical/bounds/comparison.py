@@ -210,14 +210,14 @@ def compare_groups(
         [('trivial', 0.0, 1.0), ('cyclic:2', 1.0, 1.0), ('cyclic:4', 1.0, 0.5)]
     """
     if not isinstance(data, tuple | list) or len(data) != 2:
-        raise InputError(f"data: expected a pair (x, label), got {type(data).__name__}")
+        raise InputError("data", "a pair (x, label)", type(data).__name__)
     if isinstance(groups, str) or not isinstance(groups, Mapping | Sequence):
         raise InputError(
-            f"groups: expected a list or a mapping of candidates, got {groups!r}; pass [{groups!r}]"
+            "groups", "a list or a mapping of candidates", repr(groups), remedy=f"pass [{groups!r}]"
         )
     named = groups if isinstance(groups, Mapping) else {_name(group): group for group in groups}
     if not named:
-        raise InputError("groups: expected at least one candidate, got none")
+        raise InputError("groups", "at least one candidate", "none")
     x, truth = data
     if representation is None:
         _refuse_values(truth)
@@ -258,8 +258,11 @@ def _refuse_values(truth: Any) -> None:
     kind = as_numpy("label", truth).dtype
     if kind.kind == "f":
         raise InputError(
-            f"label: expected integers, got {kind}; cast labels to integers, or pass "
-            "representation='invariant' (or 'vector') for values of a regression"
+            "label",
+            "integers",
+            kind,
+            remedy="cast labels to integers, or pass representation='invariant' (or 'vector') "
+            "for values of a regression",
         )
 
 
@@ -289,8 +292,9 @@ def _matrices(representation: Representation, group: Group, dimension: int) -> A
         return group.linear(part) if part in group.parts else still
     if representation != "invariant":
         raise InputError(
-            "representation: expected 'invariant', 'vector' or a function from a group to "
-            f"matrices, got {representation!r}"
+            "representation",
+            "'invariant', 'vector' or a function from a group to matrices",
+            repr(representation),
         )
     return representation
 

@@ -89,18 +89,20 @@ def fibers_from_errors(
     arrays = {n: _checks.numbers(n, v, "fiber") for n, v in given.items() if v is not None}
     sizes = {name: len(array) for name, array in arrays.items()}
     if len(set(sizes.values())) > 1:
-        raise InputError(f"fibers: expected one value for each fiber, got sizes {sizes}")
+        raise InputError("fibers", "one value for each fiber", f"sizes {sizes}")
     _checks.masses("mass", arrays["mass"])
     for name in sizes.keys() - {"mass"}:
         _checks.probabilities(name, arrays[name])
     best, worst = 1 - arrays["least_error"], 1 - arrays["greatest_error"]
     if (best < worst).any():
-        raise InputError("least_error: expected at most greatest_error on every fiber, got more")
+        raise InputError("least_error", "at most greatest_error on every fiber", "more")
     right = arrays.get("accuracy")
     if right is not None and ((right > best + 1e-9) | (right < worst - 1e-9)).any():
         raise InputError(
-            "accuracy: expected values that least_error and greatest_error allow, got others; "
-            "the model does not obey the constraint"
+            "accuracy",
+            "values that least_error and greatest_error allow",
+            "others",
+            remedy="the model does not obey the constraint",
         )
     held = arrays["mass"] > 0
     return Fibers(
@@ -124,7 +126,7 @@ def fiber_index(confidence: Array, bins: int | None) -> Array:
     if bins is None:
         return np.unique(confidence, return_inverse=True)[1]
     if isinstance(bins, bool) or not isinstance(bins, int | np.integer) or bins < 1:
-        raise InputError(f"bins: expected None or a whole number >= 1, got {bins!r}")
+        raise InputError("bins", "None or a whole number >= 1", repr(bins))
     import torch
 
     from ..calibration.binned import bin_index

@@ -127,10 +127,12 @@ def _check_memory(mover: Mover) -> None:
     if needed > free:
         (size, width), count = mover.flat.shape, len(mover.group)
         raise InputError(
-            f"x: expected samples whose images fit into memory, of which {free / 1e9:.3g} GB are "
-            f"free, got {size:,} samples x {count:,} elements x {width:,} numbers, which need "
-            f"about {needed / 1e9:.3g} GB; match fewer samples or a coarser group, or use "
-            "match_invariants or neighbor_ceiling"
+            "x",
+            f"samples whose images fit into memory, of which {free / 1000000000.0:.3g} GB are free",
+            f"{size:,} samples x {count:,} elements x {width:,} numbers, which need "
+            f"about {needed / 1000000000.0:.3g} GB",
+            remedy="match fewer samples or a coarser group, or use match_invariants or "
+            "neighbor_ceiling",
         )
 
 
@@ -167,8 +169,9 @@ def match_invariants(invariants: Any, *, tolerance: float) -> Array:
     values = values[:, None] if values.ndim == 1 else values
     if values.ndim != 2 or values.size == 0 or not np.isfinite(values).all():
         raise InputError(
-            f"invariants: expected finite values of shape [sample] or [sample, D], got shape "
-            f"{list(np.asarray(invariants).shape)}"
+            "invariants",
+            "finite values of shape [sample] or [sample, D]",
+            f"shape {list(np.asarray(invariants).shape)}",
         )
     return link_within(values, _checked_tolerance(tolerance, values))
 
@@ -177,8 +180,9 @@ def _checked_tolerance(tolerance: float, values: Array) -> float:
     largest = float(np.abs(values).max())
     if not (np.isfinite(tolerance) and tolerance > 1e-13 * largest):
         raise InputError(
-            f"tolerance: expected a distance above the rounding of coordinates of size "
-            f"{largest:g}, got {tolerance!r}"
+            "tolerance",
+            f"a distance above the rounding of coordinates of size {largest:g}",
+            repr(tolerance),
         )
     return float(tolerance)
 
@@ -199,12 +203,13 @@ def orbits_of_permutations(permutations: Any) -> Array:
     moves = np.asarray(permutations)
     if moves.ndim != 2 or moves.size == 0 or moves.dtype.kind not in "iu":
         raise InputError(
-            "permutations: expected whole numbers of shape [element, point], got shape "
-            f"{list(moves.shape)} and dtype {moves.dtype}"
+            "permutations",
+            "whole numbers of shape [element, point]",
+            f"shape {list(moves.shape)} and dtype {moves.dtype}",
         )
     size = moves.shape[1]
     if not (np.sort(moves, axis=1) == np.arange(size)).all():
-        raise InputError("permutations: expected every point exactly once in each row, got others")
+        raise InputError("permutations", "every point exactly once in each row", "others")
     return connected(np.tile(np.arange(size), len(moves)), moves.ravel(), size)
 
 
@@ -285,8 +290,10 @@ class Mover:
         if action is None and (isinstance(tree, dict) or tree.ndim > 3):
             shapes = "fields" if isinstance(tree, dict) else f"shape {list(tree.shape)}"
             raise InputError(
-                "x: expected points [sample, coordinate] or [sample, point, coordinate], got "
-                f"{shapes}; pass action= for other data, such as actions.Images()"
+                "x",
+                "points [sample, coordinate] or [sample, point, coordinate]",
+                shapes,
+                remedy="pass action= for other data, such as actions.Images()",
             )
         self.shape = () if isinstance(tree, dict) else tuple(tree.shape[1:])
         # Points act on sets of points; a plain point is a set of one.
@@ -343,17 +350,18 @@ def _leaf(x: Any, exact: bool) -> Tensor:
     """Read an array of samples as a tensor of finite numbers."""
     if isinstance(x, list | tuple) and hasattr(next(iter(x), None), "get_positions"):
         raise InputError(
-            "x: expected arrays, got a list of molecules; pass their fields, such as "
-            '{"pos": [sample, atom, 3], "numbers": [sample, atom]}, and an action for each: '
-            'action={"pos": actions.Points(), "numbers": actions.Rows()}'
+            "x",
+            "arrays",
+            "a list of molecules",
+            remedy='pass their fields, such as {"pos": [sample, atom, 3], "numbers": [sample, '
+            'atom]}, and an action for each: action={"pos": actions.Points(), '
+            '"numbers": actions.Rows()}',
         )
     tensor = x if isinstance(x, Tensor) else torch.as_tensor(np.ascontiguousarray(as_numpy("x", x)))
     if tensor.ndim < 2 or tensor.numel() == 0:
-        raise InputError(
-            f"x: expected points of shape [sample, ...], got shape {list(tensor.shape)}"
-        )
+        raise InputError("x", "points of shape [sample, ...]", f"shape {list(tensor.shape)}")
     if not torch.isfinite(tensor).all():
-        raise InputError("x: expected finite numbers, got NaN or infinite values")
+        raise InputError("x", "finite numbers", "NaN or infinite values")
     return tensor.double() if exact else tensor if tensor.is_floating_point() else tensor.float()
 
 

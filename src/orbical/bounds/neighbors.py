@@ -170,7 +170,7 @@ def neighbor_floor(
     mover = Mover(x, group, action, exact=False)
     values, weight = _checks.columns("value", value), _checks.sample_mass(mass, len(mover))
     if len(values) != len(mover):
-        raise InputError(f"value: expected one for each of {len(mover)} samples, got {len(values)}")
+        raise InputError("value", f"one for each of {len(mover)} samples", len(values))
     truth, chosen = mover.tensor(values), _queries(mover)
     turns = None
     if not isinstance(representation, str):
@@ -199,7 +199,7 @@ def _queries(mover: Mover) -> Array:
     """Return the samples that look for neighbors: all, or as many as there is time for."""
     size = len(mover)
     if size < 2:
-        raise InputError(f"x: expected two or more samples, got {size}")
+        raise InputError("x", "two or more samples", size)
     affordable = _MOST_PRODUCTS * (1 if mover.device.type == "cpu" else 100)
     most = int(affordable / _products(mover))
     if size <= most:

@@ -85,7 +85,7 @@ class OrbitTable:
         mass = _checks.numbers("mass", self.mass, "orbit label")
         orbits, labels = mass.shape
         if labels < 2:
-            raise InputError(f"mass: expected at least 2 labels (columns), got {labels}")
+            raise InputError("mass", "at least 2 labels (columns)", labels)
         largest, smallest, total = _row_extremes(mass)
         _checks.masses("mass", mass)
         keep = object.__setattr__  # the dataclass is frozen for its users, not for its own making
@@ -131,7 +131,7 @@ class OrbitTable:
 
     def _right(self) -> Array:
         if self.predicted is None:
-            raise InputError("predicted: expected predictions in the table, got none")
+            raise InputError("predicted", "predictions in the table", "none")
         return np.asarray(self.mass[np.arange(len(self.mass)), self.predicted])
 
     def with_predictions(self, confidence: Any, predicted: Any | None = None) -> OrbitTable:
@@ -167,7 +167,7 @@ class OrbitTable:
             array([1.   , 0.667])
         """
         if self.confidence is None:
-            raise InputError("confidence: expected confidences in the table, got none")
+            raise InputError("confidence", "confidences in the table", "none")
         return self._by_fiber(fiber_index(self.confidence, bins), bins)
 
     def unordered_fibers(self, bins: int | None = None) -> Fibers:
@@ -214,7 +214,7 @@ class OrbitTable:
         """
         ids = as_numpy("orbit", orbit.orbit if isinstance(orbit, Orbits) else orbit)
         if ids.ndim != 1 or len(ids) == 0:
-            raise InputError(f"orbit: expected shape [sample], got shape {list(ids.shape)}")
+            raise InputError("orbit", "shape [sample]", f"shape {list(ids.shape)}")
         ids = _checks.whole_numbers("orbit", _checks.partition("orbit", ids), len(ids))
         label = _checks.whole_numbers("label", label, len(ids), below=labels)
         count = max(2, int(label.max()) + 1) if labels is None else int(labels)
@@ -248,16 +248,17 @@ class OrbitTable:
         """
         size = len(as_numpy("label", label))
         if len(orbits) == 0:
-            raise InputError("orbits: expected lists of sample indices, got none")
+            raise InputError("orbits", "lists of sample indices", "none")
         members = np.concatenate([np.asarray(some, dtype=np.int64) for some in orbits])
         if len(members) and (members.min() < 0 or members.max() >= size):
-            raise InputError(f"orbits: expected sample indices in [0, {size}), got others")
+            raise InputError("orbits", f"sample indices in [0, {size})", "others")
         times = np.bincount(members, minlength=size)
         if (times != 1).any():
             missing, twice = int((times == 0).sum()), int((times > 1).sum())
             raise InputError(
-                "orbits: expected a partition of the samples, each in exactly one orbit, got "
-                f"{missing} samples in none and {twice} in more than one"
+                "orbits",
+                "a partition of the samples, each in exactly one orbit",
+                f"{missing} samples in none and {twice} in more than one",
             )
         ids = np.repeat(np.arange(len(orbits)), [len(some) for some in orbits])
         return cls.from_labels(ids[np.argsort(members)], label, **predictions)

@@ -47,7 +47,7 @@ class Density:
         for name in ("threshold", "bandwidth"):
             value = getattr(self, name)
             if not (np.isfinite(value) and value > 0):
-                raise InputError(f"support: expected a {name} > 0, got {value!r}")
+                raise InputError("support", f"a {name} > 0", repr(value))
 
 
 Support = float | Density | Callable[[Array], Array]
@@ -159,8 +159,9 @@ def _answers(function: Callable[[Array], Array], points: Array, width: int) -> A
     expected = (len(points), width)
     if answer.shape != expected and not (width == 1 and answer.shape == expected[:1]):
         raise InputError(
-            f"function: expected results of shape {list(expected)} for {len(points)} points, as "
-            f"the truth has, got shape {list(answer.shape)}"
+            "function",
+            f"results of shape {list(expected)} for {len(points)} points, as the truth has",
+            f"shape {list(answer.shape)}",
         )
     return answer.reshape(expected)
 
@@ -178,16 +179,18 @@ def _truth(
     values = values[:, None] if values.ndim == 1 else values
     if values.ndim != 2 or len(values) != size:
         raise InputError(
-            f"truth: expected [sample] labels or [sample, D] values for {size} samples, got shape "
-            f"{list(np.asarray(truth).shape)}"
+            "truth",
+            f"[sample] labels or [sample, D] values for {size} samples",
+            f"shape {list(np.asarray(truth).shape)}",
         )
     if representation is None:
         return values, lambda rows: values[rows][None]
     matrices = np.asarray(representation, dtype=np.float64)
     if matrices.shape != (elements, values.shape[1], values.shape[1]):
         raise InputError(
-            f"representation: expected shape [{elements}, {values.shape[1]}, {values.shape[1]}], "
-            f"got {list(matrices.shape)}"
+            "representation",
+            f"shape [{elements}, {values.shape[1]}, {values.shape[1]}]",
+            list(matrices.shape),
         )
     return values, lambda rows: np.einsum("kij,nj->kni", matrices, values[rows])
 
@@ -201,8 +204,9 @@ def _support(support: Support, mover: Mover) -> Callable[[Array], Array] | None:
             answer = np.asarray(support(flat.reshape(-1, *shape)))
             if answer.shape != (len(flat),) or answer.dtype != bool:
                 raise InputError(
-                    "support: expected the function to return a boolean for each point, got "
-                    f"shape {list(answer.shape)} and dtype {answer.dtype}"
+                    "support",
+                    "the function to return a boolean for each point",
+                    f"shape {list(answer.shape)} and dtype {answer.dtype}",
                 )
             return answer
 
@@ -220,7 +224,7 @@ def _support(support: Support, mover: Mover) -> Callable[[Array], Array] | None:
         return dense
     if isinstance(support, bool) or not isinstance(support, Real) or not support > 0:
         raise InputError(
-            f"support: expected a distance > 0, a Density or a function of points, got {support!r}"
+            "support", "a distance > 0, a Density or a function of points", repr(support)
         )
     return None
 
@@ -254,7 +258,7 @@ def confidence_density(
     p = _checks.numbers("at", at, "value")
     _checks.probabilities("at", p)
     if not 0 < window <= 1:
-        raise InputError(f"window: expected a half-width in (0, 1], got {window!r}")
+        raise InputError("window", "a half-width in (0, 1]", repr(window))
     weight = _checks.sample_mass(mass, len(values))
     order = np.argsort(values, kind="stable")
     low = np.searchsorted(values[order], p - window, side="right")

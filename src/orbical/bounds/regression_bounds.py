@@ -105,7 +105,7 @@ def regression(table: ValueTable, representation: Any = "invariant") -> Bounds:
         (1.0, 9.0)
     """
     if not isinstance(table, ValueTable):
-        raise InputError(f"table: expected a ValueTable, got {type(table).__name__}")
+        raise InputError("table", "a ValueTable", type(table).__name__)
     frame = frames(table, representation)
     _check_forms(table, frame)
     bounds = {**_error(table, frame), **_gence(table, frame), **_mahalanobis(table, frame)}
@@ -152,8 +152,10 @@ def _check_forms(table: ValueTable, frame: Frames) -> None:
     for name, variance in (("variance", table.variance), ("aleatoric", table.aleatoric)):
         if variance is not None and variance.ndim == 2 and not frame.monomial:
             raise InputError(
-                f"{name}: expected an invariant scalar [N] or a full covariance [N, D, D], as "
-                "the representation mixes coordinates, got a diagonal variance"
+                name,
+                "an invariant scalar [N] or a full covariance [N, D, D], as the "
+                "representation mixes coordinates",
+                "a diagonal variance",
             )
 
 

@@ -80,25 +80,25 @@ class ValueTable:
             mean = _checks.columns("mean", self.mean)
             if mean.shape != value.shape:
                 raise InputError(
-                    f"mean: expected shape {list(value.shape)}, as the values have, got "
-                    f"{list(mean.shape)}"
+                    "mean", f"shape {list(value.shape)}, as the values have", list(mean.shape)
                 )
             keep(self, "mean", mean)
         if self.variance is not None:
             variance = _variance("variance", self.variance, size, dimension)
             if _least(variance) <= 0:
                 raise InputError(
-                    "variance: expected positive variances (positive definite covariances), got "
-                    f"{_least(variance):g}"
+                    "variance",
+                    "positive variances (positive definite covariances)",
+                    f"{_least(variance):g}",
                 )
             keep(self, "variance", variance)
         if self.aleatoric is not None:
             aleatoric = _variance("aleatoric", self.aleatoric, size, dimension)
             if _least(aleatoric) < -1e-12:
-                raise InputError("aleatoric: expected variances >= 0, got a negative one")
+                raise InputError("aleatoric", "variances >= 0", "a negative one")
             keep(self, "aleatoric", aleatoric)
         if (self.point is None) != (self.element is None):
-            raise InputError("point, element: expected both or neither, got one")
+            raise InputError("point, element", "both or neither", "one")
         if self.point is not None and self.element is not None:
             pairs = len(np.asarray(self.point))
             point = _checks.whole_numbers("point", self.point, pairs, below=size)
@@ -107,7 +107,7 @@ class ValueTable:
             if self.undone is not None:
                 keep(self, "undone", _checks.whole_numbers("undone", self.undone, pairs))
             if len(np.unique(point)) != size:
-                raise InputError("point: expected an element for every point, got none for some")
+                raise InputError("point", "an element for every point", "none for some")
 
     @property
     def form(self) -> str | None:
@@ -202,8 +202,9 @@ class ValueTable:
         missing = [name for name in ("mean", "target") if name not in data]
         if missing or data["mean"].ndim != 3:
             raise InputError(
-                "scan: expected the scan of a regression task with values and one output for each "
-                f"sample, got no {' or '.join(missing) or 'such output'}"
+                "scan",
+                "the scan of a regression task with values and one output for each sample",
+                f"no {' or '.join(missing) or 'such output'}",
             )
         found: dict[str, Any] = {"value": data["target"], "mean": data["mean"][:, at]}
         if "covariance" in data:
@@ -213,7 +214,7 @@ class ValueTable:
             found["variance"] = variance[:, 0] if variance.shape[1] == 1 else variance
         found = {name: np.asarray(values, dtype=np.float64) for name, values in found.items()}
         if not all(np.isfinite(values).all() for values in found.values()):
-            raise InputError("scan: expected a finished scan, got missing results; finish it first")
+            raise InputError("scan", "a finished scan", "missing results", remedy="finish it first")
         gap = invariance_gap(data)
         if isinstance(orbit, ValueTable):
             return replace(orbit, **found, invariance_gap=gap)
@@ -254,13 +255,15 @@ def _variance(name: str, value: Any, size: int, dimension: int) -> Array:
     shapes = {1: (size,), 2: (size, dimension), 3: (size, dimension, dimension)}
     if array.shape != shapes.get(array.ndim):
         raise InputError(
-            f"{name}: expected shape [{size}] (scalar), [{size}, {dimension}] (diagonal) or "
-            f"[{size}, {dimension}, {dimension}] (full), got {list(array.shape)}"
+            name,
+            f"shape [{size}] (scalar), [{size}, {dimension}] (diagonal) or [{size}, "
+            f"{dimension}, {dimension}] (full)",
+            list(array.shape),
         )
     if not np.isfinite(array).all():
-        raise InputError(f"{name}: expected finite numbers, got NaN or infinite values")
+        raise InputError(name, "finite numbers", "NaN or infinite values")
     if array.ndim == 3 and not np.allclose(array, array.transpose(0, 2, 1)):
-        raise InputError(f"{name}: expected symmetric covariances, got others")
+        raise InputError(name, "symmetric covariances", "others")
     return array
 
 

@@ -84,6 +84,7 @@ def check_takes_weights(measure: BoundMeasure) -> None:
     """Refuse weights for a measure that has no such argument."""
     if not takes_weights(measure.value):
         raise InputError(
-            f"weights: expected none, since {measure.name} takes no weights; use a measure that has"
-            " the argument weights"
+            "weights",
+            f"none, since {measure.name} takes no weights",
+            remedy="use a measure that has the argument weights",
         )

@@ -92,7 +92,7 @@ def weighted_pair(
     if correct.dtype != torch.bool:
         if bool(((correct != 0) & (correct != 1)).any()):
             raise InputError(
-                "correct: expected only 0 and 1, since an interval draws labels, got other values"
+                "correct", "only 0 and 1, since an interval draws labels", "other values"
             )
         correct = correct.bool()
     return confidence.detach(), correct, weights
@@ -147,7 +147,7 @@ def checked_level(level: float) -> float:
     0.95
     """
     if not 0 < level < 1:
-        raise InputError(f"level: expected a number in (0, 1), got {level!r}")
+        raise InputError("level", "a number in (0, 1)", repr(level))
     return level
 
 
@@ -158,7 +158,7 @@ def check_draws(level: float, resamples: int) -> None:
     """
     checked_level(level)
     if isinstance(resamples, bool) or not isinstance(resamples, int) or resamples < 20:
-        raise InputError(f"resamples: expected a whole number >= 20, got {resamples!r}")
+        raise InputError("resamples", "a whole number >= 20", repr(resamples))
 
 
 def tail_quantiles(draws: Tensor, level: float) -> tuple[Tensor, Tensor, Tensor]:

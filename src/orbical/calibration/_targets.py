@@ -52,8 +52,10 @@ def on_vectors(measure: BoundMeasure, function: Callable[..., Tensor]) -> Callab
         single = mean.shape[-1] == 1
         if measure.one_target and not single:
             raise InputError(
-                f"measure: expected one that takes vectors, got {measure.name}, which takes one "
-                f"target, for {mean.shape[-1]} coordinates; pass one coordinate at a time"
+                "measure",
+                "one that takes vectors",
+                f"{measure.name}, which takes one target, for {mean.shape[-1]} coordinates",
+                remedy="pass one coordinate at a time",
             )
         if measure.one_target:
             return of_one(mean, variance, target, **weights)

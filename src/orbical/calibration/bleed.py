@@ -25,7 +25,7 @@ class Bleed(NamedTuple):
 def _vectors(name: str, values: ArrayLike) -> Tensor:
     tensor = as_floating(name, values)
     if tensor.ndim == 0:
-        raise InputError(f"{name}: expected [N] or [..., N, d], got a single number")
+        raise InputError(name, "[N] or [..., N, d]", "a single number")
     tensor = _finite(name, tensor)
     return tensor[:, None] if tensor.ndim == 1 else tensor
 
@@ -34,7 +34,7 @@ def _variances(name: str, values: ArrayLike) -> Tensor:
     tensor = _vectors(name, values)
     smallest = tensor.detach().min().item()
     if smallest < 0:
-        raise InputError(f"{name}: expected variances >= 0, got {smallest:.6g}")
+        raise InputError(name, "variances >= 0", f"{smallest:.6g}")
     return tensor
 
 
@@ -104,8 +104,7 @@ def _one_variance(truth: ArrayLike) -> Tensor | None:
 def _of_shape(excess: Tensor, true: Tensor, axes: int = 2) -> Tensor:
     if true.shape[-axes:] != excess.shape[-axes:]:
         raise InputError(
-            f"truth: expected a number or the shape of aleatoric {tuple(excess.shape)},"
-            f" got {tuple(true.shape)}"
+            "truth", f"a number or the shape of aleatoric {tuple(excess.shape)}", tuple(true.shape)
         )
     return true
 
@@ -161,18 +160,14 @@ def covariance_terms(aleatoric: ArrayLike, truth: ArrayLike | None = None) -> Te
 def _covariances(name: str, values: ArrayLike) -> Tensor:
     tensor = _finite(name, as_floating(name, values))
     if tensor.ndim < 3 or tensor.shape[-1] != tensor.shape[-2]:
-        raise InputError(
-            f"{name}: expected covariances [..., N, d, d], got shape {tuple(tensor.shape)}"
-        )
+        raise InputError(name, "covariances [..., N, d, d]", f"shape {tuple(tensor.shape)}")
     given = tensor.detach()
     rounding = 1e-5 * given.abs().amax((-1, -2))
     if bool(((given - given.mT).abs().amax((-1, -2)) > rounding).any()):
-        raise InputError(f"{name}: expected covariances, got matrices that are not symmetric")
+        raise InputError(name, "covariances", "matrices that are not symmetric")
     least = torch.linalg.eigvalsh(given)[..., 0]
     if bool((least < -rounding).any()):
-        raise InputError(
-            f"{name}: expected covariances with eigenvalues >= 0, got {least.min().item():.6g}"
-        )
+        raise InputError(name, "covariances with eigenvalues >= 0", f"{least.min().item():.6g}")
     return tensor
 
 
@@ -213,12 +208,12 @@ def nll_optimal_bleed(
     """
     target = _vectors("target", target)
     if target.ndim != 2:
-        raise InputError(f"target: expected [N] or [N, d], got shape {tuple(target.shape)}")
+        raise InputError("target", "[N] or [N, d]", f"shape {tuple(target.shape)}")
     size = len(target)
     orbit = as_array("orbit", orbit, target.device)
     if orbit.shape != (size,) or orbit.dtype.is_floating_point or orbit.dtype == torch.bool:
         raise InputError(
-            f"orbit: expected {size} integers, got shape {tuple(orbit.shape)}, dtype {orbit.dtype}"
+            "orbit", f"{size} integers", f"shape {tuple(orbit.shape)}, dtype {orbit.dtype}"
         )
     weight = sample_weights(weights, target.mT)
     weight = target.new_ones(size) if weight is None else weight
@@ -238,9 +233,7 @@ def nll_optimal_bleed(
     else:
         best = _vectors("fit", fit)
         if best.shape != target.shape:
-            raise InputError(
-                f"fit: expected the shape of target {tuple(target.shape)}, got {tuple(best.shape)}"
-            )
+            raise InputError("fit", f"the shape of target {tuple(target.shape)}", tuple(best.shape))
     variance = orbit_mean((target - best).square())
     per_coordinate = (share[:, None] * variance.square()).sum(0)
     return Bleed(per_coordinate.sum(), per_coordinate)

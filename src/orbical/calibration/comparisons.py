@@ -101,7 +101,7 @@ def compare(
     given = [_one_pair(name, pair) for name, pair in (("a", a), ("b", b))]
     sizes = [len(confidence) for confidence, _ in given]
     if sizes[0] != sizes[1]:
-        raise InputError(f"b: expected the {sizes[0]} samples of a, got {sizes[1]}")
+        raise InputError("b", f"the {sizes[0]} samples of a", sizes[1])
     pairs = [weighted_pair(*pair, weights) for pair in given]
     return _compared(chosen, paired_worlds(chosen, pairs, resamples, seed), level)
 
@@ -151,9 +151,7 @@ def regression_compare(
     for name, given in (("a", a), ("b", b)):
         mean, variance, truth = as_vectors(*_two(name, given, "(mean, variance)"), target)
         if mean.ndim != 2:
-            raise InputError(
-                f"{name}: expected a mean of shape [N] or [N, d], got {tuple(mean.shape)}"
-            )
+            raise InputError(name, "a mean of shape [N] or [N, d]", tuple(mean.shape))
         models.append((mean, variance, truth))
     mass = sample_weights(weights, models[0][0][..., 0])
     if mass is not None:
@@ -171,8 +169,10 @@ def _distance_of(measure: MeasureLike, kind: str, options: dict[str, Any]) -> Bo
     chosen = bound(measure, kind, options)
     if chosen.distance is None:
         raise InputError(
-            f"measure: expected a calibration error, got {chosen.name}, a mean over samples; use "
-            "compare_means on its terms"
+            "measure",
+            "a calibration error",
+            f"{chosen.name}, a mean over samples",
+            remedy="use compare_means on its terms",
         )
     return chosen
 
@@ -205,12 +205,12 @@ def _compared(chosen: BoundMeasure, worlds: PairedWorlds, level: float) -> Compa
 
 def _two(name: str, given: Any, expected: str) -> tuple[ArrayLike, ArrayLike]:
     if not isinstance(given, tuple | list) or len(given) != 2:
-        raise InputError(f"{name}: expected {expected}, got {type(given).__name__}")
+        raise InputError(name, expected, type(given).__name__)
     return given[0], given[1]
 
 
 def _one_pair(name: str, given: Any) -> tuple[ArrayLike, ArrayLike]:
     confidence, correct = _two(name, given, "(confidence, correct)")
     if torch.as_tensor(confidence).ndim != 1:
-        raise InputError(f"{name}: expected confidence of shape [N], got more axes")
+        raise InputError(name, "confidence of shape [N]", "more axes")
     return confidence, correct

@@ -139,7 +139,7 @@ def ordered_esd(difference: Tensor, order_by: Tensor, weights: Tensor | None = N
         tensor(-0.0833, dtype=torch.float64)
     """
     if difference.shape[-1] < 3:
-        raise InputError(f"difference: expected at least 3 samples, got {difference.shape[-1]}")
+        raise InputError("difference", "at least 3 samples", difference.shape[-1])
     difference, order_by = torch.broadcast_tensors(difference.double(), order_by)
     weights = None if weights is None else weights.expand(difference.shape)
     return differentiable(_ordered, difference, order_by.detach(), weights)

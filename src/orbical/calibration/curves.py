@@ -88,10 +88,10 @@ def reliability_curve(
     """
     check_draws(level, resamples)
     if isinstance(points, bool) or not isinstance(points, int) or points < 2:
-        raise InputError(f"points: expected a whole number >= 2, got {points!r}")
+        raise InputError("points", "a whole number >= 2", repr(points))
     z, y = binary_pair(confidence, correct)
     if z.ndim != 1:
-        raise InputError(f"confidence: expected shape [N], got {tuple(z.shape)}")
+        raise InputError("confidence", "shape [N]", tuple(z.shape))
     width = float(2 * len(z) ** -0.25 if bandwidth is None else bandwidth)
     positive("bandwidth", width)
     index, count = fine_index(z[None])

@@ -47,9 +47,7 @@ def detections(scan: Scan | xr.Dataset) -> xr.Dataset:
     data: xr.Dataset = getattr(scan, "data", scan)  # type: ignore[arg-type]
     for name in ("box_score", "box_correct"):
         if name not in getattr(data, "data_vars", ()):
-            raise InputError(
-                f"scan: expected a labeled scan of a detection task, got one without {name!r}"
-            )
+            raise InputError("scan", "a labeled scan of a detection task", f"one without {name!r}")
     names = {"box_score": "confidence", "box_correct": "correct"}
     meanings = {
         "confidence": "confidence of a detection",

@@ -28,11 +28,11 @@ __all__ = ["gaussian_crps", "gaussian_nll"]
 
 def _finite(name: str, tensor: Tensor) -> Tensor:
     if tensor.numel() == 0:
-        raise InputError(f"{name}: expected no empty axis, got shape {tuple(tensor.shape)}")
+        raise InputError(name, "no empty axis", f"shape {tuple(tensor.shape)}")
     # A finite sum proves finite terms at a fraction of the cost of looking at each of them.
     detached = tensor.detach()
     if not (bool(torch.isfinite(detached.sum())) or bool(torch.isfinite(detached).all())):
-        raise InputError(f"{name}: expected finite values, got NaN or infinity")
+        raise InputError(name, "finite values", "NaN or infinity")
     return tensor.double()
 
 
@@ -40,8 +40,10 @@ def _positive(name: str, variance: Tensor) -> Tensor:
     smallest = variance.detach().min().item()
     if smallest <= 0:
         raise InputError(
-            f"{name}: expected variances > 0, got {smallest:.6g}; pass variances, not logarithms"
-            " or standard deviations"
+            name,
+            "variances > 0",
+            f"{smallest:.6g}",
+            remedy="pass variances, not logarithms or standard deviations",
         )
     return variance
 
@@ -51,9 +53,7 @@ def _broadcast(*tensors: Tensor) -> tuple[Tensor, ...]:
         return tuple(torch.broadcast_tensors(*tensors))
     except RuntimeError as error:
         shapes = ", ".join(str(tuple(tensor.shape)) for tensor in tensors)
-        raise InputError(
-            f"mean, variance, target: expected shapes that broadcast, got {shapes}"
-        ) from error
+        raise InputError("mean, variance, target", "shapes that broadcast", shapes) from error
 
 
 def _hint(mean: Tensor) -> str:
@@ -76,13 +76,9 @@ def one_target(
     size = tensors[0].shape[-1] if tensors[0].ndim else 0
     for name, tensor in zip(given, tensors, strict=True):
         if tensor.ndim == 0 or tensor.shape[-1] != size:
-            raise InputError(
-                f"{name}: expected [..., N] with N = {size} as in mean, got {tuple(tensor.shape)}"
-            )
+            raise InputError(name, f"[..., N] with N = {size} as in mean", tuple(tensor.shape))
     if size < minimum:
-        raise InputError(
-            f"mean: expected {at_least(minimum, 'sample')}, got {size}{_hint(tensors[0])}"
-        )
+        raise InputError("mean", at_least(minimum, "sample"), f"{size}{_hint(tensors[0])}")
     if size == 1 and tensors[0].numel() > 1:
         warnings.warn(
             f"mean: expected several samples in each row, got 1{_hint(tensors[0])}",
@@ -114,25 +110,23 @@ def vector_target(
     axes, extra = mean.ndim, variance.ndim - mean.ndim
     if axes == 0 or extra not in (0, 1) or (scalar and extra):
         raise InputError(
-            f"variance: expected as many axes as mean (diagonal) or one more (full covariance of"
-            f" [..., N, d]), got shapes {tuple(mean.shape)} and {tuple(variance.shape)}"
+            "variance",
+            "as many axes as mean (diagonal) or one more (full covariance of [..., N, d])",
+            f"shapes {tuple(mean.shape)} and {tuple(variance.shape)}",
         )
     if (target.ndim == 1) != scalar or target.ndim == 0:
-        raise InputError(
-            f"target: expected the axes of mean {tuple(mean.shape)}, got {tuple(target.shape)}"
-        )
+        raise InputError("target", f"the axes of mean {tuple(mean.shape)}", tuple(target.shape))
     if scalar:
         mean, variance, target = mean[:, None], variance[:, None], target[:, None]
     size = mean.shape[-2:]
     if target.shape[-2:] != size:
-        raise InputError(
-            f"target: expected [..., {size[0]}, {size[1]}] as in mean, got {tuple(target.shape)}"
-        )
+        raise InputError("target", f"[..., {size[0]}, {size[1]}] as in mean", tuple(target.shape))
     fits = variance.shape[-3:] == (*size, size[1]) if extra else variance.shape[-2] == size[0]
     if not fits or (not extra and variance.shape[-1] not in (1, size[1])):
         raise InputError(
-            "variance: expected [..., N, d], [..., N, 1] or [..., N, d, d] for mean"
-            f" {tuple(mean.shape)}, got {tuple(variance.shape)}"
+            "variance",
+            f"[..., N, d], [..., N, 1] or [..., N, d, d] for mean {tuple(mean.shape)}",
+            tuple(variance.shape),
         )
     error = _finite("target", target) - _finite("mean", mean)
     variance = _finite("variance", variance)
@@ -171,14 +165,15 @@ def whitened(error: Tensor, variance: Tensor, full: bool) -> tuple[Tensor, Tenso
     asymmetry = (variance - variance.mT).detach().abs().amax()
     if asymmetry > 1e-5 * scale:
         raise InputError(
-            f"variance: expected symmetric covariances, got a difference of {asymmetry.item():.3g}"
+            "variance", "symmetric covariances", f"a difference of {asymmetry.item():.3g}"
         )
     factor, failed = torch.linalg.cholesky_ex(variance)
     if bool(failed.any()):
         first = int(failed.reshape(-1).nonzero()[0])
         raise InputError(
-            f"variance: expected positive definite covariances, got {int((failed > 0).sum())}"
-            f" others, the first at sample {first % variance.shape[-3]}"
+            "variance",
+            "positive definite covariances",
+            f"{int((failed > 0).sum())} others, the first at sample {first % variance.shape[-3]}",
         )
     white = torch.linalg.solve_triangular(factor, error[..., None], upper=False)[..., 0]
     return white.square().sum(-1), 2 * factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)

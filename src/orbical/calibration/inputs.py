@@ -28,10 +28,10 @@ def check_unit_interval(name: str, tensor: Tensor, remedy: str = "") -> None:
     """Check that values lie in [0, 1], but for rounding above 1."""
     low, high = torch.stack(tensor.detach().aminmax()).tolist()  # one wait for an accelerator
     if low != low or high != high:  # NaN is the only value that differs from itself
-        raise InputError(f"{name}: expected values in [0, 1], got NaN")
+        raise InputError(name, "values in [0, 1]", "NaN")
     if low < 0 or high > 1 + tolerance(tensor.dtype):
         raise InputError(
-            f"{name}: expected values in [0, 1], got values in [{low:.6g}, {high:.6g}]{remedy}"
+            name, "values in [0, 1]", f"values in [{low:.6g}, {high:.6g}]", remedy=remedy
         )
 
 
@@ -42,7 +42,7 @@ def positive(name: str, value: float) -> None:
         >>> positive("phi", 0.4)
     """
     if not 0 < value < float("inf"):
-        raise InputError(f"{name}: expected a finite number > 0, got {value!r}")
+        raise InputError(name, "a finite number > 0", repr(value))
 
 
 def at_least(minimum: int, what: str) -> str:
@@ -81,31 +81,32 @@ def _arrays(confidence: ArrayLike, correct: ArrayLike, minimum: int) -> tuple[Te
     confidence = as_floating("confidence", confidence)
     correct = as_array("correct", correct, confidence.device)
     if confidence.ndim == 0:
-        raise InputError("confidence: expected an array of shape [..., N], got a single number")
+        raise InputError("confidence", "an array of shape [..., N]", "a single number")
     if correct.ndim == 0 or correct.shape[-1] != confidence.shape[-1]:
         hint = _not_a_pair(confidence, correct)
         raise InputError(
-            f"correct: expected {confidence.shape[-1]} values along the last axis,"
-            f" as in confidence, got shape {tuple(correct.shape)}{hint}"
+            "correct",
+            f"{confidence.shape[-1]} values along the last axis, as in confidence",
+            f"shape {tuple(correct.shape)}",
+            remedy=hint,
         )
     if confidence.shape[-1] < minimum:
-        raise InputError(
-            f"confidence: expected {at_least(minimum, 'sample')}, got {confidence.shape[-1]}"
-        )
+        raise InputError("confidence", at_least(minimum, "sample"), confidence.shape[-1])
     if confidence.numel() == 0 or correct.numel() == 0:
         raise InputError(
-            f"confidence, correct: expected no empty axis, got shapes {tuple(confidence.shape)}"
-            f" and {tuple(correct.shape)}"
+            "confidence, correct",
+            "no empty axis",
+            f"shapes {tuple(confidence.shape)} and {tuple(correct.shape)}",
         )
     if correct.dtype.is_complex:
-        raise InputError(f"correct: expected booleans or values in [0, 1], got {correct.dtype}")
+        raise InputError("correct", "booleans or values in [0, 1]", correct.dtype)
     return confidence, correct
 
 
 def _not_a_pair(confidence: Tensor, correct: Tensor) -> str:
     """Return the remedy where outputs `[N, C]` and labels `[N]` were passed instead of a pair."""
     if confidence.ndim > 1 and correct.ndim > 0 and correct.shape[-1] == confidence.shape[-2]:
-        return "; make the pair from a classifier's outputs with top_label(probs=..., labels=...)"
+        return "make the pair from a classifier's outputs with top_label(probs=..., labels=...)"
     return ""
 
 
@@ -116,7 +117,7 @@ def _one_shape(*arrays: Tensor) -> tuple[Tensor, ...]:
         return tuple(torch.broadcast_tensors(*arrays))
     except RuntimeError as error:
         shapes = ", ".join(str(tuple(array.shape)) for array in arrays)
-        raise InputError(f"correct: expected a shape that broadcasts, got {shapes}") from error
+        raise InputError("correct", "a shape that broadcasts", shapes) from error
 
 
 def sample_weights(
@@ -141,8 +142,9 @@ def weights_of(samples: Tensor, weights: ArrayLike | None) -> Tensor | None:
     mass = as_array("weights", weights, samples.device).detach().double()
     if mass.ndim == 0 or mass.shape[-1] != samples.shape[-1]:
         raise InputError(
-            f"weights: expected {samples.shape[-1]} values along the last axis, one for each"
-            f" sample, got shape {tuple(mass.shape)}"
+            "weights",
+            f"{samples.shape[-1]} values along the last axis, one for each sample",
+            f"shape {tuple(mass.shape)}",
         )
     return mass
 
@@ -151,17 +153,17 @@ def check_weights(mass: Tensor, minimum: int, ignore_index: int | None = None) -
     """Check that weights `[..., N]` are finite, >= 0, and positive for `minimum` samples."""
     low, high = (bound.item() for bound in mass.aminmax())
     if not (low >= 0 and high < float("inf")):
-        raise InputError(
-            f"weights: expected finite values >= 0, got values in [{low:.6g}, {high:.6g}]"
-        )
+        raise InputError("weights", "finite values >= 0", f"values in [{low:.6g}, {high:.6g}]")
     fewest = int((mass > 0).sum(-1).amin())
     if fewest < minimum and ignore_index is not None:
         raise InputError(
-            f"labels: expected {at_least(minimum, 'label')} other than ignore_index={ignore_index}"
-            f" with a positive weight, got {fewest}"
+            "labels",
+            f"{at_least(minimum, 'label')} other than ignore_index={ignore_index} with "
+            "a positive weight",
+            fewest,
         )
     if fewest < minimum:
-        raise InputError(f"weights: expected {at_least(minimum, 'positive weight')}, got {fewest}")
+        raise InputError("weights", at_least(minimum, "positive weight"), fewest)
 
 
 def weighted_mean(terms: Tensor, weights: Tensor | None) -> Tensor:
@@ -212,12 +214,12 @@ def kept_samples(
     rows = (truth != ignore_index).reshape(-1, truth.shape[-1])
     if bool((rows != rows[:1]).any()):
         raise InputError(
-            "ignore_index: expected the same samples to be ignored along all leading axes, got"
-            " different ones; flatten the leading axes, or pass weights= to the measure"
+            "ignore_index",
+            "the same samples to be ignored along all leading axes",
+            "different ones",
+            remedy="flatten the leading axes, or pass weights= to the measure",
         )
     kept = rows[0]
     if not bool(kept.any()):
-        raise InputError(
-            f"labels: expected some other than ignore_index={ignore_index}, got no other"
-        )
+        raise InputError("labels", f"some other than ignore_index={ignore_index}", "no other")
     return outputs[..., kept, :], truth[..., kept], kept

@@ -178,7 +178,7 @@ def mmce_weighted(
     positive("phi", phi)
     hit = correct.double()
     if bool(((hit != 0) & (hit != 1)).any()):
-        raise InputError("correct: expected 0 and 1 only, got values between them")
+        raise InputError("correct", "0 and 1 only", "values between them")
     mass = torch.ones_like(hit) if mass is None else mass
     hits, misses = ((mass * kind).sum(-1, keepdim=True) for kind in (hit, 1 - hit))
     share = mass / torch.where(hit == 1, hits, misses)

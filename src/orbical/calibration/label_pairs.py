@@ -91,7 +91,7 @@ def _data_of(scan: Any, kind: str, truth: str, score: str) -> xr.Dataset:
         if name not in stored:
             given = getattr(data, "attrs", {}).get("task", type(scan).__name__)
             raise InputError(
-                f"scan: expected a labeled scan of {kind}, got one of {given} without {name!r}"
+                "scan", f"a labeled scan of {kind}", f"one of {given} without {name!r}"
             )
     return data
 

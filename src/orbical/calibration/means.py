@@ -159,9 +159,9 @@ def compare_means(a: ArrayLike, b: ArrayLike, *, level: float = 0.95) -> Compari
     reach = normal_quantile(checked_level(level))
     one, other = (_terms(name, values) for name, values in (("a", a), ("b", b)))
     if len(one) != len(other):
-        raise InputError(f"b: expected the {len(one)} samples of a, got {len(other)}")
+        raise InputError("b", f"the {len(one)} samples of a", len(other))
     if len(one) < 2:
-        raise InputError("a: expected at least 2 samples, got 1")
+        raise InputError("a", "at least 2 samples", "1")
     each = one - other
     difference = each.mean()
     error = (each.var() / len(each)).sqrt()
@@ -173,7 +173,7 @@ def compare_means(a: ArrayLike, b: ArrayLike, *, level: float = 0.95) -> Compari
 def _terms(name: str, values: ArrayLike) -> Tensor:
     terms = as_floating(name, values).detach().double().cpu()
     if terms.ndim != 1 or len(terms) == 0:
-        raise InputError(f"{name}: expected shape [N], got {tuple(terms.shape)}")
+        raise InputError(name, "shape [N]", tuple(terms.shape))
     return terms
 
 

@@ -48,14 +48,12 @@ __all__ = [
 Outputs = dict[str, Any]
 """`probs` or `logits`, `[N, C]`."""
 
-_WORDS = {
-    "probs:": "preds:",
-    "logits:": "preds:",
-    "labels:": "target:",
-    "labels.": "target.",
-    "pass outputs before the softmax as logits=": "for logits pass from_logits=True to the metric",
+_NAMES = {"probs": "preds", "logits": "preds", "labels": "target"}
+"""What arguments of functions of `(probs or logits, labels)` are called in torchmetrics."""
+
+_REMEDIES = {
+    "pass outputs before the softmax as logits=": "for logits pass from_logits=True to the metric"
 }
-"""What functions of `(probs or logits, labels)` say, and what it is called in torchmetrics."""
 
 
 class _OfOutputs(MeasureMetric):
@@ -91,10 +89,9 @@ class _OfOutputs(MeasureMetric):
             mass = mass if mass is None or kept is None else mass[kept]
             self._add({"logits" if self.from_logits else "probs": outputs}, labels, mass)
         except InputError as error:
-            message = str(error)
-            for ours, theirs in _WORDS.items():
-                message = message.replace(ours, theirs)
-            raise InputError(message) from error
+            name = _NAMES.get(error.argument, error.argument)
+            remedy = _REMEDIES.get(error.remedy, error.remedy.replace("labels.", "target."))
+            raise error.about(name, remedy=remedy) from error
 
 
 def _rows(preds: Tensor, from_logits: bool) -> Tensor:
@@ -113,9 +110,9 @@ def _flat_target(preds: Tensor, target: Tensor) -> Tensor:
     expected = (*preds.shape[:1], *preds.shape[2:])
     if target.shape not in (expected, (*expected, 1)):
         one_hot = preds.ndim > 1 and target.shape == preds.shape
-        remedy = "; pass class indices, target.argmax(1)" if one_hot else ""
+        remedy = "pass class indices, target.argmax(1)" if one_hot else ""
         raise InputError(
-            f"target: expected class indices of shape {expected}, got {tuple(target.shape)}{remedy}"
+            "target", f"class indices of shape {expected}", tuple(target.shape), remedy=remedy
         )
     return target.reshape(-1)
 
@@ -139,7 +136,7 @@ class ECE(_OfOutputs, measure="ece"):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         if self.settings["binning"] != "width":
-            raise InputError("binning: expected 'width', got another; use EqualMassECE")
+            raise InputError("binning", "'width'", "another", remedy="use EqualMassECE")
         bins = self.settings["bins"]
         self._keep_sums(count=bins, mass=bins, confidence=bins, correct=bins)
 
@@ -301,7 +298,7 @@ class _Kept(KeptMetric, _OfOutputs):
     def _add(self, outputs: Outputs, labels: Tensor, weights: Tensor | None) -> None:
         if weights is not None and not takes_weights(self.function):
             raise InputError(
-                f"weights: expected none, since {type(self).__name__} takes no sample weights"
+                "weights", f"none, since {type(self).__name__} takes no sample weights"
             )
         confidence, correct = _top_label(outputs, labels)
         self._keep(weights, confidence.detach(), correct)

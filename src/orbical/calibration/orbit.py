@@ -164,9 +164,9 @@ def pair_at(
     try:
         place = operator.index(element)
     except TypeError:
-        raise InputError(f"element: expected a whole number, got {element!r}") from None
+        raise InputError("element", "a whole number", repr(element)) from None
     if not 0 <= place < size:
-        raise InputError(f"element: expected 0 to {size - 1}, got {place}")
+        raise InputError("element", f"0 to {size - 1}", place)
     chosen = {"model": model_index(confidence, model), "element": place}
     z, y = (np.asarray(part.isel(chosen).values) for part in (confidence, correct))
     finished = ~np.isnan(z)
@@ -177,7 +177,7 @@ def model_index(confidence: xr.DataArray, model: str | None) -> int:
     """Return the place of a model by its name, which a scan of one model does not need."""
     names = [str(name) for name in confidence["model"].values]
     if model is None and len(names) > 1:
-        raise InputError(f"model: expected one of {', '.join(names)}, got None")
+        raise InputError("model", f"one of {', '.join(names)}", "None")
     if model is not None and model not in names:
         raise unknown_name("model", model, names)
     return 0 if model is None else names.index(model)
@@ -220,13 +220,15 @@ def responses_of(scan: Scan | xr.Dataset) -> tuple[xr.DataArray, xr.DataArray]:
     data: Any = getattr(scan, "data", scan)
     for name in ("confidence", "correct"):
         if name not in getattr(data, "data_vars", ()):
-            remedy = f"; pass {one_by_one(scan)}" if holds_pixels(scan) else ""
+            remedy = f"pass {one_by_one(scan)}" if holds_pixels(scan) else ""
             judged = {"correct", "point_correct"} & {*getattr(data, "data_vars", ())}
             if name == "confidence" and judged:
-                remedy = remedy or "; let the model return a confidence with each answer"
+                remedy = remedy or "let the model return a confidence with each answer"
             raise InputError(
-                "scan: expected a labeled scan of classification, or of regression with "
-                f"uncertainty=, got one without {name!r}{remedy}"
+                "scan",
+                "a labeled scan of classification, or of regression with uncertainty=",
+                f"one without {name!r}",
+                remedy=remedy,
             )
     confidence = responses(scan, "confidence")
     return confidence, data["correct"].transpose(*confidence.dims)

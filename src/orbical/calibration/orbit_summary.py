@@ -149,7 +149,7 @@ def pooled_over_orbit(
     """
     if holds_regression(scan):
         if interval:
-            raise InputError("interval: expected False for pooled regression, got True")
+            raise InputError("interval", "False for pooled regression", "True")
         return _pooled_regression(scan, measure, options)
     binned = equal_width_options(measure, options)
     if holds_pixels(scan):
@@ -161,7 +161,7 @@ def pooled_over_orbit(
         )
     confidence, correct = responses_of(scan)
     if interval and (binned is None or binned["norm"] != "l1"):
-        raise InputError(f"interval: expected False unless the measure is 'ece', got {measure!r}")
+        raise InputError("interval", "False unless the measure is 'ece'", repr(measure))
     chosen = bound(measure, "pair", options)
     weights = confidence["weight"].values.astype(np.float64)
     values: list[Interval | Tensor] = []
@@ -214,8 +214,11 @@ def _weighted_value(chosen: BoundMeasure, given: tuple[Tensor, ...], weights: Te
     alike = bool(weights.max() - weights.min() < 1e-12)
     if not alike and not takes_weights(chosen.value):
         raise InputError(
-            f"measure: expected one that takes weights, such as 'ece', since the weights of the "
-            f"group's elements differ, got {chosen.name!r}; use mean_over_orbit"
+            "measure",
+            "one that takes weights, such as 'ece', since the weights of the group's "
+            "elements differ",
+            repr(chosen.name),
+            remedy="use mean_over_orbit",
         )
     function = chosen.value if alike else partial(chosen.value, weights=weights)
     return (on_vectors(chosen, function) if len(given) == 3 else function)(*given).detach()

@@ -29,21 +29,21 @@ _BLOCK_ROWS = 1 << 15
 """Rows of a block at most, which bounds what is set aside for each row of it."""
 
 
-_REMEDY = "; pass outputs before the softmax as logits="
+_REMEDY = "pass outputs before the softmax as logits="
 
 
 def given_outputs(probs: ArrayLike | None, logits: ArrayLike | None) -> tuple[str, Tensor]:
     """Read `probs` or `logits`, whichever is given, as `[..., N, C]`; also return its name."""
     if (probs is None) == (logits is None):
         given = "neither" if probs is None else "both"
-        raise InputError(f"probs, logits: expected exactly one of the two, got {given}")
+        raise InputError("probs, logits", "exactly one of the two", given)
     name = "probs" if logits is None else "logits"
     outputs = as_floating(name, probs if logits is None else logits)
     if outputs.ndim == 0:
-        raise InputError(f"{name}: expected shape [..., N, C], got a single number")
+        raise InputError(name, "shape [..., N, C]", "a single number")
     outputs = both_classes(outputs, logits=name == "logits")
     if outputs.numel() == 0:
-        raise InputError(f"{name}: expected at least one sample, got shape {tuple(outputs.shape)}")
+        raise InputError(name, "at least one sample", f"shape {tuple(outputs.shape)}")
     if name == "logits":
         warn_of_probabilities(outputs)
     return name, outputs
@@ -61,7 +61,7 @@ def _largest_logit(rows: Tensor) -> Tensor:
     """Return the largest logit of each row, which must be finite."""
     largest = rows.amax(-1)
     if not largest.isfinite().all():
-        raise InputError("logits: expected a finite maximum in every row, got NaN or infinity")
+        raise InputError("logits", "a finite maximum in every row", "NaN or infinity")
     return largest
 
 
@@ -70,16 +70,16 @@ def _check_probabilities(rows: Tensor, slack: float) -> None:
     few = rows.numel() <= _FEW and rows.device.type == "cpu"
     if (few or _bits(rows).min().item() < 0) and (low := rows.min().item()) < 0:  # not by -0.0
         values = f"values in [{low:.6g}, {rows.max().item():.6g}]"
-        raise InputError(f"probs: expected values in [0, 1], got {values}{_REMEDY}")
+        raise InputError("probs", "values in [0, 1]", values, remedy=_REMEDY)
     sums = rows.sum(-1) if few else _row_sums(rows)
     ends = sums.aminmax()
     least, most = (end.item() for end in ends) if few else torch.stack(ends).tolist()
     if not (1 - least <= slack and most - 1 <= slack):
         farthest = max(sums.tolist(), key=lambda one: math.inf if one != one else abs(one - 1))
         if farthest != farthest:
-            raise InputError("probs: expected values in [0, 1], got NaN")
+            raise InputError("probs", "values in [0, 1]", "NaN")
         raise InputError(
-            f"probs: expected rows that sum to 1 within {slack:.0e}, got {farthest:.6g}{_REMEDY}"
+            "probs", f"rows that sum to 1 within {slack:.0e}", f"{farthest:.6g}", remedy=_REMEDY
         )
 
 

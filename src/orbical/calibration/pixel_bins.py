@@ -109,8 +109,10 @@ def _checked(
         any_of = "a calibration error over bins of equal width, such as 'ece',"
         kind = "'ece', because an interval is asked for," if interval else any_of
         raise InputError(
-            f"measure: expected {kind} for {'points' if by_point(data) else 'pixels'}, which are "
-            f"stored by bin, got {name!r}; {one_by_one(data)} has all measures"
+            "measure",
+            f"{kind} for {'points' if by_point(data) else 'pixels'}, which are stored by bin",
+            repr(name),
+            remedy=f"{one_by_one(data)} has all measures",
         )
     return options
 
@@ -159,7 +161,7 @@ def _whole_share(stored: int, bins: Any) -> int:
     wanted = whole_number("bins", bins)
     if stored % wanted:
         known = ", ".join(str(one) for one in range(1, stored + 1) if stored % one == 0)
-        raise InputError(f"bins: expected one of {known} for pixels in {stored} bins, got {wanted}")
+        raise InputError("bins", f"one of {known} for pixels in {stored} bins", wanted)
     return wanted
 
 
@@ -201,7 +203,7 @@ def pixel_reliability(scan: Scan | xr.Dataset, *, bins: int = 15) -> Reliability
         tensor([[256, 256, 256, 256]])
     """
     if not holds_pixels(scan):
-        raise InputError("scan: expected a labeled scan of a segmentation task, got another")
+        raise InputError("scan", "a labeled scan of a segmentation task", "another")
     data: Any = getattr(scan, "data", scan)
     _, members = groups_of(data["mean_confidence"], None)
     found = _diagram(data, members, 1, bins)
@@ -238,7 +240,7 @@ def regions(scan: Scan | xr.Dataset) -> xr.Dataset:
     data: xr.Dataset = getattr(scan, "data", scan)  # type: ignore[arg-type]
     names = {"region_confidence": "confidence", "region_correct": "correct"}
     if not {*names} <= {*getattr(data, "data_vars", ())}:
-        raise InputError("scan: expected a labeled scan of a segmentation task, got another")
+        raise InputError("scan", "a labeled scan of a segmentation task", "another")
     meanings = {
         "confidence": "mean confidence of a region",
         "correct": "whether a region has an IoU of at least 0.5",

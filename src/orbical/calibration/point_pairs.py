@@ -47,8 +47,7 @@ def points(scan: Scan | xr.Dataset) -> xr.Dataset:
     for name in names:
         if name not in getattr(data, "data_vars", ()):
             raise InputError(
-                "scan: expected a labeled scan of points with confidences, got one without "
-                f"{name!r}"
+                "scan", "a labeled scan of points with confidences", f"one without {name!r}"
             )
     meanings = {
         "confidence": "confidence of a point",

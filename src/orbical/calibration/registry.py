@@ -111,7 +111,7 @@ class Measure:
         """Return the measure with options set, as intervals use it."""
         _, unknown = self.split(options)
         if unknown:
-            raise InputError(f"options: {self.name} does not take {', '.join(unknown)}")
+            raise InputError("options", problem=f"{self.name} does not take {', '.join(unknown)}")
         chosen = {**self.options, **options}
         if self.binding is not None:
             return replace(self.binding(self.name, **chosen), one_target=self.one_target)
@@ -185,13 +185,15 @@ def register(measure: Measure) -> Measure:
     """
     if not isinstance(measure, Measure):
         raise InputError(
-            f"measure: expected a Measure, got {type(measure).__name__}; pass"
-            " Measure(name, function, title=..., meaning=...)"
+            "measure",
+            "a Measure",
+            type(measure).__name__,
+            remedy="pass Measure(name, function, title=..., meaning=...)",
         )
     if not measure.name.isidentifier():
-        raise InputError(f"name: expected an identifier, got {measure.name!r}")
+        raise InputError("name", "an identifier", repr(measure.name))
     if measure.name in MEASURES:
-        raise InputError(f"name: expected a new name, got {measure.name!r}, which is registered")
+        raise InputError("name", "a new name", f"{measure.name!r}, which is registered")
     check_name("kind", measure.kind, KINDS)
     for name in measure.listed:
         check_name("listed", name, LISTS)
@@ -270,9 +272,7 @@ def bound(measure: MeasureLike, kind: str, options: Mapping[str, Any]) -> BoundM
     """Find a measure of a kind by name, or take a function as a distance, and set its options."""
     if isinstance(measure, BoundMeasure):
         if options:
-            raise InputError(
-                f"options: expected none beside a bound measure, got {', '.join(options)}"
-            )
+            raise InputError("options", "none beside a bound measure", ", ".join(options))
         return measure
     if callable(measure) and not isinstance(measure, Measure):
         function = partial(measure, **options)
@@ -291,15 +291,17 @@ def entry_of(measure: str | Measure, *kinds: str) -> Measure:
     orbical.errors.InputError: measure: expected a measure of confidence and correctness such as ...
     """
     if not isinstance(measure, str | Measure):
-        raise InputError(f"measure: expected a name such as 'ece', got {type(measure).__name__}")
+        raise InputError("measure", "a name such as 'ece'", type(measure).__name__)
     if not isinstance(measure, Measure) and measure not in MEASURES:
         raise unknown_name("measure", measure, [entry.name for entry in measures(*kinds)])
     entry = measure if isinstance(measure, Measure) else MEASURES[measure]
     if entry.kind not in kinds:
         example, needed = _NEEDS[kinds[0]]
-        remedy = "; pass these to classification_table, or as outputs.npz to orbical check"
+        remedy = "pass these to classification_table, or as outputs.npz to orbical check"
         raise InputError(
-            f"measure: expected a measure of {needed} such as {example}, got {entry.name!r}, "
-            f"which needs {_NEEDS[entry.kind][1]}{remedy if entry.kind == 'outputs' else ''}"
+            "measure",
+            f"a measure of {needed} such as {example}",
+            f"{entry.name!r}, which needs {_NEEDS[entry.kind][1]}",
+            remedy=remedy if entry.kind == "outputs" else "",
         )
     return entry

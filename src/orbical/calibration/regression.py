@@ -186,7 +186,7 @@ def regression_esd_normalized(
     """
     error, variance, full = vector_target(mean, variance, target)
     if error.shape[-2] < 3:
-        raise InputError(f"mean: expected at least 3 samples, got {error.shape[-2]}")
+        raise InputError("mean", "at least 3 samples", error.shape[-2])
     distance, log_determinant = whitened(error, variance, full)
     mass = sample_weights(weights, distance, minimum=3)
     return ordered_esd(distance / error.shape[-1] - 1, log_determinant.detach(), mass)

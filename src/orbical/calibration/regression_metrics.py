@@ -28,13 +28,14 @@ def _gaussian(preds: Any) -> tuple[Tensor, Tensor]:
         given = preds.get("mean"), preds.get("covariance", preds.get("variance"))
         if any(part is None for part in given):
             raise InputError(
-                "preds: expected the keys mean and variance or covariance, got "
-                f"{', '.join(map(str, preds)) or 'none'}"
+                "preds",
+                "the keys mean and variance or covariance",
+                ", ".join(map(str, preds)) or "none",
             )
     elif isinstance(preds, tuple | list) and len(preds) == 2:
         given = tuple(preds)
     else:
-        raise InputError(f"preds: expected (mean, variance), got {type(preds).__name__}")
+        raise InputError("preds", "(mean, variance)", type(preds).__name__)
     mean, variance = given
     return as_floating("mean", mean).detach(), as_floating("variance", variance).detach()
 

@@ -201,9 +201,10 @@ def _measured(
     """Return a measure of errors and variances, at all elements at once."""
     if measure.one_target and found.error.shape[-1] > 1:
         raise InputError(
-            f"measure: expected one of vectors, got {measure.name}, which takes one target, for "
-            f"{found.error.shape[-1]} components; pass by='component', or use 'gence' or "
-            "'mahalanobis_calibration'"
+            "measure",
+            "one of vectors",
+            f"{measure.name}, which takes one target, for {found.error.shape[-1]} components",
+            remedy="pass by='component', or use 'gence' or 'mahalanobis_calibration'",
         )
     given = torch.zeros_like(found.error), found.variance, found.error
     if draws is None:
@@ -213,10 +214,10 @@ def _measured(
 
 def _checked_truth(options: dict[str, Any]) -> float:
     if {*options} - {"truth"}:
-        raise InputError(f"options: {BLEED} does not take {', '.join(options)}")
+        raise InputError("options", problem=f"{BLEED} does not take {', '.join(options)}")
     truth = options.get("truth", 0.0)
     if isinstance(truth, bool) or not isinstance(truth, int | float) or not truth >= 0:
-        raise InputError(f"truth: expected a variance >= 0, got {truth!r}")
+        raise InputError("truth", "a variance >= 0", repr(truth))
     return float(truth)
 
 

@@ -207,7 +207,7 @@ def brier_parts(
     p = probabilities(probs=probs, logits=logits).detach()
     truth, mass = counted_labels(labels, p, weights, ignore_index)
     if p.ndim != 2:
-        raise InputError(f"probs, logits: expected shape [N, C], got {tuple(p.shape)}")
+        raise InputError("probs, logits", "shape [N, C]", tuple(p.shape))
     score = weighted_mean(brier_terms(p, truth), mass)
     refinement, uncertainty = 0.0, 0.0
     total = float(len(p)) if mass is None else mass.sum().item()

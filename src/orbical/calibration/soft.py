@@ -189,7 +189,7 @@ def checked_kappa(kappa: float) -> float:
         0.5
     """
     if not 0 < kappa < 1:
-        raise InputError(f"kappa: expected a number in (0, 1), got {kappa!r}")
+        raise InputError("kappa", "a number in (0, 1)", repr(kappa))
     return kappa
 
 

@@ -88,7 +88,7 @@ def judge(
     """
     if (maximum is None) == (minimum is None):
         given = "neither" if maximum is None else "both"
-        raise InputError(f"maximum, minimum: expected exactly one of the two, got {given}")
+        raise InputError("maximum, minimum", "exactly one of the two", given)
     upper, limit = maximum is not None, (minimum or 0.0) if maximum is None else maximum
     ends = (value, value) if math.isnan(low) or math.isnan(high) else (low, high)
     within = [end <= limit if upper else end >= limit for end in ends]

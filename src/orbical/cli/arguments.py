@@ -82,9 +82,9 @@ def named_models(models: Sequence[str]) -> dict[str, str]:
     for text in models:
         name, _, source = text.partition("=")
         if not name or not source:
-            raise InputError(f"--model: expected NAME=SOURCE, got {text!r}")
+            raise InputError("--model", "NAME=SOURCE", repr(text))
         if name in named:
-            raise InputError(f"--model: expected each name once, got {name!r} twice")
+            raise InputError("--model", "each name once", f"{name!r} twice")
         named[name] = source
     return named
 
@@ -120,7 +120,7 @@ def own_task(text: str | None) -> Any:
     if isinstance(found, type) and not text.endswith("()"):
         found = import_attribute(f"{text}()", "--task")
     if not isinstance(found, Task):
-        raise InputError(f"--task: expected a task, got {text!r}, a {type(found).__name__}")
+        raise InputError("--task", "a task", f"{text!r}, a {type(found).__name__}")
     return found
 
 
@@ -143,8 +143,10 @@ def task_options(task: str, given: dict[str, Any], option: str = "") -> dict[str
         if task not in known:
             written = option or f"--{name.replace('_', '-')}"
             raise InputError(
-                f"{written}: expected none for the task {task}, got {given[name]!r}; it is an "
-                f"option of {', '.join(known)}"
+                written,
+                f"none for the task {task}",
+                repr(given[name]),
+                remedy=f"it is an option of {', '.join(known)}",
             )
     return {name: given[name] for name in takers}
 
@@ -211,8 +213,7 @@ def _open_path(text: str, images: dict[str, Any]) -> Any:
     try:
         return open_path(text, **images)
     except InputError as error:
-        name, _, words = str(error).partition(": ")
-        raise InputError(f"{_OPTIONS.get(name, name)}: {words}") from error
+        raise error.about(_OPTIONS.get(error.argument, error.argument)) from error
 
 
 def image_options(
@@ -232,7 +233,7 @@ def image_options(
     """
     sides = [] if size is None else size.lower().split("x")
     if len(sides) > 2 or not all(side.isdigit() and int(side) for side in sides):
-        raise InputError(f"--size: expected PIXELS or HEIGHTxWIDTH, got {size!r}")
+        raise InputError("--size", "PIXELS or HEIGHTxWIDTH", repr(size))
     pixels = tuple(int(side) for side in sides)
     given = {
         "size": pixels[0] if len(pixels) == 1 else pixels or None,
@@ -263,14 +264,15 @@ def listed_names(text: str | None, option: str) -> list[str] | None:
     if not path.is_file():
         if "," not in text and ("/" in text or path.suffix):
             raise InputError(
-                f"{option}: expected a text file with one name a line, or names separated by "
-                f"commas, got {text!r}, which is no file"
+                option,
+                "a text file with one name a line, or names separated by commas",
+                f"{text!r}, which is no file",
             )
         return _separated(text)
     try:
         return [line.strip() for line in path.read_text("utf-8").splitlines() if line.strip()]
     except (OSError, UnicodeError) as error:
-        raise InputError(f"{option}: {text!r} cannot be read as text ({error})") from error
+        raise InputError(option, problem=f"{text!r} cannot be read as text ({error})") from error
 
 
 def _import_data(text: str) -> Any:
@@ -285,7 +287,9 @@ def _import_data(text: str) -> Any:
     except OrbicalError:
         raise
     except Exception as error:
-        raise InputError(f"--data: {text} raised {type(error).__name__}: {error}") from error
+        raise InputError(
+            "--data", problem=f"{text} raised {type(error).__name__}: {error}"
+        ) from error
 
 
 def _read_coco(text: str) -> Any:
@@ -296,8 +300,9 @@ def _read_coco(text: str) -> Any:
     numbers = settings[:2]
     if len(settings) > 3 or not all(number.isdigit() for number in numbers):
         raise InputError(
-            "--data: expected coco:FOLDER:WINDOW:RADIUS:CLASS,CLASS, of which the last parts are "
-            f"optional, got {text!r}"
+            "--data",
+            "coco:FOLDER:WINDOW:RADIUS:CLASS,CLASS, of which the last parts are optional",
+            repr(text),
         )
     classes = settings[2].split(",") if len(settings) == 3 else None
     return coco(folder, classes, *(int(number) for number in numbers))
@@ -326,7 +331,6 @@ def key_point_settings(task: str, text: str | None) -> dict[str, Any]:
             found["swaps"] = [(int(first), int(second)) for first, second in swaps]
     except ValueError:
         raise InputError(
-            "--points: expected HEIGHTxWIDTH, optionally with :PAIRS, such as 64x48:1-2,3-4, got "
-            f"{text!r}"
+            "--points", "HEIGHTxWIDTH, optionally with :PAIRS, such as 64x48:1-2,3-4", repr(text)
         ) from None
     return found

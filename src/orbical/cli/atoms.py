@@ -46,9 +46,7 @@ def prepare(
     for model in calculators.values():
         model.workers = workers
     if workers > 1 and not calculators:
-        raise InputError(
-            f"--workers: expected 1 without a calculator among the models, got {workers}"
-        )
+        raise InputError("--workers", "1 without a calculator among the models", workers)
     if quantities is not None:
         return loaded, Atoms(quantities, score, action, reader)
     offered = [q for q in DEFAULT if all(q in one.offers for one in calculators.values())]

@@ -80,10 +80,10 @@ def bounds(
         _print_all({n: classification(table, bins=bins) for n, table in tables.items()}, as_json)
         return
     if data is None:
-        raise InputError("STORE: expected a saved scan, or --data with --group, got neither")
+        raise InputError("STORE", "a saved scan, or --data with --group", "neither")
     if not group:
         raise InputError(
-            "--group: expected a group with --data, got none; pass for example --group cyclic:4"
+            "--group", "a group with --data", "none", remedy="pass for example --group cyclic:4"
         )
     arrays = _read(data)
     x = arrays["x"]
@@ -118,21 +118,22 @@ def _orbits(scan: Scan, ids: Path | None, data: Path | None, tolerance: float | 
     from ..bounds import match_orbits
 
     if ids is not None and data is not None:
-        raise InputError("--orbits: expected --orbits or --data for a scan, got both")
+        raise InputError("--orbits", "--orbits or --data for a scan", "both")
     if ids is not None:
         return read_npy(ids, "--orbits")
     if data is not None:
         x, count = _read(data)["x"], scan.record.data.samples
         if len(x) != count:
             raise InputError(
-                f"--data: expected the {count} samples of the scan, got {len(x)} in {data.name}"
+                "--data", f"the {count} samples of the scan", f"{len(x)} in {data.name}"
             )
         return match_orbits(x, scan.group, tolerance=tolerance, action=_action(x))
     if "orbit" not in scan.data:
         raise InputError(
-            "--orbits: expected the orbit of each sample, without which every ceiling is 1, got a "
-            "scan without orbits; pass its data with --data x.npz, or the orbits with --orbits "
-            "ids.npy"
+            "--orbits",
+            "the orbit of each sample, without which every ceiling is 1",
+            "a scan without orbits",
+            remedy="pass its data with --data x.npz, or the orbits with --orbits ids.npy",
         )
     return None
 
@@ -140,7 +141,7 @@ def _orbits(scan: Scan, ids: Path | None, data: Path | None, tolerance: float | 
 def _read(path: Path) -> dict[str, Any]:
     arrays = read_npz(path, "--data")
     if not {"x", "y"} <= arrays.keys():
-        raise InputError(f"--data: expected arrays x and y, got {sorted(arrays)} in {path.name}")
+        raise InputError("--data", "arrays x and y", f"{sorted(arrays)} in {path.name}")
     return arrays
 
 

@@ -70,21 +70,21 @@ def calibration(
 
     settings: dict[str, Any] = {"bins": bins, "level": level, "resamples": resamples, "seed": seed}
     if sum((as_json, as_csv, as_latex)) > 1:
-        raise InputError("--json, --csv, --latex: expected at most one of them, got several")
+        raise InputError("--json, --csv, --latex", "at most one of them", "several")
     format_ = "json" if as_json else "csv" if as_csv else "latex" if as_latex else "text"
     given = list(files or [])
     if group:
         if given:
-            raise InputError(f"files: expected none with --group, got {given[0]}")
+            raise InputError("files", "none with --group", given[0])
         if figure is not None:
-            raise InputError("--figure: expected none with --group, got one")
+            raise InputError("--figure", "none with --group", "one")
         _show_groups({name: _tables(paths, settings) for name, paths in _groups(group)}, format_)
         return
     if not given:
-        raise InputError("files: expected outputs.npz, run.zarr or --group name=glob, got none")
+        raise InputError("files", "outputs.npz, run.zarr or --group name=glob", "none")
     if any(path.is_dir() or is_remote(path) for path in given):
         if len(given) > 1:
-            raise InputError("files: expected a single stored scan, got several paths")
+            raise InputError("files", "a single stored scan", "several paths")
         show_scan(given[0], settings, figure, format_)
         return
     outputs = _named_outputs(given)
@@ -109,10 +109,10 @@ def _groups(given: list[str]) -> list[tuple[str, list[Path]]]:
     for text in given:
         name, equals, pattern = text.partition("=")
         if not equals or not name or not pattern:
-            raise InputError(f"--group: expected name=pattern, got {text!r}")
+            raise InputError("--group", "name=pattern", repr(text))
         paths = sorted(map(Path, glob.glob(pattern)))  # noqa: PTH207 - it may be absolute
         if not paths:
-            raise InputError(f"--group: expected files that match {pattern!r}, got none")
+            raise InputError("--group", f"files that match {pattern!r}", "none")
         found.append((name, paths))
     return found
 
@@ -130,7 +130,7 @@ def _table(name: str, outputs: Mapping[str, Any], settings: dict[str, Any]) -> d
     try:
         return table(**outputs, **settings)
     except InputError as error:
-        raise InputError(f"{name}: {error}") from error
+        raise InputError(name, problem=str(error)) from error
 
 
 def _draw(outputs: dict[str, dict[str, Any]], path: Path, settings: dict[str, Any]) -> None:
@@ -142,7 +142,7 @@ def _draw(outputs: dict[str, dict[str, Any]], path: Path, settings: dict[str, An
 
     classifiers = {name: one for name, one in outputs.items() if "labels" in one}
     if not classifiers:
-        raise InputError("--figure: expected outputs of a classifier, got those of regressors")
+        raise InputError("--figure", "outputs of a classifier", "those of regressors")
     draws = {key: settings[key] for key in ("level", "resamples", "seed")}
     curves = {
         name: reliability_curve(*top_label(**one), **draws) for name, one in classifiers.items()

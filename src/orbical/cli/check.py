@@ -121,7 +121,7 @@ def _thresholds(side: str, given: list[str] | None) -> dict[str, float | None]:
         try:
             found[f"{side}_{name.strip().replace('-', '_')}"] = float(number)
         except ValueError:
-            raise InputError(f"--{side}: expected NAME=VALUE, got {text!r}") from None
+            raise InputError(f"--{side}", "NAME=VALUE", repr(text)) from None
     return found
 
 

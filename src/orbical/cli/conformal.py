@@ -57,11 +57,11 @@ def conformal(
         as_csv: Print all positions as CSV.
     """
     if as_json and as_csv:
-        raise InputError("--json, --csv: expected at most one of them, got both")
+        raise InputError("--json, --csv", "at most one of them", "both")
     settings = {"share": share, "level": level, "seed": seed}
     if store.suffix == ".npz":
         if figure is not None or calibrate:
-            raise InputError("--figure, --calibrate: expected a scan for them, got saved outputs")
+            raise InputError("--figure, --calibrate", "a scan for them", "saved outputs")
         rows = [_of_outputs(store, method, coverage, settings)]
         _show(rows, as_json, as_csv, lambda: _print_outputs(rows, coverage, level))
         return
@@ -126,7 +126,7 @@ def _of_outputs(
     if regression:
         truth, spread = outputs["target"], np.sqrt(outputs["variance"])
         if truth.reshape(len(truth), -1).shape[1] != 1 or outputs["variance"].ndim > 2:
-            raise InputError(f"{path}: expected one target for each sample, got {truth.shape}")
+            raise InputError(path, "one target for each sample", truth.shape)
         columns = [outputs["mean"], spread][: len(chosen.columns)]
         X, truth = np.stack([part.reshape(-1) for part in columns], 1), truth.reshape(-1)
     else:

@@ -23,7 +23,7 @@ _NOTICE_S = 2
 def executor_of(workers: int, cluster: str | None) -> Iterator[Any]:
     """Return the executor of `--workers` or `--cluster`, None for neither."""
     if cluster is not None and workers > 1:
-        raise InputError("--cluster: expected no --workers beside it, got both")
+        raise InputError("--cluster", "no --workers beside it", "both")
     if cluster is not None:
         with _client(cluster) as client:
             yield client
@@ -58,8 +58,9 @@ def _client(address: str) -> Any:
         return distributed.Client(**place, timeout=_CONNECT_S)
     except (OSError, ValueError, TypeError) as error:
         raise InputError(
-            "--cluster: expected the address of a Dask scheduler, such as tcp://host:8786, or its "
-            f"scheduler file, got {address!r} ({words_of(error)[:200]})"
+            "--cluster",
+            "the address of a Dask scheduler, such as tcp://host:8786, or its scheduler file",
+            f"{address!r} ({words_of(error)[:200]})",
         ) from error
     finally:
         notice.cancel()

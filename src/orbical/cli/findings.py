@@ -95,8 +95,10 @@ def judge_outputs(
     for rule in rules:
         if rule.place in ("worst", "pooled") or rule.quantity not in MEASURES:
             raise InputError(
-                f"{rule.name}: expected a scan for it, got saved outputs in {str(path)!r}, which "
-                "have no orbit; set thresholds of measures, such as max_ece"
+                rule.name,
+                "a scan for it",
+                f"saved outputs in {str(path)!r}, which have no orbit",
+                remedy="set thresholds of measures, such as max_ece",
             )
         if rule.quantity not in known:
             raise unknown_name(f"{rule.name}: of these outputs", rule.quantity, known)
@@ -106,7 +108,9 @@ def judge_outputs(
     found = table(**outputs, **draws, only=only)
     for rule in rules:
         if rule.quantity not in found:
-            raise InputError(f"{rule.name}: cannot be computed of the outputs in {str(path)!r}")
+            raise InputError(
+                rule.name, problem=f"cannot be computed of the outputs in {str(path)!r}"
+            )
     size = len(next(iter(outputs.values())))
     return [
         Finding(
@@ -134,7 +138,7 @@ def _of_scan(scan: Scan, rule: Rule, limit: float, settings: Settings) -> dict[s
     try:
         return verdicts_of(scan, entry, place=rule.place, **rule.limit(limit), **draws, **options)
     except InputError as error:
-        raise InputError(f"{rule.name}: {str(error).removeprefix('measure: ')}") from error
+        raise error.about(rule.name) from error
 
 
 def _of_changes(
@@ -145,8 +149,10 @@ def _of_changes(
 
     if not has_answers(scan):
         raise InputError(
-            f"{rule.name}: expected answers that are classes, texts or boxes, got a scan of"
-            f" {scan.record.task.name}; use max_gap, or orbical.nero.consistency with a tolerance"
+            rule.name,
+            "answers that are classes, texts or boxes",
+            f"a scan of {scan.record.task.name}",
+            remedy="use max_gap, or orbical.nero.consistency with a tolerance",
         )
     found = consistency(scan, level=level)
     for number, model in enumerate(scan.models):
@@ -188,7 +194,7 @@ def _terms(scan: Scan, rule: Rule, model: int) -> Iterator[np.ndarray]:
     of_atoms = rule.quantity.partition("_gap")[0]
     if rule.quantity == f"{of_atoms}_gap":
         if f"{of_atoms}_vs_consensus" not in scan.data:
-            raise InputError(f"{rule.name}: expected a scan with {of_atoms}, got one without")
+            raise InputError(rule.name, f"a scan with {of_atoms}", "one without")
         apart = scan.data[f"{of_atoms}_vs_consensus"].isel(model=model)
         # A single answer is its own consensus: nothing is known about its gap.
         alone = apart.notnull().sum("element").values < min(2, len(scan.group))
@@ -222,7 +228,7 @@ def _orbit_means(values: xr.DataArray, weights: np.ndarray) -> np.ndarray:
 
 def _variable(scan: Scan, name: str, model: int) -> xr.DataArray:
     if name not in scan.data:
-        raise InputError(f"thresholds: expected labeled data, got a scan without {name!r}")
+        raise InputError("thresholds", "labeled data", f"a scan without {name!r}")
     return scan.data[name].isel(model=model)
 
 

@@ -69,15 +69,17 @@ def named_sources(models: Sequence[str]) -> dict[str, str]:
             name = name if separator else source.rpartition(":")[2].removesuffix("()")
         else:
             raise InputError(
-                f"MODEL: expected a file ending in {', '.join(_FILES)}, a folder of "
-                f"save_pretrained or package.module:attribute, before the data, got {source!r}"
+                "MODEL",
+                f"a file ending in {', '.join(_FILES)}, a folder of save_pretrained or "
+                "package.module:attribute, before the data",
+                repr(source),
             )
         if name in named:
-            raise InputError(f"MODEL: expected each name once, got {name!r} twice; use NAME=SOURCE")
+            raise InputError("MODEL", "each name once", f"{name!r} twice", remedy="use NAME=SOURCE")
         named[name] = source
     return named
 
 
 def _check_data(data: str) -> None:
     if not Path(data).expanduser().exists():
-        raise InputError(f"DATA: expected a folder or a file, got {data!r}, which does not exist")
+        raise InputError("DATA", "a folder or a file", f"{data!r}, which does not exist")

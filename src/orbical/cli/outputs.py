@@ -26,8 +26,9 @@ def read_outputs(path: Path) -> dict[str, Any]:
             given = {name: arrays[name] for name in names}
             return _gaussian(given, path) if "target" in given else given
     raise InputError(
-        f"{path}: expected logits or probs, and labels; or mean, variance and target; got "
-        f"{', '.join(sorted(arrays)) or 'nothing'}"
+        path,
+        "logits or probs, and labels",
+        remedy=f"or mean, variance and target; got {', '.join(sorted(arrays)) or 'nothing'}",
     )
 
 
@@ -38,21 +39,19 @@ def _gaussian(arrays: dict[str, Any], path: Path) -> dict[str, Any]:
 
     for name, values in arrays.items():
         if values.dtype.kind != "f":
-            raise InputError(f"{path}: expected real numbers for {name}, got {values.dtype}")
+            raise InputError(path, f"real numbers for {name}", values.dtype)
     if "alpha" in arrays and not bool((arrays["alpha"] > 1).all()):
-        raise InputError(f"{path}: expected alpha > 1, got values <= 1, which have no variance")
+        raise InputError(path, "alpha > 1", "values <= 1, which have no variance")
     for name in {"nu", "beta"} & {*arrays}:
         if not bool((arrays[name] > 0).all()):
-            raise InputError(
-                f"{path}: expected {name} > 0, got values down to {arrays[name].min():.4g}"
-            )
+            raise InputError(path, f"{name} > 0", f"values down to {arrays[name].min():.4g}")
     tensors = {name: as_array(f"{path}: {name}", part) for name, part in arrays.items()}
     target = tensors.pop("target")
     try:
         found = variances(tensors)
     except (RuntimeError, IndexError) as error:
         shapes = ", ".join(f"{name} {tuple(part.shape)}" for name, part in tensors.items())
-        raise InputError(f"{path}: expected shapes that fit together, got {shapes}") from error
+        raise InputError(path, "shapes that fit together", shapes) from error
     variance = found.get("covariance", found["variance"])
     mean = tensors["mean" if "mean" in tensors else "gamma"]
     parts = {"mean": mean, "variance": variance, "target": target}

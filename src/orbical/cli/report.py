@@ -86,14 +86,14 @@ def _count(samples: str) -> int | None:
     if samples == "all":
         return None
     if not samples.isdigit():
-        raise InputError(f"--samples: expected an integer or 'all', got {samples!r}")
+        raise InputError("--samples", "an integer or 'all'", repr(samples))
     return int(samples)
 
 
 def _files_by_name(given: list[str]) -> dict[str, str]:
     for one in given:
         if not re.fullmatch(r"[^=]+=.+", one):
-            raise InputError(f"--with-models: expected NAME=FILE, got {one!r}")
+            raise InputError("--with-models", "NAME=FILE", repr(one))
     return dict(one.split("=", 1) for one in given)
 
 

@@ -174,7 +174,7 @@ def scan(
         if task not in known.TASKS and ":" not in task:
             raise unknown_name("--task", task, known.TASKS)
         if out is None and quiet:
-            raise InputError("--out: expected a folder with --quiet, got neither folder nor tables")
+            raise InputError("--out", "a folder with --quiet", "neither folder nor tables")
         pictures = image_options(
             size, unreadable, path_column, label_column, columns, classes, root, unlabeled
         )

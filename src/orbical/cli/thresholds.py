@@ -94,10 +94,9 @@ def rule_named(name: str) -> Rule:
         kinds = ("pair", "outputs", "regression", "aleatoric")
         names = *_WHOLE, *(entry.name for entry in measures(*kinds))
         named = {f"{side}_{one}" for one in names}
-        raise InputError(
-            f"{unknown_name('threshold', name, named | {*SHORTCUTS})}; your own measure is "
-            "known once its module is imported (see the option import)"
-        )
+        error = unknown_name("threshold", name, named | {*SHORTCUTS})
+        own = "your own measure is known once its module is imported (see the option import)"
+        raise error.about("threshold", remedy=f"{error.remedy}; {own}".removeprefix("; "))
     title = MEASURES[measure].title if measure in MEASURES else measure
     return Rule(name, measure, place, f"{title}, {PLACES[place]}")
 
@@ -107,13 +106,11 @@ def table_from(path: Path) -> dict[str, Any]:
     try:
         table: Any = tomllib.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:  # of TOML, Unicode or numbers
-        raise InputError(f"{path}: cannot be read as TOML ({error})") from error
+        raise InputError(path, problem=f"cannot be read as TOML ({error})") from error
     for name in ("tool", "orbical", "check"):
         table = table.get(name, {})
         if not isinstance(table, dict):
-            raise InputError(
-                f"{path}: expected the table [tool.orbical.check], got {name} = {table!r}"
-            )
+            raise InputError(path, "the table [tool.orbical.check]", f"{name} = {table!r}")
     return {str(name).replace("-", "_"): value for name, value in table.items()}
 
 
@@ -135,7 +132,7 @@ def settings_from(table: Mapping[str, Any], **given: Any) -> Settings:
     found = Settings(**chosen)
     checked_level(real_number("level", found.level))
     if not isinstance(found.strict, bool):
-        raise InputError(f"strict: expected true or false, got {found.strict!r}")
+        raise InputError("strict", "true or false", repr(found.strict))
     return found
 
 
@@ -152,8 +149,10 @@ def limits_from(given: Mapping[str, float | None], table: Mapping[str, Any]) -> 
     chosen |= {name: value for name, value in given.items() if value is not None}
     if not chosen:
         raise InputError(
-            "thresholds: expected at least one, got none; set some such as max_gap = 0.02 or "
-            "min_accuracy = 0.9"
+            "thresholds",
+            "at least one",
+            "none",
+            remedy="set some such as max_gap = 0.02 or min_accuracy = 0.9",
         )
     for name, value in chosen.items():
         rule_named(name)

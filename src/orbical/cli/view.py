@@ -124,8 +124,7 @@ def view(
 
         if what[0].endswith((".onnx", ".pt2", ".tflite")):
             raise InputError(
-                "DATA: expected a folder of images or an .npz file after the model, got only "
-                f"{what[0]!r}"
+                "DATA", "a folder of images or an .npz file after the model", f"only {what[0]!r}"
             )
         _refuse(
             ("a saved scan", "a first look, orbical view model.onnx photos/"),
@@ -161,6 +160,8 @@ def _refuse(kinds: tuple[str, str], **given: Any) -> None:
     for name, value in given.items():
         if value is not None:
             raise InputError(
-                f"--{name}: expected none for {kinds[0]}, got {str(value)!r}; it is an option of "
-                f"{kinds[1]}"
+                f"--{name}",
+                f"none for {kinds[0]}",
+                repr(str(value)),
+                remedy=f"it is an option of {kinds[1]}",
             )

@@ -84,9 +84,9 @@ def worst_case(
         from ..tasks import Task
 
         if out.suffix.lower() != ".nc":
-            raise InputError(f"--out: expected a name that ends in .nc, got {str(out)!r}")
+            raise InputError("--out", "a name that ends in .nc", repr(str(out)))
         if out.exists() and not overwrite:
-            raise InputError(f"--out: expected a free name, got {str(out)!r}; pass --overwrite")
+            raise InputError("--out", "a free name", repr(str(out)), remedy="pass --overwrite")
         scan = load(store)
         reader = import_optional(read, "--read")
         chosen = own_task(task) or Task.from_record(asdict(scan.record.task), reader)
@@ -117,8 +117,9 @@ def _data_of(scan: Scan, source: str, task: Task, size: str | None) -> Any:
     known, given = scan.record.data, describe_data(Samples(task.take(data)))
     if (known.samples, known.first) != (given.samples, given.first):
         raise InputError(
-            f"--data: expected the data of the scan, {counted(known.samples, 'sample')} "
-            f"[{known.first}], got {counted(given.samples, 'sample')} [{given.first}]"
+            "--data",
+            f"the data of the scan, {counted(known.samples, 'sample')} [{known.first}]",
+            f"{counted(given.samples, 'sample')} [{given.first}]",
         )
     return data
 

@@ -59,8 +59,9 @@ class ConformalIntervals(BaseEstimator, ABC):  # type: ignore[misc]
         outputs = self._read(X)
         if outputs.ndim not in (2, 3):
             raise InputError(
-                f"X: expected shape [N, {len(self.columns)}] or [N, K, {len(self.columns)}] to fit"
-                f" on, got {tuple(outputs.shape)}"
+                "X",
+                f"shape [N, {len(self.columns)}] or [N, K, {len(self.columns)}] to fit on",
+                tuple(outputs.shape),
             )
         outputs = outputs[:, None] if outputs.ndim == 2 else outputs
         targets = _read_targets(y, outputs)
@@ -93,11 +94,10 @@ class ConformalIntervals(BaseEstimator, ABC):  # type: ignore[misc]
             outputs = outputs[:, None]
         if outputs.ndim < 2 or outputs.shape[-1] != width or not outputs.numel():
             raise InputError(
-                f"X: expected shape [..., {width}] ({', '.join(self.columns)}), got"
-                f" {tuple(outputs.shape)}"
+                "X", f"shape [..., {width}] ({', '.join(self.columns)})", tuple(outputs.shape)
             )
         if not bool(torch.isfinite(outputs).all()):
-            raise InputError("X: expected finite outputs, got NaN or infinity")
+            raise InputError("X", "finite outputs", "NaN or infinity")
         return outputs
 
 
@@ -151,8 +151,10 @@ class Normalized(ConformalIntervals):
         mean, deviation = columns
         if not bool((deviation > 0).all()):
             raise InputError(
-                "X: expected standard deviations > 0 in column 1, got values down to"
-                f" {float(deviation.min()):.4g}; pass sqrt(variance)"
+                "X",
+                "standard deviations > 0 in column 1",
+                f"values down to {float(deviation.min()):.4g}",
+                remedy="pass sqrt(variance)",
             )
         return mean, mean, deviation
 
@@ -183,8 +185,10 @@ class CQR(ConformalIntervals):
         low, high = columns
         if bool((low > high).any()):
             raise InputError(
-                "X: expected lower quantiles in column 0 and upper ones in column 1, got crossing"
-                " ones; sort each pair"
+                "X",
+                "lower quantiles in column 0 and upper ones in column 1",
+                "crossing ones",
+                remedy="sort each pair",
             )
         return low, high, torch.ones_like(low)
 
@@ -196,9 +200,8 @@ def _read_targets(y: ArrayLike, outputs: Tensor) -> Tensor:
     samples, elements = outputs.shape[:2]
     if targets.shape not in ((samples, 1), (samples, elements)):
         raise InputError(
-            f"y: expected shape ({samples},) or ({samples}, {elements}), as X, got"
-            f" {tuple(targets.shape)}"
+            "y", f"shape ({samples},) or ({samples}, {elements}), as X", tuple(targets.shape)
         )
     if not bool(torch.isfinite(targets).all()):
-        raise InputError("y: expected finite targets, got NaN or infinity")
+        raise InputError("y", "finite targets", "NaN or infinity")
     return targets

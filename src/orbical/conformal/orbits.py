@@ -153,8 +153,10 @@ def _method_of(data: Any, method: Any) -> Any:
         needed: tuple[type, ...] = (Absolute, Normalized)
         if isinstance(chosen, Normalized) and "variance" not in variables:
             raise InputError(
-                "scan: expected variances for Normalized, got none; scan with a task that has"
-                " uncertainty=, or use Absolute"
+                "scan",
+                "variances for Normalized",
+                "none",
+                remedy="scan with a task that has uncertainty=, or use Absolute",
             )
     else:
         for name, remedy in (
@@ -164,16 +166,17 @@ def _method_of(data: Any, method: Any) -> Any:
         ):
             if name not in variables and name not in getattr(data, "coords", ()):
                 raise InputError(
-                    f"scan: expected classification with {name}, or labeled regression, got"
-                    f" {data.attrs.get('task')} without {name!r}; scan {remedy}"
+                    "scan",
+                    f"classification with {name}, or labeled regression",
+                    f"{data.attrs.get('task')} without {name!r}",
+                    remedy=f"scan {remedy}",
                 )
         chosen = LAC() if method is None else method
         needed = (ConformalSets,)
     if not isinstance(chosen, needed):
         names = " or ".join(one.__name__ for one in needed)
         raise InputError(
-            f"method: expected {names} for a scan of {data.attrs.get('task')}, got"
-            f" {type(chosen).__name__}"
+            "method", f"{names} for a scan of {data.attrs.get('task')}", type(chosen).__name__
         )
     return clone(chosen)
 
@@ -185,7 +188,7 @@ def _place(calibrate: str | int, like: xr.DataArray) -> str | int:
         return int(like.attrs["identity"]) if calibrate == "identity" else calibrate
     place = whole_number("calibrate", calibrate, 0)
     if place >= like.sizes["element"]:
-        raise InputError(f"calibrate: expected 0 to {like.sizes['element'] - 1}, got {place}")
+        raise InputError("calibrate", f"0 to {like.sizes['element'] - 1}", place)
     return place
 
 
@@ -196,24 +199,23 @@ def _refuse_open_groups(place: str | int, scan: Any, method: Any) -> None:
         return
     group = opened(scan)[1]
     if not isinstance(method, ConformalSets):
-        raise InputError("calibrate: expected sets for averaged scores, got intervals")
+        raise InputError("calibrate", "sets for averaged scores", "intervals")
     if not group.closed:
         raise InputError(
-            f"calibrate: expected a closed group for averaged scores, got {group.spec}, whose"
-            " orbit differs from position to position"
+            "calibrate",
+            "a closed group for averaged scores",
+            f"{group.spec}, whose orbit differs from position to position",
         )
 
 
 def halves(samples: np.ndarray, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows that calibrate and those that are tested, each in ascending order."""
     if not 0 < share < 1:
-        raise InputError(f"share: expected a number in (0, 1), got {share!r}")
+        raise InputError("share", "a number in (0, 1)", repr(share))
     mixed = np.random.default_rng(whole_number("seed", seed, 0)).permutation(samples)
     count = round(share * len(mixed))
     if not 0 < count < len(mixed):
-        raise InputError(
-            f"scan: expected samples to calibrate and to test, got {len(mixed)} finished ones"
-        )
+        raise InputError("scan", "samples to calibrate and to test", f"{len(mixed)} finished ones")
     return np.sort(mixed[:count]), np.sort(mixed[count:])
 
 

@@ -51,15 +51,18 @@ def conformal_quantile(
     values = values[:, None] if values.ndim == 1 else values
     if values.ndim != 2 or not bool(torch.isfinite(values).all()):
         raise InputError(
-            "scores: expected finite numbers of shape [N] or [N, K], got shape"
-            f" {tuple(values.shape)}{' with NaN or infinity' if values.ndim == 2 else ''}"
+            "scores",
+            "finite numbers of shape [N] or [N, K]",
+            f"shape {tuple(values.shape)}{' with NaN or infinity' if values.ndim == 2 else ''}",
         )
     samples, elements = values.shape
     least = math.ceil(wanted / (1 - wanted) - _SLACK)
     if samples < least:
         raise InputError(
-            f"coverage: expected at least {least} calibration samples for {coverage:g}, "
-            f"got {samples}; calibrate on more, or lower the coverage"
+            "coverage",
+            f"at least {least} calibration samples for {coverage:g}",
+            samples,
+            remedy="calibrate on more, or lower the coverage",
         )
     weight = read_weights("element_weight", element_weight, elements, values.device)
     ordered, order = values.flatten().sort()
@@ -75,5 +78,5 @@ def checked_coverage(coverage: float) -> float:
     0.9
     """
     if isinstance(coverage, bool) or not isinstance(coverage, int | float) or not 0 < coverage < 1:
-        raise InputError(f"coverage: expected a number in (0, 1), got {coverage!r}")
+        raise InputError("coverage", "a number in (0, 1)", repr(coverage))
     return float(coverage)

@@ -70,7 +70,7 @@ class Mondrian(BaseEstimator):  # type: ignore[misc]
             try:
                 self.methods_[name] = clone(self.method).fit(X[rows], y[rows], **known)
             except InputError as error:
-                raise InputError(f"category {name!r}: {error}") from error
+                raise InputError(f"category {name!r}", problem=str(error)) from error
         return self
 
     def predict_set(self, X: ArrayLike, category: ArrayLike) -> Any:
@@ -92,8 +92,10 @@ class Mondrian(BaseEstimator):  # type: ignore[misc]
         unknown = {*np.unique(of_row).tolist()} - {*self.methods_}
         if unknown:
             raise InputError(
-                f"category: expected one of {[*self.methods_]}, got {min(unknown, key=str)!r};"
-                " calibrate on samples of it"
+                "category",
+                f"one of {[*self.methods_]}",
+                repr(min(unknown, key=str)),
+                remedy="calibrate on samples of it",
             )
         order = [np.flatnonzero(of_row == one) for one in self.methods_]
         parts = [
@@ -161,8 +163,10 @@ class OrbitAveraged(BaseEstimator):  # type: ignore[misc]
         """
         if not isinstance(self.method, ConformalSets):
             raise InputError(
-                "method: expected a method of sets, such as LAC(), got"
-                f" {type(self.method).__name__}; averaged scores of intervals are no interval"
+                "method",
+                "a method of sets, such as LAC()",
+                type(self.method).__name__,
+                remedy="averaged scores of intervals are no interval",
             )
         checked_coverage(self.method.coverage)
         method: ConformalSets = clone(self.method)
@@ -186,8 +190,7 @@ class OrbitAveraged(BaseEstimator):  # type: ignore[misc]
         scores = self.method_._new_scores(X)
         if scores.ndim != 3 or scores.shape[1] != len(self.weight_):
             raise InputError(
-                f"X: expected shape [N, {len(self.weight_)}, C], the positions of fit, got"
-                f" {tuple(scores.shape)}"
+                "X", f"shape [N, {len(self.weight_)}, C], the positions of fit", tuple(scores.shape)
             )
         weight = scores.new_tensor(self.weight_)
         average = (scores * weight[:, None]).sum(1)
@@ -200,7 +203,5 @@ def _categories(category: ArrayLike, samples: int) -> np.ndarray:
     """Return the category of each sample as an array `[N]`."""
     found = category.cpu().numpy() if isinstance(category, Tensor) else np.asarray(category)
     if found.shape != (samples,):
-        raise InputError(
-            f"category: expected shape ({samples},), one for each row of X, got {found.shape}"
-        )
+        raise InputError("category", f"shape ({samples},), one for each row of X", found.shape)
     return found

@@ -21,8 +21,9 @@ def read_npz(path: Path, argument: str) -> dict[str, Any]:
     found = _load(path, argument)
     if not hasattr(found, "files"):
         raise InputError(
-            f"{argument}: expected an .npz file with named arrays, as numpy.savez writes it, got a "
-            f"single array in {str(path)!r}"
+            argument,
+            "an .npz file with named arrays, as numpy.savez writes it",
+            f"a single array in {str(path)!r}",
         )
     with found as file:
         return {
@@ -43,8 +44,9 @@ def read_npy(path: Path, argument: str, mapped: bool = False) -> Any:
         with found as file:
             names = ", ".join(file.files)
         raise InputError(
-            f"{argument}: expected an .npy file with one array, as numpy.save writes it, got "
-            f"{names} in {str(path)!r}"
+            argument,
+            "an .npy file with one array, as numpy.save writes it",
+            f"{names} in {str(path)!r}",
         )
     return found
 
@@ -60,7 +62,9 @@ def _checked(load: Callable[[], Any], argument: str, name: str) -> Any:
     try:
         return load()
     except Exception as error:  # a file that is damaged, encrypted or no archive may raise anything
-        raise InputError(f"{argument}: {name} cannot be read as numbers{_why(error)}") from error
+        raise InputError(
+            argument, problem=f"{name} cannot be read as numbers{_why(error)}"
+        ) from error
 
 
 def _why(error: Exception) -> str:

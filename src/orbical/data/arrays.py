@@ -130,13 +130,13 @@ def _arrays(x: Any) -> Tree:
     if isinstance(x, tuple):
         return tuple(_arrays(value) for value in x)
     if isinstance(x, Mapping):
-        raise InputError(f"data: expected plain dictionaries, got {type(x).__name__}")
+        raise InputError("data", "plain dictionaries", type(x).__name__)
     if isinstance(x, list) and differ_in_length(x):
         return padded(x, "data")
     if isinstance(x, Tensor) or not (hasattr(x, "shape") and hasattr(x, "__getitem__")):
         return whole_array(x)
     if isinstance(x, np.ma.MaskedArray):
-        raise InputError("data: expected an array without a mask, got a masked array")
+        raise InputError("data", "an array without a mask", "a masked array")
     return in_chunks(x)
 
 
@@ -144,9 +144,7 @@ def whole_array(x: Any, argument: str = "data") -> Any:
     """Return a tensor as it is, and anything else as a NumPy array."""
     if isinstance(x, Tensor):
         if x.layout != torch.strided or x.is_quantized or x.is_meta or x.is_complex():
-            raise InputError(
-                f"{argument}: expected a dense tensor of real numbers, got {_described(x)}"
-            )
+            raise InputError(argument, "a dense tensor of real numbers", _described(x))
         return x
     try:
         if isinstance(x, list) and x and all(isinstance(one, Tensor) for one in x):
@@ -154,8 +152,10 @@ def whole_array(x: Any, argument: str = "data") -> Any:
         return np.asarray(x)
     except (ValueError, TypeError, RuntimeError) as error:
         raise InputError(
-            f"{argument}: expected samples of the same shape, got {_described(x)}; "
-            f"{_OF_LABELS if argument == 'labels' else _remedy(x)}"
+            argument,
+            "samples of the same shape",
+            _described(x),
+            remedy=_OF_LABELS if argument == "labels" else _remedy(x),
         ) from error
 
 
@@ -163,12 +163,14 @@ def check_labels(labels: Any, count: int) -> None:
     """Refuse targets that are not one for each sample."""
     if isinstance(labels, np.ndarray) and isinstance(fields := labels[()], Mapping):
         raise InputError(
-            f"labels: expected one for each of {count} samples, got fields {sorted(fields)}; "
-            "energies and forces of molecules are for the task atoms"
+            "labels",
+            f"one for each of {count} samples",
+            f"fields {sorted(fields)}",
+            remedy="energies and forces of molecules are for the task atoms",
         )
     if labels is not None and (labels.ndim == 0 or len(labels) != count):
         given = str(len(labels)) if labels.ndim else "a single number"
-        raise InputError(f"labels: expected one for each of {count} samples, got {given}")
+        raise InputError("labels", f"one for each of {count} samples", given)
 
 
 def _described(x: Any) -> str:
@@ -191,21 +193,21 @@ def _remedy(x: Any) -> str:
 def _count(x: Tree) -> int:
     found = list(leaves(x))
     if not found:
-        raise InputError("data: expected arrays with a leading sample dimension, got nothing")
+        raise InputError("data", "arrays with a leading sample dimension", "nothing")
     for leaf in found:
         if len(leaf.shape) == 0:
             given = leaf if isinstance(leaf, Tensor) else leaf[()]
-            raise InputError(
-                f"data: expected arrays with a leading sample dimension, got {_described(given)}"
-            )
+            raise InputError("data", "arrays with a leading sample dimension", _described(given))
     counts = sorted({int(leaf.shape[0]) for leaf in found})
     if len(counts) > 1:
         raise InputError(
-            f"data: expected fields with the same number of samples, got {counts}; pad point "
-            "clouds of different sizes with orbical.datasets.padded"
+            "data",
+            "fields with the same number of samples",
+            counts,
+            remedy="pad point clouds of different sizes with orbical.datasets.padded",
         )
     if counts[0] == 0:
-        raise InputError("data: expected at least one sample, got none")
+        raise InputError("data", "at least one sample", "none")
     return counts[0]
 
 
@@ -215,8 +217,8 @@ def as_tensor(block: Any, longest: int = 8) -> Tensor:
         return block
     array = np.asarray(block)
     if array.dtype.kind not in "fiub":
-        remedy = "; pass real and imaginary parts as channels" if array.dtype.kind == "c" else ""
-        raise InputError(f"data: expected numbers, got an array of {array.dtype}{remedy}")
+        remedy = "pass real and imaginary parts as channels" if array.dtype.kind == "c" else ""
+        raise InputError("data", "numbers", f"an array of {array.dtype}", remedy=remedy)
     long = array.dtype.kind == "f" and array.dtype.itemsize > longest
     dtype = np.dtype(np.float32) if long else array.dtype.newbyteorder("=")
     # A copy, because memory-mapped data are read-only and torch would warn about sharing them.

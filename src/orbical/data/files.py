@@ -52,19 +52,17 @@ def open_path(given: str | Path, **images: Any) -> Source:
     """
     path = as_path("data", given)
     if not path.exists():
-        raise InputError(
-            f"data: expected a file or a folder, got {str(given)!r}, which does not exist"
-        )
+        raise InputError("data", "a file or a folder", f"{str(given)!r}, which does not exist")
     opener = _opener(path)
     if opener is None:
         raise InputError(
-            f"data: expected a folder of images or a file {', '.join(SUFFIXES)}, got {str(given)!r}"
+            "data", f"a folder of images or a file {', '.join(SUFFIXES)}", repr(str(given))
         )
     _, *taken = signature(HuggingFace if opener is _open_saved else opener).parameters
     for name in images:
         if name not in taken:
             kind = _WANTED.get(name, "data with images in files")
-            raise InputError(f"{name}: expected {kind}, got {str(given)!r}")
+            raise InputError(name, kind, repr(str(given)))
     return opener(path, **images)
 
 
@@ -103,7 +101,7 @@ class ZarrArrays(NamedArrays):
             arrays = dict(found.arrays()) if isinstance(found, zarr.Group) else {"x": found}
         except Exception as error:
             raise InputError(
-                f"data: {str(path)!r} cannot be read as a Zarr array ({words_of(error)})"
+                "data", problem=f"{str(path)!r} cannot be read as a Zarr array ({words_of(error)})"
             ) from error
         super().__init__(arrays, str(path), path)
 

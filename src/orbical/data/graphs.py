@@ -62,8 +62,9 @@ def _padded(name: str, values: Sequence[Tensor], graphs: Sequence[Any]) -> Tenso
         return pad_sequence(list(values), batch_first=True)
     if len({value.shape for value in values}) > 1:
         raise InputError(
-            f"data: expected {name} of one shape in all graphs, or a row for each node or edge, "
-            f"got {tuple(values[0].shape)} and others"
+            "data",
+            f"{name} of one shape in all graphs, or a row for each node or edge",
+            f"{tuple(values[0].shape)} and others",
         )
     return torch.stack(list(values))
 

@@ -56,17 +56,21 @@ class HuggingFace(Source):
     ) -> None:
         if isinstance(dataset, dict):
             raise InputError(
-                f"data: expected one split, got {', '.join(map(str, dataset))}; pass one of them, "
-                f"such as data[{next(iter(dataset), 'test')!r}]"
+                "data",
+                "one split",
+                ", ".join(map(str, dataset)),
+                remedy=f"pass one of them, such as data[{next(iter(dataset), 'test')!r}]",
             )
         if len(dataset) == 0:
-            raise InputError("data: expected at least one sample, got none")
+            raise InputError("data", "at least one sample", "none")
         self._input = _chosen(dataset, "input", input, "Image", _INPUTS)
         self._label = _chosen(dataset, "label", label, "ClassLabel", _LABELS)
         if self._input is None:
             raise InputError(
-                f"data: expected an image column or one named {', '.join(_INPUTS)}, got "
-                f"{', '.join(dataset.column_names)}; pass input="
+                "data",
+                f"an image column or one named {', '.join(_INPUTS)}",
+                ", ".join(dataset.column_names),
+                remedy="pass input=",
             )
         self.classes = getattr(dataset.features.get(self._label), "names", None)
         used = [name for name in (self._input, self._label) if name is not None]
@@ -101,9 +105,11 @@ def from_hugging_face(data: Any) -> Source | None:
     kinds = {(kind.__module__.partition(".")[0], kind.__name__) for kind in type(data).__mro__}
     if ("datasets", "IterableDataset") in kinds:
         raise InputError(
-            "data: expected a data set of known length, got a streaming one; pass "
-            "load_dataset(..., streaming=False), or orbical.data.Stream(function, length) with a "
-            "function that yields (x, y) from its rows"
+            "data",
+            "a data set of known length",
+            "a streaming one",
+            remedy="pass load_dataset(..., streaming=False), or orbical.data.Stream(function, "
+            "length) with a function that yields (x, y) from its rows",
         )
     return HuggingFace(data) if {("datasets", name) for name in _KINDS} & kinds else None
 

@@ -63,25 +63,26 @@ class ImageFolder(ImageFiles):
     ) -> None:
         folder = as_path("data", path)
         if not folder.is_dir():
-            raise InputError(f"data: expected a folder of images, got {str(path)!r}")
+            raise InputError("data", "a folder of images", repr(str(path)))
         found = {file.relative_to(folder).as_posix(): file for file in images_below(folder)}
         if not found:
-            raise InputError(
-                f"data: expected images in {str(path)!r}, got {_what_is_there(folder)}"
-            )
+            raise InputError("data", f"images in {str(path)!r}", _what_is_there(folder))
         nested = [name.partition("/")[0] for name in found if "/" in name]
         if labeled and nested and len(nested) < len(found):
             raise InputError(
-                f"data: expected images in subfolders of {str(path)!r}, one for each class, or all "
-                f"beside each other, got {len(found) - len(nested)} images beside "
-                f"{len(set(nested))} folders with images; {_NOT_CLASSES}"
+                "data",
+                f"images in subfolders of {str(path)!r}, one for each class, or all beside "
+                "each other",
+                f"{len(found) - len(nested)} images beside {len(set(nested))} folders with images",
+                remedy=_NOT_CLASSES,
             )
         labels, names = None, None if classes is None else [str(name) for name in classes]
         if labeled and nested:
             try:
                 labels, names = numbered(nested, classes, str(path))
             except InputError as error:
-                raise InputError(f"{error}; {_NOT_CLASSES}") from None
+                remedy = f"{error.remedy}; {_NOT_CLASSES}".removeprefix("; ")
+                raise error.about(error.argument, remedy=remedy) from None
         reader = ImageReader(size, transform, mode)
         super().__init__(str(path), found, reader, labels, names, {}, unreadable)
 

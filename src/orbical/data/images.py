@@ -49,11 +49,9 @@ class ImageReader:
         sides = self.size if isinstance(self.size, tuple | list) else (self.size, self.size)
         whole = all(type(side) is int and side > 0 for side in sides)
         if self.size is not None and not (whole and len(sides) == 2):
-            raise InputError(
-                f"size: expected a number of pixels or (height, width), got {self.size!r}"
-            )
+            raise InputError("size", "a number of pixels or (height, width)", repr(self.size))
         if self.transform is not None and not callable(self.transform):
-            raise InputError(f"transform: expected a function of an image, got {self.transform!r}")
+            raise InputError("transform", "a function of an image", repr(self.transform))
         check_name("mode", self.mode, Image.MODES)
 
     def read(self, path: Path) -> Any:
@@ -136,14 +134,16 @@ class ImageFiles(Source):
         sizes: dict[int, tuple[int, int]] = {}
         broken = self._broken(lambda row: sizes.__setitem__(row, _size_of(self._files[row])))
         if broken:
-            raise InputError(f"data: {self._named(broken)}; {_SKIP}")
+            raise InputError("data", problem=self._named(broken), remedy=_SKIP)
         counts = Counter(sizes.values()).most_common()
         if len(counts) > 1 and self._reader.size is None and self._reader.transform is None:
             some = ", ".join(f"{w} x {h} ({n})" for (w, h), n in counts[:_MOST_NAMED])
             raise InputError(
-                f"data: expected images of one size, got {len(counts)} sizes in {self._where!r}: "
-                f"{some}; pass orbical.data.{type(self).__name__}({self._where!r}, size=224), or "
-                "--size 224 to the command"
+                "data",
+                "images of one size",
+                f"{len(counts)} sizes in {self._where!r}: {some}",
+                remedy=f"pass orbical.data.{type(self).__name__}({self._where!r}, size=224), or "
+                "--size 224 to the command",
             )
 
     def stamp(self) -> str | None:
@@ -156,7 +156,7 @@ class ImageFiles(Source):
         try:
             return self._reader.read(self._files[row])
         except Exception as error:
-            raise InputError(f"data: {self._named({row: error})}; {_SKIP}") from error
+            raise InputError("data", problem=self._named({row: error}), remedy=_SKIP) from error
 
     def _try(self, row: int) -> None:
         self._reader.read(self._files[row])
@@ -191,7 +191,7 @@ class ImageFiles(Source):
             return
         words = self._named(broken)
         if len(broken) == len(self._files):
-            raise InputError(f"data: expected at least one image, but {words}")
+            raise InputError("data", f"at least one image, but {words}")
         warnings.warn(f"{words}; they are left out", stacklevel=4)
         kept = [row for row in range(len(self._files)) if row not in broken]
         self._files = [self._files[row] for row in kept]
@@ -230,7 +230,8 @@ def numbered(
     unknown = sorted(set(given) - places.keys())
     if unknown:
         raise InputError(
-            f"classes: expected the names of all classes in {where!r}, got none for "
-            f"{', '.join(map(repr, unknown[:_MOST_NAMED]))}"
+            "classes",
+            f"the names of all classes in {where!r}",
+            f"none for {', '.join(map(repr, unknown[:_MOST_NAMED]))}",
         )
     return np.array([places[name] for name in given]), names

@@ -42,9 +42,11 @@ def stacked(values: Sequence[Any], start: int) -> Tree:
     for place, array in enumerate(arrays):
         if tuple(array.shape) != shape:
             raise InputError(
-                f"data: expected samples of shape {shape}, the shape of sample {start}, got "
-                f"{tuple(array.shape)} for sample {start + place}; resize or crop images to one "
-                "size, and pad point clouds of different sizes with orbical.datasets.padded"
+                "data",
+                f"samples of shape {shape}, the shape of sample {start}",
+                f"{tuple(array.shape)} for sample {start + place}",
+                remedy="resize or crop images to one size, and pad point clouds of different "
+                "sizes with orbical.datasets.padded",
             )
     if all(isinstance(array, Tensor) for array in arrays):
         return torch.stack(arrays)

@@ -50,13 +50,18 @@ def _known(data: Any) -> Source | None:
         return open_path(Path(data))
     if isinstance(data, Iterator):
         raise InputError(
-            f"data: expected samples of known number, got a {type(data).__name__}; pass "
-            "orbical.data.Stream(items, length)"
+            "data",
+            "samples of known number",
+            f"a {type(data).__name__}",
+            remedy="pass orbical.data.Stream(items, length)",
         )
     known = next((found for kind in _RECOGNIZED if (found := kind(data)) is not None), None)
     if known is None and isroutine(data):
         raise InputError(
-            f"data: expected samples, got the function {name_of(data)}; pass what it returns, or, "
-            "if it yields samples, orbical.data.Stream(function, length)"
+            "data",
+            "samples",
+            f"the function {name_of(data)}",
+            remedy="pass what it returns, or, if it yields samples, "
+            "orbical.data.Stream(function, length)",
         )
     return known

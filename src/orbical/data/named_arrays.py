@@ -39,9 +39,10 @@ class NamedArrays(Arrays):
         fields = {name.removeprefix("x_"): arrays[name] for name in arrays if name[:2] == "x_"}
         if "x" not in arrays and not fields:
             raise InputError(
-                f"{argument}: expected an array x (or x_NAME for each field) and optionally y, got "
-                f"{', '.join(arrays) or 'no arrays'} in {where!r}; rename them, e.g. "
-                "numpy.savez(file, x=images, y=labels)"
+                argument,
+                "an array x (or x_NAME for each field) and optionally y",
+                f"{', '.join(arrays) or 'no arrays'} in {where!r}",
+                remedy="rename them, e.g. numpy.savez(file, x=images, y=labels)",
             )
         super().__init__(arrays.get("x", fields or None), arrays.get("y"))
         self._path = path

@@ -34,18 +34,17 @@ def padded(clouds: Sequence[Any], argument: str = "clouds") -> dict[str, Tensor]
         (torch.Size([2, 5, 3]), [2, 5])
     """
     if not len(clouds):
-        raise InputError(f"{argument}: expected at least one cloud, got none")
+        raise InputError(argument, "at least one cloud", "none")
     each = [torch.as_tensor(cloud, dtype=torch.float32) for cloud in clouds]
     for place, cloud in enumerate(each):
         if cloud.ndim != 2 or len(cloud) == 0 or cloud.shape[1] != each[0].shape[-1]:
             raise InputError(
-                f"{argument}: expected shape (points, {each[0].shape[-1]}), at least one point, "
-                f"got {tuple(cloud.shape)} for cloud {place}"
+                argument,
+                f"shape (points, {each[0].shape[-1]}), at least one point",
+                f"{tuple(cloud.shape)} for cloud {place}",
             )
         if not bool(torch.isfinite(cloud).all()):
-            raise InputError(
-                f"{argument}: expected finite numbers, got NaN or infinity in cloud {place}"
-            )
+            raise InputError(argument, "finite numbers", f"NaN or infinity in cloud {place}")
     pos = pad_sequence(each, batch_first=True)
     return {"pos": pos, "mask": mask_of(torch.tensor([len(cloud) for cloud in each]))}
 

@@ -75,7 +75,7 @@ class ImagePreprocessing:
                 known = [name for names in kinds.values() for name in names]
                 raise unknown_name(argument, word, [*known, "package.module:function"])
             if kind in chosen:
-                raise InputError(f"{argument}: expected one {kind}, got {chosen[kind]} and {word}")
+                raise InputError(argument, f"one {kind}", f"{chosen[kind]} and {word}")
             chosen[kind] = word
         return cls(**chosen)
 
@@ -88,9 +88,7 @@ class ImagePreprocessing:
     def __call__(self, batch: Tensor) -> Tensor:
         """Prepare a batch of images."""
         if batch.ndim != 4 or batch.shape[1] not in (1, 3):
-            raise InputError(
-                f"preprocess: expected images [N, 3, H, W] or [N, 1, H, W], got {[*batch.shape]}"
-            )
+            raise InputError("preprocess", "images [N, 3, H, W] or [N, 1, H, W]", [*batch.shape])
         images = batch.float()
         if self.channels == "gray" and images.shape[1] == 3:
             images = (images * _column(_LUMINANCE, images)).sum(1, keepdim=True)

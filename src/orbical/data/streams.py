@@ -45,11 +45,13 @@ class Stream(Source):
         classes: Sequence[str] | None = None,
     ) -> None:
         if not callable(items) and not hasattr(items, "__iter__"):
-            raise InputError(f"items: expected an iterable of samples, got {type(items).__name__}")
+            raise InputError("items", "an iterable of samples", type(items).__name__)
         if isinstance(length, bool) or not isinstance(length, int) or length < 1:
             raise InputError(
-                f"length: expected the number of samples, at least 1, got {length!r}; count them "
-                "once if it is not known"
+                "length",
+                "the number of samples, at least 1",
+                repr(length),
+                remedy="count them once if it is not known",
             )
         self._items, self._count, self.classes = items, length, classes
         self._iterator: Iterator[Any] | None = None
@@ -71,8 +73,10 @@ class Stream(Source):
         fresh = iter(self._items() if callable(self._items) else self._items)
         if fresh is self._items and self._iterator is not None:
             raise InputError(
-                f"data: expected a stream that can be read again, got a {type(fresh).__name__} "
-                f"that has been read up to sample {self._position}; pass a function that returns it"
+                "data",
+                "a stream that can be read again",
+                f"a {type(fresh).__name__} that has been read up to sample {self._position}",
+                remedy="pass a function that returns it",
             )
         self._iterator, self._position = fresh, 0
 
@@ -83,13 +87,16 @@ class Stream(Source):
                 item = next(self._iterator)
             except StopIteration:
                 raise InputError(
-                    f"data: expected a stream of {self._count} samples, got the end after "
-                    f"{self._position}; pass length={self._position}"
+                    "data",
+                    f"a stream of {self._count} samples",
+                    f"the end after {self._position}",
+                    remedy=f"pass length={self._position}",
                 ) from None
             except Exception as error:
                 raise InputError(
-                    f"data: the stream raised {type(error).__name__} for sample "
-                    f"{self._position}: {words_of(error)}"
+                    "data",
+                    problem=f"the stream raised {type(error).__name__} for sample "
+                    f"{self._position}: {words_of(error)}",
                 ) from error
             self._position += 1
             yield item

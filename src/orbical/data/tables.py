@@ -69,11 +69,14 @@ class Table(ImageFiles):
             if name not in frame:
                 known = ", ".join(map(str, frame.columns)) or "none"
                 raise InputError(
-                    f"data: expected a column {name!r} in {where!r}, got {known}; pass path= or "
-                    "label= (--path-column, --label-column) with the names of your columns"
+                    "data",
+                    f"a column {name!r} in {where!r}",
+                    known,
+                    remedy="pass path= or label= (--path-column, --label-column) with the names of "
+                    "your columns",
                 )
         if len(frame) == 0:
-            raise InputError(f"data: expected at least one row in {where!r}, got none")
+            raise InputError("data", f"at least one row in {where!r}", "none")
         files = _files(frame[path], folder, where)
         labels, names = None, None if classes is None else [*classes]
         if chosen is not None:
@@ -98,7 +101,7 @@ def _opened(table: Any) -> tuple[pd.DataFrame, str, Path]:
             frame = pd.read_csv(path, sep=_separator(path))
     except (ValueError, OSError, UnicodeError) as error:
         raise InputError(
-            f"data: {str(table)!r} cannot be read as a table ({words_of(error)})"
+            "data", problem=f"{str(table)!r} cannot be read as a table ({words_of(error)})"
         ) from error
     return frame, str(table), path.parent
 
@@ -118,9 +121,7 @@ def _files(paths: pd.Series, folder: Path, where: str) -> dict[str, Path]:
     missing: list[str] = []
     for row, text in enumerate(paths):
         if not isinstance(text, str) or not text:
-            raise InputError(
-                f"data: expected a path in each row of {where!r}, got {text!r} in row {row}"
-            )
+            raise InputError("data", f"a path in each row of {where!r}", f"{text!r} in row {row}")
         file = folder / text
         found[text if text not in found else f"{text} (row {row})"] = file
         if not file.is_file():
@@ -128,9 +129,10 @@ def _files(paths: pd.Series, folder: Path, where: str) -> dict[str, Path]:
     if missing:
         some = ", ".join(map(repr, missing[:3]))
         raise InputError(
-            f"data: expected existing files in {where!r}, got {len(missing)} of {len(found)} that "
-            f"do not exist in {str(folder)!r}: {some}; pass root= (--root), the folder of "
-            "the images"
+            "data",
+            f"existing files in {where!r}",
+            f"{len(missing)} of {len(found)} that do not exist in {str(folder)!r}: {some}",
+            remedy="pass root= (--root), the folder of the images",
         )
     return found
 
@@ -141,8 +143,9 @@ def _labels(
     missing = np.flatnonzero(values.isna())
     if len(missing):
         raise InputError(
-            f"labels: expected a value in each row of {where!r}, got none in {len(missing)} of "
-            f"{len(values)}, first in row {missing[0]}"
+            "labels",
+            f"a value in each row of {where!r}",
+            f"none in {len(missing)} of {len(values)}, first in row {missing[0]}",
         )
     if values.dtype.kind in "iufb":
         return values.to_numpy(), None if classes is None else [*classes]

@@ -54,8 +54,9 @@ class Items(Source):
             return self._dataset[row if self._rows is None else self._rows[row]]
         except Exception as error:
             raise InputError(
-                f"data: {type(self._dataset).__name__} raised {type(error).__name__} for sample "
-                f"{row}: {words_of(error)}"
+                "data",
+                problem=f"{type(self._dataset).__name__} raised {type(error).__name__} for sample "
+                f"{row}: {words_of(error)}",
             ) from error
 
 
@@ -91,8 +92,10 @@ def _from_loader(loader: DataLoader[Any]) -> Source:
     rows = list(_order(loader))
     if rows != list(_order(loader)):
         raise InputError(
-            "data: expected a DataLoader that does not shuffle, got one with another order each "
-            "time; pass DataLoader(..., shuffle=False) or loader.dataset"
+            "data",
+            "a DataLoader that does not shuffle",
+            "one with another order each time",
+            remedy="pass DataLoader(..., shuffle=False) or loader.dataset",
         )
     every = rows == list(range(len(loader.dataset)))  # type: ignore[arg-type]
     return Items(loader.dataset, None if every else rows, collate, loader.num_workers)
@@ -136,9 +139,10 @@ def _length(dataset: Any) -> int:
         count = 0
     if count == 0:
         raise InputError(
-            "data: expected a data set with a length of at least 1, got "
-            f"{type(dataset).__name__}, which is empty or has no length; pass a stream with "
-            "orbical.data.Stream(items, length)"
+            "data",
+            "a data set with a length of at least 1",
+            f"{type(dataset).__name__}, which is empty or has no length",
+            remedy="pass a stream with orbical.data.Stream(items, length)",
         )
     return count
 

@@ -72,16 +72,17 @@ def read_coco(folder: str | Path) -> tuple[list[AnnotatedImage], list[str]]:
         }
     except Exception as error:  # a file of another format may raise anything
         raise InputError(
-            "folder: expected a JSON file with images, annotations with bbox (left, top, width, "
-            f"height) and category_id, and categories, got {path.name!r}, which is not in COCO's "
-            f"format ({type(error).__name__}: {error})"
+            "folder",
+            "a JSON file with images, annotations with bbox (left, top, width, height) "
+            "and category_id, and categories",
+            f"{path.name!r}, which is not in COCO's format ({type(error).__name__}: {error})",
         ) from error
     files = {file.name: file for file in place.rglob("*") if file.is_file()}
     images, dropped = [], []
     for number, (name, width, height) in named.items():
         file = place / name if (place / name).is_file() else files.get(Path(name).name)
         if file is None:
-            raise InputError(f"folder: expected the image {name!r} of {path.name!r}, got no file")
+            raise InputError("folder", f"the image {name!r} of {path.name!r}", "no file")
         kept = [box for box in boxes[number] if not _is_empty(*box[0])]
         dropped += [name] * (len(boxes[number]) - len(kept))
         corners = checked_boxes([edges for edges, _ in kept], name, width, height)
@@ -109,13 +110,16 @@ def _locate(given: Path) -> tuple[Path, Path]:
     if not found:
         kind = "a folder without one" if given.is_dir() else "no folder"
         raise InputError(
-            "folder: expected a folder with a JSON file in COCO's format, in it or in its folder "
-            f"'annotations', got {kind} at {str(given)!r}"
+            "folder",
+            "a folder with a JSON file in COCO's format, in it or in its folder 'annotations'",
+            f"{kind} at {str(given)!r}",
         )
     if len(found) > 1:
         names = ", ".join(str(file.relative_to(given)) for file in found)
         raise InputError(
-            f"folder: expected one JSON file, got {len(found)} JSON files ({names}); pass the path "
-            f"of one, such as {str(found[0])!r}"
+            "folder",
+            "one JSON file",
+            f"{len(found)} JSON files ({names})",
+            remedy=f"pass the path of one, such as {str(found[0])!r}",
         )
     return given, found[0]

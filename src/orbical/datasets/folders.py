@@ -35,15 +35,17 @@ def data_folder() -> Path:
     if given:
         folder = Path(given).expanduser()
         if not folder.is_dir():
-            raise InputError(f"{VARIABLE}: expected an existing folder, got {given!r}")
+            raise InputError(VARIABLE, "an existing folder", repr(given))
         return folder
     here = Path.cwd()
     checkout = next((f for f in (here, *here.parents) if (f / "pyproject.toml").is_file()), here)
     folder = checkout.parent / "shared" / "data"
     if not folder.is_dir():
         raise InputError(
-            f"{VARIABLE}: expected the folder of the data sets, got no value, and {folder} does "
-            "not exist; set the variable"
+            VARIABLE,
+            "the folder of the data sets",
+            f"no value, and {folder} does not exist",
+            remedy="set the variable",
         )
     return folder
 
@@ -72,7 +74,9 @@ def data_file(name: str, folder: str | Path | None, default: str) -> Path:
     path = place / name
     if not path.is_file():
         raise InputError(
-            f"folder: expected a folder with the file {name!r}, got {str(place)!r}; pass it, or "
-            f"set {VARIABLE} to the folder that contains {default!r}"
+            "folder",
+            f"a folder with the file {name!r}",
+            repr(str(place)),
+            remedy=f"pass it, or set {VARIABLE} to the folder that contains {default!r}",
         )
     return path

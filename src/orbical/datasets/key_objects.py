@@ -58,11 +58,14 @@ class AnnotatedImage:
             with Image.open(io.BytesIO(self.content())) as stored:
                 image = stored.convert("RGB")
         except OSError as error:
-            raise InputError(f"path: {self.name!r} is not a readable image ({error})") from error
+            raise InputError(
+                "path", problem=f"{self.name!r} is not a readable image ({error})"
+            ) from error
         if image.size != (self.width, self.height):
             raise InputError(
-                f"folder: expected {self.width} x {self.height} pixels, as annotated, got "
-                f"{image.width} x {image.height} in {self.name!r}"
+                "folder",
+                f"{self.width} x {self.height} pixels, as annotated",
+                f"{image.width} x {image.height} in {self.name!r}",
             )
         return np.asarray(image)
 
@@ -97,10 +100,11 @@ def views_of(
     keys = find_key_objects(images, classes, window, radius)
     if not keys:
         raise InputError(
-            f"folder: expected a key object of the classes {list(classes)}, which covers 1 % to "
-            f"50 % of a view of {window} pixels that moves by {radius} inside the image, got none "
-            f"among {sum(len(image.boxes) for image in images)} boxes; pass a smaller window or "
-            "radius"
+            "folder",
+            f"a key object of the classes {list(classes)}, which covers 1 % to 50 % of "
+            f"a view of {window} pixels that moves by {radius} inside the image",
+            f"none among {sum(len(image.boxes) for image in images)} boxes",
+            remedy="pass a smaller window or radius",
         )
     cuts, objects = [], []
     pixels: dict[int, Pixels] = {}
@@ -216,7 +220,8 @@ def checked_boxes(edges: Any, name: str, width: int, height: int) -> NDArray[np.
     wrong |= ((boxes < -1) | (boxes > limit + 1)).any(1)
     if wrong.any():
         raise InputError(
-            f"boxes: expected left < right and top < bottom inside {name!r}, which is {width} x "
-            f"{height}, got {boxes[wrong][0].tolist()}"
+            "boxes",
+            f"left < right and top < bottom inside {name!r}, which is {width} x {height}",
+            boxes[wrong][0].tolist(),
         )
     return np.clip(boxes, 0, limit)

@@ -72,8 +72,9 @@ def full_mnist(folder: str | Path | None = None, split: str = "test") -> tuple[T
     labels = read_idx(data_file(f"{stems[split]}-labels-idx1-ubyte.gz", folder, "mnist"))
     if pixels.ndim != 3 or labels.shape != pixels.shape[:1]:
         raise InputError(
-            "folder: expected images of shape (n, height, width) and labels of shape (n,), got "
-            f"{pixels.shape} and {labels.shape}"
+            "folder",
+            "images of shape (n, height, width) and labels of shape (n,)",
+            f"{pixels.shape} and {labels.shape}",
         )
     return _as_tensors(pixels, labels)
 
@@ -104,16 +105,19 @@ def read_idx(path: Path) -> NDArray[np.uint8]:
     try:
         content = gzip.decompress(path.read_bytes())
     except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"folder: {path.name!r} is not a complete gzip file ({error})") from error
+        raise InputError(
+            "folder", problem=f"{path.name!r} is not a complete gzip file ({error})"
+        ) from error
     if len(content) < 4 or content[:3] != b"\x00\x00\x08":
-        raise InputError(f"folder: {path.name!r} is not an IDX file of bytes")
+        raise InputError("folder", problem=f"{path.name!r} is not an IDX file of bytes")
     start = 4 + 4 * content[3]
     shape = tuple(np.frombuffer(content[4:start], dtype=">u4").astype(int).tolist())
     values = np.frombuffer(content[start:], dtype=np.uint8)
     if len(shape) != content[3] or values.size != int(np.prod(shape)):
         raise InputError(
-            f"folder: expected {int(np.prod(shape))} values of shape {shape}, got {values.size} in "
-            f"{path.name!r}"
+            "folder",
+            f"{int(np.prod(shape))} values of shape {shape}",
+            f"{values.size} in {path.name!r}",
         )
     return values.reshape(shape)
 

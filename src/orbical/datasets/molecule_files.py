@@ -50,9 +50,7 @@ def molecules(
 def read_structures(path: Path) -> list[Any]:
     """Read every molecule of a file as `ase.Atoms`, with its name in `info["name"]`."""
     if path.suffix.lower() not in SUFFIXES:
-        raise InputError(
-            f"molecules: expected a file that ends in {', '.join(SUFFIXES)}, got {str(path)!r}"
-        )
+        raise InputError("molecules", f"a file that ends in {', '.join(SUFFIXES)}", repr(str(path)))
     existing_file("molecules", path)
     ase_io = import_extra("ase.io", "chemistry", f"the file {str(path)!r}")
     try:
@@ -65,10 +63,10 @@ def read_structures(path: Path) -> list[Any]:
         raise
     except Exception as error:
         raise InputError(
-            f"molecules: {str(path)!r} cannot be read: {type(error).__name__}: {error}"
+            "molecules", problem=f"{str(path)!r} cannot be read: {type(error).__name__}: {error}"
         ) from error
     if not found:
-        raise InputError(f"molecules: expected at least one molecule, got none in {str(path)!r}")
+        raise InputError("molecules", "at least one molecule", f"none in {str(path)!r}")
     return found
 
 
@@ -81,7 +79,7 @@ def _check_counts(path: Path) -> None:
             stated = int(line)
             if sum(1 for _ in itertools.islice(file, stated + 1)) < stated:
                 raise InputError(
-                    f"molecules: expected {stated:,} atoms, as {str(path)!r} says, got fewer lines"
+                    "molecules", f"{stated:,} atoms, as {str(path)!r} says", "fewer lines"
                 )
 
 
@@ -103,7 +101,7 @@ def _from_sdf(path: Path) -> list[Any]:
     found = []
     for place, molecule in enumerate(chem.SDMolSupplier(str(path), sanitize=False, removeHs=False)):
         if molecule is None:
-            raise InputError(f"molecules: {str(path)!r}: molecule {place} cannot be read")
+            raise InputError("molecules", problem=f"{str(path)!r}: molecule {place} cannot be read")
         numbers = [atom.GetAtomicNum() for atom in molecule.GetAtoms()]
         positions = molecule.GetConformer().GetPositions() if numbers else []
         title = molecule.GetProp("_Name") if molecule.HasProp("_Name") else ""

@@ -51,7 +51,7 @@ def nuclei(
     names = sorted(entry["id"] for entry in entries if entry["kind"] == kind)[:count]
     if not names:
         known = ", ".join(sorted({entry["kind"] for entry in entries}))
-        raise InputError(f"kind: expected one of {known}, got {kind!r}")
+        raise InputError("kind", f"one of {known}", repr(kind))
     with zipfile.ZipFile(archive) as file:
 
         def picture(path: str, mode: str) -> np.ndarray:

@@ -59,14 +59,17 @@ def piv(folder: str | Path | None = None) -> ParticlePairs:
         with np.load(path, allow_pickle=False) as archive:
             arrays = {key: archive[key] for key in archive.files}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise InputError(f"folder: {path.name!r} is not a readable npz file ({error})") from error
+        raise InputError(
+            "folder", problem=f"{path.name!r} is not a readable npz file ({error})"
+        ) from error
     names = sorted({key.rsplit("/", 1)[0] for key in arrays})
     expected = [f"{name}/{part}" for name in names for part in ("img1", "img2", "flow")]
     missing = [key for key in expected if key not in arrays]
     if missing or not names:
         raise InputError(
-            "folder: expected NAME/img1, NAME/img2 and NAME/flow for each pair, got a file without "
-            f"{missing or 'any pair'}, {path.name!r}"
+            "folder",
+            "NAME/img1, NAME/img2 and NAME/flow for each pair",
+            f"a file without {missing or 'any pair'}, {path.name!r}",
         )
     pairs = np.stack([[arrays[f"{name}/img1"], arrays[f"{name}/img2"]] for name in names])
     flows = np.stack([arrays[f"{name}/flow"] for name in names]).transpose(0, 3, 1, 2)

@@ -51,11 +51,9 @@ class Seeding:
         for field in fields(self):
             low, high = getattr(self, field.name)
             if not 0 <= low <= high < math.inf:
-                raise InputError(f"{field.name}: expected 0 <= low <= high, got {(low, high)}")
+                raise InputError(field.name, "0 <= low <= high", (low, high))
         if not 0 < self.diameter[0] <= self.diameter[1] <= _REACH:
-            raise InputError(
-                f"diameter: expected pixels above 0 and at most {_REACH}, got {self.diameter}"
-            )
+            raise InputError("diameter", f"pixels above 0 and at most {_REACH}", self.diameter)
 
 
 def particle_pairs(
@@ -92,11 +90,11 @@ def particle_pairs(
         (torch.Size([2, 2, 1, 64, 64]), ['vortex', 'shear'])
     """
     if count < 1 or size < 16:
-        raise InputError(f"count, size: expected at least 1 and 16, got {count} and {size}")
+        raise InputError("count, size", "at least 1 and 16", f"{count} and {size}")
     for kind in kinds:
         check_name("kinds", kind, KINDS)
     if not kinds:
-        raise InputError("kinds: expected one or more, got none")
+        raise InputError("kinds", "one or more", "none")
     generator = torch.Generator(device).manual_seed(seed)
     names = [kinds[number % len(kinds)] for number in range(count)]
     draws = Draws(generator, count)

@@ -59,7 +59,7 @@ def calibration_interval(bounds: Bounds) -> Figure:
     from ..bounds.classification_bounds import TITLES
 
     if not bounds["sharp_upper"].applies:
-        raise InputError(f"bounds: expected an interval, got none: {bounds['sharp_upper'].reason}")
+        raise InputError("bounds", "an interval", f"none: {bounds['sharp_upper'].reason}")
     low, high = float(bounds["forced_ece"]), float(bounds["sharp_upper"])
     rows = [name for name in TITLES if bounds[name].quantity == "ece"]
     with styled():
@@ -279,7 +279,7 @@ def taxonomy_map(x: Array, taxonomy: Taxonomy) -> Figure:
     """
     points = np.asarray(x)
     if points.ndim != 2 or points.shape[1] != 2:
-        raise InputError(f"x: expected places in the plane [N, 2], got shape {list(points.shape)}")
+        raise InputError("x", "places in the plane [N, 2]", f"shape {list(points.shape)}")
     shares, totals = taxonomy.by_sample(), taxonomy.totals()
     with styled():
         fig = figure(PAGE, 2.9)

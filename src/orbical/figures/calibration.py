@@ -85,8 +85,7 @@ def _both_ends(array: xr.DataArray) -> xr.DataArray:
 
     if array.ndim > 2:
         raise InputError(
-            "array: expected (model, element) for an interval in this layout, got dimensions "
-            f"{array.dims}"
+            "array", "(model, element) for an interval in this layout", f"dimensions {array.dims}"
         )
     bare = array.drop_vars(INTERVAL)
     ends = {"lower end": bare.copy(data=array["low"]), "value": bare}
@@ -229,7 +228,7 @@ def _a_panel_each(
     check_width(width)
     named = dict(curves) if isinstance(curves, Mapping) else {"": curves}
     if not named:
-        raise InputError("curves: expected at least one, got none")
+        raise InputError("curves", "at least one", "none")
     colors = model_colors(named)
     with styled():
         fig, places, wide = _grid(len(named), title, width)

@@ -90,9 +90,9 @@ def embedding(
     Paper: NERO, figure 6.
     """
     if not {"sample", "component"} <= {*array.dims} <= {"model", "sample", "component"}:
-        raise InputError(f"array: expected (model, sample, component), got {array.dims}")
+        raise InputError("array", "(model, sample, component)", array.dims)
     if array.sizes["component"] < 2:
-        raise InputError("array: expected two or more components, got 1")
+        raise InputError("array", "two or more components", "1")
     known = [str(name) for name, entry in array.coords.items() if "sample" in entry.dims]
     check_name("color", color, known)
     array = model_first(array).transpose("model", "sample", "component")
@@ -111,12 +111,13 @@ def _glyphs(
     """Return the samples to draw next to the map, and their orbit."""
     if responses is None:
         if image is not None:
-            raise InputError("image: expected responses with images, got None; pass responses=")
+            raise InputError("image", "responses with images", "None", remedy="pass responses=")
         return [], None
     if {*responses.dims} - {"model"} != {"sample", "element"} or "layout" not in responses.attrs:
         raise InputError(
-            "responses: expected (model, sample, element) from orbical.nero.individual, got "
-            f"dimensions {responses.dims}"
+            "responses",
+            "(model, sample, element) from orbical.nero.individual",
+            f"dimensions {responses.dims}",
         )
     responses = model_first(responses).transpose("model", "sample", "element")
     names = [str(name) for name in responses["model"].values]
@@ -126,7 +127,7 @@ def _glyphs(
     glyphs = []
     for place, number in enumerate(numbers):
         if int(number) not in places:
-            raise InputError(f"responses: expected samples of the map, got {number}")
+            raise InputError("responses", "samples of the map", number)
         values = np.asarray(responses.values[:, place], float)
         by_model = dict(zip(names, values, strict=True)) | {"": values[0]}
         glyphs.append(_Glyph(places[int(number)], f"sample {number}", by_model, images[place]))
@@ -218,7 +219,7 @@ def _scatter(axes: Any, one: xr.DataArray, array: xr.DataArray, color: str) -> A
     names = np.unique(everywhere)
     if len(names) > _MOST_CLASSES:
         raise InputError(
-            f"color: expected at most {_MOST_CLASSES} classes, got {len(names)} values of {color!r}"
+            "color", f"at most {_MOST_CLASSES} classes", f"{len(names)} values of {color!r}"
         )
     for name, shade in zip(names, class_colors(names).values(), strict=True):
         members = places[(values == name) & np.isfinite(places).all(1)]

@@ -49,7 +49,7 @@ def group_picture(*groups: Group | str, width: float | None = None) -> Figure:
     """
     check_width(width)
     if not groups:
-        raise InputError("groups: expected at least one group, got none")
+        raise InputError("groups", "at least one group", "none")
     chosen = [as_group(group) for group in groups]
     columns = min(len(chosen), 4)
     rows = -(-len(chosen) // columns)

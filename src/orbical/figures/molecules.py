@@ -68,8 +68,9 @@ def molecule_picture(
     atoms = np.asarray(positions, float)
     if kinds.ndim != 1 or atoms.shape != (len(kinds), 3):
         raise InputError(
-            "positions: expected shape [atoms, 3], with numbers [atoms], got "
-            f"{atoms.shape} and {kinds.shape}"
+            "positions",
+            "shape [atoms, 3], with numbers [atoms]",
+            f"{atoms.shape} and {kinds.shape}",
         )
     size = whole_number("size", size, 8)
     atoms, kinds = atoms[kinds > 0], kinds[kinds > 0]

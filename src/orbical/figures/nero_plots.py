@@ -72,7 +72,7 @@ def aggregate(
     array = _with_models(array)
     others = [dim for dim in array.dims if dim not in ("model", "element")]
     if len(others) > 1:
-        raise InputError(f"array: expected (model, by, element), got dimensions {array.dims}")
+        raise InputError("array", "(model, by, element)", f"dimensions {array.dims}")
     by = others[0] if others else None
     array = array.transpose("model", *others, "element")
     values = np.asarray(array.values, float)
@@ -129,7 +129,7 @@ def individual(
     """
     array = _with_models(array)
     if {*array.dims} - {"model", "sample", "element"}:
-        raise InputError(f"array: expected (model, sample, element), got dimensions {array.dims}")
+        raise InputError("array", "(model, sample, element)", f"dimensions {array.dims}")
     several = "sample" in array.dims
     array = array.transpose("model", *(["sample"] if several else []), "element")
     values = np.asarray(array.values, float)
@@ -152,14 +152,16 @@ def _with_models(array: xr.DataArray) -> xr.DataArray:
 
     if not isinstance(array, DataArray):
         raise InputError(
-            "array: expected responses of orbical.nero, such as individual(scan, sample) or "
-            f"aggregate(scan), got {type(array).__name__}"
+            "array",
+            "responses of orbical.nero, such as individual(scan, sample) or aggregate(scan)",
+            type(array).__name__,
         )
     kind = array.attrs.get("layout")
     if "element" not in array.dims or kind is None:
         raise InputError(
-            "array: expected responses of orbical.nero, with a dimension 'element' and the "
-            f"attribute 'layout', got dimensions {array.dims}"
+            "array",
+            "responses of orbical.nero, with a dimension 'element' and the attribute 'layout'",
+            f"dimensions {array.dims}",
         )
     check_name("layout", kind, LAYOUTS)
     array = array.compute()  # once: a lazy array would be read again for each use
@@ -218,7 +220,7 @@ def _limits(array: xr.DataArray, given: tuple[float, float] | None) -> tuple[flo
     if known is not None:
         low, high = (float(limit) for limit in known)
         if not low < high:
-            raise InputError(f"limits: expected a lower and a higher, got ({low:g}, {high:g})")
+            raise InputError("limits", "a lower and a higher", f"({low:g}, {high:g})")
         return low, high
     finite = np.asarray(array.values, float)
     finite = finite[np.isfinite(finite)]
@@ -233,7 +235,7 @@ def images_of(image: Any, count: int, several: bool = True) -> list[Array | None
         return [None] * count
     given = list(image) if several else [image]
     if len(given) != count:
-        raise InputError(f"image: expected one for each of {count} samples, got {len(given)}")
+        raise InputError("image", f"one for each of {count} samples", len(given))
     return [picture(one) for one in given]
 
 
@@ -248,8 +250,7 @@ def picture(image: Any) -> Array:
         pixels = pixels[..., 0]
     if pixels.ndim not in (2, 3) or (pixels.ndim == 3 and pixels.shape[-1] != 3):
         raise InputError(
-            "image: expected [H, W] or [C, H, W] with one or three channels, got shape "
-            f"{np.shape(image)}"
+            "image", "[H, W] or [C, H, W] with one or three channels", f"shape {np.shape(image)}"
         )
     low, high = float(pixels.min()), float(pixels.max())
     return (pixels - low) / (high - low) if high > low else pixels * 0

@@ -41,7 +41,7 @@ def risk_coverage_plot(
     check_width(width)
     named = dict(curves) if isinstance(curves, Mapping) else {"": curves}
     if not named:
-        raise InputError("curves: expected at least one, got none")
+        raise InputError("curves", "at least one", "none")
     colors = model_colors(named)
     wide = width or COLUMN * 1.3
     with styled():

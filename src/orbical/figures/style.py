@@ -174,7 +174,7 @@ def figure(width: float = PAGE, height: float = 4.0, **settings: Any) -> Figure:
 def check_width(width: float | None) -> None:
     """Check the width of a figure."""
     if width is not None and not 1.5 <= width <= 40:
-        raise InputError(f"width: expected 1.5 to 40 inches, got {width!r}")
+        raise InputError("width", "1.5 to 40 inches", repr(width))
 
 
 def write_title(fig: Figure, title: str) -> None:
@@ -213,9 +213,7 @@ def save(fig: Figure, path: str | Path) -> Path:
     known = sorted(fig.canvas.get_supported_filetypes())
     ending = path.suffix.lower().removeprefix(".")
     if ending not in known:
-        raise InputError(
-            f"path: expected a name that ends in one of {', '.join(known)}, got {path.name!r}"
-        )
+        raise InputError("path", f"a name that ends in one of {', '.join(known)}", repr(path.name))
     path.parent.mkdir(parents=True, exist_ok=True)
     undated: dict[str, dict[str, Any]] = {
         "svg": {"Date": None},

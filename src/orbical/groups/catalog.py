@@ -63,7 +63,7 @@ def register(example: str = "") -> Callable[[Constructor], Constructor]:
         name = make.__name__
         own = __name__.rpartition(".")[0]
         if name in CATALOG and CATALOG[name].make.__module__.startswith(own):
-            raise InputError(f"register: expected a new name, got {name!r}, a group of orbical")
+            raise InputError("register", "a new name", f"{name!r}, a group of orbical")
         CATALOG[name] = Entry(make, example or name)
         return make
 

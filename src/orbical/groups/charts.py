@@ -139,7 +139,7 @@ def register_chart(name: str) -> Callable[[Maker], Maker]:
         [0.5]
     """
     if not isinstance(name, str) or not name.isidentifier():
-        raise InputError(f"name: expected the name of a group such as 'boosts', got {name!r}")
+        raise InputError("name", "the name of a group such as 'boosts'", repr(name))
 
     def decorate(make: Maker) -> Maker:
         CHARTS[name] = make

@@ -25,8 +25,9 @@ def product(a: Group, b: Group) -> Group:
     twice = sorted({*a.coords} & {*b.coords})
     if twice:
         raise InputError(
-            f"product: expected groups with different coordinates, got {twice[0]!r} in both "
-            f"{a.spec} and {b.spec}"
+            "product",
+            "groups with different coordinates",
+            f"{twice[0]!r} in both {a.spec} and {b.spec}",
         )
     few_enough(f"{a.spec}*{b.spec}", len(a) * len(b))
     first, second = np.divmod(np.arange(len(a) * len(b)), len(b))

@@ -36,23 +36,20 @@ def permutations(n: int, samples: int | None = None, seed: int = 0) -> Group:
     n = whole_number("n", n, 1)
     if samples is None:
         if n > 7:
-            raise InputError(
-                f"samples: expected a number, because S_{n} has {n}! elements, got None"
-            )
+            raise InputError("samples", f"a number, because S_{n} has {n}! elements", "None")
         rows = np.array(list(itertools.permutations(range(n))))
     else:
         samples, seed = whole_number("samples", samples, 1), whole_number("seed", seed, 0)
         few_enough(f"permutations:{n}:{samples}", samples)
         if n * samples > _MOST_ROWS:
             raise InputError(
-                f"n: expected at most {_MOST_ROWS // samples:,} rows for {samples:,} permutations, "
-                f"got {n:,}"
+                "n",
+                f"at most {_MOST_ROWS // samples:,} rows for {samples:,} permutations",
+                f"{n:,}",
             )
         total = math.factorial(min(n, 20))  # of more rows there are always enough orders
         if samples > total:
-            raise InputError(
-                f"samples: expected at most {total}, the elements of S_{n}, got {samples}"
-            )
+            raise InputError("samples", f"at most {total}, the elements of S_{n}", samples)
         rows = _distinct_permutations(n, samples, np.random.default_rng(seed))
     spec = f"permutations:{n}" if samples is None else f"permutations:{n}:{samples}:{seed}"
     width = math.ceil(math.sqrt(len(rows)))

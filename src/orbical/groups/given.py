@@ -47,13 +47,13 @@ def from_parts(
         True
     """
     if not (isinstance(name, str) and name.strip()):
-        raise InputError(f"name: expected text, got {name!r}")
+        raise InputError("name", "text", repr(name))
     if not parts:
-        raise InputError("parts: expected an array for at least one part, got none")
+        raise InputError("parts", "an array for at least one part", "none")
     arrays = {part: _elements(part, values) for part, values in parts.items()}
     sizes = {part: len(values) for part, values in arrays.items()}
     if len({*sizes.values()}) > 1:
-        raise InputError(f"parts: expected as many elements in each part, got {sizes}")
+        raise InputError("parts", "as many elements in each part", sizes)
     count = next(iter(sizes.values()))
     for part, values in arrays.items():
         _check_rule(part, values)
@@ -62,14 +62,13 @@ def from_parts(
         quadrature.shape != (count,) or not (quadrature >= 0).all() or not quadrature.any()
     ):
         raise InputError(
-            f"weights: expected {count} numbers >= 0, not all 0, got "
-            f"{np.array2string(quadrature, threshold=8)}"
+            "weights", f"{count} numbers >= 0, not all 0", np.array2string(quadrature, threshold=8)
         )
     given_names = coords or {"element": np.arange(count)}
     names = {key: _words("coords", key, entry) for key, entry in given_names.items()}
     for key, entry in names.items():
         if entry.shape != (count,):
-            raise InputError(f"coords: expected {key!r} of shape ({count},), got {entry.shape}")
+            raise InputError("coords", f"{key!r} of shape ({count},)", entry.shape)
     group = make_group(
         name,
         arrays,
@@ -88,11 +87,10 @@ def _elements(part: str, given: Any) -> Array:
     values = as_numpy(part, given)
     if values.dtype.kind not in "fiu" or values.ndim == 0 or not len(values):
         raise InputError(
-            f"{part}: expected an array of numbers [K, ...], got {values.dtype} of shape "
-            f"{values.shape}"
+            part, "an array of numbers [K, ...]", f"{values.dtype} of shape {values.shape}"
         )
     if not np.isfinite(values).all():
-        raise InputError(f"{part}: expected finite numbers, got NaN or infinity")
+        raise InputError(part, "finite numbers", "NaN or infinity")
     return values
 
 
@@ -104,13 +102,13 @@ def _check_rule(part: str, values: Array) -> None:
         found, still = rule.compose(values, back), rule.neutral(values)
     except (ArithmeticError, ValueError, IndexError, np.linalg.LinAlgError) as error:
         raise InputError(
-            f"{part}: expected elements that can be inverted, got {error} for an array of shape "
-            f"{values.shape}"
+            part, "elements that can be inverted", f"{error} for an array of shape {values.shape}"
         ) from None
     if np.shape(found) != values.shape or not np.allclose(found, np.repeat(still, count, 0)):
         raise InputError(
-            f"{part}: expected elements whose product with their inverse is the identity; see how "
-            "the part composes and inverts"
+            part,
+            "elements whose product with their inverse is the identity",
+            remedy="see how the part composes and inverts",
         )
 
 
@@ -118,11 +116,11 @@ def _checked(layout: Layout, count: int) -> Layout:
     check_name("layout", layout.kind, LAYOUTS)
     index = np.asarray(layout.index)
     if index.dtype.kind not in "iu" or {*index.ravel().tolist()} != {*range(count)}:
-        raise InputError(f"layout: expected every element 0 .. {count - 1} in its index")
+        raise InputError("layout", f"every element 0 .. {count - 1} in its index")
     axes = {name: np.asarray(values) for name, values in layout.axes.items()}
     for size, (name, values) in zip(index.shape, axes.items(), strict=False):
         if values.shape != (size,):
-            raise InputError(f"layout: expected {size} values along {name!r}, got {values.shape}")
+            raise InputError("layout", f"{size} values along {name!r}", values.shape)
     return Layout(layout.kind, index, axes)
 
 
@@ -144,19 +142,21 @@ def from_matrices(
     2
     """
     if (plane is None) == (space is None):
-        raise InputError("from_matrices: expected exactly one of plane= and space=")
+        raise InputError("from_matrices", "exactly one of plane= and space=")
     part = "plane" if space is None else "space"
     dimension = DIMENSIONS[part]
     matrices = as_numpy(part, plane if space is None else space, float)
     if matrices.ndim != 3 or matrices.shape[1:] not in {(dimension,) * 2, (dimension + 1,) * 2}:
         raise InputError(
-            f"{part}: expected an array of shape [K, {dimension}, {dimension}] or "
-            f"[K, {dimension + 1}, {dimension + 1}], got {matrices.shape}"
+            part,
+            f"an array of shape [K, {dimension}, {dimension}] or [K, {dimension + 1}, "
+            f"{dimension + 1}]",
+            matrices.shape,
         )
     if matrices.shape[1] > dimension:
         matrices = _checked_scale(part, matrices)
     if not np.isfinite(matrices).all() or (np.abs(np.linalg.det(matrices)) < 1e-12).any():
-        raise InputError(f"{part}: expected finite, invertible matrices")
+        raise InputError(part, "finite, invertible matrices")
     if matrices.shape[1] == dimension:
         matrices = homogeneous(matrices)
     digest = hashlib.sha256(matrices.tobytes()).hexdigest()[:8]
@@ -170,13 +170,15 @@ def _checked_scale(part: str, matrices: Array) -> Array:
     last = matrices[:, -1:, -1:]
     if (last <= 0).any():
         raise InputError(
-            f"{part}: expected maps that keep the origin in front of the horizon, with a last "
-            f"entry > 0, got {float(last.min()):g}"
+            part,
+            "maps that keep the origin in front of the horizon, with a last entry > 0",
+            f"{float(last.min()):g}",
         )
     if part == "space" and matrices[:, -1, :-1].any():
         raise InputError(
-            "space: expected affine maps, with 0 ... 0 1 in the last row, got a homography, by "
-            "which no action moves data"
+            "space",
+            "affine maps, with 0 ... 0 1 in the last row",
+            "a homography, by which no action moves data",
         )
     return np.asarray(matrices / last)
 
@@ -187,5 +189,5 @@ def _words(argument: str, key: str, given: Any) -> Array:
     except ValueError:
         entry = np.array(None)
     if entry.dtype.kind not in "fiubU":
-        raise InputError(f"{argument}: expected numbers or strings for {key!r}, got {given!r}")
+        raise InputError(argument, f"numbers or strings for {key!r}", repr(given))
     return entry

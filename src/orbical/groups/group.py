@@ -93,8 +93,10 @@ class Elements:
         matrices = self.parts[part]
         if matrices[:, -1, :-1].any():
             raise InputError(
-                f"group: expected affine maps of {part}, got homographies, which have no linear "
-                "part; Images, ColorImages, Boxes and Points move by them"
+                "group",
+                f"affine maps of {part}",
+                "homographies, which have no linear part",
+                remedy="Images, ColorImages, Boxes and Points move by them",
             )
         return matrices[:, :-1, :-1]
 
@@ -250,7 +252,7 @@ def make_group(
     trivial = {name: part_of(name).neutral(part) for name, part in parts.items()}
     identity = int(group.index_of(Elements(trivial, 1))[0])
     if identity < 0:
-        raise InputError(f"group: expected the identity among the elements of {spec!r}; add it")
+        raise InputError("group", f"the identity among the elements of {spec!r}", remedy="add it")
     return replace(group, identity=identity)
 
 
@@ -258,23 +260,19 @@ def few_enough(spec: str, count: float) -> None:
     """Refuse a group with too many elements for memory before it is created."""
     if count > MOST_ELEMENTS:
         given = f"{count:,}".removesuffix(".0")  # too large for a float, or infinite
-        raise InputError(
-            f"group: expected at most {MOST_ELEMENTS:,} elements, got {given} in {spec}"
-        )
+        raise InputError("group", f"at most {MOST_ELEMENTS:,} elements", f"{given} in {spec}")
 
 
 def grid_line(name: str, radius: float, step: float, dimension: int) -> Array:
     """Return the shifts along one axis of a grid within `radius`, or raise."""
     if not (real_number("radius", radius) >= 0 and real_number("step", step) > 0):
-        raise InputError(
-            f"radius, step: expected a radius >= 0 and a step > 0, got {radius!r} and {step!r}"
-        )
+        raise InputError("radius, step", "a radius >= 0 and a step > 0", f"{radius!r} and {step!r}")
     width = 2 * (radius / step) + 1
     spec = f"{name}:{as_text(radius)}:{as_text(step)}"
     few_enough(spec, math.prod([width] * dimension))  # may be infinite
     half = round(radius / step)
     if not math.isclose(half * step, radius, abs_tol=1e-9):
-        raise InputError(f"radius: expected a multiple of the step {step!r}, got {radius!r}")
+        raise InputError("radius", f"a multiple of the step {step!r}", repr(radius))
     return np.arange(-half, half + 1) * float(step)
 
 

@@ -78,7 +78,7 @@ def affine(
     """
     n = _count("affine", n, angle=angle, shear=shear, radius=radius)
     if real_number("scale", scale) < 1:
-        raise InputError(f"scale: expected a number >= 1, got {scale!r}")
+        raise InputError("scale", "a number >= 1", repr(scale))
     stretch = math.log(scale)
     window = np.array([angle, stretch, stretch, shear, radius, radius], float)
     turn, log_x, log_y, lean, dx, dy = (_points(n, 6) * window).T
@@ -121,14 +121,12 @@ def homographies(limit: float = 20, n: int = 5, focal: float = 100) -> Group:
     """
     n = whole_number("n", n, 1)
     if n % 2 == 0:
-        raise InputError(
-            f"n: expected an odd number, so that the view itself is among them, got {n}"
-        )
+        raise InputError("n", "an odd number, so that the view itself is among them", n)
     few_enough(f"homographies:{limit}:{n}", n * n)
     if not 0 < real_number("limit", limit) < 90:
-        raise InputError(f"limit: expected an angle between 0 and 90 degrees, got {limit!r}")
+        raise InputError("limit", "an angle between 0 and 90 degrees", repr(limit))
     if real_number("focal", focal) <= 0:
-        raise InputError(f"focal: expected a number > 0, got {focal!r}")
+        raise InputError("focal", "a number > 0", repr(focal))
     line = np.arange(-(n // 2), n // 2 + 1) * (float(limit) / max(n // 2, 1))
     tilt, pan = np.meshgrid(line[::-1], line, indexing="ij")  # the top row of the drawing is up
     return make_group(
@@ -163,7 +161,7 @@ def _count(name: str, n: int, **limits: float) -> int:
     """Return the number of elements, after checking that no limit of the window is negative."""
     for argument, value in limits.items():
         if real_number(argument, value) < 0:
-            raise InputError(f"{argument}: expected a number >= 0, got {value!r}")
+            raise InputError(argument, "a number >= 0", repr(value))
     few_enough(f"{name}:{n}", whole_number("n", n, 1))
     return int(n)
 

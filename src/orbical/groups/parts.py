@@ -184,11 +184,11 @@ def register_part(name: str, part: Part) -> None:
         [-0.0, -0.5]
     """
     if not (isinstance(name, str) and name.isidentifier()) or name in _RESERVED:
-        raise InputError(f"name: expected an identifier such as 'spacetime', got {name!r}")
+        raise InputError("name", "an identifier such as 'spacetime'", repr(name))
     if name in _BUILT_IN:
-        raise InputError(f"name: expected a new name, got {name!r}, which is a part of orbical")
+        raise InputError("name", "a new name", f"{name!r}, which is a part of orbical")
     if not isinstance(part, Part):
-        raise InputError(f"part: expected an orbical.groups.Part, got {_kind(part)}")
+        raise InputError("part", "an orbical.groups.Part", _kind(part))
     PARTS[name] = part
 
 
@@ -196,8 +196,10 @@ def part_of(name: str) -> Part:
     """Return how the elements of a part multiply, or raise if nobody has registered it."""
     if name not in PARTS:
         raise InputError(
-            f"group: expected a registered part, got {name!r}; import the file that calls "
-            f"orbical.groups.register_part({name!r}, ...)"
+            "group",
+            "a registered part",
+            repr(name),
+            remedy=f"import the file that calls orbical.groups.register_part({name!r}, ...)",
         )
     return PARTS[name]
 

@@ -124,7 +124,7 @@ def log_line(name: str, low: float, high: float, n: int) -> tuple[Array, Array]:
     n = whole_number("n", n, 1)
     few_enough(f"{name}:{low}:{high}:{n}", n)
     if not 0 < real_number("low", low) <= 1 <= real_number("high", high):
-        raise InputError(f"low, high: expected 0 < low <= 1 <= high, got {low!r} and {high!r}")
+        raise InputError("low, high", "0 < low <= 1 <= high", f"{low!r} and {high!r}")
     log = np.linspace(math.log(low), math.log(high), n)
     log[np.argmin(np.abs(log))] = 0.0
     gaps = np.diff(log)
@@ -141,10 +141,10 @@ def shear(limit: float = 0.5, n: int = 9) -> Group:
     """
     n = whole_number("n", n, 1)
     if n % 2 == 0:
-        raise InputError(f"n: expected an odd number, so that no shear is among them, got {n}")
+        raise InputError("n", "an odd number, so that no shear is among them", n)
     few_enough(f"shear:{limit}:{n}", n)
     if real_number("limit", limit) <= 0:
-        raise InputError(f"limit: expected a number > 0, got {limit!r}")
+        raise InputError("limit", "a number > 0", repr(limit))
     amount = np.arange(-(n // 2), n // 2 + 1) * (float(limit) / max(n // 2, 1))
     linear = np.tile(np.eye(2), (n, 1, 1))
     linear[:, 0, 1] = amount

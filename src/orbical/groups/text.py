@@ -18,7 +18,7 @@ def parse(text: str) -> Group:
     """
     pieces = [piece.strip() for piece in text.split("*")]
     if len(pieces) > 1 and not all(pieces):
-        raise InputError(f"group: expected a name on each side of *, got {text!r}")
+        raise InputError("group", "a name on each side of *", repr(text))
     factors = [_parse_one(piece) for piece in pieces]
     group = factors[0]
     for factor in factors[1:]:
@@ -33,8 +33,7 @@ def as_group(group: Group | str) -> Group:
     if isinstance(group, str):
         return parse(group)
     raise InputError(
-        "group: expected an orbical.groups.Group or text such as 'rotations:72', got "
-        f"{type(group).__name__}"
+        "group", "an orbical.groups.Group or text such as 'rotations:72'", type(group).__name__
     )
 
 
@@ -42,8 +41,10 @@ def _parse_one(text: str) -> Group:
     name, *words = (word.strip() for word in text.split(":"))
     if name == "from_matrices":
         raise InputError(
-            f"group: expected a group that its text defines, got {text!r}; pass the group made by "
-            "orbical.groups.from_matrices"
+            "group",
+            "a group that its text defines",
+            repr(text),
+            remedy="pass the group made by orbical.groups.from_matrices",
         )
     check_name("group", name, CATALOG)
     entry = CATALOG[name]
@@ -55,16 +56,14 @@ def _parse_one(text: str) -> Group:
             for key, word in bound.arguments.items()
         }
     except (TypeError, ValueError, OverflowError):
-        raise InputError(f"group: expected {entry.usage!r}, got {text!r}") from None
+        raise InputError("group", repr(entry.usage), repr(text)) from None
     try:
         return entry.make(**given)
     except InputError as error:
-        names, _, rest = str(error).partition(": ")
-        if names.split(", ")[0] not in signature.parameters:
+        if error.argument.split(", ")[0] not in signature.parameters:
             raise
-        raise InputError(
-            f"group: expected {entry.usage!r}, got {text!r}; {names.upper()}: {rest}"
-        ) from None
+        remedy = str(error.about(error.argument.upper()))
+        raise InputError("group", repr(entry.usage), repr(text), remedy=remedy) from None
 
 
 def _number(word: str) -> float:

@@ -34,9 +34,7 @@ class OrbitScores:
 
     def __post_init__(self) -> None:
         if self.every_n_epochs < 1:
-            raise InputError(
-                f"every_n_epochs: expected a whole number >= 1, got {self.every_n_epochs}"
-            )
+            raise InputError("every_n_epochs", "a whole number >= 1", self.every_n_epochs)
         from ..data.samples import Samples
         from ..scanning.recipe import checked_data
         from ..tasks import as_task
@@ -54,10 +52,10 @@ class OrbitScores:
             check_name("measures", name, MEASURES)
             if not kinds:
                 lack = "labels" if _kinds(self.task, labeled=True) else "confidence or uncertainty"
-                raise InputError(f"measures: expected none without {lack}, got {name!r}")
+                raise InputError("measures", f"none without {lack}", repr(name))
             entry = entry_of(name, *kinds)
             if entry.one_target and target is not None and target.shape[-1] > 1:
-                raise InputError(f"measures: expected those of vectors, got {name!r}")
+                raise InputError("measures", "those of vectors", repr(name))
 
     def _is_due(self, epoch: int) -> bool:
         """Check whether this epoch, counted from 1, is one to scan in."""

@@ -122,7 +122,7 @@ def open_session(
         first = next(iter(scans.values()))
         if len(first.models) != 1:
             names = ", ".join(first.models)
-            raise InputError(f"models: expected a dictionary with the names {names}, got one model")
+            raise InputError("models", f"a dictionary with the names {names}", "one model")
         models = {first.models[0]: models}
     return Session(scans, models, data, **about)
 
@@ -138,8 +138,10 @@ def found_scans(folder: Path) -> dict[str, Scan]:
     if not folder.is_dir():
         state = "is not a folder" if folder.exists() else "does not exist"
         raise InputError(
-            f"scan: expected a saved scan, or a folder of them, got {str(folder)!r}, which {state}"
-            "; save one with orbical.scan(..., out=...) or orbical scan --out"
+            "scan",
+            "a saved scan, or a folder of them",
+            f"{str(folder)!r}, which {state}",
+            remedy="save one with orbical.scan(..., out=...) or orbical scan --out",
         )
     if (folder / "zarr.json").is_file():
         return {folder.resolve().name.removesuffix(".zarr"): load(folder)}
@@ -153,8 +155,10 @@ def found_scans(folder: Path) -> dict[str, Scan]:
             continue  # data of another program may be stored beside scans
     if not scans:
         raise InputError(
-            f"scan: expected a folder with a scan, got {str(folder)!r}, which has none; for a "
-            "folder of images name the model first, orbical view model.onnx photos/"
+            "scan",
+            "a folder with a scan",
+            f"{str(folder)!r}, which has none",
+            remedy="for a folder of images name the model first, orbical view model.onnx photos/",
         )
     return scans
 

@@ -44,8 +44,10 @@ def check_host(host: str, exposed: bool) -> None:
     """Refuse an address that others can reach, unless that is wanted."""
     if not is_loopback(host) and not exposed:
         raise InputError(
-            f"host: expected 127.0.0.1, got {host!r}, which others on the network can reach; "
-            "pass exposed=True (--expose) to allow it"
+            "host",
+            "127.0.0.1",
+            f"{host!r}, which others on the network can reach",
+            remedy="pass exposed=True (--expose) to allow it",
         )
 
 
@@ -129,7 +131,5 @@ def _same(origin: str, host: str) -> bool:
 def _checked_origin(origin: str) -> str:
     parts = urlsplit(origin)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.path or parts.query:
-        raise InputError(
-            f"allow_origin: expected scheme://host[:port] without a path, got {origin!r}"
-        )
+        raise InputError("allow_origin", "scheme://host[:port] without a path", repr(origin))
     return origin

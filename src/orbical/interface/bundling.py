@@ -60,13 +60,13 @@ def bundle(entry: str, sources: Mapping[str, str]) -> str:
     <BLANKLINE>
     """
     if entry not in sources:
-        raise InputError(f"entry: expected the path of a module, got {entry!r}")
+        raise InputError("entry", "the path of a module", repr(entry))
     texts: list[str] = []
     done: dict[str, tuple[str, dict[str, str]]] = {}  # the name and the exports of each module
 
     def add(path: str, above: tuple[str, ...]) -> tuple[str, dict[str, str]]:
         if path in above:
-            raise InputError(f"{path}: circular import {' > '.join((*above, path))}")
+            raise InputError(path, problem=f"circular import {' > '.join((*above, path))}")
         if path in done:
             return done[path]
         exports: dict[str, str] = {}
@@ -82,19 +82,19 @@ def bundle(entry: str, sources: Mapping[str, str]) -> str:
             pairs = _names(found["taken"] or found["given"] or "")
             if pairs is None or not (found["source"] or found["given"] is not None):
                 got = found[0].strip()[:80]
-                raise InputError(f"{path}:{line}: expected {_FORMS}; got {got!r}")
+                raise InputError(f"{path}:{line}", _FORMS, remedy=f"got {got!r}")
             if not found["source"]:
                 exports.update({name: own for own, name in pairs})
                 return ""
             target = posixpath.normpath(posixpath.join(posixpath.dirname(path), found["source"]))
             if not found["source"].startswith(("./", "../")) or target not in sources:
                 raise InputError(
-                    f"{path}:{line}: expected a relative path to a module, got {found['source']!r}"
+                    f"{path}:{line}", "a relative path to a module", repr(found["source"])
                 )
             module, known = add(target, (*above, path))
             for name, _ in pairs:
                 if name not in known:
-                    raise InputError(f"{path}:{line}: {target} exports no {name!r}")
+                    raise InputError(f"{path}:{line}", problem=f"{target} exports no {name!r}")
             return f"const {found['all'] or _object(pairs)} = {module};"
 
         body = _STATEMENT.sub(rewritten, sources[path]).rstrip("\n")

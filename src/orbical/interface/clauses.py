@@ -82,9 +82,7 @@ def labels_alone(filters: Iterable[str]) -> tuple[int, ...] | None:
 
 def _malformed(text: str) -> InputError:
     short = text if len(text) <= 60 else f"{text[:57]}..."
-    return InputError(
-        f"selection filter: expected column:low..high or column:value,value, got {short!r}"
-    )
+    return InputError("selection filter", "column:low..high or column:value,value", repr(short))
 
 
 def _escaped(text: str) -> str:

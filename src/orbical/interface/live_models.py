@@ -112,9 +112,7 @@ class LiveModels:
         self._data = None if data is None else Samples(data)
         count = scan.record.data.samples
         if self._data is not None and len(self._data) != count:
-            raise InputError(
-                f"data: expected the {count} samples of the scan, got {len(self._data)}"
-            )
+            raise InputError("data", f"the {count} samples of the scan", len(self._data))
         self.action = self._find_action() if self.task is None else self.task.input
         self._workers: dict[str, DaemonPool] = {}
         self._sweeps: dict[tuple[str, torch.device], Sweep] = {}

@@ -62,9 +62,7 @@ class OrbitLocator:
                 element, still, self.group[[element]], True, self.group.name(element)
             )
         if len(position) != len(self.axes):
-            raise InputError(
-                f"selection position: expected {', '.join(self.axes)}, got {len(position)} numbers"
-            )
+            raise InputError("selection position", ", ".join(self.axes), f"{len(position)} numbers")
         here = self._inside(np.asarray(position, float))
         away = self._distance(here)
         nearest = int(away.argmin())

@@ -97,7 +97,7 @@ class Selection:
     def from_json(cls, given: Any) -> Selection:
         """Read a selection from a request; unknown fields and wrong types raise an `InputError`."""
         if not isinstance(given, Mapping):
-            raise InputError(f"selection: expected an object, got {type(given).__name__}")
+            raise InputError("selection", "an object", type(given).__name__)
         for key in given:
             check_name("selection", key, _FIELDS)
         return cls(**{str(key): _FIELDS[key].read(key, given[key]) for key in given})
@@ -159,7 +159,7 @@ class _Kind:
 
 
 def _expected(name: str, what: str, value: Any) -> InputError:
-    return InputError(f"selection {name}: expected {what}, got {_short(value)}")
+    return InputError(f"selection {name}", what, _short(value))
 
 
 def _text(name: str, value: Any) -> str:

@@ -263,7 +263,7 @@ def _read(text: str | None) -> dict[str, Any] | None:
 def _listening(host: str, port: int | None) -> sockets.socket:
     """Bind the port, or the next free one for None."""
     if port is not None and not 0 <= port <= 65535:
-        raise InputError(f"port: expected 0 to 65535, got {port}")
+        raise InputError("port", "0 to 65535", port)
     family = sockets.AF_INET6 if ":" in host else sockets.AF_INET
     tried = [*range(FIRST_PORT, FIRST_PORT + PORTS_TRIED), 0] if port is None else [port]
     for number in tried:
@@ -272,7 +272,7 @@ def _listening(host: str, port: int | None) -> sockets.socket:
         except OSError as error:
             reason = error
     given = "any" if port is None else port
-    raise InputError(f"port: expected a free port of {host}, got {given}: {reason}")
+    raise InputError("port", f"a free port of {host}", f"{given}: {reason}")
 
 
 def _names_of(host: str) -> list[str]:

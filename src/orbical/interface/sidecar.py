@@ -136,10 +136,10 @@ class Sidecar:
 
     def _write(self, file: str, content: bytes, most: int) -> None:
         if len(content) > most:
-            raise InputError(f"{file}: expected at most {most:,} bytes, got {len(content):,}")
+            raise InputError(file, f"at most {most:,} bytes", f"{len(content):,}")
         files = self._files()
         if file not in files and len(files) >= MOST_FILES:
-            raise InputError(f"{file}: expected at most {MOST_FILES} files beside a scan, got more")
+            raise InputError(file, f"at most {MOST_FILES} files beside a scan", "more")
         if not self.unsaved:
             try:
                 self._prepare()
@@ -163,5 +163,5 @@ def bits_key(bits: bytes) -> str:
 
 def _file(name: str) -> str:
     if not re.fullmatch(r"[a-z][a-z0-9_-]{0,63}", name):
-        raise InputError(f"name: expected lowercase letters, digits, - and _, got {name!r}")
+        raise InputError("name", "lowercase letters, digits, - and _", repr(name))
     return f"{name}.json"

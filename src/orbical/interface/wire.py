@@ -54,7 +54,7 @@ def as_wire_array(array: np.ndarray) -> np.ndarray:
     if array.dtype not in _NAMES:
         kinds = {"b": np.uint8, "f": np.float32, "i": np.int32, "u": np.uint32}
         if array.dtype.kind not in kinds:
-            raise InputError(f"array: expected numbers, got {array.dtype}")
+            raise InputError("array", "numbers", array.dtype)
         array = array.astype(kinds[array.dtype.kind])
     return np.ascontiguousarray(array)
 

@@ -57,7 +57,7 @@ def _read(
     """
     given = as_floating("logits", logits)
     if given.ndim == 0:
-        raise InputError("logits: expected shape [n, classes, ...], got a single number")
+        raise InputError("logits", "shape [n, classes, ...]", "a single number")
     scores = both_classes(given, logits=True, axis=1)
     if scores.ndim > 2:
         labels = _flattened("labels", labels, scores)
@@ -65,8 +65,10 @@ def _read(
         scores = scores.movedim(1, -1).reshape(-1, scores.shape[1])
     if len(scores) < minimum:
         raise InputError(
-            f"logits: expected at least {minimum} samples, got {len(scores)}; a DataLoader with "
-            "drop_last=True leaves out a short last batch"
+            "logits",
+            f"at least {minimum} samples",
+            len(scores),
+            remedy="a DataLoader with drop_last=True leaves out a short last batch",
         )
     truth = labels_of(scores, labels)
     mass = weights_of(truth, weights)
@@ -84,7 +86,7 @@ def _of_numbers(loss: Tensor) -> Tensor:
     """Return a loss that is a number; one value that is not makes all of it none."""
     if can_inspect(loss) and math.isnan(loss.item()):
         raise InputError(
-            "logits: expected finite values, got NaN or infinity; has the training diverged?"
+            "logits", "finite values", "NaN or infinity", remedy="has the training diverged?"
         )
     return loss
 
@@ -94,8 +96,10 @@ def _flattened(name: str, values: ArrayLike, scores: Tensor) -> Tensor:
     shape, given = (len(scores), *scores.shape[2:]), as_array(name, values, scores.device)
     if given.shape != shape:
         raise InputError(
-            f"{name}: expected shape {shape}, as logits are {tuple(scores.shape)}, got "
-            f"{tuple(given.shape)}; for logits with the classes last pass logits.movedim(-1, 1)"
+            name,
+            f"shape {shape}, as logits are {tuple(scores.shape)}",
+            tuple(given.shape),
+            remedy="for logits with the classes last pass logits.movedim(-1, 1)",
         )
     return given.reshape(-1)
 

@@ -62,9 +62,7 @@ def gather_across_ranks(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]
         torch.Size([2, 3])
     """
     if len(logits) != len(labels):
-        raise InputError(
-            f"labels: expected {len(logits)}, one for each row of logits, got {len(labels)}"
-        )
+        raise InputError("labels", f"{len(logits)}, one for each row of logits", len(labels))
     if not (distributed.is_available() and distributed.is_initialized()):
         return logits, labels
     counts = [

@@ -60,8 +60,9 @@ class _LabelLoss(_Loss):
             classes = max(2, input.shape[1]) if input.ndim > 1 else 2  # one logit is that of two
             if self.weight.shape != (classes,):
                 raise InputError(
-                    f"weight: expected shape ({classes},), one value for each class, "
-                    f"got {tuple(self.weight.shape)}"
+                    "weight",
+                    f"shape ({classes},), one value for each class",
+                    tuple(self.weight.shape),
                 )
             # a label to ignore may lie outside of the classes
             flat = target.reshape(-1) if input.ndim <= 2 else target
@@ -77,9 +78,10 @@ class _LikelihoodLoss(_Loss):
         """Return the loss of parameters, as a head returns them, a target and weights `[n]`."""
         if isinstance(input, Tensor):
             raise InputError(
-                f"input: expected the parameters in a tuple, got a tensor of shape "
-                f"{tuple(input.shape)}; pass them as a head returns them, such as "
-                "loss((mean, variance), target)"
+                "input",
+                "the parameters in a tuple",
+                f"a tensor of shape {tuple(input.shape)}",
+                remedy="pass them as a head returns them, such as loss((mean, variance), target)",
             )
         return type(self).function(*input, target, weights=weights, **self.settings)
 

@@ -22,7 +22,7 @@ def _read(target: ArrayLike, **parameters: ArrayLike) -> tuple[Tensor, ...]:
     """Read parameters and target; check that they fit, and that all but the center are positive."""
     target = as_array("target", target)
     if target.ndim == 0 or target.numel() == 0:
-        raise InputError(f"target: expected shape [n] or [n, d], got {tuple(target.shape)}")
+        raise InputError("target", "shape [n] or [n, d]", tuple(target.shape))
     found = {name: as_floating(name, value) for name, value in parameters.items()}
     for name, value in found.items():
         # As many axes too: [n] beside [d, d] would fit by chance where n = d.
@@ -30,14 +30,13 @@ def _read(target: ArrayLike, **parameters: ArrayLike) -> tuple[Tensor, ...]:
         fits = value.ndim == target.ndim and all(one in (1, size) for one, size in sizes)
         if not fits:
             raise InputError(
-                f"{name}: expected a shape that fits target {tuple(target.shape)}, "
-                f"got {tuple(value.shape)}"
+                name, f"a shape that fits target {tuple(target.shape)}", tuple(value.shape)
             )
         if name in ("mean", "gamma") or not can_inspect(value):
             continue
         least = value.detach().amin().item()  # NaN where there is one, and NaN is not above 0
         if not least > 0:
-            raise InputError(f"{name}: expected positive values, got {least}")
+            raise InputError(name, "positive values", least)
     return *found.values(), target
 
 
@@ -131,15 +130,16 @@ def covariance_nll(
     covariance = as_floating("covariance", covariance)
     if target.ndim < 2 or covariance.shape != (*target.shape, target.shape[-1]):
         raise InputError(
-            f"covariance: expected shape {(*target.shape, *target.shape[-1:])}, as target is "
-            f"{tuple(target.shape)}, got {tuple(covariance.shape)}"
+            "covariance",
+            f"shape {(*target.shape, *target.shape[-1:])}, as target is {tuple(target.shape)}",
+            tuple(covariance.shape),
         )
     _check_beta(beta)
     factor, failed = torch.linalg.cholesky_ex(covariance)
     if can_inspect(failed) and bool(failed.any()):
         first = int(failed.reshape(-1).nonzero()[0])
         raise InputError(
-            f"covariance: expected positive definite matrices, got another one at sample {first}"
+            "covariance", "positive definite matrices", f"another one at sample {first}"
         )
     error = (target - mean)[..., None]
     white = torch.linalg.solve_triangular(factor, error, upper=False)[..., 0]
@@ -152,7 +152,7 @@ def covariance_nll(
 
 def _check_beta(beta: float) -> None:
     if not 0 <= beta <= 1:
-        raise InputError(f"beta: expected a number in 0..1, got {beta}")
+        raise InputError("beta", "a number in 0..1", beta)
 
 
 def beta_nll(

@@ -41,8 +41,9 @@ def quadratic_kappa(scan: Scan | xr.Dataset) -> xr.DataArray:
     data, _ = opened(scan)
     if "label" not in data.coords or "predicted" not in data:
         raise InputError(
-            "scan: expected a labeled scan of ordered classes, got one without "
-            f"{'labels' if 'predicted' in data else 'predicted classes'}"
+            "scan",
+            "a labeled scan of ordered classes",
+            f"one without {'labels' if 'predicted' in data else 'predicted classes'}",
         )
     predicted = responses(scan, "predicted").astype(float)
     label = data["label"].astype(float).where(predicted.notnull())

@@ -87,8 +87,9 @@ def aggregate(
     values = responses(scan, metric)
     if data[values.name].dtype.kind in "iu":
         raise InputError(
-            "metric: expected one that has a mean, such as 'score', 'confidence' or 'correct', got "
-            f"{metric!r}, which are class indices"
+            "metric",
+            "one that has a mean, such as 'score', 'confidence' or 'correct'",
+            f"{metric!r}, which are class indices",
         )
     seen = values.notnull()
     filled = values.fillna(0).astype(np.float64)
@@ -138,10 +139,10 @@ def individual(
     count = values.sizes["sample"]
     chosen = np.asarray(sample)
     if chosen.dtype.kind not in "iu":
-        raise InputError(f"sample: expected an integer or several, got {sample!r}")
+        raise InputError("sample", "an integer or several", repr(sample))
     if chosen.size and not 0 <= chosen.min() <= chosen.max() < count:
         wrong = chosen[(chosen < 0) | (chosen >= count)].flat[0]
-        raise InputError(f"sample: expected 0 to {count - 1}, got {wrong}")
+        raise InputError("sample", f"0 to {count - 1}", wrong)
     if "sample" not in values.coords:
         values = values.assign_coords(sample=np.arange(count))
     taken = values.isel(sample=chosen if chosen.ndim else int(chosen))
@@ -154,20 +155,22 @@ def opened(scan: Scan | xr.Dataset) -> tuple[xr.Dataset, Group]:
     if isinstance(scan, Scan):
         return scan.data, scan.group
     if not isinstance(scan, xr.Dataset) or "group" not in scan.attrs or FINISHED not in scan:
-        raise InputError(
-            f"scan: expected the result of orbical.scan or its data, got {type(scan).__name__}"
-        )
+        raise InputError("scan", "the result of orbical.scan or its data", type(scan).__name__)
     try:
         group = parse(scan.attrs["group"])
     except InputError as error:
         raise InputError(
-            f"scan: expected a group that its name describes, got {scan.attrs['group']!r}; pass "
-            "the scan instead of its data"
+            "scan",
+            "a group that its name describes",
+            repr(scan.attrs["group"]),
+            remedy="pass the scan instead of its data",
         ) from error
     if scan.sizes.get("element") != len(group):
         raise InputError(
-            f"scan: expected all {len(group)} elements of {group.spec}, got "
-            f"{scan.sizes.get('element', 'none')}; select elements in the result instead"
+            "scan",
+            f"all {len(group)} elements of {group.spec}",
+            scan.sizes.get("element", "none"),
+            remedy="select elements in the result instead",
         )
     return scan, group
 

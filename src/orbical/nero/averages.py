@@ -100,18 +100,18 @@ def _checked(data: xr.Dataset, group: Group, elements: Sequence[int] | None) -> 
     for name in ("probabilities", "correct", "label"):
         if name not in data:
             raise InputError(
-                f"scan: expected a labeled classification with probabilities, got none of {name};"
-                " scan labeled data with keep='probabilities'"
+                "scan",
+                "a labeled classification with probabilities",
+                f"none of {name}",
+                remedy="scan labeled data with keep='probabilities'",
             )
     if not group.closed:
-        raise InputError(
-            f"scan: expected a closed group, got {group.spec}, whose elements do not compose"
-        )
+        raise InputError("scan", "a closed group", f"{group.spec}, whose elements do not compose")
     size = len(group)
     divisors = [number for number in range(1, size + 1) if size % number == 0]
     wrong = [number for number in elements or [] if number not in divisors]
     if wrong:
-        raise InputError(f"elements: expected divisors of {size}, {divisors}, got {wrong[0]}")
+        raise InputError("elements", f"divisors of {size}, {divisors}", wrong[0])
     return sorted({1, size, *(divisors if elements is None else elements)})
 
 

@@ -63,7 +63,7 @@ def consistency(
     """
     data, group = opened(scan)
     if not 0 < level < 1:
-        raise InputError(f"level: expected a number in (0, 1), got {level!r}")
+        raise InputError("level", "a number in (0, 1)", repr(level))
     shape = (data.sizes["model"], data.sizes["sample"])
     found = {name: np.full(shape, np.nan) for name in ("changed", "pairs")}
     for model in range(shape[0]):
@@ -103,8 +103,10 @@ def _changes(
     names = _variables(scan)
     if not names and tolerance is None:
         raise InputError(
-            "tolerance: expected one, since answers of this task are numbers, got None; pass how"
-            " far an answer may be from the consensus, in the unit of the score"
+            "tolerance",
+            "one, since answers of this task are numbers",
+            "None",
+            remedy="pass how far an answer may be from the consensus, in the unit of the score",
         )
     arrays = [
         one[name].transpose("sample", "element", ..., missing_dims="ignore")

@@ -91,12 +91,14 @@ def as_predictor(model: Any) -> Predictor:
     if hasattr(model, "predict_proba") or (hasattr(model, "predict") and hasattr(model, "fit")):
         return SklearnPredictor(model)
     if isinstance(model, type):
-        raise InputError(f"model: expected an instance, got the class {model.__name__}")
+        raise InputError("model", "an instance", f"the class {model.__name__}")
     if callable(model):
         return FunctionPredictor(model)
     raise InputError(
-        "model: expected a torch module, an exported program, an ONNX file, a scikit-learn "
-        f"estimator, an ASE calculator or a function, got {type(model).__name__}"
+        "model",
+        "a torch module, an exported program, an ONNX file, a scikit-learn "
+        "estimator, an ASE calculator or a function",
+        type(model).__name__,
     )
 
 
@@ -125,8 +127,10 @@ def _from_text(text: str) -> Predictor:
         return as_detector(network, _split_decoding(text)[1])
     if ":" not in text:
         raise InputError(
-            f"model: expected package.module:attribute, a file ending in {' or '.join(_FILES)}, or "
-            f"a folder that save_pretrained of transformers wrote, got {text!r}"
+            "model",
+            f"package.module:attribute, a file ending in {' or '.join(_FILES)}, or a "
+            "folder that save_pretrained of transformers wrote",
+            repr(text),
         )
     predictor = as_predictor(import_attribute(text, "model"))
     predictor.source = text

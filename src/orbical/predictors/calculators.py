@@ -59,8 +59,11 @@ class CalculatorPredictor(Predictor):
         self.maker = calculator if _is_maker(calculator) else None
         if workers > 1 and self.maker is None:
             raise InputError(
-                f"workers: expected 1 for a calculator instance, got {workers}; pass a factory (a "
-                "class, a function, an import path), as each worker needs its own calculator"
+                "workers",
+                "1 for a calculator instance",
+                workers,
+                remedy="pass a factory (a class, a function, an import path), as each worker "
+                "needs its own calculator",
             )
         self._calculator = make_calculator(calculator)
         self._pool: ProcessPoolExecutor | None = None
@@ -146,8 +149,10 @@ def _molecules(batch: Tree) -> tuple[list[Any], np.ndarray]:
 
     if not isinstance(batch, dict) or not {"pos", "numbers"} <= {*batch}:
         raise InputError(
-            "data: expected molecules, a dictionary with pos and numbers, got "
-            f"{type(batch).__name__}; pass a list of ase.Atoms with the task 'atoms'"
+            "data",
+            "molecules, a dictionary with pos and numbers",
+            type(batch).__name__,
+            remedy="pass a list of ase.Atoms with the task 'atoms'",
         )
     arrays = to_numpy(batch)
     present = arrays.get("mask", arrays["numbers"] > 0).astype(bool)
@@ -203,7 +208,7 @@ def make_calculator(given: Any) -> Any:
             ) from error
     if not is_calculator(thing):
         kind = type(thing).__name__
-        raise InputError(f"model: expected an ASE calculator or a factory of one, got {kind}")
+        raise InputError("model", "an ASE calculator or a factory of one", kind)
     return thing
 
 

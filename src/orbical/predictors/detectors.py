@@ -83,9 +83,9 @@ class DetectorPredictor(Predictor):
         self.size = declared or _two_sides(size)
         for name, value in (("confidence", confidence), ("overlap", overlap)):
             if value is not None and not 0 <= value <= 1:
-                raise InputError(f"{name}: expected a number from 0 to 1, got {value!r}")
+                raise InputError(name, "a number from 0 to 1", repr(value))
         if type(most) is not int or most < 1:
-            raise InputError(f"most: expected a positive whole number, got {most!r}")
+            raise InputError("most", "a positive whole number", repr(most))
         self.confidence, self.most = float(confidence), most
         self.overlap = self._how.overlap if overlap is None else float(overlap)
         self.takes_unit_images = self._how.letterbox or self._bytes
@@ -109,7 +109,7 @@ class DetectorPredictor(Predictor):
         """Return the detections of a batch of images."""
         if not isinstance(batch, Tensor) or batch.ndim != 4:
             got = [*batch.shape] if isinstance(batch, Tensor) else type(batch).__name__
-            raise InputError(f"data: expected images [N, 3, H, W] for a detector, got {got}")
+            raise InputError("data", "images [N, 3, H, W] for a detector", got)
         wanted = self._wanted(batch)
         images, grown, offset = _fitted(batch, wanted, self._how.letterbox)
         raw = self.network(self._passed(images))
@@ -161,8 +161,7 @@ def as_detector(network: Predictor, decoding: str | None = None) -> Predictor:
         if decoding is None:
             return network
         raise InputError(
-            f"model: expected an ONNX or TensorFlow Lite file before :{decoding}, got "
-            f"{network.source!r}"
+            "model", f"an ONNX or TensorFlow Lite file before :{decoding}", repr(network.source)
         )
     if decoding is not None:
         check_name("decoding", decoding, [*DECODINGS, RAW])
@@ -183,7 +182,7 @@ def _opened(model: Any) -> OnnxPredictor | TflitePredictor:
     if isinstance(model, OnnxPredictor | TflitePredictor):
         return model
     if not isinstance(model, str) or not model.endswith((".onnx", ".tflite")):
-        raise InputError(f"model: expected a file ending in .onnx or .tflite, got {model!r}")
+        raise InputError("model", "a file ending in .onnx or .tflite", repr(model))
     return OnnxPredictor(model) if model.endswith(".onnx") else TflitePredictor(model)
 
 
@@ -191,7 +190,7 @@ def _image_input(network: OnnxPredictor | TflitePredictor) -> tuple[list[Any], s
     inputs = [*network.declared_inputs.values()]
     if len(inputs) != 1 or len(inputs[0][0]) != 4:
         shapes = [shape for shape, _ in inputs]
-        raise InputError(f"model: expected one input of images for a detector, got {shapes}")
+        raise InputError("model", "one input of images for a detector", shapes)
     return inputs[0]
 
 
@@ -227,7 +226,7 @@ def _two_sides(size: Any) -> tuple[int, int] | None:
             return None
         case (int(height), int(width)) if height > 0 and width > 0:
             return height, width
-    raise InputError(f"size: expected height and width in whole pixels, got {size!r}")
+    raise InputError("size", "height and width in whole pixels", repr(size))
 
 
 def _fitted(

@@ -49,9 +49,7 @@ def named_inputs(batch: Tree, names: Iterable[str], kind: str) -> dict[str, torc
     named = batch if fields else dict(zip(wanted, leaves(batch), strict=False))
     if not {*wanted} <= {*named}:
         got = f"fields {sorted(batch)}" if fields else len(named)
-        raise InputError(
-            f"data: expected the inputs {sorted(wanted)} of the {kind} model, got {got}"
-        )
+        raise InputError("data", f"the inputs {sorted(wanted)} of the {kind} model", got)
     return named
 
 

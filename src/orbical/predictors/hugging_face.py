@@ -51,8 +51,9 @@ class HuggingFacePredictor(TorchPredictor):
         super().__init__(model)
         if processor is not None and not hasattr(processor, "image_mean"):
             raise InputError(
-                "processor: expected an image processor, such as "
-                f"AutoImageProcessor.from_pretrained(...), got {type(processor).__name__}"
+                "processor",
+                "an image processor, such as AutoImageProcessor.from_pretrained(...)",
+                type(processor).__name__,
             )
         self.processor = processor
         self.takes_unit_images = processor is not None
@@ -109,12 +110,14 @@ class HuggingFacePredictor(TorchPredictor):
         """Return images as the processor prepares them."""
         if not isinstance(batch, Tensor) or batch.ndim != 4 or batch.shape[1] != 3:
             got = [*batch.shape] if isinstance(batch, Tensor) else type(batch).__name__
-            raise InputError(f"data: expected images [N, 3, H, W] for the processor, got {got}")
+            raise InputError("data", "images [N, 3, H, W] for the processor", got)
         low, high = float(batch.min()), float(batch.max())
         if not -_MARGIN <= low <= high <= 1 + _MARGIN:
             raise InputError(
-                "data: expected images with values in 0..1, which the processor normalizes, got "
-                f"{low:.3g} .. {high:.3g}; pass images as they are, divided by 255"
+                "data",
+                "images with values in 0..1, which the processor normalizes",
+                f"{low:.3g} .. {high:.3g}",
+                remedy="pass images as they are, divided by 255",
             )
         images = [*batch.float().clamp(0, 1)]
         made = self.processor(images=images, do_rescale=False, return_tensors="pt")

@@ -146,9 +146,7 @@ class SklearnPredictor(Predictor):
         self.source = name_of(type(estimator))
         self.outputs = "probabilities" if hasattr(estimator, "predict_proba") else None
         if not _is_fitted(estimator):
-            raise InputError(
-                f"model: expected a fitted {type(estimator).__name__}, got an unfitted one"
-            )
+            raise InputError("model", f"a fitted {type(estimator).__name__}", "an unfitted one")
         self._columns = _class_columns(estimator)
 
     def __call__(self, batch: Tree) -> Any:

@@ -158,11 +158,13 @@ def _checked(task: Task | str | None) -> Task:
     whole = isinstance(chosen, Regression) and form in ("covariance", "evidential")
     if whole:
         raise InputError(
-            f"task: expected outputs with a mean and variances, got {chosen.name} with {form};"
-            " average regression with uncertainty='variance' or 'parts'"
+            "task",
+            "outputs with a mean and variances",
+            f"{chosen.name} with {form}",
+            remedy="average regression with uncertainty='variance' or 'parts'",
         )
     if isinstance(chosen, Detection | Atoms | Text):
         raise InputError(
-            f"task: expected outputs with a mean, got {chosen.name}; a scan has their consensus"
+            "task", "outputs with a mean", chosen.name, remedy="a scan has their consensus"
         )
     return chosen

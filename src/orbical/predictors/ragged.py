@@ -60,7 +60,7 @@ class RaggedPredictor(Predictor):
         from . import as_predictor
 
         if pack is not None and not callable(pack):
-            raise InputError(f"pack: expected a function of a ragged batch, got {pack!r}")
+            raise InputError("pack", "a function of a ragged batch", repr(pack))
         self.model = as_predictor(model)
         self.pack = pack
         self.nodes, self.edges = frozenset(nodes), frozenset(edges)
@@ -71,8 +71,10 @@ class RaggedPredictor(Predictor):
         """Return the model's outputs for a padded batch, padded alike."""
         if not isinstance(batch, dict):
             raise InputError(
-                "data: expected graphs, a dictionary of fields, got "
-                f"{type(batch).__name__}; pass pos and mask"
+                "data",
+                "graphs, a dictionary of fields",
+                type(batch).__name__,
+                remedy="pass pos and mask",
             )
         ragged = to_ragged(batch, self.nodes, self.edges)
         if isinstance(self.model, TorchPredictor):

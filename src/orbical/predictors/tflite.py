@@ -86,8 +86,9 @@ class TflitePredictor(Predictor):
             return value.permute(0, 2, 3, 1).contiguous(), True
         images = f", or images [N, {shape[3]}, {shape[1]}, {shape[2]}]" if len(shape) == 4 else ""
         raise InputError(
-            f"data: expected {shape}{images} for the input {name!r} of the TensorFlow Lite model, "
-            f"got {['N', *value.shape[1:]]}"
+            "data",
+            f"{shape}{images} for the input {name!r} of the TensorFlow Lite model",
+            ["N", *value.shape[1:]],
         )
 
     def _resize(self, given: dict[str, torch.Tensor]) -> None:

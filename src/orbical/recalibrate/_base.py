@@ -79,7 +79,7 @@ class Calibrator(ClassifierMixin, TransformerMixin, ScoreReader, ABC):  # type: 
         """
         outputs = self._read(X, reset=True)
         if outputs.ndim != 2:
-            raise InputError(f"X: expected shape [N, C] to fit on, got {tuple(outputs.shape)}")
+            raise InputError("X", "shape [N, C] to fit on", tuple(outputs.shape))
         labels = self._read_labels(y, outputs, classes)
         weight = read_weights("sample_weight", sample_weight, len(outputs), outputs.device)
         counted = weight > 0

@@ -65,10 +65,12 @@ class ScoreReader(BaseEstimator):  # type: ignore[misc]
             self.classes_ = np.unique(labels)
         if len(self.classes_) != columns:
             raise InputError(
-                f"y: expected column indices 0 to {columns - 1} or {columns} distinct labels, got"
-                f" {len(self.classes_)} distinct ones, from {self.classes_[0]} to"
-                f" {self.classes_[-1]}; pass one column of X for each class, or the labels of all"
-                " columns as classes="
+                "y",
+                f"column indices 0 to {columns - 1} or {columns} distinct labels",
+                f"{len(self.classes_)} distinct ones, from {self.classes_[0]} to "
+                f"{self.classes_[-1]}",
+                remedy="pass one column of X for each class, or the labels of all columns as "
+                "classes=",
             )
         return torch.as_tensor(_places(labels, self.classes_)).to(outputs.device)
 
@@ -95,12 +97,11 @@ def read_weights(
         return torch.full((size,), 1 / size, dtype=torch.float64, device=device)
     tensor = as_array(name, weights, device).double()
     if tensor.shape != (size,):
-        raise InputError(f"{name}: expected shape ({size},), got {tuple(tensor.shape)}")
+        raise InputError(name, f"shape ({size},)", tuple(tensor.shape))
     if not bool(torch.isfinite(tensor).all()) or bool((tensor < 0).any()) or tensor.sum() <= 0:
         low, high = tensor.min().item(), tensor.max().item()
         raise InputError(
-            f"{name}: expected finite weights >= 0 that are not all zero, got values in"
-            f" [{low:.6g}, {high:.6g}]"
+            name, "finite weights >= 0 that are not all zero", f"values in [{low:.6g}, {high:.6g}]"
         )
     return tensor / tensor.sum()
 
@@ -108,17 +109,19 @@ def read_weights(
 def _checked_tensor(X: Tensor) -> Tensor:
     """Return the rows `[N, C]` of a tensor of finite scores `[..., C]`."""
     if not X.is_floating_point():
-        raise InputError(f"X: expected floating-point scores, got {X.dtype}; pass X.float()")
+        raise InputError("X", "floating-point scores", X.dtype, remedy="pass X.float()")
     if X.ndim < 2 or X.numel() == 0:
         raise InputError(
-            f"X: expected scores [..., C] of one sample at least, got shape {tuple(X.shape)};"
-            " pass X[None] for a single row"
+            "X",
+            "scores [..., C] of one sample at least",
+            f"shape {tuple(X.shape)}",
+            remedy="pass X[None] for a single row",
         )
     rows = X.reshape(-1, X.shape[-1])
     # A finite sum proves finite terms; an overflowing one proves nothing, so look at each.
     seen = rows.detach()
     if not (bool(torch.isfinite(seen.sum())) or bool(torch.isfinite(seen).all())):
-        raise InputError("X: expected finite scores, got NaN or infinity")
+        raise InputError("X", "finite scores", "NaN or infinity")
     return rows
 
 
@@ -128,8 +131,10 @@ def _checked_probabilities(rows: Tensor) -> Tensor:
     farthest = sums[(sums - 1).abs().argmax()].item()
     if low < 0 or abs(farthest - 1) > max(tolerance(rows.dtype), _SLACK):
         raise InputError(
-            f"X: expected probabilities, values >= 0 in rows that sum to 1, got the value {low:.6g}"
-            f" and the sum {farthest:.6g}; pass outputs='logits' for scores before the softmax"
+            "X",
+            "probabilities, values >= 0 in rows that sum to 1",
+            f"the value {low:.6g} and the sum {farthest:.6g}",
+            remedy="pass outputs='logits' for scores before the softmax",
         )
     return rows
 
@@ -145,9 +150,7 @@ def _column_classes(classes: ArrayLike, columns: int) -> np.ndarray:
     """Return the distinct labels of all columns."""
     names = np.asarray(classes)
     if names.shape != (columns,) or len(np.unique(names)) != columns:
-        raise InputError(
-            f"classes: expected {columns} distinct labels, one for each column of X, got {classes}"
-        )
+        raise InputError("classes", f"{columns} distinct labels, one for each column of X", classes)
     return names
 
 
@@ -158,7 +161,7 @@ def _places(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
     index: np.ndarray = order[near]
     unknown = labels[classes[index] != labels]
     if len(unknown):
-        raise InputError(f"y: expected labels among classes={classes.tolist()}, got {unknown[0]!r}")
+        raise InputError("y", f"labels among classes={classes.tolist()}", repr(unknown[0]))
     return index
 
 
@@ -166,8 +169,10 @@ def _label_array(y: ArrayLike, samples: int) -> np.ndarray:
     """Return labels of any kind as an array `[N]`."""
     if y is None:
         raise InputError(
-            "y: expected labels of shape (N,), got None; fit requires y to be passed, but the"
-            " target y is None"
+            "y",
+            "labels of shape (N,)",
+            "None",
+            remedy="fit requires y to be passed, but the target y is None",
         )
     if isinstance(y, Tensor):
         labels = y.detach().cpu().numpy()
@@ -177,8 +182,8 @@ def _label_array(y: ArrayLike, samples: int) -> np.ndarray:
     if labels.shape == (samples, 1):
         labels = column_or_1d(labels, warn=True)
     if labels.shape != (samples,):
-        hint = "; pass y.argmax(-1) for one-hot rows" if labels.ndim == 2 else ""
+        hint = "pass y.argmax(-1) for one-hot rows" if labels.ndim == 2 else ""
         raise InputError(
-            f"y: expected shape ({samples},), one label for each row of X, got {labels.shape}{hint}"
+            "y", f"shape ({samples},), one label for each row of X", labels.shape, remedy=hint
         )
     return labels.astype(labels.dtype.newbyteorder("="), copy=False)

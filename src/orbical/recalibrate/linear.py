@@ -178,8 +178,10 @@ def _minimize(
 
 def _separable() -> InputError:
     return InputError(
-        "y: expected labels that no scaling separates, got classes told apart without error, so"
-        " the likelihood grows without end; fit on more data or with a larger penalty"
+        "y",
+        "labels that no scaling separates",
+        "classes told apart without error, so the likelihood grows without end",
+        remedy="fit on more data or with a larger penalty",
     )
 
 
@@ -188,15 +190,17 @@ def _all_classes(labels: Tensor, classes: int) -> None:
     absent = (torch.bincount(labels, minlength=classes) == 0).nonzero()[:, 0].tolist()
     if absent:
         raise InputError(
-            f"y: expected all {classes} classes, got no sample of {len(absent)} (the first is"
-            f" {absent[0]}), whose intercepts would be minus infinity; fit on more data or with a"
-            " penalty"
+            "y",
+            f"all {classes} classes",
+            f"no sample of {len(absent)} (the first is {absent[0]}), whose intercepts "
+            "would be minus infinity",
+            remedy="fit on more data or with a penalty",
         )
 
 
 def _checked_penalty(name: str, value: float) -> float:
     if not (0 <= value < float("inf")):
-        raise InputError(f"{name}: expected a finite number >= 0, got {value!r}")
+        raise InputError(name, "a finite number >= 0", repr(value))
     return float(value)
 
 

@@ -91,9 +91,7 @@ def _minimize(evaluate: Callable[[float], _Pass], start: float, accuracy: float)
             return inverse
         else:
             inverse = (low * high) ** 0.5 if low > 0 else high / 4
-    raise InputError(
-        "X: expected scores in a usable range, got no optimal temperature in 200 steps"
-    )
+    raise InputError("X", "scores in a usable range", "no optimal temperature in 200 steps")
 
 
 def _fit_inverse(logits: Tensor, labels: Tensor, weight: Tensor) -> float:
@@ -103,8 +101,9 @@ def _fit_inverse(logits: Tensor, labels: Tensor, weight: Tensor) -> float:
     deviation = pilot[:256].std(1).mean().item()  # the scale of the logits, no more
     if deviation == 0 and bool((logits == logits[:, :1]).all()):
         raise InputError(
-            "X: expected scores that differ between classes, got rows of equal ones, for which"
-            " every temperature gives the same probabilities"
+            "X",
+            "scores that differ between classes",
+            "rows of equal ones, for which every temperature gives the same probabilities",
         )
     start = 1 / deviation if deviation > 0 else 1.0
     if step > 1:
@@ -206,8 +205,10 @@ class OrbitTemperature(Temperature):
         outputs = self._read(X, reset=True).detach()
         if outputs.ndim != 3:
             raise InputError(
-                "X: expected shape [N, K, C] (sample, element, class), got"
-                f" {tuple(outputs.shape)}; use Temperature for samples [N, C]"
+                "X",
+                "shape [N, K, C] (sample, element, class)",
+                tuple(outputs.shape),
+                remedy="use Temperature for samples [N, C]",
             )
         samples, elements, columns = outputs.shape
         labels = self._read_labels(y, outputs, classes).repeat_interleave(elements)
@@ -231,13 +232,13 @@ class OrbitTemperature(Temperature):
         data = scan.data
         if "probabilities" not in data:
             raise InputError(
-                "scan: expected class probabilities, got none; scan with keep='probabilities'"
+                "scan", "class probabilities", "none", remedy="scan with keep='probabilities'"
             )
         if "label" not in data.coords:
-            raise InputError("scan: expected labels, got none; scan with (inputs, labels)")
+            raise InputError("scan", "labels", "none", remedy="scan with (inputs, labels)")
         names = [str(name) for name in data["model"].values]
         if model is None and len(names) > 1:
-            raise InputError(f"model: expected one of {names}, got None; name one")
+            raise InputError("model", f"one of {names}", "None", remedy="name one")
         if model is not None and model not in names:
             raise unknown_name("model", model, names)
         stored = data["probabilities"].isel(model=0 if model is None else names.index(model))

@@ -121,14 +121,17 @@ def scan(
     share = as_part(part)
     if part is not None and (crew is not None or overwrite):
         raise InputError(
-            "part: expected neither an executor nor overwrite=True, since parts share one store, "
-            f"got part {share}"
+            "part",
+            "neither an executor nor overwrite=True, since parts share one store",
+            f"part {share}",
         )
     path = None if out is None else as_path("out", out)
     if path is not None and path.suffix in (".zip", ".tar", ".gz"):
         raise InputError(
-            f"out: expected the name of a folder, got {str(path)!r}; scan into a folder such as "
-            "run.zarr and pack it afterwards"
+            "out",
+            "the name of a folder",
+            repr(str(path)),
+            remedy="scan into a folder such as run.zarr and pack it afterwards",
         )
     exists = path is not None and files.exists(path)
     stored = None
@@ -192,11 +195,13 @@ def _check_shared(path: Path | None, recipe: Recipe) -> None:
 
     if path is None or is_remote(path):
         given = "none" if path is None else repr(str(path))
-        raise InputError(f"out: expected a folder that all processes see, got {given}")
+        raise InputError("out", "a folder that all processes see", given)
     if recipe.samples.source.in_order:
         raise InputError(
-            "data: expected samples that can be read in any order, got a stream; scan it in one "
-            "process"
+            "data",
+            "samples that can be read in any order",
+            "a stream",
+            remedy="scan it in one process",
         )
 
 
@@ -231,8 +236,9 @@ def _checked_facts(recipe: Recipe, specs: Mapping[str, ArraySpec]) -> dict[str, 
     taken = sorted({*group.coords} & names)
     if taken:
         raise InputError(
-            f"group: expected coordinates with names of their own, got {taken[0]!r} in "
-            f"{group.spec}, which is the name of a result of the scan"
+            "group",
+            "coordinates with names of their own",
+            f"{taken[0]!r} in {group.spec}, which is the name of a result of the scan",
         )
     return facts
 

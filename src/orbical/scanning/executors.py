@@ -106,9 +106,7 @@ class Cluster:
 
     def __init__(self, client: Any) -> None:
         if client.asynchronous:
-            raise InputError(
-                "executor: expected a synchronous Dask client, got an asynchronous one"
-            )
+            raise InputError("executor", "a synchronous Dask client", "an asynchronous one")
         self._client = client
 
     def submit(self, worker: Any, call: Callable[..., Any], *arguments: Any) -> Any:
@@ -242,7 +240,7 @@ def crew_of(executor: Any, devices: str | Sequence[str] | None) -> Crew | None:
     """Return who runs the units of a scan; None for this process."""
     if devices is not None:
         if executor is not None:
-            raise InputError("devices: expected no devices with an executor, got both")
+            raise InputError("devices", "no devices with an executor", "both")
         return Devices(_listed(devices))
     if executor is None:
         return None
@@ -250,8 +248,9 @@ def crew_of(executor: Any, devices: str | Sequence[str] | None) -> Crew | None:
         return Cluster(executor)
     if not callable(getattr(executor, "submit", None)):
         raise InputError(
-            "executor: expected a dask.distributed.Client, a ProcessPoolExecutor or another "
-            f"object with submit, got {executor!r}"
+            "executor",
+            "a dask.distributed.Client, a ProcessPoolExecutor or another object with submit",
+            repr(executor),
         )
     return Pool(executor)
 
@@ -260,10 +259,10 @@ def _listed(devices: str | Sequence[str]) -> list[str]:
     if devices == "all":
         found = [f"cuda:{number}" for number in range(torch.cuda.device_count())]
         if not found:
-            raise InputError("devices: expected at least one GPU for 'all', got none")
+            raise InputError("devices", "at least one GPU for 'all'", "none")
         return found
     if isinstance(devices, str) or not devices:
-        raise InputError(f"devices: expected 'all' or a list of devices, got {devices!r}")
+        raise InputError("devices", "'all' or a list of devices", repr(devices))
     return [str(device) for device in devices]
 
 

@@ -37,8 +37,10 @@ def sample_facts(recipe: Recipe, results: Mapping[str, ArraySpec]) -> dict[str, 
         own = re.sub(r"\W+", "_", str(name)).strip("_")  # xarray separates names by spaces
         if not own or own in taken:
             raise InputError(
-                f"data: expected metadata columns with names of their own, got {name!r}, which a "
-                "scan uses itself; rename it, or choose others with columns= (--columns)"
+                "data",
+                "metadata columns with names of their own",
+                f"{name!r}, which a scan uses itself",
+                remedy="rename it, or choose others with columns= (--columns)",
             )
         taken.add(own)
         about = {"meaning": "metadata", "units": "", "long_name": str(name)}
@@ -53,6 +55,8 @@ def _check_classes(classes: Sequence[str], results: Mapping[str, ArraySpec]) -> 
         count = spec.attributes.get(CLASSES, sizes.get("class"))
         if count not in (None, len(classes)):
             raise InputError(
-                f"classes: expected the names of the model's {count} classes, got "
-                f"{len(classes)}; pass all of them with classes= (--classes)"
+                "classes",
+                f"the names of the model's {count} classes",
+                len(classes),
+                remedy="pass all of them with classes= (--classes)",
             )

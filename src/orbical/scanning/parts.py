@@ -42,9 +42,7 @@ def as_part(given: str | None, environment: Mapping[str, str] = os.environ) -> P
         return _from_environment(environment)
     found = re.fullmatch(r"(\d{1,9})/(\d{1,9})", given) if isinstance(given, str) else None
     if found is None or not 1 <= int(found[1]) <= int(found[2]):
-        raise InputError(
-            f"part: expected 'auto' or i/n with i from 1 to n, such as 3/16, got {given!r}"
-        )
+        raise InputError("part", "'auto' or i/n with i from 1 to n, such as 3/16", repr(given))
     return Part(int(found[1]), int(found[2]))
 
 
@@ -53,8 +51,10 @@ def _from_environment(environment: Mapping[str, str]) -> Part:
     ranks = "RANK" in environment and "WORLD_SIZE" in environment
     if array == ranks:
         raise InputError(
-            "part: expected a SLURM job array (SLURM_ARRAY_TASK_ID) or torchrun (RANK, WORLD_SIZE) "
-            f"for 'auto', got {'both' if array else 'neither'}; pass i/n, such as 3/16"
+            "part",
+            "a SLURM job array (SLURM_ARRAY_TASK_ID) or torchrun (RANK, WORLD_SIZE) for 'auto'",
+            "both" if array else "neither",
+            remedy="pass i/n, such as 3/16",
         )
     if ranks:
         rank, size = int(environment["RANK"]), int(environment["WORLD_SIZE"])
@@ -66,7 +66,9 @@ def _from_environment(environment: Mapping[str, str]) -> Part:
     )
     if most - least != step * (count - 1):
         raise InputError(
-            "part: expected a job array of regular numbers, such as --array=1-16, for 'auto', got "
-            f"{count} from {least} to {most}; pass i/n, such as 3/16"
+            "part",
+            "a job array of regular numbers, such as --array=1-16, for 'auto'",
+            f"{count} from {least} to {most}",
+            remedy="pass i/n, such as 3/16",
         )
     return Part((task - least) // step + 1, count)

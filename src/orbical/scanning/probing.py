@@ -80,15 +80,18 @@ def _moved(action: Action, elements: Elements, first: Tree) -> Tree:
         raise
     except Exception as error:
         raise InputError(
-            f"action: {name} raised {type(error).__name__} for a batch of shape {given}: "
-            f"{words_of(error)}; refuse data that it cannot move in its check(group, x)"
+            "action",
+            problem=f"{name} raised {type(error).__name__} for a batch of shape {given}: "
+            f"{words_of(error)}",
+            remedy="refuse data that it cannot move in its check(group, x)",
         ) from error
     lead = len(elements), shapes[0][0]
     wrong = [tuple(leaf.shape) for leaf in leaves(moved) if leaf.shape[:2] != lead]
     if wrong:
         raise InputError(
-            f"action: expected {name}.move to return [element, sample, ...], here "
-            f"[{lead[0]}, {lead[1]}, ...], got shape {wrong[0]}"
+            "action",
+            f"{name}.move to return [element, sample, ...], here [{lead[0]}, {lead[1]}, ...]",
+            f"shape {wrong[0]}",
         )
     return moved
 
@@ -153,8 +156,9 @@ def array_specs(
         for name, leaf in input_fields(samples.inputs(0, 1)):
             if "/" in name or name in {*specs, sweep.task.truth_name}:
                 raise InputError(
-                    "keep: expected input fields with names of their own and without '/', got "
-                    f"{name.removeprefix('input_')!r}"
+                    "keep",
+                    "input fields with names of their own and without '/'",
+                    repr(name.removeprefix("input_")),
                 )
             dims = ("sample", *(f"{name}_{i}" for i in range(leaf.ndim - 1)))
             specs[name] = ArraySpec(

@@ -87,7 +87,7 @@ def plan(
     group = as_group(group)
     task = as_task(task)
     if fingerprint is not None and not (isinstance(fingerprint, str) and fingerprint):
-        raise InputError(f"fingerprint: expected a text that names the data, got {fingerprint!r}")
+        raise InputError("fingerprint", "a text that names the data", repr(fingerprint))
     samples = Samples(task.take(data), task.names(data), fingerprint)
     if known is None or known.stamp is None or known.stamp != samples.stamp:
         samples.source.check()
@@ -95,7 +95,7 @@ def plan(
     first, first_target, target = checked_data(samples, group, task)
     kept = _checked_keep(keep, task)
     if preprocess is not None and not callable(preprocess):
-        raise InputError(f"preprocess: expected a function of a batch, got {preprocess!r}")
+        raise InputError("preprocess", "a function of a batch", repr(preprocess))
     if batch_size != "auto":
         batch_size = whole_number("batch_size", batch_size, 1, "'auto' or ")
     rows = None if chunk == "auto" else whole_number("chunk", chunk, 1, "'auto' or ")
@@ -149,15 +149,14 @@ def _with_classes(task: Task, samples: Samples) -> Task:
 def _named_models(models: Any) -> dict[str, Any]:
     if isinstance(models, list | tuple):
         raise InputError(
-            "models: expected a model or a dictionary of names and models, got a "
-            f"{type(models).__name__}"
+            "models", "a model or a dictionary of names and models", f"a {type(models).__name__}"
         )
     named = dict(models) if isinstance(models, Mapping) else {"model": models}
     if not named:
-        raise InputError("models: expected at least one model, got none")
+        raise InputError("models", "at least one model", "none")
     wrong = [name for name in named if not isinstance(name, str) or not name]
     if wrong:
-        raise InputError(f"models: expected names that are non-empty strings, got {wrong[0]!r}")
+        raise InputError("models", "names that are non-empty strings", repr(wrong[0]))
     return named
 
 
@@ -165,12 +164,12 @@ def _as_named(name: str, model: Any) -> Predictor:
     try:
         return as_predictor(model)
     except InputError as error:
-        raise InputError(f"model {name!r}: {str(error).removeprefix('model: ')}") from error
+        raise error.about(f"model {name!r}") from error
 
 
 def _checked_keep(keep: str | Iterable[str], task: Task) -> frozenset[str]:
     if keep is None or not isinstance(keep, Iterable):
-        raise InputError(f"keep: expected the names of what to store, got {keep!r}")
+        raise InputError("keep", "the names of what to store", repr(keep))
     chosen = frozenset([keep] if isinstance(keep, str) else keep)
     optional = [name for name, variable in task.variables(True).items() if variable.optional]
     known = {*optional, "outputs", "inputs", "consensus"}

@@ -76,6 +76,7 @@ def own_versions() -> tuple[tuple[str, str], ...]:
 
 
 _COMPARED = ("orbical", "torch", "numpy")
+_NOT_SENT = "cannot be sent to other processes"
 
 
 def _prefix(out: Path) -> str:
@@ -90,21 +91,22 @@ def _write(recipe: Recipe, folder: Path) -> None:
         except OSError:
             raise
         except Exception as error:
-            raise InputError(_unsendable(recipe, error)) from error
+            raise _unsendable(recipe, error) from error
     building.rename(folder / _FILE)
 
 
-def _unsendable(recipe: Recipe, error: Exception) -> str:
-    """Name the part that cannot be sent to another process."""
+def _unsendable(recipe: Recipe, error: Exception) -> InputError:
+    """Return the error that names the part that cannot be sent to another process."""
     why = f"{type(error).__name__}: {words_of(error)}"[:200]
     for name, model in recipe.models.items():
         if not _is_sendable(model):
-            return (
-                f"model {name!r} cannot be sent to other processes ({why}); pass the import path "
-                "of a function that makes it, package.module:function(), or its file"
+            remedy = (
+                "pass the import path of a function that makes it, package.module:function(), or "
+                "its file"
             )
+            return InputError(f"model {name!r}", problem=f"{_NOT_SENT} ({why})", remedy=remedy)
     part = "preprocess" if not _is_sendable(recipe.preprocess) else "data"
-    return f"{part} cannot be sent to other processes ({why}); pass arrays or paths"
+    return InputError(part, problem=f"{_NOT_SENT} ({why})", remedy="pass arrays or paths")
 
 
 def _is_sendable(thing: Any) -> bool:

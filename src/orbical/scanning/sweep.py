@@ -186,10 +186,10 @@ class Sweep:
             raise
         except Exception as error:
             raise InputError(
-                f"preprocess: {name} raised {type(error).__name__}: {words_of(error)}"
+                "preprocess", problem=f"{name} raised {type(error).__name__}: {words_of(error)}"
             ) from error
         if prepared is None:
-            raise InputError(f"preprocess: expected {name} to return a batch, got None")
+            raise InputError("preprocess", f"{name} to return a batch", "None")
         return as_tensors(prepared) if isinstance(prepared, np.ndarray) else prepared
 
     def answer(self, name: str, inputs: Tree) -> Any:
@@ -348,8 +348,9 @@ def refuse_faults(
             where = f"sample {first_sample + sample} at {group.name(int(element))}"
             if any(first_lacking(leaf[sample : sample + 1]) is not None for leaf in leaves(batch)):
                 raise InputError(
-                    f"data: expected finite numbers, got NaN or infinity, for which {model} "
-                    f"returns {fault} ({where})"
+                    "data",
+                    "finite numbers",
+                    f"NaN or infinity, for which {model} returns {fault} ({where})",
                 )
             raise ModelError(f"{model}: {fault} for {where}")
 

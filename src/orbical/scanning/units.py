@@ -211,19 +211,20 @@ class Local:
 def _choose_device(device: str) -> torch.device:
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    wanted = f"device: expected 'auto' or a torch device of this machine, got {device!r}"
+    refused = InputError("device", "'auto' or a torch device of this machine", repr(device))
     if not isinstance(device, str | torch.device):
-        raise InputError(wanted)
+        raise refused
     try:
         chosen = torch.device(device)
     except RuntimeError:
         remedy = "for an NVIDIA GPU pass 'cuda'" if device == "gpu" else "see torch.device"
-        raise InputError(f"{wanted}; {remedy}") from None
+        raise refused.about("device", remedy=remedy) from None
     try:
         torch.zeros(1, device=chosen).sum().item()
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         why = words_of(error).partition(". ")[0]  # what follows is about the making of torch
-        raise InputError(f"{wanted} ({why}); pass 'cpu'") from None
+        got = f"{device!r} ({why})"
+        raise InputError("device", refused.expected, got, remedy="pass 'cpu'") from None
     return chosen
 
 

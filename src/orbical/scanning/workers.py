@@ -197,12 +197,14 @@ def _named_errors() -> Iterator[None]:
     here = f"worker {_own_name()}"
     try:
         yield
+    except InputError as error:
+        raise InputError(here, problem=str(error)) from None
     except MissingExtra as error:  # has another signature than its message
         raise ModelError(f"{here}: {error}") from None
     except OrbicalError as error:
         raise type(error)(f"{here}: {error}") from None
     except OSError as error:
-        raise InputError(f"{here} cannot find the data or a model: {error}") from error
+        raise InputError(here, problem=f"cannot find the data or a model: {error}") from error
     except (ImportError, AttributeError) as error:
         raise ModelError(
             f"{here} cannot import what the scan needs: {words_of(error)}; install it there, or "
@@ -214,8 +216,10 @@ def _check_versions(ticket: Ticket) -> None:
     for (name, theirs), (_, own) in zip(ticket.versions, own_versions(), strict=True):
         if theirs != own:
             raise InputError(
-                f"executor: expected {name} {theirs} as in the process that scans, got {own}; "
-                "install the same version"
+                "executor",
+                f"{name} {theirs} as in the process that scans",
+                own,
+                remedy="install the same version",
             )
 
 
@@ -225,4 +229,4 @@ def _check_data(recipe: Recipe) -> None:
     pairs = zip(leaves(recipe.first), leaves(found), strict=True)
     same = all(a.shape == b.shape and bool(((a == b) | (a != a)).all()) for a, b in pairs)
     if not same:
-        raise InputError("data: expected the samples of the process that scans, got others")
+        raise InputError("data", "the samples of the process that scans", "others")

@@ -65,7 +65,7 @@ def as_task(task: Task | str) -> Task:
         return task
     if not isinstance(task, str):
         given = f"the class {task.__name__}" if isinstance(task, type) else type(task).__name__
-        raise InputError(f"task: expected a task such as orbical.tasks.Flow(), got {given}")
+        raise InputError("task", "a task such as orbical.tasks.Flow()", given)
     check_name("task", task, TASKS)
     return TASKS[task]()  # type: ignore[call-arg]
 
@@ -104,7 +104,7 @@ def parse_input(text: str) -> Action:
     fields = [piece.strip().partition("=") for piece in text.split(",")]
     for field, equals, action in fields:
         if not (field and equals and action):
-            raise InputError(f"input: expected FIELD=ACTION,FIELD=ACTION, got {text!r}")
+            raise InputError("input", "FIELD=ACTION,FIELD=ACTION", repr(text))
     return actions.as_action({field: _parse_action(action) for field, _, action in fields})
 
 
@@ -115,7 +115,7 @@ def _parse_action(text: str) -> Action:
     try:
         return known[name](*(int(word) if word.isdigit() else word for word in settings))
     except TypeError:
-        raise InputError(f"input: expected settings that {name} takes, got {text!r}") from None
+        raise InputError("input", f"settings that {name} takes", repr(text)) from None
 
 
 __all__ = [

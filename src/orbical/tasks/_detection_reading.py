@@ -77,14 +77,16 @@ def read_objects(given: Any) -> Any:
     for sample, view in enumerate(given):
         if not {"boxes", "labels"} <= {*view}:
             raise InputError(
-                f"objects: expected dictionaries of boxes [n, 4] and labels [n], got fields "
-                f"{sorted(map(str, view))} for sample {sample}"
+                "objects",
+                "dictionaries of boxes [n, 4] and labels [n]",
+                f"fields {sorted(map(str, view))} for sample {sample}",
             )
         boxes, labels = (as_array(name, view[name]) for name in ("boxes", "labels"))
         if boxes.ndim != 2 or boxes.shape[1] != 4 or labels.shape != boxes.shape[:1]:
             raise InputError(
-                f"objects: expected boxes [n, 4] and labels [n], got shapes {tuple(boxes.shape)} "
-                f"and {tuple(labels.shape)} for sample {sample}"
+                "objects",
+                "boxes [n, 4] and labels [n]",
+                f"shapes {tuple(boxes.shape)} and {tuple(labels.shape)} for sample {sample}",
             )
         rows.append(torch.cat([boxes.float(), labels[:, None].float()], 1))
     return pad_sequence(rows, batch_first=True, padding_value=torch.nan)

@@ -48,7 +48,7 @@ def padded_samples(data: Any, action: Action, unknown: float) -> Any:
         own = fields.pop("y", None)
         targets = own if targets is None else targets
         if not {"pos", "x"} & {*fields}:
-            raise InputError(f"data: expected points pos or x, got fields {sorted(fields)}")
+            raise InputError("data", "points pos or x", f"fields {sorted(fields)}")
     padded = from_ragged(fields, NODES)
     return padded, None if targets is None else _padded_targets(targets, padded["mask"], unknown)
 
@@ -79,22 +79,19 @@ def _padded_targets(targets: Any, mask: Tensor, unknown: float) -> Tensor:
         for place, (one, size) in enumerate(zip(each, sizes, strict=True)):
             if one.ndim == 0 or len(one) != size:
                 raise InputError(
-                    f"labels: expected one for each of the {size} points of sample {place}, got "
-                    f"shape {tuple(one.shape)}"
+                    "labels",
+                    f"one for each of the {size} points of sample {place}",
+                    f"shape {tuple(one.shape)}",
                 )
         return _padded(torch.cat(each), mask, unknown)
     if isinstance(targets, Sequence) and any(np.ndim(one) for one in targets):
-        raise InputError(
-            f"labels: expected a list for each of {len(mask)} samples, got {len(targets)}"
-        )
+        raise InputError("labels", f"a list for each of {len(mask)} samples", len(targets))
     rows = torch.as_tensor(targets)
     if rows.shape[:2] == mask.shape:
         return rows
     total = int(mask.sum())
     if rows.ndim == 0 or len(rows) != total:
-        raise InputError(
-            f"labels: expected one for each of {total} points, got shape {tuple(rows.shape)}"
-        )
+        raise InputError("labels", f"one for each of {total} points", f"shape {tuple(rows.shape)}")
     return _padded(rows, mask, unknown)
 
 

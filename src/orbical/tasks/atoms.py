@@ -85,7 +85,7 @@ class Atoms(Task):
         self.quantities = check_quantities(quantities)
         if score is not None and score not in self.quantities:
             names = ", ".join(self.quantities)
-            raise InputError(f"score: expected one of the quantities {names}, got {score!r}")
+            raise InputError("score", f"one of the quantities {names}", repr(score))
         usual = "forces" if "forces" in self.quantities else self.quantities[0]
         self.chosen = usual if score is None else score
         self.score_unit = UNITS[self.chosen]
@@ -110,8 +110,7 @@ class Atoms(Task):
         flat = torch.linalg.det(inputs["cell"].double()) == 0
         if "stress" in self.quantities and bool(flat.any()):
             raise InputError(
-                "stress: expected a cell with a volume, got none in molecule "
-                f"{int(flat.int().argmax())}"
+                "stress", "a cell with a volume", f"none in molecule {int(flat.int().argmax())}"
             )
         if not isinstance(truth, Mapping):
             return inputs, truth
@@ -146,7 +145,7 @@ class Atoms(Task):
             expected = tuple(blocks[name].shape)
             if fitted is None or fitted.shape != expected:
                 shape = tuple(given.shape)
-                raise InputError(f"truth: expected {name} of shape {expected}, got {shape}")
+                raise InputError("truth", f"{name} of shape {expected}", shape)
             blocks[name] = fitted
         return self._output.join(blocks)
 
@@ -155,20 +154,19 @@ class Atoms(Task):
         rows = as_truth(target, count, "truth")
         if rows.ndim != 2 or not self._output.fits(rows.shape[1]):
             raise InputError(
-                f"truth: expected a dictionary of {', '.join(self.quantities)}, got shape "
-                f"{tuple(rows.shape)}"
+                "truth",
+                f"a dictionary of {', '.join(self.quantities)}",
+                f"shape {tuple(rows.shape)}",
             )
         if bool(rows.isinf().any()):
-            raise InputError("truth: expected finite numbers, got infinity; NaN marks unknown ones")
+            raise InputError("truth", "finite numbers", "infinity", remedy="NaN marks unknown ones")
         return rows.double()
 
     def check_range(self, target: Tensor, outputs: Tree) -> None:
         """Check that truth and outputs are of the same number of atoms."""
         true, predicted = (self._output.atoms(x.shape[1]) for x in (target, outputs["answer"]))
         if true != predicted:
-            raise InputError(
-                f"truth: expected {predicted} atoms, as the model predicts, got {true}"
-            )
+            raise InputError("truth", f"{predicted} atoms, as the model predicts", true)
 
     # What models return.
 

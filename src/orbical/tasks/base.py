@@ -258,14 +258,16 @@ class Task(ABC):
 
         name = str(described["name"])
         if name not in TASKS:
-            raise InputError(f"task: {name!r} is not a task of orbical; pass the task itself")
+            raise InputError(
+                "task", problem=f"{name!r} is not a task of orbical", remedy="pass the task itself"
+            )
         if read is None and described["read"] is not None:
             read = _refuse_to_read(str(described["read"]))
         task = TASKS[name]._restored(
             described["settings"], Action.from_record(described["input"]), read
         )
         if {**task.describe(), "read": None} != {**described, "read": None}:
-            raise InputError(f"task: {name!r} has settings that its record does not hold")
+            raise InputError("task", problem=f"{name!r} has settings that its record does not hold")
         return task
 
     @classmethod
@@ -353,7 +355,7 @@ def as_truth(target: Any, count: int | None = None, name: str = "labels") -> Ten
     values = as_array(name, target)
     if count is not None and (values.ndim == 0 or len(values) != count):
         given = str(len(values)) if values.ndim else "a single number"
-        raise InputError(f"{name}: expected one for each of {count} samples, got {given}")
+        raise InputError(name, f"one for each of {count} samples", given)
     return values
 
 
@@ -362,7 +364,7 @@ def class_names(classes: Any) -> list[str] | None:
     if classes is None:
         return None
     if isinstance(classes, str) or not isinstance(classes, Iterable):
-        raise InputError(f"classes: expected a list of names, got {classes!r}")
+        raise InputError("classes", "a list of names", repr(classes))
     return [str(name) for name in classes]
 
 
@@ -394,6 +396,8 @@ def _refuse_to_read(name: str) -> Reader:
     """Return a stand-in for the reader of this name, which is not available."""
 
     def refuse(raw: Any) -> Any:
-        raise InputError(f"task: outputs were read by {name}; pass that function as read")
+        raise InputError(
+            "task", problem=f"outputs were read by {name}", remedy="pass that function as read"
+        )
 
     return refuse

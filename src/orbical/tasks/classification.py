@@ -91,12 +91,14 @@ class Classification(Task):
         if labels.ndim != 1 or labels.is_floating_point() or labels.is_complex():
             indices = "labels.argmax(-1)" if labels.ndim > 1 else "labels.astype(int)"
             raise InputError(
-                f"labels: expected integers of shape (N,), got {described(labels)}; pass class "
-                f"indices, e.g. {indices}"
+                "labels",
+                "integers of shape (N,)",
+                described(labels),
+                remedy=f"pass class indices, e.g. {indices}",
             )
         labels = labels.long()
         if count and int(labels.min()) < 0:
-            raise InputError(f"labels: expected class indices from 0, got {int(labels.min())}")
+            raise InputError("labels", "class indices from 0", int(labels.min()))
         return labels
 
     def check_range(self, labels: Tensor, outputs: Tensor) -> None:
@@ -104,13 +106,14 @@ class Classification(Task):
         classes = outputs.shape[-1]
         if self.classes is not None and len(self.classes) != classes:
             raise InputError(
-                f"classes: expected the names of the model's {classes} classes, got "
-                f"{len(self.classes)}; pass all of them with classes= (--classes)"
+                "classes",
+                f"the names of the model's {classes} classes",
+                len(self.classes),
+                remedy="pass all of them with classes= (--classes)",
             )
         if len(labels) and int(labels.max()) >= classes:
             raise InputError(
-                f"labels: expected class indices below {classes}, as the model has, got "
-                f"{int(labels.max())}"
+                "labels", f"class indices below {classes}, as the model has", int(labels.max())
             )
 
     def variables(self, labeled: bool) -> dict[str, Variable]:

@@ -177,16 +177,16 @@ class DenseRegression(Task):
         maps = self._as_maps(maps if maps.is_floating_point() else maps.float())
         if maps.ndim != 2 + len(self._sides) or maps.is_complex():
             raise InputError(
-                f"labels: expected maps [sample, component, {', '.join(self._sides)}], got "
-                f"{described(maps)}"
+                "labels", f"maps [sample, component, {', '.join(self._sides)}]", described(maps)
             )
         if bool(maps.isinf().any()):
-            raise InputError("labels: expected finite numbers, got infinite values; NaN is unknown")
+            raise InputError("labels", "finite numbers", "infinite values", remedy="NaN is unknown")
         unknown = maps.isnan().flatten(1).all(1).nonzero()
         if len(unknown):
             raise InputError(
-                f"labels: expected some known pixel of each sample, got only NaN for sample "
-                f"{int(unknown[0])}"
+                "labels",
+                "some known pixel of each sample",
+                f"only NaN for sample {int(unknown[0])}",
             )
         return maps.float()
 
@@ -201,8 +201,7 @@ class DenseRegression(Task):
         if not fits:
             around = "" if self.window is None else ", or as large as the images around the window"
             raise InputError(
-                f"labels: expected maps of shape {predicted}, as the model predicts{around}, got "
-                f"{true}"
+                "labels", f"maps of shape {predicted}, as the model predicts{around}", true
             )
 
     def variables(self, labeled: bool) -> dict[str, Variable]:

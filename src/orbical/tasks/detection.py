@@ -108,13 +108,15 @@ class Detection(Task):
         window = Window(128) if input is None else input
         if size is None and not isinstance(window, Window):
             raise InputError(
-                f"size: expected height and width of the view, got None; {type(window).__name__} "
-                "does not have a size"
+                "size",
+                "height and width of the view",
+                "None",
+                remedy=f"{type(window).__name__} does not have a size",
             )
         check_name("score", score, MEASURES)
         for name, value in (("threshold", threshold), ("confident", confident)):
             if not isinstance(value, numbers.Real) or not 0 <= value <= 1:
-                raise InputError(f"{name}: expected a number from 0 to 1, got {value!r}")
+                raise InputError(name, "a number from 0 to 1", repr(value))
         height, width = (window.size, window.size) if size is None else _two_sides(size)
         super().__init__(window, Boxes(height, width), read)
         self.chosen = score
@@ -147,15 +149,16 @@ class Detection(Task):
         objects = as_truth(read_objects(target), count, "objects")
         if objects.ndim != 3 or objects.shape[-1] != 5 or not objects.is_floating_point():
             raise InputError(
-                "objects: expected floating-point [sample, object, 5] (left, top, right, bottom, "
-                "class; NaN for no object), or a list of dictionaries of boxes and labels, got "
-                f"{described(objects)}"
+                "objects",
+                "floating-point [sample, object, 5] (left, top, right, bottom, class; NaN "
+                "for no object), or a list of dictionaries of boxes and labels",
+                described(objects),
             )
         objects = objects.float()
         gaps = objects.isnan()
         absent, kinds = gaps.any(-1), objects[..., 4]
         if not objects.shape[1]:
-            raise InputError("objects: expected a key object for each sample, got none")
+            raise InputError("objects", "a key object for each sample", "none")
         first = torch.arange(objects.shape[1]) == 0
         outside = first & (area(clip(objects[..., :4], self._view(objects))) <= 0)
         view = f"the view of {self.size[0]} x {self.size[1]} pixels at the identity"
@@ -173,7 +176,7 @@ class Detection(Task):
             if len(marked):
                 sample, which = marked[0].tolist()
                 raise InputError(
-                    f"objects: expected {expected}, got {got} for object {which} of sample {sample}"
+                    "objects", expected, f"{got} for object {which} of sample {sample}"
                 )
         return objects
 
@@ -335,7 +338,7 @@ def _two_sides(size: Any) -> tuple[int, int]:
     match size:
         case (int(height), int(width)) if height >= 1 and width >= 1:
             return height, width
-    raise InputError(f"size: expected height and width in whole pixels, got {size!r}")
+    raise InputError("size", "height and width in whole pixels", repr(size))
 
 
 def _keeps_sides(elements: Elements) -> bool:

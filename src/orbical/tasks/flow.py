@@ -95,11 +95,10 @@ class Flow(Task):
         flow = as_truth(target, count)
         if flow.ndim != 4 or flow.shape[1] != 2 or not flow.is_floating_point():
             raise InputError(
-                "labels: expected floating-point displacements [sample, 2, row, column], got "
-                f"{described(flow)}"
+                "labels", "floating-point displacements [sample, 2, row, column]", described(flow)
             )
         if not bool(torch.isfinite(flow).all()):
-            raise InputError("labels: expected a finite flow, got NaN or infinite values")
+            raise InputError("labels", "a finite flow", "NaN or infinite values")
         return flow.float()
 
     def check_range(self, target: Tensor, outputs: Tensor) -> None:
@@ -111,7 +110,7 @@ class Flow(Task):
             fits = min(true) >= self.window and not any((side - self.window) % 2 for side in true)
             size = f"the size of the pairs around the window of {self.window} pixels"
         if not fits:
-            raise InputError(f"labels: expected a flow of {size}, got {true}")
+            raise InputError("labels", f"a flow of {size}", true)
 
     def variables(self, labeled: bool) -> dict[str, Variable]:
         """Declare the errors and the block means."""

@@ -167,9 +167,7 @@ class KeyPoints(Task):
     def joined(self, outputs: Tree, moved: Tree) -> Tree:
         """Check that the images are as large as the view that points are moved in."""
         if isinstance(moved, Tensor) and moved.ndim == 5 and moved.shape[3:] != self.size:
-            raise InputError(
-                f"size: expected that of the images, {tuple(moved.shape[3:])}, got {self.size}"
-            )
+            raise InputError("size", f"that of the images, {tuple(moved.shape[3:])}", self.size)
         return outputs
 
     def faults(self, outputs: Tree) -> dict[str, Tensor]:
@@ -186,32 +184,28 @@ class KeyPoints(Task):
         points = points if points.is_floating_point() else points.double()
         if points.ndim != 3 or points.shape[-1] not in (2, 3):
             raise InputError(
-                "labels: expected points [sample, point, 3] (x, y, visibility) or [sample, point, "
-                f"2], got {described(points)}"
+                "labels",
+                "points [sample, point, 3] (x, y, visibility) or [sample, point, 2]",
+                described(points),
             )
         place = points[..., :2]
         if points.shape[-1] == 3:
             seen = points[..., 2]
             if not bool(torch.isin(seen, torch.tensor([0.0, 1.0, 2.0]).to(seen)).all()):
                 raise InputError(
-                    "labels: expected a visibility of 0 (unlabeled), 1 (hidden) or 2 (visible), "
-                    f"got {float(seen.min()):g} .. {float(seen.max()):g}"
+                    "labels",
+                    "a visibility of 0 (unlabeled), 1 (hidden) or 2 (visible)",
+                    f"{float(seen.min()):g} .. {float(seen.max()):g}",
                 )
         else:
             seen = 2.0 * place.isfinite().all(-1)
         if not bool(place[seen > 0].isfinite().all()):
-            raise InputError(
-                "labels: expected finite places of labeled points, got NaN or infinity"
-            )
+            raise InputError("labels", "finite places of labeled points", "NaN or infinity")
         count = points.shape[1]
         if len(self.sigmas) not in (1, count):
-            raise InputError(
-                f"sigmas: expected one, or one for each of {count} points, got {len(self.sigmas)}"
-            )
+            raise InputError("sigmas", f"one, or one for each of {count} points", len(self.sigmas))
         if self._largest() >= count:
-            raise InputError(
-                f"swaps: expected indices of the {count} points, got {self._largest()}"
-            )
+            raise InputError("swaps", f"indices of the {count} points", self._largest())
         place = place.where(seen[..., None] > 0, torch.nan)
         return torch.cat([place, seen[..., None]], -1).float()
 
@@ -236,9 +230,7 @@ class KeyPoints(Task):
         """Check that truth and outputs have as many points."""
         predicted, true = outputs["points"].shape[1], target.shape[1]
         if predicted != true:
-            raise InputError(
-                f"labels: expected {predicted} points, as the model predicts, got {true}"
-            )
+            raise InputError("labels", f"{predicted} points, as the model predicts", true)
 
     def variables(self, labeled: bool) -> dict[str, Variable]:
         """Declare the points, their distances and scores, and what their confidence is worth."""
@@ -381,11 +373,11 @@ def _sides(size: Any, action: Any) -> tuple[int, int]:
         case (int(height), int(width)) if height >= 1 and width >= 1:
             return height, width
     raise InputError(
-        f"size: expected height and width of the images in pixels, such as (256, 192), got {size!r}"
+        "size", "height and width of the images in pixels, such as (256, 192)", repr(size)
     )
 
 
 def _positive(name: str, given: Any) -> float:
     if not isinstance(given, numbers.Real) or not 0 < float(given) < float("inf"):
-        raise InputError(f"{name}: expected a positive number, got {given!r}")
+        raise InputError(name, "a positive number", repr(given))
     return float(given)

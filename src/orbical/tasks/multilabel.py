@@ -94,7 +94,7 @@ class MultiLabel(Task):
         check_name("outputs", outputs, OUTPUTS)
         check_name("score", score, SCORES)
         if not 0 < real_number("threshold", threshold) < 1:
-            raise InputError(f"threshold: expected a number between 0 and 1, got {threshold!r}")
+            raise InputError("threshold", "a number between 0 and 1", repr(threshold))
         super().__init__(input, Trivial(), read)
         self.outputs, self.classes = outputs, class_names(classes)
         self.chosen, self.score_meaning = score, SCORES[score]
@@ -129,20 +129,25 @@ class MultiLabel(Task):
         labels = as_truth(target, count)
         if labels.ndim != 2 or labels.is_complex() or labels.shape[1] == 0:
             raise InputError(
-                f"labels: expected 0 or 1 for each label, [sample, label], got {described(labels)}"
-                "; for one class of each sample use task='classification'"
+                "labels",
+                "0 or 1 for each label, [sample, label]",
+                described(labels),
+                remedy="for one class of each sample use task='classification'",
             )
         labels = labels.float()
         known = labels[labels.isfinite()]
         if bool(labels.isinf().any()) or not bool(((known == 0) | (known == 1)).all()):
             raise InputError(
-                "labels: expected 0, 1, or NaN where a label is unknown, got "
-                f"{float(labels.nan_to_num().min()):g} .. {float(labels.nan_to_num().max()):g}"
+                "labels",
+                "0, 1, or NaN where a label is unknown",
+                f"{float(labels.nan_to_num().min()):g} .. {float(labels.nan_to_num().max()):g}",
             )
         if unknown := int(labels.isnan().all(-1).sum()):
             raise InputError(
-                f"labels: expected a known label of each sample, got only NaN for {unknown} of "
-                f"{count}; leave such samples out"
+                "labels",
+                "a known label of each sample",
+                f"only NaN for {unknown} of {count}",
+                remedy="leave such samples out",
             )
         return labels
 
@@ -150,13 +155,10 @@ class MultiLabel(Task):
         """Check that truth, outputs and names have as many labels."""
         count = outputs.shape[-1]
         if target.shape[-1] != count:
-            raise InputError(
-                f"labels: expected {count} labels, as the model predicts, got {target.shape[-1]}"
-            )
+            raise InputError("labels", f"{count} labels, as the model predicts", target.shape[-1])
         if self.classes is not None and len(self.classes) != count:
             raise InputError(
-                f"classes: expected the names of the model's {count} labels, got "
-                f"{len(self.classes)}"
+                "classes", f"the names of the model's {count} labels", len(self.classes)
             )
 
     def variables(self, labeled: bool) -> dict[str, Variable]:

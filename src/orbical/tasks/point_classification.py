@@ -111,26 +111,23 @@ class PointClassification(Task):
         labels = as_truth(target, count)
         if labels.ndim != 2 or labels.is_floating_point() or labels.is_complex():
             raise InputError(
-                f"labels: expected integers [sample, point], got {described(labels)}; pass class "
-                "indices of points, -1 for those that are not judged"
+                "labels",
+                "integers [sample, point]",
+                described(labels),
+                remedy="pass class indices of points, -1 for those that are not judged",
             )
         if labels.numel() and int(labels.min()) < UNLABELED:
-            raise InputError(
-                f"labels: expected class indices from 0, or -1, got {int(labels.min())}"
-            )
+            raise InputError("labels", "class indices from 0, or -1", int(labels.min()))
         return labels.to(torch.int16)
 
     def check_range(self, target: Tensor, outputs: Tree) -> None:
         """Check the number of points and the classes of the labels against the outputs."""
         points, classes = outputs["probabilities"].shape[-2:]
         if target.shape[1] != points:
-            raise InputError(
-                f"labels: expected {points} points, as the model predicts, got {target.shape[1]}"
-            )
+            raise InputError("labels", f"{points} points, as the model predicts", target.shape[1])
         if target.numel() and int(target.max()) >= classes:
             raise InputError(
-                f"labels: expected class indices below {classes}, as the model has, got "
-                f"{int(target.max())}"
+                "labels", f"class indices below {classes}, as the model has", int(target.max())
             )
 
     # What models return.

@@ -47,13 +47,13 @@ def check_quantities(quantities: str | Iterable[str]) -> tuple[str, ...]:
         ('energy', 'forces')
     """
     if not isinstance(quantities, Iterable):
-        raise InputError(f"quantities: expected some of {', '.join(UNITS)}, got {quantities!r}")
+        raise InputError("quantities", f"some of {', '.join(UNITS)}", repr(quantities))
     names = quantities.split(",") if isinstance(quantities, str) else list(quantities)
     names = [str(name).strip() for name in names]
     for name in names:
         check_name("quantities", name, UNITS)
     if not names:
-        raise InputError("quantities: expected at least one, got none")
+        raise InputError("quantities", "at least one", "none")
     return tuple(name for name in UNITS if name in names)
 
 
@@ -130,7 +130,7 @@ class Quantities(Action):
         super().check(group, x)
         if not self.fits(x.shape[-1]):
             names = ", ".join(self.quantities)
-            raise InputError(f"data: expected rows of {names}, got {x.shape[-1]} columns")
+            raise InputError("data", f"rows of {names}", f"{x.shape[-1]} columns")
         if "forces" in self.quantities:
             Vectors(per_point=True).check(group, self.split(x)["forces"])
 

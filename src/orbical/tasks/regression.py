@@ -129,8 +129,10 @@ class Regression(Task):
         values = self._as_rows(values, "labels", InputError)
         if bool(values.isinf().any()) or (not self.per_point and bool(values.isnan().any())):
             raise InputError(
-                "labels: expected finite numbers, got NaN or infinite values; NaN marks points "
-                "without a truth, with per_point=True"
+                "labels",
+                "finite numbers",
+                "NaN or infinite values",
+                remedy="NaN marks points without a truth, with per_point=True",
             )
         return values
 
@@ -139,8 +141,7 @@ class Regression(Task):
         true, predicted = tuple(target.shape[1:]), tuple(outputs["mean"].shape[1:])
         if true != predicted:
             raise InputError(
-                f"labels: expected shape {predicted} for each sample, as the model predicts, got "
-                f"{true}"
+                "labels", f"shape {predicted} for each sample, as the model predicts", true
             )
 
     def variables(self, labeled: bool) -> dict[str, Variable]:
@@ -255,5 +256,5 @@ def _step(text: str) -> float:
         return float(Fraction(text))
     except (ValueError, ZeroDivisionError):
         raise InputError(
-            f"representation: expected positions:STEP, such as positions:1/3, got STEP {text!r}"
+            "representation", "positions:STEP, such as positions:1/3", f"STEP {text!r}"
         ) from None

@@ -171,14 +171,17 @@ class Segmentation(Task):
         if labels.ndim != dims or labels.is_floating_point() or labels.is_complex():
             one_hot = "maps.argmax(1)" if labels.ndim == dims + 1 else "maps.astype(int)"
             raise InputError(
-                f"labels: expected integer label maps [sample, {', '.join(self._sides)}], got "
-                f"{described(labels)}; pass class indices, e.g. {one_hot}"
+                "labels",
+                f"integer label maps [sample, {', '.join(self._sides)}]",
+                described(labels),
+                remedy=f"pass class indices, e.g. {one_hot}",
             )
         judged = labels[labels != self.ignore_index]
         if judged.numel() and not 0 <= int(judged.min()) <= int(judged.max()) <= LARGEST_CLASS:
             raise InputError(
-                f"labels: expected class indices from 0, or ignore_index={self.ignore_index}, got "
-                f"{int(judged.min())} .. {int(judged.max())}"
+                "labels",
+                f"class indices from 0, or ignore_index={self.ignore_index}",
+                f"{int(judged.min())} .. {int(judged.max())}",
             )
         return labels.to(torch.int16)
 
@@ -191,13 +194,16 @@ class Segmentation(Task):
             fits = min(true) >= self.window and not any((side - self.window) % 2 for side in true)
             size = f"the size of the images around the window of {self.window} pixels"
         if not fits:
-            raise InputError(f"labels: expected label maps of {size}, got {true}")
+            raise InputError("labels", f"label maps of {size}", true)
         classes = outputs.shape[1]
         largest = int(target.where(target != self.ignore_index, 0).max()) if len(target) else 0
         if largest >= classes:
             raise InputError(
-                f"labels: expected class indices below {classes}, as the model has, got {largest}; "
-                "pass the label of pixels that are not judged as ignore_index= (--ignore-index)"
+                "labels",
+                f"class indices below {classes}, as the model has",
+                largest,
+                remedy="pass the label of pixels that are not judged as ignore_index= "
+                "(--ignore-index)",
             )
 
     def variables(self, labeled: bool) -> dict[str, Variable]:
@@ -329,7 +335,7 @@ def _winners(outputs: Tensor, dim: int) -> Tensor:
 
 def _label(name: str, given: Any) -> int:
     if isinstance(given, bool) or not isinstance(given, int) or abs(given) > LARGEST_CLASS:
-        raise InputError(f"{name}: expected an integer of at most {LARGEST_CLASS}, got {given!r}")
+        raise InputError(name, f"an integer of at most {LARGEST_CLASS}", repr(given))
     return given
 
 

@@ -57,7 +57,7 @@ def batch_of(structures: Sequence[Any]) -> tuple[dict[str, Tensor], dict[str, Te
         ([[8, 1, 1, 0, 0], [6, 1, 1, 1, 1]], None)
     """
     if not len(structures):
-        raise InputError("molecules: expected at least one, got none")
+        raise InputError("molecules", "at least one", "none")
     for place, one in enumerate(structures):
         _check(place, one)
 
@@ -129,8 +129,11 @@ def complete_batch(inputs: Any) -> dict[str, Any]:
     if not isinstance(inputs, Mapping) or not {"pos", "numbers"} <= {*inputs}:
         given = f"fields {sorted(inputs)}" if isinstance(inputs, Mapping) else _kind(inputs)
         raise InputError(
-            "data: expected a list of ase.Atoms, or a dictionary with pos [molecule, atom, 3] and "
-            f"numbers [molecule, atom], got {given}; orbical.datasets.molecules reads files"
+            "data",
+            "a list of ase.Atoms, or a dictionary with pos [molecule, atom, 3] and "
+            "numbers [molecule, atom]",
+            given,
+            remedy="orbical.datasets.molecules reads files",
         )
     for field in sorted({*inputs} - {*FIELDS}):
         raise unknown_name("data", field, FIELDS)
@@ -138,13 +141,14 @@ def complete_batch(inputs: Any) -> dict[str, Any]:
     numbers = torch.as_tensor(inputs["numbers"]).long()
     if pos.ndim != 3 or pos.shape[-1] != 3 or numbers.shape != pos.shape[:2]:
         raise InputError(
-            "data: expected pos [molecule, atom, 3] and numbers [molecule, atom], got shapes "
-            f"{tuple(pos.shape)} and {tuple(numbers.shape)}"
+            "data",
+            "pos [molecule, atom, 3] and numbers [molecule, atom]",
+            f"shapes {tuple(pos.shape)} and {tuple(numbers.shape)}",
         )
     mask = torch.as_tensor(inputs.get("mask", numbers > 0)).bool()
     if mask.shape != numbers.shape:
         shapes = tuple(numbers.shape), tuple(mask.shape)
-        raise InputError(f"data: expected mask of shape {shapes[0]}, as numbers, got {shapes[1]}")
+        raise InputError("data", f"mask of shape {shapes[0]}, as numbers", shapes[1])
     _refuse(~mask.any(1, keepdim=True), "at least one atom", "none (numbers are 0)")
     known = (numbers >= 1) & (numbers <= MOST_ELEMENTS)
     _refuse(mask & ~known, f"atomic numbers from 1 to {MOST_ELEMENTS}", "an unknown element")
@@ -153,10 +157,10 @@ def complete_batch(inputs: Any) -> dict[str, Any]:
     pbc = torch.as_tensor(inputs.get("pbc", torch.zeros(len(pos), 3))).bool()
     for name, field, shape in (("cell", cell, (len(pos), 3, 3)), ("pbc", pbc, (len(pos), 3))):
         if field.shape != shape:
-            raise InputError(f"data: expected {name} of shape {shape}, got {tuple(field.shape)}")
+            raise InputError("data", f"{name} of shape {shape}", tuple(field.shape))
     for place, (lattice, periodic) in enumerate(zip(cell.double(), pbc, strict=True)):
         for expected, got in _wrong_cell(lattice.numpy(force=True), periodic.numpy(force=True)):
-            raise InputError(f"data: expected {expected}, got {got} for molecule {place}")
+            raise InputError("data", expected, f"{got} for molecule {place}")
     return {"pos": pos, "numbers": numbers * mask, "mask": mask, "cell": cell, "pbc": pbc}
 
 
@@ -207,7 +211,7 @@ def display_name(name: str, numbers: Iterable[int]) -> str:
 def _check(place: int, one: Any) -> None:
     """Raise `InputError` for a structure that cannot be used."""
     if not is_structure(one):
-        raise InputError(f"molecules: expected ase.Atoms, got {type(one).__name__} at {place}")
+        raise InputError("molecules", "ase.Atoms", f"{type(one).__name__} at {place}")
     known = all(1 <= z <= MOST_ELEMENTS for z in one.numbers)
     wrong = [
         *([] if len(one) else [("at least one atom", "none")]),
@@ -216,7 +220,7 @@ def _check(place: int, one: Any) -> None:
         *_wrong_cell(np.array(one.cell), np.array(one.pbc)),
     ]
     for expected, got in wrong:
-        raise InputError(f"molecules: expected {expected}, got {got} in molecule {place}")
+        raise InputError("molecules", expected, f"{got} in molecule {place}")
 
 
 def _wrong_cell(cell: np.ndarray, pbc: np.ndarray) -> list[tuple[str, str]]:
@@ -237,9 +241,7 @@ def _refuse(wrong: Tensor, expected: str, got: str) -> None:
     places = wrong.nonzero()
     if len(places):
         molecule, atom = places[0].tolist()
-        raise InputError(
-            f"data: expected {expected}, got {got} for molecule {molecule}, atom {atom}"
-        )
+        raise InputError("data", expected, f"{got} for molecule {molecule}, atom {atom}")
 
 
 def _truth(structures: Sequence[Any], most: int) -> dict[str, Tensor] | None:
@@ -257,13 +259,14 @@ def _truth(structures: Sequence[Any], most: int) -> dict[str, Tensor] | None:
                 values = torch.as_tensor(np.array(result, float))[None]
             except (TypeError, ValueError) as error:
                 raise InputError(
-                    f"molecules: expected numbers for {name}, got {result!r} in molecule {row}"
+                    "molecules", f"numbers for {name}", f"{result!r} in molecule {row}"
                 ) from error
             fitted = to_shape(name, values, 1)
             if fitted is None or (name == "forces" and fitted.shape[1] != len(one)):
                 raise InputError(
-                    f"molecules: expected results for {len(one)} atoms, got {name} of shape "
-                    f"{tuple(values.shape[1:])} in molecule {row}"
+                    "molecules",
+                    f"results for {len(one)} atoms",
+                    f"{name} of shape {tuple(values.shape[1:])} in molecule {row}",
                 )
             whole = known.setdefault(name, unknown(name, len(structures), most))
             if name == "forces":

@@ -122,16 +122,17 @@ class Text(Task):
         words = texts.ravel().tolist()
         if texts.ndim != 1 or not all(isinstance(word, str) for word in words):
             raise InputError(
-                f"labels: expected a string for each sample, got {texts.dtype} of shape "
-                f"{texts.shape}"
+                "labels", "a string for each sample", f"{texts.dtype} of shape {texts.shape}"
             )
         if len(words) != count:
-            raise InputError(f"labels: expected one for each of {count} samples, got {len(words)}")
+            raise InputError("labels", f"one for each of {count} samples", len(words))
         codes = encoded(words, self.length)
         if codes is None:
             raise InputError(
-                f"labels: expected texts of at most {self.length} characters, got "
-                f"{max(map(len, words))}; pass length="
+                "labels",
+                f"texts of at most {self.length} characters",
+                max(map(len, words)),
+                remedy="pass length=",
             )
         return codes
 

@@ -118,10 +118,10 @@ def conservativity_error(
     """
     task = as_task(task)
     if not isinstance(task, Atoms) or not {"energy", "forces"} <= {*task.quantities}:
-        raise InputError(f"task: expected orbical.tasks.Atoms with energy and forces, got {task!r}")
+        raise InputError("task", "orbical.tasks.Atoms with energy and forces", repr(task))
     directions = whole_number("directions", directions, 1)
     if step is not None and not real_number("step", step) > 0:
-        raise InputError(f"step: expected a length in Å above 0, got {step!r}")
+        raise InputError("step", "a length in Å above 0", repr(step))
     x = tensors_of(task, x)
     predictor, device = as_predictor(model), x["pos"].device
     with predictor.ready(device):
@@ -165,7 +165,7 @@ def assert_conservative(
         >>> assert_conservative(EMT(), [molecule("H2O")])
     """
     if not real_number("tolerance", tolerance) > 0:
-        raise InputError(f"tolerance: expected a number above 0, got {tolerance!r}")
+        raise InputError("tolerance", "a number above 0", repr(tolerance))
     error = conservativity_error(model, x, task=task)
     for name, apart in error.parts.items():
         limit, unit = error.limits[name], UNITS[name]

@@ -140,7 +140,7 @@ def tensors_of(task: Task, x: Any) -> Tree:
     try:
         return Samples((task.take((x, None))[0], None)).whole()
     except InputError as error:
-        raise InputError(f"x: {str(error).removeprefix('data: ')}") from error
+        raise error.about("x") from error
 
 
 def _relative(difference: Tensor, scale: Tensor) -> np.ndarray:
@@ -178,7 +178,7 @@ def assert_equivariant(
         ...                               task="classification")
     """
     if tolerance is not None and not real_number("tolerance", tolerance) >= 0:
-        raise InputError(f"tolerance: expected a number >= 0, got {tolerance!r}")
+        raise InputError("tolerance", "a number >= 0", repr(tolerance))
     error = equivariance_error(model, x, group=group, task=task)
     limit = TOLERANCE[error.dtype] if tolerance is None else tolerance
     if not error.largest <= limit:
@@ -196,5 +196,5 @@ def _precision(x: Tree, predictions: Tensor) -> torch.dtype:
     kinds = [leaf.dtype for leaf in leaves(x) if leaf.is_floating_point()] + [predictions.dtype]
     known: list[torch.dtype] = [kind for kind in kinds if kind in TOLERANCE]
     if not known:
-        raise InputError(f"x: expected floating-point data, got {predictions.dtype}")
+        raise InputError("x", "floating-point data", predictions.dtype)
     return max(known, key=lambda kind: TOLERANCE[kind])

@@ -49,8 +49,9 @@ def save(path: Path, state: Mapping[str, Any]) -> None:
         if value is None or isinstance(value, (bool, int, float, str)):
             return value
         raise InputError(
-            f"{name}: expected tensors, numbers, strings, or dictionaries and lists of them, got "
-            f"{type(value).__name__}"
+            name,
+            "tensors, numbers, strings, or dictionaries and lists of them",
+            type(value).__name__,
         )
 
     tree = strip(state, "state")
@@ -128,8 +129,9 @@ def set_random_state(state: Mapping[str, Any], generators: Sequence[torch.Genera
     """
     if len(state["generators"]) != len(generators):
         raise InputError(
-            f"generators: expected {len(state['generators'])}, as when the checkpoint was written, "
-            f"got {len(generators)}"
+            "generators",
+            f"{len(state['generators'])}, as when the checkpoint was written",
+            len(generators),
         )
     torch.set_rng_state(state["torch"])
     if torch.cuda.is_available() and state["cuda"]:

@@ -150,14 +150,14 @@ class _VectorHead(_HeadInUnits):
         """Check features; return the mean, the invariants and the vectors `[..., V, d]`."""
         if not isinstance(features, tuple | list) or len(features) != 2:
             raise InputError(
-                "features: expected (scalars [n, S], vectors [n, V, d]), got "
-                f"{type(features).__name__}"
+                "features", "(scalars [n, S], vectors [n, V, d])", type(features).__name__
             )
         scalars, vectors = features
         if vectors.ndim != scalars.ndim + 1 or vectors.shape[:-2] != scalars.shape[:-1]:
             raise InputError(
-                "features: expected scalars [n, S] and vectors [n, V, d], got shapes "
-                f"{tuple(scalars.shape)} and {tuple(vectors.shape)}"
+                "features",
+                "scalars [n, S] and vectors [n, V, d]",
+                f"shapes {tuple(scalars.shape)} and {tuple(vectors.shape)}",
             )
         mean = self.scale * single(self.mean(vectors.mT)[..., 0])
         return mean, single(self.invariant(scalars)), vectors
@@ -264,7 +264,7 @@ class _IrrepsHead(_HeadInUnits):
         given = o3.Irreps(irreps)
         for _, irrep in o3.Irreps(needed):
             if irrep not in given:
-                raise InputError(f"irreps: expected features of {irrep}, got {irreps!r}")
+                raise InputError("irreps", f"features of {irrep}", repr(irreps))
         self.irreps = str(given)
         self.linear = o3.Linear(given, o3.Irreps(needed), biases=True)
 

@@ -97,11 +97,9 @@ def checked_targets(targets: Tensor, width: int) -> Tensor:
     if values.ndim == 1:
         values = values[:, None]
     if values.ndim != 2 or values.shape[1] != width or len(values) < 2:
-        raise InputError(
-            f"targets: expected shape [n, {width}] with n >= 2, got {tuple(values.shape)}"
-        )
+        raise InputError("targets", f"shape [n, {width}] with n >= 2", tuple(values.shape))
     if not bool(torch.isfinite(values).all()):
-        raise InputError("targets: expected finite values, got NaN or infinity")
+        raise InputError("targets", "finite values", "NaN or infinity")
     return values
 
 

@@ -147,8 +147,7 @@ def _made(name: str, factory: Any, argument: Any, kind: type[_Kind]) -> _Kind:
     made = factory(argument) if callable(factory) else factory
     if not isinstance(made, kind):
         raise InputError(
-            f"{name}: expected a torch {kind.__name__} or a function that makes one, got"
-            f" {type(made).__name__}"
+            name, f"a torch {kind.__name__} or a function that makes one", type(made).__name__
         )
     return made
 
@@ -162,15 +161,15 @@ def _check(
     patience: int | None,
 ) -> None:
     if next(model.parameters(), None) is None:
-        raise InputError("model: expected parameters to train, got none")
+        raise InputError("model", "parameters to train", "none")
     if isinstance(batches, Sized) and len(batches) == 0:
-        raise InputError("batches: expected at least one batch, got an empty loader")
+        raise InputError("batches", "at least one batch", "an empty loader")
     if epochs < 1:
-        raise InputError(f"epochs: expected a whole number >= 1, got {epochs}")
+        raise InputError("epochs", "a whole number >= 1", epochs)
     if patience is not None and patience < 1:
-        raise InputError(f"patience: expected a whole number >= 1 or None, got {patience}")
+        raise InputError("patience", "a whole number >= 1 or None", patience)
     if monitor != "loss" and validate is None:
-        raise InputError(f"monitor: expected 'loss' without validate, got {monitor!r}")
+        raise InputError("monitor", "'loss' without validate", repr(monitor))
 
 
 def _one_epoch(
@@ -200,7 +199,7 @@ def _one_epoch(
         count += 1
         advance()
     if count == 0:
-        raise InputError("batches: expected a loader that can be read again, got no batch")
+        raise InputError("batches", "a loader that can be read again", "no batch")
     return float(total) / count
 
 
@@ -220,7 +219,7 @@ class _Run:
         history = self.history
         row = history.rows[-1]
         if monitor not in row:
-            raise InputError(f"monitor: expected one of {sorted(row)}, got {monitor!r}")
+            raise InputError("monitor", f"one of {sorted(row)}", repr(monitor))
         best = history.best_epoch
         if row[monitor] < (math.inf if best is None else history.rows[best - 1][monitor]):
             history.best_epoch = len(history.rows)
@@ -247,8 +246,10 @@ class _Run:
             self.optimizer.load_state_dict(state["optimizer"])
         except (RuntimeError, ValueError) as other:
             raise InputError(
-                f"checkpoint: expected a state of this model and optimizer, got {str(path)!r} of "
-                f"another model or optimizer ({other}); pass an empty folder"
+                "checkpoint",
+                "a state of this model and optimizer",
+                f"{str(path)!r} of another model or optimizer ({other})",
+                remedy="pass an empty folder",
             ) from other
         if self.scheduler is not None and state["scheduler"] is not None:
             self.scheduler.load_state_dict(state["scheduler"])

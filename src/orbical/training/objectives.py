@@ -39,8 +39,10 @@ class Interleaved:
                 other = next(held_out, None)
                 if other is None:
                     raise InputError(
-                        "calibration: expected a loader that can be iterated more than once, got "
-                        "no batch when it was read again; pass a list or a DataLoader"
+                        "calibration",
+                        "a loader that can be iterated more than once",
+                        "no batch when it was read again",
+                        remedy="pass a list or a DataLoader",
                     ) from None
             yield batch, other
 
@@ -73,14 +75,16 @@ def interleave(train: Iterable[Any], calibration: Iterable[Any]) -> Interleaved:
     """
     for name, loader in (("train", train), ("calibration", calibration)):
         if not isinstance(loader, Iterable):
-            raise InputError(f"{name}: expected a loader of batches, got {type(loader).__name__}")
+            raise InputError(name, "a loader of batches", type(loader).__name__)
         if isinstance(loader, Iterator):
             raise InputError(
-                f"{name}: expected a loader that each epoch can read again, got an iterator; pass "
-                "a list or a DataLoader"
+                name,
+                "a loader that each epoch can read again",
+                "an iterator",
+                remedy="pass a list or a DataLoader",
             )
         if isinstance(loader, Sized) and len(loader) == 0:
-            raise InputError(f"{name}: expected at least one batch, got an empty loader")
+            raise InputError(name, "at least one batch", "an empty loader")
     return Interleaved(train, calibration)
 
 
@@ -114,12 +118,16 @@ def _batch(name: str, batch: Any) -> tuple[Any, Tensor]:
             return inputs, labels
         if isinstance(labels, tuple | list):
             raise InputError(
-                f"{name}: expected (inputs, labels), got a pair of batches; pass "
-                "objective=interleaved(loss, weight=...) for pairs of `interleave`"
+                name,
+                "(inputs, labels)",
+                "a pair of batches",
+                remedy="pass objective=interleaved(loss, weight=...) for pairs of `interleave`",
             )
     raise InputError(
-        f"{name}: expected (inputs, labels), got {_described(batch)}; pass an objective(model, "
-        "batch) for anything else"
+        name,
+        "(inputs, labels)",
+        _described(batch),
+        remedy="pass an objective(model, batch) for anything else",
     )
 
 
@@ -154,19 +162,23 @@ def interleaved(calibration_loss: Callable[[Tensor, Tensor], Tensor], weight: fl
     """
     if not callable(calibration_loss):
         raise InputError(
-            f"calibration_loss: expected a function of logits and labels, got "
-            f"{calibration_loss!r}; pass orbical.losses.esd, for example"
+            "calibration_loss",
+            "a function of logits and labels",
+            repr(calibration_loss),
+            remedy="pass orbical.losses.esd, for example",
         )
     if not weight >= 0:
-        raise InputError(f"weight: expected a number >= 0, got {weight}")
+        raise InputError("weight", "a number >= 0", weight)
 
     def objective(
         model: nn.Module, pair: tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]
     ) -> Tensor:
         if not isinstance(pair, tuple | list) or len(pair) != 2 or isinstance(pair[0], Tensor):
             raise InputError(
-                "batches: expected pairs of batches, got single ones; pass "
-                "interleave(train_loader, calibration_loader)"
+                "batches",
+                "pairs of batches",
+                "single ones",
+                remedy="pass interleave(train_loader, calibration_loader)",
             )
         inputs, labels = _batch("training batch", pair[0])
         held_inputs, held_labels = _batch("calibration batch", pair[1])

@@ -56,16 +56,15 @@ def select(
     Paper: ESD, section 5.2.
     """
     if not scores:
-        raise InputError("scores: expected at least one setting, got none")
+        raise InputError("scores", "at least one setting", "none")
     if not 0 <= baseline_accuracy <= 1:
-        raise InputError(f"baseline_accuracy: expected a value in [0, 1], got {baseline_accuracy}")
+        raise InputError("baseline_accuracy", "a value in [0, 1]", baseline_accuracy)
     if not tolerance >= 0:
-        raise InputError(f"tolerance: expected a number >= 0, got {tolerance}")
+        raise InputError("tolerance", "a number >= 0", tolerance)
     for key, (accuracy, ece) in scores.items():
         if not (0 <= accuracy <= 1 and 0 <= ece <= 1):
             raise InputError(
-                f"scores: expected values in [0, 1], got accuracy {accuracy} and ECE {ece} for "
-                f"{key!r}"
+                "scores", "values in [0, 1]", f"accuracy {accuracy} and ECE {ece} for {key!r}"
             )
     # 1e-12: a loss of accuracy of exactly the tolerance is admissible whatever its rounding.
     floor = baseline_accuracy - tolerance - 1e-12

@@ -50,8 +50,9 @@ def check_labels(labels: Tensor, count: int) -> None:
     """Raise an error unless there is one int64 label per sample."""
     if labels.shape != (count,) or labels.dtype != torch.int64:
         raise InputError(
-            f"labels: expected torch.int64 of shape ({count},), got {labels.dtype} of shape "
-            f"{tuple(labels.shape)}"
+            "labels",
+            f"torch.int64 of shape ({count},)",
+            f"{labels.dtype} of shape {tuple(labels.shape)}",
         )
 
 

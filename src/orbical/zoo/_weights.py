@@ -50,8 +50,10 @@ class WeightFiles:
         path = (shipped if folder is None else Path(folder)) / f"{self.family}-{name}.safetensors"
         if not path.is_file():
             raise InputError(
-                f"folder: expected a folder with {path.name!r}, got {str(path.parent)!r}; "
-                f"make the weights with: {self.command}"
+                "folder",
+                f"a folder with {path.name!r}",
+                repr(str(path.parent)),
+                remedy=f"make the weights with: {self.command}",
             )
         return path
 

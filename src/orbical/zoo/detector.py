@@ -215,7 +215,7 @@ def read(path: str | Path) -> Detector:
         InputError: If the file does not exist.
     """
     if not Path(path).is_file():
-        raise InputError(f"path: expected a file of weights, got {str(path)!r}")
+        raise InputError("path", "a file of weights", repr(str(path)))
     header = _weights.read_header(path)
     net = Detector(int(header["classes"]), tuple(map(int, header["channels"].split())))
     return _weights.restore(net, path, strict=False)  # numbers of batches are not saved

@@ -85,7 +85,7 @@ def train(
         InputError: If `jitter` is not in 0..1 or `steps` is less than 1.
     """
     if not 0 <= jitter <= 1:
-        raise InputError(f"jitter: expected a number from 0 to 1, got {jitter!r}")
+        raise InputError("jitter", "a number from 0 to 1", repr(jitter))
     whole_number("steps", steps, 1)
     where = torch.device(device)
     torch.manual_seed(seed)

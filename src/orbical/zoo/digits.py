@@ -284,12 +284,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _check(images: Tensor, labels: Tensor, epochs: int) -> None:
     if images.ndim != 4 or images.shape[1] != 1 or len(images) == 0:
-        raise InputError(f"images: expected shape (n, 1, height, width), got {tuple(images.shape)}")
+        raise InputError("images", "shape (n, 1, height, width)", tuple(images.shape))
     _training.check_labels(labels, len(images))
     if labels.min() < 0 or labels.max() > 9:
-        raise InputError(
-            f"labels: expected digits 0 to 9, got {int(labels.min())} to {int(labels.max())}"
-        )
+        raise InputError("labels", "digits 0 to 9", f"{int(labels.min())} to {int(labels.max())}")
     whole_number("epochs", epochs, 1)
 
 

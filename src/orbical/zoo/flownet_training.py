@@ -122,8 +122,9 @@ def train(
 
     if steps < 1 or batch < 1 or size < 32 or size % 8:
         raise InputError(
-            "steps, batch, size: expected at least 1, at least 1, and a multiple of 8 from 32, got "
-            f"{steps}, {batch} and {size}"
+            "steps, batch, size",
+            "at least 1, at least 1, and a multiple of 8 from 32",
+            f"{steps}, {batch} and {size}",
         )
     net = _training.build(FlowNet, seed).to(device)
     optimizer = torch.optim.AdamW(net.parameters(), LEARNING_RATE, weight_decay=WEIGHT_DECAY)

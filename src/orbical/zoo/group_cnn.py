@@ -41,7 +41,7 @@ def planar_point_group(group: Group | str) -> Group:
     checked = as_group(group)
     planar = {*checked.parts} == {"plane"} and not checked.parts["plane"][:, :2, 2].any()
     if not (planar and checked.closed):
-        raise InputError(f"group: expected cyclic:n or dihedral:n, got {checked.spec!r}")
+        raise InputError("group", "cyclic:n or dihedral:n", repr(checked.spec))
     return checked
 
 
@@ -114,7 +114,7 @@ class GroupConv(nn.Module):
         super().__init__()
         group = planar_point_group(group)
         if size % 2 == 0:
-            raise InputError(f"size: expected an odd kernel width, got {size}")
+            raise InputError("size", "an odd kernel width", size)
         count = len(group)
         self.size, self.order = size, count
         self.register_buffer("maps", moved_kernels(group, size), persistent=False)

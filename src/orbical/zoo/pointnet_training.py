@@ -71,7 +71,7 @@ def train(
     device = next(net.parameters()).device
     pos, mask = fields_of(clouds)
     if len(pos) < 2:
-        raise InputError(f"clouds: expected at least two, got {len(pos)}")
+        raise InputError("clouds", "at least two", len(pos))
     _training.check_labels(labels, len(pos))
     whole_number("steps", steps, 1)
     pos, labels = pos.to(device), labels.to(device)

@@ -35,7 +35,7 @@ def cache_folder(folder: str | Path | None = None) -> Path:
 
         place = platformdirs.user_cache_path("orbical", False)
     if place.exists() and not place.is_dir():
-        raise InputError(f"cache: expected a folder, got the file {str(place)!r}")
+        raise InputError("cache", "a folder", f"the file {str(place)!r}")
     return place
 
 
@@ -53,8 +53,10 @@ def writable(folder: Path) -> Path:
             return folder
     except OSError as refused:
         raise InputError(
-            f"cache: expected a folder that can be written to, got {str(folder)!r} "
-            f"({refused.strerror}); pass another one, or set {VARIABLE}"
+            "cache",
+            "a folder that can be written to",
+            f"{str(folder)!r} ({refused.strerror})",
+            remedy=f"pass another one, or set {VARIABLE}",
         ) from refused
 
 

@@ -72,8 +72,9 @@ def _read(name: str, folder: str | Path | None, split: str) -> Images:
     count = sum(map(len, tiles))
     if count < len(labels):
         raise InputError(
-            f"folder: expected at least {len(labels)} tiles, one for each label, got {count} in "
-            f"{len(sheets)} sheets of {split!r} in {str(path.parent)!r}"
+            "folder",
+            f"at least {len(labels)} tiles, one for each label",
+            f"{count} in {len(sheets)} sheets of {split!r} in {str(path.parent)!r}",
         )
     return np.concatenate(tiles)[: len(labels)], labels
 
@@ -84,12 +85,15 @@ def read_tiles(path: Path) -> NDArray[np.uint8]:
         with Image.open(path) as image:
             sheet = np.asarray(image.convert("RGB"))
     except OSError as broken:
-        raise InputError(f"folder: {path.name!r} is not a whole image ({broken})") from broken
+        raise InputError(
+            "folder", problem=f"{path.name!r} is not a whole image ({broken})"
+        ) from broken
     height, width = sheet.shape[:2]
     if height % TILE or width % TILE:
         raise InputError(
-            f"folder: expected sheets whose sides are multiples of {TILE}, got {width} x {height} "
-            f"pixels in {path.name!r}"
+            "folder",
+            f"sheets whose sides are multiples of {TILE}",
+            f"{width} x {height} pixels in {path.name!r}",
         )
     split = sheet.reshape(height // TILE, TILE, width // TILE, TILE, 3).transpose(0, 2, 1, 3, 4)
     return split.reshape(-1, TILE, TILE, 3)

@@ -57,8 +57,10 @@ def _package() -> Any:
     found = importlib.util.find_spec(PACKAGE.partition("=")[0])
     if found is None or found.origin is None:
         raise InputError(
-            "imagecorruptions: expected the package, got none; pip install scikit-image && "
-            f"pip install --no-deps {PACKAGE}"
+            "imagecorruptions",
+            "the package",
+            "none",
+            remedy=f"pip install scikit-image && pip install --no-deps {PACKAGE}",
         )
     folder = Path(found.origin).parent
     resources = types.ModuleType("pkg_resources")

@@ -34,8 +34,9 @@ def sweethome3d(folder: str | Path | None = None, least: int = LEAST) -> PointCl
     models = json.loads(data_file("models.json", folder, "sweethome3d").read_text("utf-8"))
     if points.ndim != 3 or points.shape[2] != 3 or len(points) != len(models):
         raise InputError(
-            f"folder: expected points of shape ({len(models)}, points, 3) for {len(models)} "
-            f"models, got {points.shape}"
+            "folder",
+            f"points of shape ({len(models)}, points, 3) for {len(models)} models",
+            points.shape,
         )
     names = np.array([model["class"] for model in models])
     kept = np.zeros(len(names), bool)
@@ -44,8 +45,7 @@ def sweethome3d(folder: str | Path | None = None, least: int = LEAST) -> PointCl
     classes = [str(n) for n, c in zip(found, counts, strict=True) if c >= least and n != REST]
     if len(classes) < 2:
         raise InputError(
-            f"least: expected a number that leaves two classes, got {least}, which leaves "
-            f"{len(classes)}"
+            "least", "a number that leaves two classes", f"{least}, which leaves {len(classes)}"
         )
     rows = np.flatnonzero(kept & np.isin(names, classes))
     labels = np.searchsorted(classes, names[rows])

@@ -65,8 +65,8 @@ def hubble_types(folder: str | Path | None = None) -> Tensor:
     galaxies = [Path(name).stem for name in _images_in(archive)]
     unknown = [galaxy for galaxy in galaxies if galaxy not in types]
     if unknown:
-        raise InputError(f"folder: expected a row in {table.name!r} for each image, got none for "
-                         f"{unknown[0]!r}")  # fmt: skip
+        missing = f"none for {unknown[0]!r}"
+        raise InputError("folder", f"a row in {table.name!r} for each image", missing)
     return torch.tensor([types[galaxy] for galaxy in galaxies])
 
 
@@ -132,7 +132,7 @@ def point_spread(images: Tensor, sigma: float) -> Tensor:
         '1.000 0.159'
     """
     if not 0 <= sigma < float("inf"):
-        raise InputError(f"sigma: expected a width of 0 or more pixels, got {sigma!r}")
+        raise InputError("sigma", "a width of 0 or more pixels", repr(sigma))
     if sigma == 0:
         return images
     reach = min(int(4 * sigma + 0.5), min(images.shape[-2:]) - 1)

@@ -39,7 +39,7 @@ def galaxies(
         (torch.Size([6, 1, 32, 32]), [0, 1, 2, 0, 1, 2])
     """
     if count < 1 or size < 8:
-        raise InputError(f"count, size: expected at least 1 and 8, got {count} and {size}")
+        raise InputError("count, size", "at least 1 and 8", f"{count} and {size}")
     random = torch.Generator().manual_seed(seed)
 
     def between(low: float, high: float) -> Tensor:

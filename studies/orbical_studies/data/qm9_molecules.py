@@ -161,7 +161,7 @@ def qm9(
         index = table["index"]
     chosen = _split_numbers(folder, index, seed, split)
     if count is not None and count > len(chosen):
-        raise InputError(f"count: expected at most {len(chosen)}, the split's size, got {count}")
+        raise InputError("count", f"at most {len(chosen)}, the split's size", count)
     rows = np.searchsorted(index, chosen[:count])
     if table is None and count is None:
         table = _parsed(lines, progress) | {"source": _source(files)}
@@ -183,7 +183,9 @@ def _source_files() -> list[Path]:
     files = [Path(places[0]) / "data" / f"qm9_part{part}.csv" for part in (1, 2, 3)]
     for file in files:
         if not file.is_file():
-            raise InputError(f"qm9pack: there is no file {file.name!r} in the installed package")
+            raise InputError(
+                "qm9pack", problem=f"there is no file {file.name!r} in the installed package"
+            )
     return files
 
 
@@ -195,7 +197,7 @@ def _lines(files: Sequence[Path]) -> list[bytes]:
     for file in files:
         header, *rows = file.read_bytes().splitlines()
         if header.decode(errors="replace") != ",".join(_HEADER):
-            raise InputError(f"qm9pack: expected the columns of version 1.0.3 in {file.name!r}")
+            raise InputError("qm9pack", f"the columns of version 1.0.3 in {file.name!r}")
         lines += rows
     return lines
 

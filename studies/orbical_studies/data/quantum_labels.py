@@ -75,10 +75,10 @@ def labelled(
     masks = torch.as_tensor(inputs.get("mask", numbers > 0)).bool()
     count = len(numbers)
     if names is not None and len(names) != count:
-        raise InputError(f"names: expected {count}, one a molecule, got {len(names)}")
+        raise InputError("names", f"{count}, one a molecule", len(names))
     if not bool(masks.any(1).all()):
         empty = int((~masks.any(1)).nonzero()[0])
-        raise InputError(f"inputs: expected molecules with atoms, got none in molecule {empty}")
+        raise InputError("inputs", "molecules with atoms", f"none in molecule {empty}")
     molecules = [
         (one[mask].numpy(), place[mask].double().numpy())
         for one, place, mask in zip(numbers, pos, masks, strict=True)

@@ -67,14 +67,16 @@ def sentence_pairs(name: str, folder: str | Path | None = None) -> list[Sentence
         rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
     if not rows or not {"premise", "hypothesis", "label"} <= {*rows[0]}:
         raise InputError(
-            f"folder: expected the columns premise, hypothesis and label in {path.name!r}, got "
-            f"{', '.join(rows[0]) if rows else 'no row'}"
+            "folder",
+            f"the columns premise, hypothesis and label in {path.name!r}",
+            ", ".join(rows[0]) if rows else "no row",
         )
     other = {row["label"] for row in rows} - {*RELATIONS}
     if other:
         raise InputError(
-            f"folder: expected labels {', '.join(RELATIONS)} in {path.name!r}, got "
-            f"{', '.join(sorted(map(str, other)))}"
+            "folder",
+            f"labels {', '.join(RELATIONS)} in {path.name!r}",
+            ", ".join(sorted(map(str, other))),
         )
     return [_pair(row) for row in rows]
 
@@ -123,7 +125,9 @@ def _package_file(name: str) -> Path:
     paths = [path for place in places if (path := Path(place) / name).is_file()]
     if not paths:
         raise InputError(
-            f"wordllama: expected the package with the file {name!r}, got none; "
-            f"pip install tokenizers {PACKAGE}"
+            "wordllama",
+            f"the package with the file {name!r}",
+            "none",
+            remedy=f"pip install tokenizers {PACKAGE}",
         )
     return paths[0]

@@ -110,7 +110,7 @@ def training_crops(images: Sequence[AnnotatedImage]) -> Crops:
                 objects.append(torch.from_numpy(inside))
                 known.append([name not in image.unlabeled for name in CLASSES])
     if not pixels:
-        raise InputError("images: expected a key object in some training image, got none")
+        raise InputError("images", "a key object in some training image", "none")
     together = torch.nn.utils.rnn.pad_sequence(objects, True, torch.nan)
     return Crops(torch.stack(pixels), together, torch.tensor(known))
 

@@ -35,7 +35,9 @@ def read_tables(work: Path) -> tuple[list[dict[str, Any]], dict[str, DataFrame]]
     found = [Trial(row["jitter"], row["seed"]) for row in rows]
     full = [t for t in found if all(Trial(jitter, t.seed) in found for jitter in JITTERS)]
     if Trial(JITTERS[0], WHOLE) not in full:
-        raise InputError(f"work: expected all levels of seed {WHOLE} in {str(work)!r}; run 'train'")
+        raise InputError(
+            "work", f"all levels of seed {WHOLE} in {str(work)!r}", remedy="run 'train'"
+        )
     parts: dict[str, list[DataFrame]] = {}
     for trial in full:
         tables: dict[str, dict[str, Array]] = {}

@@ -99,8 +99,10 @@ def chosen_networks(trained: DataFrame) -> dict[str, str]:
         names = rows[one & (rows["seed"] == WEIGHTS_KEPT)]["key"].tolist()
         if not names:
             raise InputError(
-                f"results: expected a training of {loss} with lambda {weight:g} and seed "
-                f"{WEIGHTS_KEPT}, got none; run the step 'fronts' again"
+                "results",
+                f"a training of {loss} with lambda {weight:g} and seed {WEIGHTS_KEPT}",
+                "none",
+                remedy="run the step 'fronts' again",
             )
         found[loss] = names[0]
     return found
@@ -114,7 +116,7 @@ def read_network(path: Path) -> nn.Module:
         if name.startswith("weights/")
     }
     if not state:
-        raise InputError(f"work: expected weights in {path.name!r}, got none")
+        raise InputError("work", f"weights in {path.name!r}", "none")
     network = WhitenedNet(torch.rand(64, 3, 32, 32), CLASSES[DATA], WIDTHS)
     network.load_state_dict(
         {n: v.float() if v.is_floating_point() else v for n, v in state.items()}

@@ -150,7 +150,7 @@ def later_trials(rows: pd.DataFrame, data: str, epochs: int, decay: float) -> li
     rows = rows[rows["decay"] == decay]
     found = choices(rows, data)
     if not any(found.values()):
-        raise InputError(f"work: expected finished trainings of {data}, got none; run it again")
+        raise InputError("work", f"finished trainings of {data}", "none", remedy="run it again")
     trial = partial(Trial, data, epochs=epochs, decay=decay)
 
     def chosen(cost: float) -> list[Trial]:

@@ -88,8 +88,10 @@ def choices(rows: Iterable[Mapping[str, Any]], epochs: int = EPOCHS) -> dict[str
         own = [row for row in rows if (row["loss"], row["inner"], row["seed"]) == kind]
         if not own or not plain:
             raise InputError(
-                f"work: expected finished trainings of {BASELINE} and {loss}, got "
-                f"{len(plain)} and {len(own)}; run the step 'nli' again"
+                "work",
+                f"finished trainings of {BASELINE} and {loss}",
+                f"{len(plain)} and {len(own)}",
+                remedy="run the step 'nli' again",
             )
         each = {row["weight"]: (row["validation.accuracy"], row["validation.ece"]) for row in own}
         found[loss] = select(each, baseline_accuracy=float(np.mean(plain)))

@@ -40,7 +40,11 @@ def unpack(settings: Settings, results: Results, device: torch.device) -> Splits
     for name in settings.data:
         folder = results.work / name
         if not folder.is_dir():
-            raise InputError(f"work: there is no folder {str(folder)!r}; run the step 'pack' first")
+            raise InputError(
+                "work",
+                problem=f"there is no folder {str(folder)!r}",
+                remedy="run the step 'pack' first",
+            )
         found[name] = {}
         for split in ("train", "test"):
             read = READERS[name](folder, split)

@@ -71,7 +71,11 @@ def unpack(
     """Read all training and test images of a data set onto a device."""
     folder = work / data
     if not folder.is_dir():
-        raise InputError(f"work: there is no folder {str(folder)!r}; run the step 'pack' first")
+        raise InputError(
+            "work",
+            problem=f"there is no folder {str(folder)!r}",
+            remedy="run the step 'pack' first",
+        )
     parts = {"train": ["train", *(["more"] if data == "cifar10" else [])], "test": ["test"]}
     found = {}
     for name, splits in parts.items():

@@ -78,8 +78,10 @@ def smaller_batches(settings: Settings, runs: pd.DataFrame) -> list[Trial]:
     found = selections(runs[runs["epochs"] == epochs], "cifar10")
     if not {"ESD", "ECE"} <= {*found}:
         raise InputError(
-            "work: expected finished CIFAR-10 trainings of ESD and ECE to choose lambda from, got "
-            f"{', '.join(found) or 'none'}; run the step 'train' with the same epochs first"
+            "work",
+            "finished CIFAR-10 trainings of ESD and ECE to choose lambda from",
+            ", ".join(found) or "none",
+            remedy="run the step 'train' with the same epochs first",
         )
     return [
         Trial("cifar10", loss, found[loss].choice, seed, batch, epochs)

@@ -76,7 +76,11 @@ def unpack(path: Path, device: torch.device, images: int | None = None) -> dict[
         The parts `fit`, `calibration`, `validation` and `test`.
     """
     if not path.is_file():
-        raise InputError(f"work: there is no file {str(path)!r}; run the step 'pack-tiny' first")
+        raise InputError(
+            "work",
+            problem=f"there is no file {str(path)!r}",
+            remedy="run the step 'pack-tiny' first",
+        )
     with zipfile.ZipFile(path) as archive:
         names = sorted(name for name in archive.namelist() if name.lower().endswith(".jpeg"))
         classes = sorted({name.split("/")[1] for name in names})

@@ -21,7 +21,11 @@ def audit_rows(name: str, table: str) -> Iterator[dict[str, Any]]:
     """Yield the rows of a table of an audit, an interval as three columns."""
     path = FOLDER / f"{name}.json"
     if not path.is_file():
-        raise InputError(f"results: there is no file {str(path)!r}; run: make audit NAME={name}")
+        raise InputError(
+            "results",
+            problem=f"there is no file {str(path)!r}",
+            remedy=f"run: make audit NAME={name}",
+        )
     for row in json.loads(path.read_text("utf-8"))["tables"][table]["rows"]:
         yield _flat(row)
 

@@ -28,6 +28,8 @@ def write_pack(path: Path, arrays: Mapping[str, NDArray]) -> None:
 def read_pack(path: Path) -> dict[str, NDArray]:
     """Read what `write_pack` wrote."""
     if not path.is_file():
-        raise InputError(f"work: there is no file {str(path)!r}; run the step 'pack' first")
+        raise InputError(
+            "work", problem=f"there is no file {str(path)!r}", remedy="run the step 'pack' first"
+        )
     with np.load(path, allow_pickle=False) as file:
         return dict(file)

@@ -30,7 +30,7 @@ def render(study: Study, results: Results, template: Path) -> str:
     from jinja2 import meta
 
     if not template.is_file():
-        raise InputError(f"page: there is no template {str(template)!r}")
+        raise InputError("page", problem=f"there is no template {str(template)!r}")
     facts = study.facts(results)
     environment = jinja2.Environment(
         undefined=jinja2.StrictUndefined,
@@ -45,9 +45,11 @@ def render(study: Study, results: Results, template: Path) -> str:
         unused = set(facts) - meta.find_undeclared_variables(environment.parse(text))
         page = environment.from_string(text).render(facts)
     except jinja2.TemplateError as error:
-        raise InputError(f"page: {template.name}: {error}") from error
+        raise InputError("page", problem=f"{template.name}: {error}") from error
     if unused:
-        raise InputError(f"page: {template.name} does not use {', '.join(sorted(unused))}")
+        raise InputError(
+            "page", problem=f"{template.name} does not use {', '.join(sorted(unused))}"
+        )
     return page
 
 
@@ -63,7 +65,9 @@ def write_page(
         from orbical.figures import save
 
         if f"({study.name}/{name})" not in text:
-            raise InputError(f"page: {paths.template.name} does not show the figure {name!r}")
+            raise InputError(
+                "page", problem=f"{paths.template.name} does not show the figure {name!r}"
+            )
         path = save(figure, paths.figures / name)
         yield path if study.palette is None else _with_palette(path, study.palette)
 

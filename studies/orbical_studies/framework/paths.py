@@ -46,8 +46,10 @@ class Paths:
         """
         if not (root / "studies" / "pages").is_dir() or not (root / "docs" / "studies").is_dir():
             raise InputError(
-                f"orbical-study: expected a checkout of the orbical repository, got {str(root)!r}; "
-                "clone the repository and install it with: pip install -e . -e studies"
+                "orbical-study",
+                "a checkout of the orbical repository",
+                repr(str(root)),
+                remedy="clone the repository and install it with: pip install -e . -e studies",
             )
         studies = root / "studies"
         return cls(

@@ -42,7 +42,9 @@ class Results:
 
             if name not in self:
                 raise InputError(
-                    f"results: there is no file {str(self._path(name))!r}; run the study first"
+                    "results",
+                    problem=f"there is no file {str(self._path(name))!r}",
+                    remedy="run the study first",
                 )
             self._read[name] = pd.read_csv(
                 self._path(name),

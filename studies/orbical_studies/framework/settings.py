@@ -61,10 +61,10 @@ class Settings:
             least, choices = one.metadata.get("least"), one.metadata.get("choices")
             for value in given if several else () if given is None else (given,):
                 if least is not None and value < least:
-                    raise InputError(f"{one.name}: expected at least {least}, got {value}")
+                    raise InputError(one.name, f"at least {least}", value)
                 if choices and value not in choices:
                     known = ", ".join(map(str, choices))
-                    raise InputError(f"{one.name}: expected one of {known}, got {value}")
+                    raise InputError(one.name, f"one of {known}", value)
 
 
 @dataclass(frozen=True)

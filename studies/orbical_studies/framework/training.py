@@ -103,8 +103,10 @@ def read_trained(
     for trial in trials:
         if str(trial) not in rows:
             raise InputError(
-                f"results: expected the training '{trial}' in {str(work)!r}, got none; "
-                "run the step 'train' again"
+                "results",
+                f"the training '{trial}' in {str(work)!r}",
+                "none",
+                remedy="run the step 'train' again",
             )
         with np.load(arrays_file(work, trial)) as file:
             yield rows[str(trial)], dict(file)
@@ -117,8 +119,10 @@ def finished(trials: Iterable[Any], work: Path) -> list[Any]:
     done = [trial for trial in trials if str(trial) in names]
     if not done:
         raise InputError(
-            f"results: expected a training such as '{trials[0]}' in {str(work)!r}, got none; "
-            "run the step 'train' first"
+            "results",
+            f"a training such as '{trials[0]}' in {str(work)!r}",
+            "none",
+            remedy="run the step 'train' first",
         )
     return done
 

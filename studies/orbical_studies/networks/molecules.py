@@ -367,6 +367,8 @@ def _check_elements(numbers: Tensor, mask: Tensor, known: Tensor) -> None:
     if bool(wrong.any()):
         molecule, atom = (int(place) for place in wrong.nonzero()[0])
         raise InputError(
-            f"numbers: expected elements {known.nonzero()[:, 0].tolist()}, got the atomic number "
-            f"{int(numbers[molecule, atom])} at atom {atom} of molecule {molecule}"
+            "numbers",
+            f"elements {known.nonzero()[:, 0].tolist()}",
+            f"the atomic number {int(numbers[molecule, atom])} at atom {atom} of "
+            f"molecule {molecule}",
         )

@@ -33,4 +33,4 @@ class Settings(TrainingSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.size % 16:
-            raise InputError(f"size: expected a multiple of 16, got {self.size}")
+            raise InputError("size", "a multiple of 16", self.size)

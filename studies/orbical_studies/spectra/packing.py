@@ -108,8 +108,10 @@ def pack(settings: Settings, results: Results) -> None:
     kept = [names[CHUNK * k + int(row)] for k, part in enumerate(parts) for row in part.rows]
     if len(kept) < settings.fewest:
         raise InputError(
-            f"label-minutes: expected at least {settings.fewest} labeled molecules, got "
-            f"{len(kept)}; run the same command again to label more"
+            "label-minutes",
+            f"at least {settings.fewest} labeled molecules",
+            len(kept),
+            remedy="run the same command again to label more",
         )
     masks = [part.inputs["mask"] for part in every]
     atoms = [part.inputs["numbers"][mask] for part, mask in zip(every, masks, strict=True)]

@@ -57,7 +57,7 @@ class HeightInvariant(nn.Module):
         """Return logits `[n, 2]` of points `[n, 3]`."""
         plane, height = x[:, :2], x[:, 2:]
         if x.shape[1:] != (3,) or not torch.equal(height, height.square()):
-            raise InputError(f"x: expected shape (n, 3) with z = 0 or 1, got {tuple(x.shape)}")
+            raise InputError("x", "shape (n, 3) with z = 0 or 1", tuple(x.shape))
         slots = torch.stack([plane * (1 - height), plane * height], 1)
         return self.layers(slots).mean(1)
 

@@ -67,14 +67,15 @@ def swiss_roll(correct: float, incorrect: float, points: int = 100_000) -> Swiss
         ((128, 3), 80)
     """
     if points < CHUNKS or points % CHUNKS:
-        raise InputError(f"points: expected a multiple of {CHUNKS}, got {points}")
+        raise InputError("points", f"a multiple of {CHUNKS}", points)
     if not 0 <= correct <= 1 or correct * CHUNKS % 2:
-        raise InputError(f"correct: expected a multiple of 1/8 in [0, 1], got {correct}")
+        raise InputError("correct", "a multiple of 1/8 in [0, 1]", correct)
     wrong = round(incorrect * points)
     if not 0 <= incorrect <= 1 - correct + 1e-12 or abs(wrong - incorrect * points) > 1e-6:
         raise InputError(
-            f"incorrect: expected a share of {points} points in [0, 1 - correct] = "
-            f"[0, {1 - correct:g}], got {incorrect}"
+            "incorrect",
+            f"a share of {points} points in [0, 1 - correct] = [0, {1 - correct:g}]",
+            incorrect,
         )
     index = np.arange(points)
     right = index < round(correct * points)

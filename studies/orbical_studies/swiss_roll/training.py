@@ -48,8 +48,9 @@ class Settings(framework.Settings):
         super().__post_init__()
         if self.thinning < 2 or self.points % (16 * self.thinning):
             raise InputError(
-                "points, thinning: expected points that are a multiple of 16 times the thinning, "
-                f"and a thinning of at least 2, got {self.points} and {self.thinning}"
+                "points, thinning",
+                "points that are a multiple of 16 times the thinning, and a thinning of at least 2",
+                f"{self.points} and {self.thinning}",
             )
 
 

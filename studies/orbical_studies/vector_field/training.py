@@ -43,7 +43,7 @@ class Settings(framework.Settings):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.side % 2:
-            raise InputError(f"side: expected an even number, got {self.side}")
+            raise InputError("side", "an even number", self.side)
 
 
 def loss_of(mean: Tensor, spread: Tensor, target: Tensor) -> Tensor:

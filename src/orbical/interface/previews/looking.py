@@ -82,7 +82,7 @@ class Preview:
         changes, action = message.get("settings"), message.get("action")
         if changes is not None:
             if not isinstance(changes, Mapping):
-                raise InputError(f"settings: expected an object, got {changes!r}")
+                raise InputError("settings", "an object", repr(changes))
             self._change({str(name): str(value) for name, value in changes.items()})
         elif action == "stop":
             self._status.begin("stopped")
@@ -246,6 +246,6 @@ def _temporary() -> Path:
     about = folder.lstat()
     if about.st_uid != os.getuid() or about.st_mode & 0o077:
         raise InputError(
-            f"out: expected {str(folder)!r} to be a folder of yours alone; pass --out FOLDER"
+            "out", f"{str(folder)!r} to be a folder of yours alone", remedy="pass --out FOLDER"
         )
     return folder

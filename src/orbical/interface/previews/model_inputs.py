@@ -40,13 +40,15 @@ def declared_form(name: str, predictor: Predictor) -> InputForm:
     if len(declared) != 1:
         names = ", ".join(declared)
         raise InputError(
-            f"model {name!r}: expected one input of images, got {len(declared)}: {names}; {_SCAN}"
+            f"model {name!r}", "one input of images", f"{len(declared)}: {names}", remedy=_SCAN
         )
     (shape, kind), *_ = declared.values()
     if len(shape) != 4:
         raise InputError(
-            f"model {name!r}: expected an input of images [N, C, H, W] or [N, H, W, C], got "
-            f"{shape} of {kind}; {_SCAN}"
+            f"model {name!r}",
+            "an input of images [N, C, H, W] or [N, H, W, C]",
+            f"{shape} of {kind}",
+            remedy=_SCAN,
         )
     sides = [side if isinstance(side, int) and side > 0 else None for side in shape]
     _, first, second, last = sides
@@ -55,7 +57,7 @@ def declared_form(name: str, predictor: Predictor) -> InputForm:
         return InputForm(last, first, second, "nhwc", integers)
     if first not in (1, 3, None):
         raise InputError(
-            f"model {name!r}: expected images of 1 or 3 channels, got an input {shape}; {_SCAN}"
+            f"model {name!r}", "images of 1 or 3 channels", f"an input {shape}", remedy=_SCAN
         )
     return InputForm(first, second, last, None if first is None else "nchw", integers)
 
@@ -107,7 +109,7 @@ def answers(predictor: Predictor, inputs: Tensor) -> tuple[Tensor, float]:
     if isinstance(found, dict):
         found = found.get("logits", next(iter(found.values()), None))
     if not isinstance(found, Tensor) or len(found) != len(inputs):
-        raise InputError(f"expected one output for each image, got {type(found).__name__}")
+        raise InputError("model", "one output for each image", type(found).__name__)
     return found.float(), took
 
 
@@ -127,6 +129,8 @@ def first_that_runs(
             else:
                 return size, kind
     raise InputError(
-        f"model {name!r}: expected a model of images, got one that takes none of the usual sizes "
-        f"({why}); pass --size, or evaluate it with orbical scan"
+        f"model {name!r}",
+        "a model of images",
+        f"one that takes none of the usual sizes ({why})",
+        remedy="pass --size, or evaluate it with orbical scan",
     )

@@ -117,8 +117,10 @@ def proposed(
     for other, its in forms.items():
         if (its.height, its.width) != (form.height, form.width):
             raise InputError(
-                f"model {other!r}: expected images of {form.height} x {form.width}, as "
-                f"{name!r} takes, got {its.height} x {its.width}; look at one model at a time"
+                f"model {other!r}",
+                f"images of {form.height} x {form.width}, as {name!r} takes",
+                f"{its.height} x {its.width}",
+                remedy="look at one model at a time",
             )
     predictor = predictors[name]
     if isinstance(whole, ImageFiles):
@@ -130,7 +132,7 @@ def proposed(
     layout = layout_of(form, predictor)
     inputs, count = source.read(0, min(len(source), 2))[0], len(source)
     if not hasattr(inputs, "shape"):
-        raise InputError(f"data: expected one array of images, got {type(inputs).__name__}")
+        raise InputError("data", "one array of images", type(inputs).__name__)
     rows = spread_rows(count, TRIED, source.labels)
     wanted = ImagePreprocessing("unit", channels, layout.value)
     some = Chosen(source, rows[:2], None, None, {}).read(0, len(rows[:2]))[0]
@@ -178,7 +180,8 @@ def _tried(name: str, predictor: Predictor, inputs: Tensor) -> tuple[Tensor, flo
         _, seconds = model_inputs.answers(predictor, inputs)  # the first call is slower
     except Exception as error:  # whatever a model raises
         raise InputError(
-            f"model {name!r}: it cannot be evaluated on images {[*inputs.shape]}: {words_of(error)}"
+            f"model {name!r}",
+            problem=f"it cannot be evaluated on images {[*inputs.shape]}: {words_of(error)}",
         ) from error
     if dense is not None:  # class scores of the whole image, or whatever number each box has
         return outputs.flatten(2).mean(-1), seconds, dense
@@ -186,8 +189,10 @@ def _tried(name: str, predictor: Predictor, inputs: Tensor) -> tuple[Tensor, flo
         outputs = outputs.flatten(1)
     if outputs.ndim not in (1, 2):
         raise InputError(
-            f"model {name!r}: expected an output [N, classes] or [N, values], got "
-            f"{[*outputs.shape]}; evaluate it with orbical scan, or name the decoding of a "
-            "detector: detector.onnx:yolov8"
+            f"model {name!r}",
+            "an output [N, classes] or [N, values]",
+            [*outputs.shape],
+            remedy="evaluate it with orbical scan, or name the decoding of a detector: "
+            "detector.onnx:yolov8",
         )
     return outputs.reshape(len(outputs), -1), seconds, None

@@ -86,19 +86,21 @@ def array_form(name: str, form: model_inputs.InputForm, source: Source) -> tuple
     shape = [*getattr(source.read(0, 1)[0], "shape", ())]
     if len(shape) != 4 or shape[1] not in (1, 3):
         raise InputError(
-            f"data: expected images [N, 3, H, W] or [N, 1, H, W], got {['N', *shape[1:]]}; "
-            "evaluate other data with orbical scan"
+            "data",
+            "images [N, 3, H, W] or [N, 1, H, W]",
+            ["N", *shape[1:]],
+            remedy="evaluate other data with orbical scan",
         )
     if form.channels not in (None, shape[1]) and shape[1] != 3:
         raise InputError(
-            f"data: expected images of {form.channels} channels for the model {name!r}, got "
-            f"{shape[1]}"
+            "data", f"images of {form.channels} channels for the model {name!r}", shape[1]
         )
     declared = (form.height or shape[2], form.width or shape[3])
     if declared != (shape[2], shape[3]):
         raise InputError(
-            f"data: expected images of {declared[0]} x {declared[1]} for the model {name!r}, got "
-            f"{shape[2]} x {shape[3]}"
+            "data",
+            f"images of {declared[0]} x {declared[1]} for the model {name!r}",
+            f"{shape[2]} x {shape[3]}",
         )
     text = f"{shape[2]} x {shape[3]}"
     setting = Setting("size", "Image size", text, {text: text}, "the size of the arrays", False)
@@ -151,8 +153,10 @@ def given_preprocessing(given: Any) -> ImagePreprocessing | None:
     if given is None or isinstance(given, ImagePreprocessing):
         return given
     raise InputError(
-        "--preprocess: expected names such as imagenet,bgr for a first look, got a function; "
-        "evaluate it with orbical scan"
+        "--preprocess",
+        "names such as imagenet,bgr for a first look",
+        "a function",
+        remedy="evaluate it with orbical scan",
     )
 
 

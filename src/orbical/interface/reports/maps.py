@@ -56,7 +56,7 @@ def check_methods(methods: Sequence[str] | None) -> None:
     for method in methods:
         check_name("methods", method, [*available_methods(), "all"])
     if not methods:
-        raise InputError("methods: expected at least one, got none")
+        raise InputError("methods", "at least one", "none")
 
 
 def planned_maps(

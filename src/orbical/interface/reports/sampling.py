@@ -57,7 +57,7 @@ def informative_samples(
     [1, 2, 5]
     """
     if count < FEWEST:
-        raise InputError(f"samples: expected {FEWEST} or more, got {count}")
+        raise InputError("samples", f"{FEWEST} or more", count)
     total = mean.shape[1]
     if total <= count:
         return ChosenSamples(np.arange(total), total, "")

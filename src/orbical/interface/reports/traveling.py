@@ -70,7 +70,7 @@ def check_models(view: ScanView, models: Mapping[str, str | Path]) -> None:
     ]
     for expected, holds, got in wanted:
         if not holds:
-            raise InputError(f"with_models: expected {expected}, got {got}")
+            raise InputError("with_models", expected, got)
     for name, path in models.items():
         check_name("with_models", name, view.models)
         _check_file(view, name, Path(path))
@@ -95,8 +95,10 @@ def runtime_folder() -> Path:
         if (folder / _SCRIPT).is_file() and (folder / _BINARY).is_file():
             return folder
     raise InputError(
-        f"with_models: expected the npm package {RUNTIME} in {str(here)!r} or above, got none; "
-        f"{INSTALL}"
+        "with_models",
+        f"the npm package {RUNTIME} in {str(here)!r} or above",
+        "none",
+        remedy=INSTALL,
     )
 
 
@@ -111,9 +113,7 @@ def runtime_script(text: str) -> str:
     text = re.sub(r"//# sourceMappingURL=.*", "", text)
     found = _EXPORTS.search(text)
     if found is None:
-        raise InputError(
-            f"with_models: expected a module of {RUNTIME} 1.30, got another; {INSTALL}"
-        )
+        raise InputError("with_models", f"a module of {RUNTIME} 1.30", "another", remedy=INSTALL)
     pairs = [[word.strip() for word in one.split(" as ")] for one in found[1].split(",")]
     named = ",".join(f"{pair[-1]}:{pair[0]}" for pair in pairs)
     script = f"{text[: found.start()]}globalThis.ort={{{named}}};"
@@ -127,24 +127,28 @@ def _continuous(view: ScanView) -> bool:
 def _check_file(view: ScanView, name: str, path: Path) -> None:
     if path.suffix.lower() != ".onnx" or not path.is_file():
         raise InputError(
-            f"with_models {name}: expected an .onnx file, got {str(path)!r}; write one with "
-            f"{_EXPORT}"
+            f"with_models {name}",
+            "an .onnx file",
+            repr(str(path)),
+            remedy=f"write one with {_EXPORT}",
         )
     if path.stat().st_size > MOST_BYTES:
         size = path.stat().st_size
         raise InputError(
-            f"with_models {name}: expected at most {MOST_BYTES:,} bytes, got {size:,}; use "
-            "orbical view for large models"
+            f"with_models {name}",
+            f"at most {MOST_BYTES:,} bytes",
+            f"{size:,}",
+            remedy="use orbical view for large models",
         )
     if b"location" in path.read_bytes() and external_files(path):
         raise InputError(
-            f"with_models {name}: expected weights inside the file, got them in another; {_EXPORT}"
+            f"with_models {name}", "weights inside the file", "them in another", remedy=_EXPORT
         )
     predictor = OnnxPredictor(str(path))
     declared = predictor.declared_inputs
     moved = view.live.moved(0, view.group[[view.group.identity]])
     if not isinstance(moved, Tensor):
-        raise InputError(f"with_models {name}: expected data of one tensor, got several")
+        raise InputError(f"with_models {name}", "data of one tensor", "several")
     shape = [1, *moved.shape[2:]]
     for given, kind in declared.values():
         free = [not isinstance(size, int) for size in given]
@@ -153,8 +157,10 @@ def _check_file(view: ScanView, name: str, path: Path) -> None:
         )
         if len(declared) != 1 or kind != "tensor(float)" or not fits:
             raise InputError(
-                f"with_models {name}: expected one float input of shape {shape}, got {kind} "
-                f"{given}; {_EXPORT}"
+                f"with_models {name}",
+                f"one float input of shape {shape}",
+                f"{kind} {given}",
+                remedy=_EXPORT,
             )
     _check_answers(view, name, predictor)
 
@@ -170,8 +176,9 @@ def _check_answers(view: ScanView, name: str, predictor: OnnxPredictor) -> None:
         known = view.response("confidence", sample, view.models.index(name))[start]
         if np.isfinite(known) and abs(found - known) > _TOLERANCE:
             raise InputError(
-                f"with_models {name}: expected the model that was scanned, got one with the "
-                f"confidence {found:.3f} at sample {sample}, not {known:.3f}"
+                f"with_models {name}",
+                "the model that was scanned",
+                f"one with the confidence {found:.3f} at sample {sample}, not {known:.3f}",
             )
 
 

@@ -110,14 +110,15 @@ def checked_path(path: str | Path) -> Path:
     """Check the path of a report, before any work."""
     target = Path(path)
     if target.suffix.lower() not in (".html", ".htm"):
-        raise InputError(f"path: expected a name that ends in .html, got {str(path)!r}")
+        raise InputError("path", "a name that ends in .html", repr(str(path)))
     if target.is_dir():
-        raise InputError(f"path: expected the name of a file, got the folder {str(path)!r}")
+        raise InputError("path", "the name of a file", f"the folder {str(path)!r}")
     beside = target.with_suffix("")
     if beside.exists() and not is_report(beside) and not _is_empty(beside):
         raise InputError(
-            f"path: expected a free name, since a large report becomes a folder, got "
-            f"{str(beside)!r}, which exists and is not a report"
+            "path",
+            "a free name, since a large report becomes a folder",
+            f"{str(beside)!r}, which exists and is not a report",
         )
     return target
 

@@ -114,7 +114,7 @@ def kept_by(view: ScanView, text: str) -> Array:
         return np.isin(values, [float(value) for value in clause.values])
     except ValueError:
         raise InputError(
-            f"selection filter {column.name}: expected numbers, got {clause.values[0]!r}"
+            f"selection filter {column.name}", "numbers", repr(clause.values[0])
         ) from None
 
 
@@ -168,7 +168,7 @@ def robust_ends(values: Array) -> tuple[float, float]:
 
 def _chosen(clause: Clause, what: str) -> tuple[str, ...]:
     if clause.values is None:
-        raise InputError(f"selection filter {clause.column}: expected {what}, got a range")
+        raise InputError(f"selection filter {clause.column}", what, "a range")
     return clause.values
 
 

@@ -75,12 +75,12 @@ def in_cell(view: ScanView, selection: Selection, given: Any) -> Array:
         given: `model`, `expected` and `predicted`, the numbers of two classes.
     """
     if not available(view) or not isinstance(given, Mapping):
-        raise InputError("cell: expected a model and two classes of a scan with labels")
+        raise InputError("cell", "a model and two classes of a scan with labels")
     check_name("cell model", given.get("model"), view.models)
     for name in ("expected", "predicted"):
         if given.get(name) not in range(len(view.classes)):
             last = len(view.classes) - 1
-            raise InputError(f"cell {name}: expected 0 to {last}, got {given.get(name)!r}")
+            raise InputError(f"cell {name}", f"0 to {last}", repr(given.get(name)))
     model, element = view.models.index(given["model"]), view.element(selection)
     expected, predicted = _answers(view, selection, model, element)
     inside: Array = (expected == given["expected"]) & (predicted == given["predicted"])

@@ -132,9 +132,9 @@ class Session:
     ) -> None:
         served = {"scan": scans} if isinstance(scans, Scan) else dict(scans)
         if not served:
-            raise InputError("scans: expected at least one, got none")
+            raise InputError("scans", "at least one", "none")
         if worst is not None and len(served) > 1:
-            raise InputError(f"worst: expected none with several scans, got {len(served)} scans")
+            raise InputError("worst", "none with several scans", f"{len(served)} scans")
         named = dict(models or {})
         known = {name for scan in served.values() for name in scan.models}
         for name in named:
@@ -194,12 +194,12 @@ class Session:
             InputError: If the request is malformed or cannot be answered.
         """
         if not isinstance(message, Mapping):
-            raise InputError(f"request: expected an object, got {type(message).__name__}")
+            raise InputError("request", "an object", type(message).__name__)
         kind, sequence = message.get("kind"), message.get("sequence", 0)
         if not isinstance(kind, str) or kind not in KINDS:
             raise unknown_name("kind", kind, KINDS)
         if isinstance(sequence, bool) or not isinstance(sequence, int):
-            raise InputError(f"sequence: expected an integer, got {sequence!r}")
+            raise InputError("sequence", "an integer", repr(sequence))
         selection = Selection.from_json(message.get("selection", {}))
         if kind in _LIVE:
             self._asked = time.monotonic()
@@ -227,7 +227,7 @@ class Session:
 
     def _previewed(self, message: Mapping[str, Any]) -> dict[str, Any]:
         if self.preview is None:
-            raise InputError("kind: expected a saved scan to have no preview, got 'preview'")
+            raise InputError("kind", "a saved scan to have no preview", "'preview'")
         answered: dict[str, Any] = self.preview.answer(message)
         return answered
 

@@ -42,14 +42,12 @@ class Finding:
     def from_json(cls, given: Any) -> Finding:
         """Read a finding of a request or a file; wrong types and lengths raise an `InputError`."""
         if not isinstance(given, Mapping):
-            raise InputError(f"finding: expected an object, got {type(given).__name__}")
+            raise InputError("finding", "an object", type(given).__name__)
         if not _ID.fullmatch(_text(given, "id", 32)):
-            raise InputError(
-                f"finding id: expected 8 to 32 hexadecimal digits, got {given['id']!r}"
-            )
+            raise InputError("finding id", "8 to 32 hexadecimal digits", repr(given["id"]))
         title = printable(_text(given, "title", MOST_TITLE).strip())
         if not title:
-            raise InputError("finding title: expected one or more characters, got none")
+            raise InputError("finding title", "one or more characters", "none")
         lines = _text(given, "note", MOST_NOTE).strip().splitlines()
         view = Selection.from_fragment(_text(given, "view", MOST_VIEW))
         note = "\n".join(printable(line) for line in lines)
@@ -94,7 +92,7 @@ def _move(view: ScanView, message: Mapping[str, Any]) -> Change[Finding]:
     """Move a finding to another place."""
     to, rest_of = message.get("to"), _delete(view, message)
     if isinstance(to, bool) or not isinstance(to, int):
-        raise InputError(f"to: expected an integer, got {to!r}")
+        raise InputError("to", "an integer", repr(to))
 
     def moved(found: list[Finding]) -> list[Finding]:
         rest = rest_of(found)
@@ -107,11 +105,9 @@ def _move(view: ScanView, message: Mapping[str, Any]) -> Change[Finding]:
 def _text(given: Mapping[str, Any], name: str, most: int) -> str:
     value = given.get(name, "")
     if not isinstance(value, str):
-        raise InputError(f"finding {name}: expected text, got {type(value).__name__}")
+        raise InputError(f"finding {name}", "text", type(value).__name__)
     if len(value) > most:
-        raise InputError(
-            f"finding {name}: expected at most {most:,} characters, got {len(value):,}"
-        )
+        raise InputError(f"finding {name}", f"at most {most:,} characters", f"{len(value):,}")
     return value
 
 

@@ -102,7 +102,7 @@ def _asked_for(message: dict[str, Any]) -> list[tuple[str, str]]:
         isinstance(one, dict) and isinstance(one.get("column"), str) for one in given
     )
     if not named or len(given) > MOST_COLUMNS:
-        raise InputError(f"columns: expected a list of at most {MOST_COLUMNS} columns")
+        raise InputError("columns", f"a list of at most {MOST_COLUMNS} columns")
     return [(one["column"], str(one.get("model", ""))) for one in given]
 
 

@@ -90,5 +90,5 @@ def _first(values: Array, falling: bool, mask: Array | None, count: int) -> Arra
 def _page(message: dict[str, Any], name: str, usual: int) -> int:
     given = message.get(name, usual)
     if isinstance(given, bool) or not isinstance(given, int) or given < 0:
-        raise InputError(f"{name}: expected a number of samples, got {given!r:.60}")
+        raise InputError(name, "a number of samples", f"{given!r:.60}")
     return given

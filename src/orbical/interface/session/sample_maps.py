@@ -111,7 +111,7 @@ def _make(
     finished = np.isfinite(found.scores).all(1)
     count = int(finished.sum())
     if count < 4:
-        raise InputError(f"embedding: expected 4 or more finished samples, got {count}")
+        raise InputError("embedding", "4 or more finished samples", count)
     note = "" if found.used >= count else f"axes from {found.used:,} of {count:,} samples"
     placed = np.zeros((count, 2))
     points = found.scores[finished].astype(np.float64)

@@ -51,7 +51,7 @@ class SavedList(Generic[_Entry]):
         def changed(document: Any) -> Any:
             after = change(self._read(document))
             if len(after) > self.most:
-                raise InputError(f"{self.name}: expected at most {self.most}, got {len(after)}")
+                raise InputError(self.name, f"at most {self.most}", len(after))
             return [asdict(one) for one in after]
 
         return self._read(view.sidecar.update(self.name, [], changed))
@@ -60,7 +60,7 @@ class SavedList(Generic[_Entry]):
         """Read a document; what is no list of entries raises `StoreError` with the remedy."""
         try:
             if not isinstance(document, list):
-                raise InputError(f"{self.name}: expected a list, got {type(document).__name__}")
+                raise InputError(self.name, "a list", type(document).__name__)
             return [self.entry(one) for one in document[: self.most]]
         except InputError as error:
             raise StoreError(f"{self.name}.json: {error}; repair or remove the file") from None

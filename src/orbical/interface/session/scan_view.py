@@ -70,9 +70,7 @@ class ScanView:
         if names is not None:
             check_texts("names", names)
             if len(names) != self.samples:
-                raise InputError(
-                    f"names: expected {self.samples}, one for each sample, got {len(names)}"
-                )
+                raise InputError("names", f"{self.samples}, one for each sample", len(names))
         self._names = names
 
     @property
@@ -128,7 +126,7 @@ class ScanView:
         if self.class_names is None:
             return [*range(count)]
         if len(self.class_names) < count:
-            raise InputError(f"classes: expected {count} names, got {len(self.class_names)}")
+            raise InputError("classes", f"{count} names", len(self.class_names))
         return told_apart(self.class_names)
 
     @property
@@ -155,14 +153,10 @@ class ScanView:
         check_texts("classes", classes)
         count, least = self._output_count(), self._label_count()
         if count is None and self.label is None:
-            raise InputError(
-                f"classes: expected none for a scan without classes, got {len(classes)}"
-            )
+            raise InputError("classes", "none for a scan without classes", len(classes))
         if len(classes) != count if count is not None else len(classes) < least:
             wanted = f"{least} or more" if count is None else count
-            raise InputError(
-                f"classes: expected {wanted} names, one for each class, got {len(classes)}"
-            )
+            raise InputError("classes", f"{wanted} names, one for each class", len(classes))
 
     def shown(self, selection: Selection) -> list[int]:
         """Return the models shown, in the order of the scan."""
@@ -184,7 +178,7 @@ class ScanView:
     def sample(self, number: int) -> int:
         """Check the index of a sample."""
         if not 0 <= number < self.samples:
-            raise InputError(f"selection sample: expected 0 to {self.samples - 1}, got {number}")
+            raise InputError("selection sample", f"0 to {self.samples - 1}", number)
         return number
 
     def element(self, selection: Selection) -> int:
@@ -192,8 +186,7 @@ class ScanView:
         number = selection.element
         if not -1 <= number < len(self.group):
             raise InputError(
-                f"selection element: expected 0 to {len(self.group) - 1}, or -1 for the identity, "
-                f"got {number}"
+                "selection element", f"0 to {len(self.group) - 1}, or -1 for the identity", number
             )
         return self.group.identity if number == -1 else number
 
@@ -251,7 +244,7 @@ class ScanView:
 def check_texts(argument: str, names: Any) -> None:
     """Refuse names that are no list of texts."""
     if isinstance(names, str) or not all(isinstance(name, str) for name in names):
-        raise InputError(f"{argument}: expected a list of texts, got {names!r:.60}")
+        raise InputError(argument, "a list of texts", f"{names!r:.60}")
 
 
 def told_apart(names: Sequence[str]) -> list[str | int]:

@@ -31,7 +31,7 @@ class NamedSet:
     def from_json(cls, given: Any) -> NamedSet:
         """Read a named set of a file; anything else raises an `InputError`."""
         if not isinstance(given, Mapping) or not isinstance(given.get("count"), int):
-            raise InputError("sets: expected objects with a name, a hash and a count")
+            raise InputError("sets", "objects with a name, a hash and a count")
         return cls(_name(given.get("name")), set_name("hash", given.get("hash")), given["count"])
 
 
@@ -60,7 +60,7 @@ def _save(view: ScanView, message: Mapping[str, Any]) -> Change[NamedSet]:
     """Save a set under a name, in place of one that had it."""
     name, known = _name(message.get("name")), set_name("set", message.get("set"))
     if known == ALL:
-        raise InputError("set: expected a part of the samples, got all of them")
+        raise InputError("set", "a part of the samples", "all of them")
     mask = mask_of_set(view, known)
     view.sidecar.keep_bits(packed(mask).tobytes())
     given = NamedSet(name, known, int(mask.sum()))
@@ -74,7 +74,7 @@ def _delete(view: ScanView, message: Mapping[str, Any]) -> Change[NamedSet]:
 def _name(given: Any) -> str:
     name = printable(given.strip()) if isinstance(given, str) else ""
     if not 0 < len(name) <= MOST_NAME:
-        raise InputError(f"name: expected 1 to {MOST_NAME} characters, got {given!r:.60}")
+        raise InputError("name", f"1 to {MOST_NAME} characters", f"{given!r:.60}")
     return name
 
 

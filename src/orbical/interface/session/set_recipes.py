@@ -47,7 +47,7 @@ def made(view: ScanView, selection: Selection, recipe: Any) -> Array:
 
 
 def _expected(what: str, got: Any) -> InputError:
-    return InputError(f"recipe: expected {what}, got {type(got).__name__}")
+    return InputError("recipe", what, type(got).__name__)
 
 
 def _lasso(view: ScanView, selection: Selection, given: Any) -> Array:
@@ -83,8 +83,7 @@ def _samples(view: ScanView, selection: Selection, given: Any) -> Array:
         raise _expected("a list of sample numbers", given)
     if numbers.min() < 0 or numbers.max() >= view.samples:
         raise InputError(
-            f"recipe samples: expected 0 to {view.samples - 1}, "
-            f"got {numbers.min()} to {numbers.max()}"
+            "recipe samples", f"0 to {view.samples - 1}", f"{numbers.min()} to {numbers.max()}"
         )
     mask[numbers] = True
     return mask
@@ -104,8 +103,7 @@ def _bits(view: ScanView, selection: Selection, given: Any) -> Array:
         raise _expected("bits in base64", given) from None
     if len(bits) != -(-view.samples // 8):
         raise InputError(
-            f"recipe bits: expected {-(-view.samples // 8)} bytes for {view.samples} samples, "
-            f"got {len(bits)}"
+            "recipe bits", f"{-(-view.samples // 8)} bytes for {view.samples} samples", len(bits)
         )
     return np.unpackbits(bits, count=view.samples, bitorder="little").view(bool)
 

@@ -42,7 +42,7 @@ def classes(view: ScanView, selection: Selection, message: dict[str, Any]) -> An
     """
     known = group_columns(view)
     if not known:
-        raise InputError("show: expected a column of categories for groups, got a scan without")
+        raise InputError("show", "a column of categories for groups", "a scan without")
     name = selection.by or next(iter(known))
     check_name("selection by", name, known)
     others = [text for text in selection.filter if Clause.parse(text).column != name]
@@ -56,7 +56,7 @@ def classes(view: ScanView, selection: Selection, message: dict[str, Any]) -> An
     order = np.flatnonzero(counts)
     most = message.get("most", FIRST)
     if not isinstance(most, int) or isinstance(most, bool) or most < 1:
-        raise InputError(f"most: expected a positive integer, got {most!r}")
+        raise InputError("most", "a positive integer", repr(most))
     if len(order) > FIRST:
         order = order[np.argsort(_badness(metric, values[order]), kind="stable")]
     shown = order[:most]

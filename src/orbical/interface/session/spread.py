@@ -100,7 +100,7 @@ def in_band(view: ScanView, selection: Selection, given: Any) -> Array:
     told apart.
     """
     if not isinstance(given, Mapping) or given.get("band") not in range(len(BANDS)):
-        raise InputError(f"band: expected a model and a band from 0 to {len(BANDS) - 1}")
+        raise InputError("band", f"a model and a band from 0 to {len(BANDS) - 1}")
     check_name("band model", given.get("model"), view.models)
     model, element = view.models.index(given["model"]), view.element(selection)
     variable = view.variable(spread_metric(view, selection), view.reference(selection))

@@ -36,20 +36,18 @@ def opened_worst(worst: Any, scan: Scan) -> xr.Dataset:
                 "which is no such file or cannot be read"
             ) from error
     if not isinstance(worst, xr.Dataset) or not {*_NEEDED} <= {*map(str, worst.data_vars)}:
-        raise InputError(
-            f"worst: expected the result of orbical.worst_case, got {type(worst).__name__}"
-        )
+        raise InputError("worst", "the result of orbical.worst_case", type(worst).__name__)
     if worst.attrs.get("group") != scan.group.spec:
         raise InputError(
-            f"worst: expected a search along {scan.group.spec}, got one along "
-            f"{worst.attrs.get('group')}"
+            "worst", f"a search along {scan.group.spec}", f"one along {worst.attrs.get('group')}"
         )
     known = [name for name in worst["model"].values if name in scan.models]
     count = scan.record.data.samples
     if not known or int(worst["sample"].max()) >= count:
         raise InputError(
-            f"worst: expected a search of the models {', '.join(scan.models)} on at most {count} "
-            f"samples, got {', '.join(map(str, worst['model'].values))} on {worst.sizes['sample']}"
+            "worst",
+            f"a search of the models {', '.join(scan.models)} on at most {count} samples",
+            f"{', '.join(map(str, worst['model'].values))} on {worst.sizes['sample']}",
         )
     _check_scores(worst, scan, str(known[0]))
     return worst
@@ -66,9 +64,10 @@ def _check_scores(worst: xr.Dataset, scan: Scan, model: str) -> None:
     if apart.max() > _TOLERANCE:
         sample = int(own["sample"][int(apart.argmax())])
         raise InputError(
-            f"worst: expected a search of the data of the scan, got other scores for {model!r}, "
-            f"such as of sample {sample}; pass the scan, or its data in the same order, to "
-            "orbical.worst_case"
+            "worst",
+            "a search of the data of the scan",
+            f"other scores for {model!r}, such as of sample {sample}",
+            remedy="pass the scan, or its data in the same order, to orbical.worst_case",
         )
 
 
@@ -80,7 +79,7 @@ def worst_cases(view: ScanView, selection: Selection, message: dict[str, Any]) -
 def rows_of(view: ScanView, samples: Array) -> Answer:
     """Return the worst cases of some samples, `[M, n]`, numbered by their place among these."""
     if view.worst is None:
-        raise InputError("worst: expected a search that was passed to the view, got none")
+        raise InputError("worst", "a search that was passed to the view", "none")
     at = {int(sample): place for place, sample in enumerate(samples)}
     kept = [place for place, one in enumerate(view.worst["sample"].values) if int(one) in at]
     found = view.worst.isel(sample=kept).reindex(model=view.models)

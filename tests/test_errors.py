@@ -1,0 +1,43 @@
+"""Errors have fields, and their text follows one grammar."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import pytest
+
+from orbical.errors import InputError, unknown_name
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (InputError("bins", "an integer >= 1", 0), "bins: expected an integer >= 1, got 0"),
+        (InputError("out", "a folder"), "out: expected a folder"),
+        (InputError("x", "numbers", "text", remedy="encode it"), "x: expected numbers, got text; "
+         "encode it"),
+        (InputError("data", problem="it is empty"), "data: it is empty"),
+    ],
+)  # fmt: skip
+def test_the_text_names_argument_expected_got_and_remedy(error: InputError, text: str) -> None:
+    assert str(error) == text
+
+
+def test_an_error_about_another_argument_keeps_its_words() -> None:
+    error = InputError("data", "numbers", "text", remedy="encode it")
+    assert str(error.about("--data")) == "--data: expected numbers, got text; encode it"
+    assert error.about("x", remedy="drop it").remedy == "drop it"
+    assert (error.argument, error.expected, error.got) == ("data", "numbers", "text")
+
+
+@pytest.mark.parametrize("clone", [copy.copy, lambda error: pickle.loads(pickle.dumps(error))])
+def test_errors_travel_between_processes(clone) -> None:
+    error = InputError("data", problem="it is empty", remedy="pass more")
+    assert str(clone(error)) == str(error)
+    assert clone(error).remedy == "pass more"
+
+
+def test_a_near_name_is_the_remedy() -> None:
+    assert unknown_name("group", "rotation", ["rotations"]).remedy.startswith("did you mean")
+    assert not unknown_name("group", "zzz", ["rotations"]).remedy
