@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 import pickle
+from pathlib import Path
 
 import pytest
 
@@ -41,3 +43,19 @@ def test_errors_travel_between_processes(clone) -> None:
 def test_a_near_name_is_the_remedy() -> None:
     assert unknown_name("group", "rotation", ["rotations"]).remedy.startswith("did you mean")
     assert not unknown_name("group", "zzz", ["rotations"]).remedy
+
+
+def test_every_place_that_raises_gives_fields() -> None:
+    """A single string would be taken for the name of the argument."""
+    root = Path(__file__).resolve().parents[1]
+    folders = ("src", "studies", "audits", "examples", "tests")
+    whole = [
+        f"{path.relative_to(root)}:{node.lineno}"
+        for folder in folders
+        for path in (root / folder).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func).rpartition(".")[2] == "InputError"
+        and len(node.args) + len(node.keywords) == 1
+    ]
+    assert not whole
