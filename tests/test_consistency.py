@@ -10,7 +10,7 @@ import torch
 
 import orbical as ob
 from orbical.errors import InputError
-from orbical.nero.changes import _ends
+from orbical.nero.changes import share_of
 from orbical.tasks._same_answers import of_codes
 
 
@@ -112,7 +112,7 @@ def test_intervals_cover():
         changed = rng.random((1, 80)) < 0.2
         pairs = np.where(changed, rng.random((1, 80)), 0.0)
         for name, values, truth in (("changed", changed.astype(float), 0.2), ("pairs", pairs, 0.1)):
-            _, low, high = _ends(values, 0.95)
+            _, low, high = share_of(values, 0.95)
             hits[name] += bool(low[0] <= truth <= high[0])
     assert hits["changed"] / 400 > 0.92
     assert hits["pairs"] / 400 > 0.92

@@ -112,22 +112,32 @@ def test_every_method_keeps_two_kinds_of_response_apart_and_repeats_itself(metho
     responses[:, ::2] = 0.95 + 0.02 * responses[:, ::2]
     data = data_of(responses)
     found = ob.embedding.embed(data, method, seed=3)
-    assert found.dims == ("model", "sample", "component")
-    assert found.shape == (1, 120, 2)
-    places = found.values[0]
+    assert found.dims == ("sample", "component")
+    assert found.shape == (120, 2)
+    places = found.values
     assert np.isfinite(places).all()
     distance = np.linalg.norm(places[:, None] - places[None], axis=-1)
     np.fill_diagonal(distance, np.inf)
     same = distance.argmin(1) % 2 == np.arange(120) % 2
     assert same.mean() > 0.9
-    np.testing.assert_array_equal(places, ob.embedding.embed(data, method, seed=3).values[0])
+    np.testing.assert_array_equal(places, ob.embedding.embed(data, method, seed=3).values)
 
 
-def test_all_models_share_one_map() -> None:
+def test_a_sample_is_one_point_of_all_its_responses() -> None:
+    from sklearn.decomposition import PCA
+
+    responses = turning(60, models=2)
+    found = ob.embedding.embed(data_of(responses), "pca")
+    assert found.dims == ("sample", "component")
+    beside = np.concatenate([*responses.astype(np.float32).astype(float)], axis=1)
+    same_up_to_signs(found.values * np.sqrt(12), PCA(2).fit_transform(beside), 1e-5)
+
+
+def test_responses_of_all_models_share_one_map() -> None:
     responses = turning(60, models=2)
     responses[1] = responses[0, ::-1]
     responses[1, 0] = responses[0, 30]
-    first, second = ob.embedding.embed(data_of(responses), "pca").values
+    first, second = ob.embedding.embed(data_of(responses), "pca", points="responses").values
     np.testing.assert_allclose(second[1:], first[::-1][1:], atol=1e-9)
     np.testing.assert_allclose(second[0], first[30], atol=1e-9)
 
@@ -176,7 +186,7 @@ def test_a_model_whose_responses_are_all_alike_is_one_point(method: str) -> None
 @pytest.mark.parametrize("method", ["pca", "ica", "isomap"])
 def test_an_invariant_model_whose_responses_fill_a_line_is_a_line(method: str) -> None:
     flat = np.repeat(np.linspace(0, 1, 50)[None, :, None], 12, axis=2)
-    found = ob.embedding.embed(data_of(flat), method).values[0]
+    found = ob.embedding.embed(data_of(flat), method).values
     assert abs(spearmanr(found[:, 0], np.arange(50)).statistic) > 0.99
     assert np.abs(found[:, 1]).max() <= 1e-6 * np.abs(found[:, 0]).max()
 

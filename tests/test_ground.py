@@ -31,7 +31,13 @@ HEAVY = {"dask", "matplotlib", "xarray", "zarr"}
 HEAVY_MODULES = {
     *("store", "nero", "adversarial", "embedding", "figures", "interface", "integrations"),
 }
-LIGHT = ("store.blocks", "store.files", "store.record")  # load none of these
+LIGHT = (
+    "store.blocks",
+    "store.xarray_blocks",
+    "store.files",
+    "store.labeled_responses",
+    "store.record",
+)  # load none of these
 OPTIONAL = {"ase", "cv2", "e3nn", "mlxtend", "onnx", "onnxruntime", "umap"}
 
 
@@ -73,6 +79,10 @@ def imported_on_load(tree: ast.Module) -> set[str]:
             whole = "orbical." * (node.level > 1) + (node.module or "")
             if whole in ("orbical", "orbical."):
                 found |= {f".{alias.name}" for alias in node.names}
+            elif whole.endswith("store") and not {"Scan", "load"} & {
+                alias.name for alias in node.names
+            }:
+                continue  # the face of the store loads its heavy names on first use
             elif node.level != 1 and not whole.endswith(LIGHT):
                 found.add(own_name(whole))
         todo += ast.iter_child_nodes(node)

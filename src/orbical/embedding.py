@@ -9,7 +9,7 @@ Paper: Zhao et al., Evaluating Machine Learning Models with NERO, section 2.4.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,12 +17,15 @@ import numpy as np
 
 from ._imports import import_extra
 from .errors import InputError, check_name, whole_number
-from .store.blocks import sample_blocks
-from .store.scan_result import Scan
+from .nero.moments import ROWS, Sums, moments, over_models
+from .store import ScanArrays, arrays_of, responses
+from .store.blocks import runs
 
 if TYPE_CHECKING:
     import xarray as xr
     from scipy.sparse import csr_matrix
+
+    from .store import Scan
 
 __all__ = ["embed", "representatives"]
 
@@ -32,6 +35,11 @@ EXACT_SAMPLES = 5_000
 """ISOMAP uses all distances up to this many points, and landmarks beyond."""
 LANDMARKS = 500
 NEIGHBORS = 15
+MOST_COMPONENTS = 50
+"""Principal components that methods start from; the others hold next to no variance."""
+MOST_PRODUCTS = 5e9
+"""Multiplications spent on the principal axes; of more samples every n-th is used."""
+POINTS = ("samples", "responses")
 _TINY = 1e-9
 
 
@@ -42,16 +50,18 @@ def embed(
     model: str | None = None,
     dims: int = 2,
     seed: int = 0,
+    points: str = "samples",
 ) -> xr.DataArray:
     """Embed the responses of all samples in a few dimensions.
 
-    With `model=None` every response of every model is a point in one common map, so that positions
-    can be compared: where a sample lies for one model, and where for another. With a model's name
-    the map is made of that model's responses alone.
+    A sample is one point: its response, or with `model=None` those of all models side by side, so
+    that samples near each other are treated alike by every model. This is the map of the view and
+    of reports. With `points="responses"` every response of every model is a point of its own in one
+    common map: where a sample lies for one model, and where for another.
 
-    No method needs memory quadratic in the samples: PCA and ICA work on moments of blocks of
-    samples, t-SNE on nearest neighbors (Barnes-Hut), UMAP likewise, ISOMAP on the distances from
-    500 landmarks where there are more than 5,000 points.
+    No method needs memory quadratic in the samples: all start from at most 50 principal components,
+    summed over blocks of samples; t-SNE uses nearest neighbors (Barnes-Hut), UMAP likewise, ISOMAP
+    the distances from 500 landmarks where there are more than 5,000 points.
 
     A response may have gaps, for example where a detector's key object leaves the view. A gap is
     filled with the mean of the other points at that element.
@@ -60,15 +70,16 @@ def embed(
         scan: a scan, or its `data`.
         method: `"pca"`, `"ica"`, `"isomap"`, `"tsne"` or `"umap"` (extra `umap`).
         metric: as in `orbical.nero.responses`.
-        model: one model's name, or None for all in one map.
+        model: one model's name, or None for all.
         dims: the number of components; at most 3 for t-SNE.
         seed: of everything random; the same seed gives the same map.
+        points: `"samples"`, or `"responses"`.
 
     Returns:
-        `[model, sample, component]`, or `[sample, component]` for one model, with the coordinates
+        `[sample, component]`, or `[model, sample, component]` for responses, with the coordinates
         `label` (if there are labels), and `mean` and `variance` of each response over the elements
-        at which it is known. Unfinished samples keep their place, with missing coordinates;
-        `attrs["missing"]` counts them.
+        at which it is known (of several, their means). Samples without a response of each model
+        keep their place, with missing coordinates; `attrs["missing"]` counts them.
 
     Raises:
         InputError: if a name is unknown, or there are too few finished samples.
@@ -82,55 +93,64 @@ def embed(
         ...                task="classification", progress=False)
         >>> found = ob.embedding.embed(scan, "pca")
         >>> found.dims, sorted(found.coords)
-        (('model', 'sample', 'component'), ['label', 'mean', 'model', 'sample', 'variance'])
+        (('sample', 'component'), ['label', 'mean', 'sample', 'variance'])
     """
     import xarray as xr
 
-    from .nero import responses
-
     check_name("method", method, METHODS)
+    check_name("points", points, POINTS)
     dims, seed = whole_number("dims", dims, 1), whole_number("seed", seed, 0)
     if method == "tsne" and dims > 3:
         raise InputError("dims", "at most 3 for t-SNE", dims)
-    values = responses(scan, metric)
-    if "model" not in values.dims:
+    arrays, like = arrays_of(scan), responses(scan, metric)
+    if "model" not in like.dims:
         raise InputError("metric", "a response of a model", repr(metric))
     if model is not None:
-        check_name("model", model, values["model"].values.tolist())
-        values = values.sel(model=[model])
-    moments = _moments(values)
-    finished = moments.finished
+        check_name("model", model, arrays.models)
+    chosen = [*range(len(arrays.models))] if model is None else [arrays.models.index(model)]
+    apart = points == "responses"
+    found = moments(arrays, str(like.name))
+    components = principal_components(
+        arrays, str(like.name), [[one] for one in chosen] if apart else [chosen], found
+    )
+    finished = np.isfinite(components.scores).all(-1)
     least = max(4, dims + 1)
     if finished.sum() < least:
         raise InputError("scan", f"{least} or more finished samples to embed", finished.sum())
-    scores = _principal_components(values, moments, dims if method in _LINEAR else None)
     placed = np.full((*finished.shape, dims), np.nan)
-    # Directions in which nothing differs become zeros.
-    placed[finished] = _first(METHODS[method](scores, dims, seed) if scores.size else scores, dims)
-    lead = values.shape[:2]
-    kept = {name: entry for name, entry in values.coords.items() if "element" not in entry.dims}
-    kept.setdefault("sample", xr.DataArray(np.arange(lead[1]), dims="sample"))
-    found = xr.DataArray(
+    placed[finished] = place(components.scores[finished], method, dims, seed)
+    shown = [found.orbit_mean[chosen], found.orbit_variance[chosen]]
+    lead, kept = ("sample",), {"sample"}
+    if apart:
+        lead, kept = ("model", "sample"), {"model", "sample"}
+    else:
+        placed, shown = placed[0], [over_models(values) for values in shown]
+    coords = {
+        name: one.isel(model=chosen, missing_dims="ignore")
+        for name, one in like.coords.items()
+        if {*one.dims} <= kept and one.dims
+    }
+    if model is not None and not apart:
+        coords["model"] = like["model"][chosen[0]]
+    coords.setdefault("sample", xr.DataArray(np.arange(arrays.samples), dims="sample"))
+    about = {
+        key: like.attrs[key]
+        for key in ("metric", "meaning", "limits", "models", "group", "higher_is_better")
+        if key in like.attrs
+    }
+    return xr.DataArray(
         placed,
-        dims=("model", "sample", "component"),
-        coords={
-            **kept,
-            "mean": (("model", "sample"), moments.mean),
-            "variance": (("model", "sample"), moments.variance),
-        },
+        {**coords, "mean": (lead, shown[0]), "variance": (lead, shown[1])},
+        (*lead, "component"),
         name=method,
         attrs={
             "method": method,
             "seed": seed,
             "missing": int((~finished).sum()),
-            **{
-                key: values.attrs[key]
-                for key in ("metric", "meaning", "limits", "models", "group", "higher_is_better")
-                if key in values.attrs
-            },
+            "explained": components.explained,
+            **about,
         },
     )
-    return found if model is None else found.isel(model=0)
 
 
 def representatives(embedding: xr.DataArray, count: int = 6) -> Array:
@@ -177,69 +197,84 @@ def representatives(embedding: xr.DataArray, count: int = 6) -> Array:
 
 
 @dataclass(frozen=True)
-class _Moments:
-    """What one pass over responses finds.
+class Components:
+    """Principal components of points, largest first.
 
     Attributes:
-        finished: `[M, N]`, whether a response is known anywhere.
-        mean: `[M, N]`, its mean over the elements at which it is known, weighted by the group.
-        variance: `[M, N]`, its variance over them.
-        center: `[K]`, the mean of all responses at each element, 0 where none is known.
+        scores: `[sets, N, P]`, NaN for samples without a response of each model of a set.
+        explained: Fractions of the variance of the first two.
+        used: The number of samples that the axes were computed from.
     """
 
-    finished: Array
-    mean: Array
-    variance: Array
-    center: Array
+    scores: Array
+    explained: list[float]
+    used: int
 
 
-def _moments(values: xr.DataArray) -> _Moments:
-    weights = values["weight"].values
-    lead = values.shape[:2]
-    finished, mean, variance = np.zeros(lead, bool), np.full(lead, np.nan), np.full(lead, np.nan)
-    total, count = np.zeros(len(weights)), np.zeros(len(weights))
-    for rows, (part,) in sample_blocks(values):
-        seen = np.isfinite(part)
-        known = np.where(seen, part, 0.0).astype(np.float64)
-        finished[:, rows] = seen.any(-1)
-        total += known.sum((0, 1))
-        count += seen.sum((0, 1))
-        with np.errstate(invalid="ignore", divide="ignore"):
-            mass = seen @ weights
-            mean[:, rows] = known @ weights / mass
-            apart = np.where(seen, known - mean[:, rows, None], 0.0)
-            variance[:, rows] = np.square(apart) @ weights / mass
-    return _Moments(finished, mean, variance, total / count.clip(1))
+def principal_components(
+    arrays: ScanArrays, name: str, sets: Sequence[Sequence[int]], sums: Sums
+) -> Components:
+    """Return points in the frame of their principal components, at most `MOST_COMPONENTS`.
 
+    All methods start from there, which keeps distances and removes rounding errors. The covariance
+    is summed over blocks of samples, so that memory is that of the result.
 
-def _principal_components(values: xr.DataArray, moments: _Moments, most: int | None) -> Array:
-    """Return finished responses in the frame of their principal components, largest first.
-
-    All methods start from there, which keeps all distances and removes rounding errors. The
-    covariance is summed over blocks of samples, so that memory is that of the result, `[n, rank]`
-    or at most `most` columns.
+    Args:
+        arrays: The arrays of a scan.
+        name: The array of responses.
+        sets: Sets of models. The responses of a set lie side by side in one point; those of
+            different sets are different points of one map.
+        sums: Sums of the responses over all samples, which give the center `[models K]`.
     """
-    weights = values["weight"].values
-    covariance = np.zeros((len(weights), len(weights)))
-    for _, points in _centered(values, moments):
-        covariance += points.T @ points
-    variances, axes = np.linalg.eigh(covariance / (moments.finished.sum() - 1))
-    variances, axes = variances[::-1], axes[:, ::-1]
-    axes = axes[:, variances > _TINY * max(variances[0], _TINY)][:, :most]
+    whole, across = sums[:], len(sets[0])
+    size = across * len(arrays.group)
+    stride = max(1, int(np.ceil(arrays.samples * len(sets) * size**2 / MOST_PRODUCTS)))
+    with np.errstate(invalid="ignore"):
+        total, count = (part[np.array(sets), 0].sum(0) for part in (whole.total, whole.count))
+        center = np.nan_to_num(total / count).reshape(-1)
+    roots = np.tile(np.sqrt(arrays.group.weights), across)
+
+    def points() -> Iterator[tuple[int, slice, Array]]:
+        """Yield centered points, 0 where a response is missing; NaN without any of a model."""
+        for block in arrays.blocks(name):
+            for number, models in enumerate(sets):
+                each = [arrays.responses(name, block, model) for model in models]
+                for rows in runs(len(each[0]), ROWS):
+                    some = np.concatenate([one[rows] for one in each], axis=1, dtype=np.float64)
+                    some -= center
+                    seen = np.isfinite(some)
+                    if not seen.all():
+                        begun = seen.reshape(len(some), across, -1).any(2).all(1)
+                        some[~seen & begun[:, None]] = 0
+                    some *= roots
+                    yield number, slice(block.start + rows.start, block.start + rows.stop), some
+
+    second, first, used = np.zeros((size, size)), np.zeros(size), 0
+    for _, rows, some in points():
+        some = some[-rows.start % stride :: stride]
+        some = some[np.isfinite(some[:, :: len(arrays.group)]).all(1)]
+        second += some.T @ some
+        first += some.sum(0)
+        used += len(some)
+    if not used:
+        return Components(np.full((len(sets), arrays.samples, 1), np.nan), [], 0)
+    shift = first / used
+    variances, axes = np.linalg.eigh(second / used - np.outer(shift, shift))
+    variances, axes = variances[::-1].clip(0), axes[:, ::-1]
+    kept = (variances > _TINY * max(variances[0], _TINY)) & (np.arange(size) < MOST_COMPONENTS)
+    axes = axes[:, kept]
     axes = axes * np.sign(axes[np.abs(axes).argmax(0), np.arange(axes.shape[1])])
-    scores = np.empty((*moments.finished.shape, axes.shape[1]))
-    for rows, points in _centered(values, moments):
-        scores[:, rows][moments.finished[:, rows]] = points @ axes
-    return np.asarray(scores[moments.finished])
+    scores = np.empty((len(sets), arrays.samples, axes.shape[1]))
+    for number, rows, some in points():
+        scores[number, rows] = (some - shift) @ axes
+    explained = variances[:2] / max(float(variances.sum()), _TINY)
+    return Components(scores, explained.tolist(), used)
 
 
-def _centered(values: xr.DataArray, moments: _Moments) -> Iterator[tuple[slice, Array]]:
-    """Yield finished responses `[n, K]` less their center, 0 in gaps, scaled by the weights."""
-    roots = np.sqrt(values["weight"].values)
-    for rows, (part,) in sample_blocks(values):
-        points = part[moments.finished[:, rows]].astype(np.float64) - moments.center
-        points *= roots
-        yield rows, np.where(np.isfinite(points), points, 0.0)
+def place(points: Array, method: str, dims: int, seed: int) -> Array:
+    """Return the positions `[n, dims]` of points by a method; zeros where nothing differs."""
+    scores = points.astype(np.float64)
+    return _first(METHODS[method](scores, dims, seed) if scores.size else scores, dims)
 
 
 def _first(columns: Array, count: int) -> Array:
@@ -358,5 +393,3 @@ METHODS: dict[str, Callable[[Array, int, int], Array]] = {
     "tsne": _tsne,
     "umap": _umap,
 }
-_LINEAR = ("pca", "ica")
-"""Methods that use as many principal components as they return."""

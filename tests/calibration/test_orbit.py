@@ -13,7 +13,7 @@ from orbical import calibration
 from orbical.calibration import MEASURES, ece, esd, ks, orbit, orbit_summary, reliability
 from orbical.calibration.orbit import along_orbit, pair_at, pairs_along, reliability_at
 from orbical.errors import InputError
-from orbical.store import blocks
+from orbical.store import xarray_blocks as blocks
 
 
 def network(seed: int) -> torch.nn.Module:

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from ..errors import InputError, unknown_name, whole_number
-from ..store.blocks import element_blocks, read_together, runs, sample_blocks
+from ..store.xarray_blocks import element_blocks, read_together, runs, sample_blocks
 from ._orbit_arrays import groups_of, labeled
 from .binned import Reliability, bin_index, diagram_of, ece, error_of, named_norm
 from .binned import reliability as reliability_of
@@ -215,7 +215,7 @@ def responses_of(scan: Scan | xr.Dataset) -> tuple[xr.DataArray, xr.DataArray]:
 
     Where confidence is missing, so is correctness, whatever its array holds.
     """
-    from ..nero import responses
+    from ..store import responses
 
     data: Any = getattr(scan, "data", scan)
     for name in ("confidence", "correct"):

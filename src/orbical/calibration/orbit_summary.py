@@ -16,7 +16,7 @@ from torch import Tensor
 
 from ..errors import InputError
 from ..groups import PLACES
-from ..store.blocks import read_together, sample_blocks
+from ..store.xarray_blocks import read_together, sample_blocks
 from ._bound import BoundMeasure, takes_weights
 from ._interval import Interval
 from ._orbit_arrays import ENDS

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from ..errors import InputError, whole_number
-from ..store.blocks import HELD_VALUES, read_together, runs, sample_blocks
+from ..store.xarray_blocks import HELD_VALUES, read_together, runs, sample_blocks
 from ._interval import Interval
 from ._orbit_arrays import groups_of, labeled, stacked_pairs
 from ._pooled import clustered_interval, missing_sample
@@ -56,7 +56,7 @@ def pixels_along(
 
     With `draws`, with its interval: pixels of an image belong together, so images are drawn.
     """
-    from ..nero import responses
+    from ..store import responses
 
     data: Any = getattr(scan, "data", scan)
     options = _checked(data, name, options, draws is not None)

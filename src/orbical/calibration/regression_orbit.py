@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from ..errors import InputError
-from ..store.blocks import read_together
+from ..store.xarray_blocks import read_together
 from ._bound import BoundMeasure
 from ._orbit_arrays import groups_of, labeled
 from ._targets import on_vectors
@@ -158,7 +158,7 @@ def regression_along(
         draws: level, resamples and seed of the intervals; None for no intervals.
         options: options of the measure.
     """
-    from ..nero import responses
+    from ..store import responses
 
     if isinstance(measure, str | Measure):
         measure = entry_of(measure, "regression", "aleatoric")

@@ -144,7 +144,7 @@ def verdict(
         >>> [one.outcome != "pass" for one in found.values()]
         [True]
     """
-    from ..nero.along_orbits import opened
+    from ..store import opened
 
     limits = {"maximum": maximum, "minimum": minimum}
     check_name("place", place, PLACES)

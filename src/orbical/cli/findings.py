@@ -23,7 +23,7 @@ from ..calibration import judge as hold
 from ..calibration import verdict as verdicts_of
 from ..calibration.means import mean_interval
 from ..errors import InputError, StoreError, check_name, unknown_name
-from ..store.blocks import element_blocks, sample_blocks
+from ..store.xarray_blocks import element_blocks, sample_blocks
 from .outputs import read_outputs
 from .thresholds import Rule, Settings, rule_named
 
@@ -145,9 +145,10 @@ def _of_changes(
     scan: Scan, rule: Rule, limit: float, level: float
 ) -> Iterator[tuple[str, Verdict]]:
     """Judge the share of samples whose prediction changes somewhere on the orbit."""
-    from ..nero.changes import consistency, has_answers
+    from ..nero.changes import answer_names, consistency
+    from ..store import arrays_of
 
-    if not has_answers(scan):
+    if not answer_names(arrays_of(scan)):
         raise InputError(
             rule.name,
             "answers that are classes, texts or boxes",

@@ -13,7 +13,7 @@ from torch import Tensor
 from ..calibration._interval import checked_level
 from ..calibration.means import interval_of_sums, wilson_ends
 from ..errors import InputError, check_name, whole_number
-from ..store.blocks import sample_blocks
+from ..store.xarray_blocks import sample_blocks
 from .intervals import Absolute, ConformalIntervals, Normalized
 from .quantiles import checked_coverage, conformal_quantile
 from .sets import LAC, ConformalSets, at_labels
@@ -95,7 +95,7 @@ def along_orbit(
         >>> dict(found.coverage.sizes), bool((found.coverage["low"] <= found.coverage).all())
         ({'model': 1, 'element': 8}, True)
     """
-    from ..nero import responses
+    from ..store import responses
 
     checked_level(level)
     data: Any = getattr(scan, "data", scan)
@@ -193,7 +193,7 @@ def _place(calibrate: str | int, like: xr.DataArray) -> str | int:
 
 
 def _refuse_open_groups(place: str | int, scan: Any, method: Any) -> None:
-    from ..nero.along_orbits import opened
+    from ..store import opened
 
     if place != "average":
         return

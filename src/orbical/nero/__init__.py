@@ -1,8 +1,8 @@
 """The results of a scan: responses along orbits, of single samples or averaged.
 
 Functions take a `Scan`, or its `data` (for example a selection of its samples or models), and
-return labeled arrays. Arrays of a stored scan stay lazy and are summed chunk by chunk when they are
-used; `.compute()` loads them. Unfinished parts of a scan are left out.
+return labeled arrays. A stored scan is read block by block; `responses`, `individual` and
+`consensus` stay lazy, and `.compute()` loads them. Unfinished parts of a scan are left out.
 
 The attributes of an array of responses hold what a figure needs: `metric` and its `meaning`,
 `reference` (what a score is measured against), `limits` and `higher_is_better` where they are
@@ -14,8 +14,9 @@ Paper: Zhao et al., Evaluating Machine Learning Models with NERO, sections 2.2 t
 
 from __future__ import annotations
 
+from ..store import responses
 from .agreement import quadratic_kappa
-from .along_orbits import aggregate, individual, responses
+from .along_orbits import aggregate, individual
 from .averages import averaging
 from .changes import consistency
 from .summaries import action_defect, consensus, invariance_gap, summary

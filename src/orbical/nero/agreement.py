@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-import xarray as xr
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from ..errors import InputError
-from ..store.scan_result import Scan
-from .along_orbits import opened, responses
+from ..store import arrays_of, responses
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from ..store import Scan
 
 
 def quadratic_kappa(scan: Scan | xr.Dataset) -> xr.DataArray:
@@ -38,26 +44,34 @@ def quadratic_kappa(scan: Scan | xr.Dataset) -> xr.DataArray:
         >>> ob.nero.quadratic_kappa(scan).values.round(2).tolist()
         [[1.0, 1.0]]
     """
-    data, _ = opened(scan)
-    if "label" not in data.coords or "predicted" not in data:
+    import xarray as xr
+
+    arrays = arrays_of(scan)
+    if "label" not in arrays or "predicted" not in arrays:
         raise InputError(
             "scan",
             "a labeled scan of ordered classes",
-            f"one without {'labels' if 'predicted' in data else 'predicted classes'}",
+            f"one without {'labels' if 'predicted' in arrays else 'predicted classes'}",
         )
-    predicted = responses(scan, "predicted").astype(float)
-    label = data["label"].astype(float).where(predicted.notnull())
-    apart = ((predicted - label) ** 2).mean("sample")
-    by_chance = predicted.var("sample") + label.var("sample")
-    by_chance = by_chance + (predicted.mean("sample") - label.mean("sample")) ** 2
-    kappa: xr.DataArray = (1 - apart / by_chance.where(by_chance > 0)).transpose("model", "element")
-    kappa.name = "quadratic_kappa"
-    kappa.attrs = {
-        **predicted.attrs,
+    like, label = responses(scan, "predicted"), arrays.read("label").astype(float)[:, None]
+    sums = np.zeros((6, len(arrays.models), len(arrays.group)))
+    for rows in arrays.blocks("predicted"):
+        for model in range(len(arrays.models)):
+            predicted = arrays.responses("predicted", rows, model).astype(float)
+            true = np.where(np.isnan(predicted), np.nan, label[rows])
+            terms = (np.ones_like(true), predicted, true, predicted**2, true**2, predicted * true)
+            sums[:, model] += [np.nansum(np.where(np.isnan(true), np.nan, one), 0) for one in terms]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        p, y, pp, yy, py = sums[1:] / sums[0]
+        by_chance = pp - 2 * p * y + yy
+        kappa = 1 - (pp - 2 * py + yy) / np.where(by_chance > 1e-12, by_chance, np.nan)
+    coords = {name: one for name, one in like.coords.items() if "sample" not in one.dims}
+    about = {
+        **like.attrs,
         "statistic": "",  # of all samples, not a mean of them
         "metric": "quadratic_kappa",
         "meaning": "quadratically weighted kappa",
         "higher_is_better": True,
         "reference": "truth",
     }
-    return kappa.compute()
+    return xr.DataArray(kappa, coords, ("model", "element"), name="quadratic_kappa", attrs=about)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-import xarray as xr
 
 from ..calibration import compare_means, ece
 from ..errors import InputError
 from ..groups import Group
-from ..store.scan_result import Scan
-from .along_orbits import opened
+from ..store import ScanArrays, arrays_of
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from ..store import Scan
 
 _MEANINGS = {
     "accuracy": "accuracy of the averaged model",
@@ -68,19 +72,22 @@ def averaging(
         >>> found["elements"].values.tolist(), bool(found["invariance_gap"][0, -1] < 1e-6)
         ([1, 2, 4], True)
     """
-    data, group = opened(scan)
-    numbers = _checked(data, group, elements)
+    import xarray as xr
+
+    arrays = arrays_of(scan)
+    group = arrays.group
+    numbers = _checked(arrays, elements)
     products = _products(group)
     rows = []
-    for model in range(data.sizes["model"]):
-        stored = data.isel(model=model)["probabilities"].transpose("element", "sample", "class")
-        probs = torch.from_numpy(np.asarray(stored.values)).double()
+    for model in range(len(arrays.models)):
+        stored = arrays.read("probabilities", model=model).swapaxes(0, 1)
+        probs = torch.from_numpy(stored).double()
         kept = probs.isfinite().all(-1).all(0)
-        labels = torch.as_tensor(data["label"].values).long()[kept]
+        labels = torch.as_tensor(arrays.read("label")).long()[kept]
         averages = _averages(probs[:, kept], products, numbers)
         rows.append(_of_model(averages, labels, group, bins, level))
     coords = {
-        "model": data["model"].values,
+        "model": arrays.models,
         "elements": numbers,
         "place": ["identity", "mean", "worst"],
     }
@@ -95,10 +102,11 @@ def averaging(
     return table.assign_attrs(group=group.spec)
 
 
-def _checked(data: xr.Dataset, group: Group, elements: Sequence[int] | None) -> list[int]:
+def _checked(arrays: ScanArrays, elements: Sequence[int] | None) -> list[int]:
     """Return the numbers of elements, and refuse scans that cannot be averaged."""
+    group = arrays.group
     for name in ("probabilities", "correct", "label"):
-        if name not in data:
+        if name not in arrays:
             raise InputError(
                 "scan",
                 "a labeled classification with probabilities",

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-import xarray as xr
 from torch import Tensor
 
 from ..calibration.means import share_interval_of_sums
 from ..errors import InputError
-from ..groups import Group
-from ..store.blocks import sample_blocks
-from ..store.scan_result import Scan
+from ..store import ScanArrays, arrays_of
+from ..store.blocks import FINISHED
 from ..tasks._same_answers import answer_variables, changes, of_codes
-from .along_orbits import FINISHED, opened
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from ..store import Scan
+
+Array = np.ndarray
+
+SHARES = ("changed", "pairs")
+"""The share of samples whose answer changes, and of pairs of elements that disagree."""
 
 
 def consistency(
@@ -61,46 +67,31 @@ def consistency(
         >>> float(found["changed"][0]), round(float(found["changed_high"][0]), 3)
         (0.0, 0.161)
     """
-    data, group = opened(scan)
+    import xarray as xr
+
     if not 0 < level < 1:
         raise InputError("level", "a number in (0, 1)", repr(level))
-    shape = (data.sizes["model"], data.sizes["sample"])
-    found = {name: np.full(shape, np.nan) for name in ("changed", "pairs")}
-    for model in range(shape[0]):
-        one = data.isel(model=model)
-        done = one[FINISHED].notnull().any("element").values
-        for rows, changed, pairs in _changes(one, scan, group, tolerance):
-            for name, values in (("changed", changed), ("pairs", pairs)):
-                found[name][model, rows] = np.where(done[rows], values, np.nan)
-    table: dict[str, Any] = {
-        f"{name}_per_sample": (("model", "sample"), part) for name, part in found.items()
-    }
-    for name, part in found.items():
-        for end, values in zip(("", "_low", "_high"), _ends(part, level), strict=True):
-            table[f"{name}{end}"] = (("model",), values)
-    result = xr.Dataset(table, coords={"model": data["model"]})
+    arrays = arrays_of(scan)
+    table: dict[str, Any] = {}
+    for name, values in sample_changes(arrays, tolerance).items():
+        table[f"{name}_per_sample"] = (("model", "sample"), values)
+        for end, part in zip(("", "_low", "_high"), share_of(values, level), strict=True):
+            table[f"{name}{end}"] = (("model",), part)
+    result = xr.Dataset(table, coords={"model": arrays.models})
     result["changed"].attrs = {"meaning": "share of samples whose answer changes on the orbit"}
     result["pairs"].attrs = {"meaning": "share of pairs of elements that disagree"}
-    return result.assign_attrs(group=group.spec, level=level)
+    return result.assign_attrs(group=arrays.group.spec, level=level)
 
 
-def has_answers(scan: Scan | xr.Dataset) -> bool:
-    """Check whether a scan says without a tolerance which answers are the same."""
-    return bool(_variables(scan))
+def answer_names(arrays: ScanArrays) -> tuple[str, ...]:
+    """Return the arrays that hold answers; the size of boxes is known to a scan alone."""
+    names = answer_variables(arrays.dims)
+    return names if "box" not in names or "size" in arrays.settings else ()
 
 
-def _variables(scan: Scan | xr.Dataset) -> tuple[str, ...]:
-    """Return the stored variables that hold answers; the size of boxes is known to a scan alone."""
-    data: Any = getattr(scan, "data", scan)
-    found = answer_variables({str(name): one.dims for name, one in data.data_vars.items()})
-    return found if "box" not in found or isinstance(scan, Scan) else ()
-
-
-def _changes(
-    one: xr.Dataset, scan: Any, group: Group, tolerance: float | None
-) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
-    """Yield rows of one model's samples, whether they change, and their disagreeing pairs."""
-    names = _variables(scan)
+def sample_changes(arrays: ScanArrays, tolerance: float | None = None) -> dict[str, Array]:
+    """Return both shares of each sample, `[M, N]`; NaN if it is unfinished."""
+    names = answer_names(arrays)
     if not names and tolerance is None:
         raise InputError(
             "tolerance",
@@ -108,21 +99,22 @@ def _changes(
             "None",
             remedy="pass how far an answer may be from the consensus, in the unit of the score",
         )
-    arrays = [
-        one[name].transpose("sample", "element", ..., missing_dims="ignore")
-        for name in names or [FINISHED]
-    ]
-    better = bool(one[FINISHED].attrs.get("higher_is_better", False))
-    settings = scan.record.task.settings if isinstance(scan, Scan) else {}
-    for rows, parts in sample_blocks(*arrays):
-        values = [torch.from_numpy(part) for part in parts]
-        if names:
-            changed, pairs = changes(names, values, group, settings)
-        else:
-            assert tolerance is not None
-            codes = _beyond(values[0], tolerance, better)
-            changed, pairs = of_codes(codes, torch.as_tensor(group.weights))
-        yield rows, changed.double().numpy(), pairs.numpy()
+    better = bool(arrays.attributes(FINISHED).get("higher_is_better", False))
+    shape = (len(arrays.models), arrays.samples)
+    shares = {name: np.full(shape, np.nan) for name in SHARES}
+    for model in range(shape[0]):
+        for rows, (scores, *parts) in arrays.sample_blocks(FINISHED, *names, model=model):
+            if names:
+                answers = [torch.from_numpy(np.ascontiguousarray(part)) for part in parts]
+                both = changes(names, answers, arrays.group, arrays.settings)
+            else:
+                assert tolerance is not None
+                codes = _beyond(torch.from_numpy(scores), tolerance, better)
+                both = of_codes(codes, torch.as_tensor(arrays.group.weights))
+            done = np.isfinite(scores).any(1)
+            for name, values in zip(SHARES, both, strict=True):
+                shares[name][model, rows] = np.where(done, values.double().numpy(), np.nan)
+    return shares
 
 
 def _beyond(scores: Tensor, tolerance: float, higher_is_better: bool) -> Tensor:
@@ -131,8 +123,8 @@ def _beyond(scores: Tensor, tolerance: float, higher_is_better: bool) -> Tensor:
     return torch.where(beyond, 1 + torch.arange(scores.shape[1]), 0)
 
 
-def _ends(values: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the mean over samples `[model]` and the ends of its interval, within [0, 1]."""
+def share_of(values: Array, level: float = 0.95) -> tuple[Array, Array, Array]:
+    """Return the mean share `[M]` of finished samples `[M, N]`, and the ends of its interval."""
     filled = np.nan_to_num(values)
     count = (~np.isnan(values)).sum(1)
     return share_interval_of_sums(count, filled.sum(1), np.square(filled).sum(1), level)

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-import numpy as np
-import xarray as xr
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
-from ..store.scan_result import Scan
-from .along_orbits import FINISHED, aggregate, opened
-from .changes import consistency, has_answers
+import numpy as np
+
+from ..store import ScanArrays, arrays_of, opened, responses
+from ..store.blocks import FINISHED
+from .along_orbits import aggregate
+from .changes import answer_names, sample_changes, share_of
+from .moments import moments, over_orbit, sums_over
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from ..store import Scan
+
+Array = np.ndarray
 
 _HEADLINES = {"accuracy": "correct", "confidence": "confidence", "score": "score"}
 _SUMMARY_MEANINGS = {
@@ -78,10 +89,12 @@ def invariance_gap(scan: Scan | xr.Dataset) -> xr.Dataset:
         >>> bool(ob.nero.invariance_gap(scan)["total"] < 1e-6)
         True
     """
+    import xarray as xr
+
     data, _ = opened(scan)
     per_sample = data["invariance_gap"]
-    total = (per_sample.astype(np.float64) ** 2).mean("sample").compute() ** 0.5
-    total.attrs = {"meaning": "root mean square of the gap over samples"}
+    about = {"meaning": "root mean square of the gap over samples"}
+    total = (("model",), _root_mean_square_gap(arrays_of(scan)), about)
     return xr.Dataset(
         {"per_sample": per_sample, "total": total},
         attrs={"meaning": per_sample.attrs.get("meaning", ""), "group": data.attrs["group"]},
@@ -109,7 +122,9 @@ def action_defect(scan: Scan | xr.Dataset) -> xr.Dataset:
         >>> float(ob.nero.action_defect(scan)["worst"])  # quarter turns move whole pixels
         0.0
     """
-    curve = aggregate(scan, metric="action_defect").compute()
+    import xarray as xr
+
+    curve = aggregate(scan, metric="action_defect")
     worst = int(curve.fillna(-np.inf).argmax("element"))
     return xr.Dataset(
         {
@@ -149,56 +164,66 @@ def summary(scan: Scan | xr.Dataset) -> xr.Dataset:
         >>> table["accuracy"].dims, table["place"].values.tolist()
         (('model', 'place'), ['identity', 'mean', 'worst'])
     """
-    data, group = opened(scan)
-    curves = xr.Dataset(
-        {
-            name: aggregate(scan, metric=metric)
-            for name, metric in _HEADLINES.items()
-            if metric == "score" or metric in data
-        }
-    )
-    single = {"samples": data[FINISHED].notnull().any("element").sum("sample")}
-    if "consensus_vs_truth" in data:
-        single["consensus_vs_truth"] = data["consensus_vs_truth"].astype(np.float64).mean("sample")
-    computed = curves.assign(single).compute()
-    curves = computed[list(curves.data_vars)]
-    worst = _worst_element(computed)
-    places = [
-        curves.isel(element=group.identity),
-        curves.weighted(curves["weight"]).mean("element", keep_attrs=True),
-        curves.isel(element=worst),
-    ]
-    on_element = [name for name, values in curves.coords.items() if "element" in values.dims]
-    table = xr.concat(
-        [part.drop_vars(on_element, errors="ignore") for part in places],
-        dim=xr.Variable("place", ["identity", "mean", "worst"]),
-        coords="minimal",
-        compat="override",
-        combine_attrs="override",
-    ).transpose("model", "place")
-    worst = worst.where(computed["samples"] > 0, -1)
-    names = [group.name(int(element)) if element >= 0 else "" for element in worst.values]
-    table = table.assign(computed[list(single)].drop_vars(on_element, errors="ignore"))
-    table = table.assign(
-        worst_element=("model", worst.values),
-        worst_name=("model", names),
-        invariance_gap=invariance_gap(scan)["total"],
-        action_defect=float(action_defect(scan)["mean"]),
-    ).assign_attrs(data.attrs, reference=computed["score"].attrs["reference"])
-    if has_answers(scan):
-        changes = consistency(scan)
-        table = table.assign(changed=changes["changed"], changed_pairs=changes["pairs"])
-    for name, values in table.data_vars.items():
-        values.attrs = {"meaning": _SUMMARY_MEANINGS.get(str(name), curves["score"].meaning)}
-    return table
+    import xarray as xr
+
+    (data, group), arrays = opened(scan), arrays_of(scan)
+    curves = {
+        headline: sums_over(arrays, arrays.response_name(metric)).mean[:, 0]
+        for headline, metric in _HEADLINES.items()
+        if metric == "score" or metric in arrays
+    }
+    samples = np.isfinite(moments(arrays, FINISHED).orbit_mean).sum(1)
+    worst = np.where(samples > 0, _worst_element(curves, arrays), -1)
+    each = np.arange(len(worst))
+    table: dict[str, Any] = {
+        name: (
+            ("model", "place"),
+            np.stack(
+                [curve[:, group.identity], over_orbit(curve, group.weights), curve[each, worst]], 1
+            ),
+        )
+        for name, curve in curves.items()
+    }
+    single: dict[str, Any] = {
+        "samples": samples,
+        "worst_element": worst,
+        "worst_name": [group.name(int(element)) if element >= 0 else "" for element in worst],
+        "invariance_gap": _root_mean_square_gap(arrays),
+    }
+    if "consensus_vs_truth" in arrays:
+        single["consensus_vs_truth"] = [
+            _mean(arrays.read("consensus_vs_truth", model=model)) for model in each
+        ]
+    if answer_names(arrays):
+        shares = [share_of(values)[0] for values in sample_changes(arrays).values()]
+        single |= dict(zip(("changed", "changed_pairs"), shares, strict=True))
+    table |= {name: (("model",), values) for name, values in single.items()}
+    table["action_defect"] = float(action_defect(scan)["mean"])
+    coords = {"model": data["model"], "place": ["identity", "mean", "worst"]}
+    score = responses(scan).attrs
+    result = xr.Dataset(table, coords, {**data.attrs, "reference": score["reference"]})
+    for name, values in result.data_vars.items():
+        values.attrs = {"meaning": _SUMMARY_MEANINGS.get(str(name), score["meaning"])}
+    return result
 
 
-def _worst_element(curves: xr.Dataset) -> xr.DataArray:
+def _worst_element(curves: Mapping[str, Array], arrays: ScanArrays) -> Array:
     """Return the element of the least accuracy, and of the worst score among equals, by model."""
-    score = curves["score"]
-    worth = score if score.attrs.get("higher_is_better", True) else -score
-    worth = worth.fillna(np.inf)
+    about = arrays.attributes(arrays.response_name("score"))
+    score = curves["score"] if about.get("higher_is_better", True) else -curves["score"]
+    score = np.where(np.isnan(score), np.inf, score)
     if "accuracy" in curves:
-        accuracy = curves["accuracy"].fillna(np.inf)
-        worth = worth.where(accuracy == accuracy.min("element"), np.inf)
-    return worth.argmin("element")
+        accuracy = np.where(np.isnan(curves["accuracy"]), np.inf, curves["accuracy"])
+        score = np.where(accuracy == accuracy.min(1, keepdims=True), score, np.inf)
+    return score.argmin(1)
+
+
+def _root_mean_square_gap(arrays: ScanArrays) -> Array:
+    gaps = (arrays.read("invariance_gap", model=model) for model in range(len(arrays.models)))
+    return np.sqrt([_mean(np.square(gap.astype(np.float64))) for gap in gaps])
+
+
+def _mean(values: Array) -> float:
+    """Return the mean of what is known, NaN if nothing is."""
+    known = values[~np.isnan(values)]
+    return float(known.mean(dtype=np.float64)) if len(known) else np.nan

@@ -1,16 +1,18 @@
-"""Scans on disk: the Zarr folder that a scan fills, and the `Scan` that reads it."""
+"""Scans on disk: the Zarr folder that a scan fills, the `Scan` that reads it, and its blocks."""
 
 from __future__ import annotations
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from .blocks import ScanArrays, arrays_of
+from .labeled_responses import opened, responses
 from .record import Record
 
 if TYPE_CHECKING:
     from .scan_result import Scan, load
 
-__all__ = ["Record", "Scan", "load"]
+__all__ = ["Record", "Scan", "ScanArrays", "arrays_of", "load", "opened", "responses"]
 
 
 def __getattr__(name: str) -> Any:

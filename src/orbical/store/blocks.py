@@ -1,84 +1,264 @@
-"""Read arrays of a scan a block at a time: some samples at all elements, or all samples at some.
+"""Read a scan a block at a time, as plain arrays: the way from the disk to every analysis.
 
 A chunk on disk holds some samples at all elements. A block of samples is therefore read once; each
-block of elements reads the whole store, so it is as large as memory allows.
+block of elements reads the whole store, so it is as large as memory allows. Nothing here needs
+xarray, so that a picture need not wait for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from math import prod
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
+
+from ..errors import InputError, unknown_name
+from ..groups import Group, parse
 
 if TYPE_CHECKING:
     import xarray as xr
 
-READ_VALUES = 1 << 20
-"""Values of one array that are read at once."""
+    from .scan_result import Scan
+
+Array = np.ndarray
+
+FINISHED = "score_vs_consensus"
+"""The array that every scan has; it is missing where a sample is unfinished."""
+AGREES = "agrees"
+"""Whether the predicted class is that of the consensus: a response made from two arrays."""
+BLOCK_ROWS = 1 << 16
+BLOCK_BYTES = 1 << 23
+"""The most samples, and the most bytes of one array, that are read at once."""
 HELD_VALUES = 1 << 24
 """Values of one array that a block of elements holds."""
+_ALL = slice(None)
 
 
-def read_together(*arrays: xr.DataArray) -> list[np.ndarray]:
-    """Read several arrays in one pass over the store."""
-    from dask.base import compute
+class ScanArrays(ABC):
+    """The arrays of a scan as plain numbers, read a block of samples at a time.
 
-    return [np.asarray(part) for part in compute(*(array.data for array in arrays))]
-
-
-def sample_blocks(*arrays: xr.DataArray) -> Iterator[tuple[slice, list[np.ndarray]]]:
-    """Yield runs of samples, of whole chunks if possible, and what the arrays hold there.
-
-    >>> import xarray as xr
-    >>> values = xr.DataArray(np.arange(6.0).reshape(3, 2), dims=("sample", "element"))
-    >>> [(rows, part.shape) for rows, (part,) in sample_blocks(values)]
-    [(slice(0, 3, None), (3, 2))]
+    Attributes:
+        models: The names of the models.
+        samples: The number of samples.
+        group: The sampled group.
+        chunk: The number of samples that lie together.
+        dims: The dimensions of each array, by its name.
+        settings: Those of the task, if the scan itself is read and not its data.
     """
-    for rows in _runs_of_samples(arrays[0]):
-        yield rows, read_together(*(array.isel(sample=rows) for array in arrays))
+
+    models: list[str]
+    samples: int
+    group: Group
+    chunk: int
+    dims: dict[str, tuple[str, ...]]
+    settings: Mapping[str, Any] = MappingProxyType({})
+
+    @abstractmethod
+    def attributes(self, name: str) -> Mapping[str, Any]:
+        """Return the attributes of an array; empty if there is none of this name."""
+
+    @abstractmethod
+    def shape(self, name: str) -> tuple[int, ...]:
+        """Return the shape of an array."""
+
+    @abstractmethod
+    def dtype(self, name: str) -> np.dtype[Any]:
+        """Return the data type of an array."""
+
+    @abstractmethod
+    def read(
+        self, name: str, rows: slice = _ALL, model: int | None = None, keep: bool = True
+    ) -> Array:
+        """Read `[rows, element, ...]` of a model, which is ignored where models share an array.
+
+        With `keep=False` a reader that has a cache does not add what it reads.
+        """
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.dims
+
+    def by_model(self, name: str) -> bool:
+        """Check whether an array has a model dimension."""
+        return "model" in self.dims[name]
+
+    def has_responses(self, name: str) -> bool:
+        """Check whether an array has one number for each sample and element."""
+        every = {"model", "sample", "element"}
+        return {"sample", "element"} <= {*self.dims.get(name, ())} <= every
+
+    def response_name(self, metric: str) -> str:
+        """Return the array of a metric: without labels the score is that against the consensus."""
+        if metric == "score" and not self.has_responses("score"):
+            return FINISHED
+        if not self.has_responses(metric):
+            raise unknown_name("metric", metric, filter(self.has_responses, self.dims))
+        return metric
+
+    def rows_of_block(self, name: str) -> int:
+        """Return the number of samples in a block: whole chunks of a few megabytes at most."""
+        row = self._values_of(name, "model", "sample") * self.dtype(name).itemsize
+        most = min(BLOCK_ROWS, BLOCK_BYTES // max(1, row))
+        return self.chunk * max(1, most // self.chunk)
+
+    def _values_of(self, name: str, *without: str) -> int:
+        sizes = zip(self.dims[name], self.shape(name), strict=True)
+        return prod(size for dim, size in sizes if dim not in without)
+
+    def blocks(self, name: str) -> Iterator[slice]:
+        """Iterate over the blocks of an array: the samples that each holds."""
+        yield from runs(self.samples, self.rows_of_block("predicted" if name == AGREES else name))
+
+    def responses(self, name: str, rows: slice, model: int, keep: bool = True) -> Array:
+        """Read the responses `[rows, K]` of a model as numbers, NaN where there are none."""
+        return self.as_numbers(name, lambda stored: self.read(stored, rows, model, keep))
+
+    def as_numbers(self, name: str, read: Callable[[str], Array]) -> Array:
+        """Return responses as numbers; `read` returns those of an array.
+
+        Classes, and what is right or wrong, cannot be NaN: they are missing where the score is.
+        """
+        if name == AGREES:
+            values: Array = read("predicted") == read("consensus").argmax(-1)[..., None]
+        else:
+            values = read(name)
+        if values.dtype.kind == "f":
+            return values
+        values = values.astype(np.float32)
+        values[np.isnan(read(FINISHED))] = np.nan
+        return values
+
+    def sample_blocks(
+        self, *names: str, model: int | None = None
+    ) -> Iterator[tuple[slice, list[Array]]]:
+        """Yield runs of samples, of whole chunks, and what the arrays of a model hold there."""
+        for rows in runs(self.samples, min(map(self.rows_of_block, names))):
+            yield rows, [self.read(name, rows, model, keep=False) for name in names]
+
+    def element_blocks(
+        self, *names: str, model: int | None = None
+    ) -> Iterator[tuple[slice, list[Array]]]:
+        """Yield runs of elements, and what the arrays of a model hold there, `[K, N, ...]`."""
+        each = max(self._values_of(name, "model", "element") for name in names)
+        for run in runs(len(self.group), max(1, HELD_VALUES // max(1, each))):
+            held: list[Array] = []
+            for rows, parts in self.sample_blocks(*names, model=model):
+                for place, part in enumerate(parts):
+                    chosen = np.moveaxis(part[:, run], 0, 1)
+                    if len(held) == place:
+                        shape = (chosen.shape[0], self.samples, *chosen.shape[2:])
+                        held.append(np.empty(shape, chosen.dtype))
+                    held[place][:, rows] = chosen
+            yield run, held
 
 
-def element_blocks(*arrays: xr.DataArray) -> Iterator[tuple[slice, list[np.ndarray]]]:
-    """Yield runs of elements, and what arrays `[sample, element]` hold there, turned to `[K, N]`.
+def runs(count: int, step: int) -> Iterator[slice]:
+    """Split a number of rows into runs of at most `step`.
 
-    >>> import xarray as xr
-    >>> values = xr.DataArray(np.arange(6.0).reshape(3, 2), dims=("sample", "element"))
-    >>> [(run, part.tolist()) for run, (part,) in element_blocks(values)]
-    [(slice(0, 2, None), [[0.0, 2.0, 4.0], [1.0, 3.0, 5.0]])]
-    """
-    samples, elements = (arrays[0].sizes[dim] for dim in ("sample", "element"))
-    for run in runs(elements, samples, HELD_VALUES):
-        chosen = [array.isel(element=run).transpose("sample", "element") for array in arrays]
-        held = [np.empty(one.shape[::-1], one.dtype) for one in chosen]
-        for rows, parts in sample_blocks(*chosen):
-            for whole, part in zip(held, parts, strict=True):
-                whole[:, rows] = part.T
-        yield run, held
-
-
-def runs(count: int, each: int, most: int) -> Iterator[slice]:
-    """Split a number of rows of `each` values into runs of at most `most` values, or of one row.
-
-    >>> [(run.start, run.stop) for run in runs(5, 10, 25)]
+    >>> [(run.start, run.stop) for run in runs(5, 2)]
     [(0, 2), (2, 4), (4, 5)]
     """
-    step = max(1, most // max(1, each))
     for start in range(0, count, step):
         yield slice(start, min(start + step, count))
 
 
-def _runs_of_samples(values: xr.DataArray) -> Iterator[slice]:
-    total = values.sizes["sample"]
-    each = values.size // max(1, total)
-    chunks = (values.chunksizes or {}).get("sample")
-    if chunks is None:  # in memory
-        yield from runs(total, each, READ_VALUES)
-        return
-    start = stop = 0
-    for size in chunks:
-        if stop > start and (stop + size - start) * each > READ_VALUES:
-            yield slice(start, stop)
-            start = stop
-        stop += size
-    yield slice(start, stop)
+class StoredArrays(ScanArrays):
+    """The arrays of a stored scan."""
+
+    def __init__(self, scan: Scan) -> None:
+        self.scan, self.settings = scan, scan.record.task.settings
+        self.models, self.group = scan.models, scan.group
+        self.samples, self.chunk = scan.record.data.samples, scan.record.run.chunk
+        self._arrays: dict[str, Any] = dict(scan.arrays)  # zarr types both versions of its format
+        self.dims = {
+            name: tuple(array.metadata.dimension_names) for name, array in self._arrays.items()
+        }
+
+    def attributes(self, name: str) -> Mapping[str, Any]:
+        """Return the attributes of an array; empty if there is none of this name."""
+        return dict(self._arrays[name].attrs) if name in self._arrays else {}
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """Return the shape of an array."""
+        return tuple(self._arrays[name].shape)
+
+    def dtype(self, name: str) -> np.dtype[Any]:
+        """Return the data type of an array."""
+        return np.dtype(self._arrays[name].dtype)
+
+    def read(
+        self, name: str, rows: slice = _ALL, model: int | None = None, keep: bool = True
+    ) -> Array:
+        """Read `[rows, element, ...]` of a model, which is ignored where models share an array."""
+        return np.asarray(self._arrays[name][(model, rows) if self.by_model(name) else rows])
+
+
+class LabeledArrays(ScanArrays):
+    """The arrays of a labeled data set: the `data` of a scan, or a selection of it."""
+
+    def __init__(self, data: xr.Dataset, group: Group) -> None:
+        self.data, self.group = data, group
+        self.models = [str(name) for name in np.atleast_1d(data["model"].values)]
+        self.samples = data.sizes["sample"]
+        self.chunk = max(data.chunksizes.get("sample", (1,)))
+        self.dims = {str(name): tuple(map(str, one.dims)) for name, one in data.variables.items()}
+
+    def attributes(self, name: str) -> Mapping[str, Any]:
+        """Return the attributes of an array; empty if there is none of this name."""
+        return self.data[name].attrs if name in self else {}
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """Return the shape of an array."""
+        return self.data[name].shape
+
+    def dtype(self, name: str) -> np.dtype[Any]:
+        """Return the data type of an array."""
+        return self.data[name].dtype
+
+    def read(
+        self, name: str, rows: slice = _ALL, model: int | None = None, keep: bool = True
+    ) -> Array:
+        """Read `[rows, element, ...]` of a model, which is ignored where models share an array."""
+        chosen = self.data[name].isel(sample=rows, model=model, missing_dims="ignore")
+        return chosen.transpose("sample", "element", ..., missing_dims="ignore").values
+
+
+def arrays_of(scan: Scan | xr.Dataset | ScanArrays) -> ScanArrays:
+    """Return the arrays of a scan, or of its `data`, to be read a block at a time."""
+    if isinstance(scan, ScanArrays):
+        return scan
+    return StoredArrays(scan) if is_scan(scan) else LabeledArrays(scan, group_of(scan))
+
+
+def is_scan(scan: Scan | xr.Dataset) -> TypeGuard[Scan]:
+    """Tell a scan from its data."""
+    from .scan_result import Scan  # not at once: analyses of arrays need no zarr
+
+    return isinstance(scan, Scan)
+
+
+def group_of(scan: Scan | xr.Dataset) -> Group:
+    """Return the group of a scan; a data set names its group in its attributes."""
+    if is_scan(scan):
+        return scan.group
+    if "group" not in getattr(scan, "attrs", ()) or FINISHED not in getattr(scan, "data_vars", ()):
+        raise InputError("scan", "the result of orbical.scan or its data", type(scan).__name__)
+    try:
+        group = parse(scan.attrs["group"])
+    except InputError as error:
+        raise InputError(
+            "scan",
+            "a group that its name describes",
+            repr(scan.attrs["group"]),
+            remedy="pass the scan instead of its data",
+        ) from error
+    if scan.sizes.get("element") != len(group):
+        raise InputError(
+            "scan",
+            f"all {len(group)} elements of {group.spec}",
+            scan.sizes.get("element", "none"),
+            remedy="select elements in the result instead",
+        )
+    return group

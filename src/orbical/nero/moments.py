@@ -1,0 +1,179 @@
+"""Sums over samples and moments over orbits, in one pass over the blocks of a scan.
+
+Every mean over samples that is shown anywhere follows from these sums: the aggregate plot, its
+interval, classes, checks, the tables of the view and those of a report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..calibration.means import interval_of_sums, share_interval_of_sums
+from ..store import ScanArrays
+
+Array = np.ndarray
+
+ROWS = 2048
+"""Rows that are summed at once, in double precision: few enough for the cache of a processor."""
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Sums over the samples of each set: `count`, `total` and `squares`, `[M, S, K]` each."""
+
+    count: Array
+    total: Array
+    squares: Array
+
+    def __getitem__(self, sets: slice | Sequence[int]) -> Sums:
+        """Return the sums `[M, 1, K]` over the samples of several sets."""
+        return Sums(
+            *(
+                part[:, sets].sum(1, keepdims=True)
+                for part in (self.count, self.total, self.squares)
+            )
+        )
+
+    @property
+    def mean(self) -> Array:
+        """The means `[M, S, K]`, NaN where no sample has a value."""
+        return self.total / np.where(self.count > 0, self.count, np.nan)
+
+    def interval(
+        self, share: bool = False, least: float | None = None, level: float = 0.95
+    ) -> tuple[Array, Array, Array]:
+        """Return the mean and the ends of its interval, `[M, S, K]` each.
+
+        Args:
+            share: Whether values are shares, whose interval is Wilson's.
+            least: A value that nothing is below, such as 0 for distances.
+            level: Nominal coverage.
+        """
+        of_sums = share_interval_of_sums if share else interval_of_sums
+        mean, low, high = of_sums(self.count, self.total, self.squares, level)
+        return mean, (low if least is None else np.maximum(low, least)), high
+
+
+@dataclass(frozen=True)
+class Moments(Sums):
+    """Sums over samples, and the mean and variance of each sample over its orbit.
+
+    Attributes:
+        orbit_mean: `[M, N]`, each sample's mean over its orbit, weighted by the group, over the
+            elements at which it has a value (an object may leave the view); NaN if it has none.
+        orbit_variance: `[M, N]`, its variance over the orbit.
+        low: The smallest value.
+        high: The largest value.
+    """
+
+    orbit_mean: Array
+    orbit_variance: Array
+    low: float
+    high: float
+
+
+def sums_over(arrays: ScanArrays, name: str, sets: Array | None = None, count: int = 1) -> Sums:
+    """Sum responses over the samples of each of `count` sets.
+
+    Args:
+        arrays: The arrays of a scan.
+        name: The array of responses.
+        sets: `[N]`, the set of each sample, -1 for none; all samples are one set by default.
+        count: The number of sets.
+    """
+    sums = _empty(arrays, name, count)
+    for rows in arrays.blocks(name):
+        places = None if sets is None else sets[rows]
+        if places is None or (places >= 0).any():
+            for model in range(len(sums[0])):
+                add_sums(sums[:, model], arrays.responses(name, rows, model), places)
+    return Sums(*sums)
+
+
+def moments(arrays: ScanArrays, name: str, sets: Array | None = None, count: int = 1) -> Moments:
+    """Compute sums over samples as `sums_over` does, and moments over each orbit, in one pass."""
+    sums, weights = _empty(arrays, name, count), arrays.group.weights
+    mean, variance = (np.full((sums.shape[1], arrays.samples), np.nan) for _ in range(2))
+    low, high = np.inf, -np.inf
+    for rows in arrays.blocks(name):
+        places = None if sets is None else sets[rows]
+        for model in range(len(mean)):
+            values = arrays.responses(name, rows, model)
+            add_sums(sums[:, model], values, places)
+            mean[model, rows], variance[model, rows] = orbit_moments(values, weights)
+            low = float(np.fmin.reduce(values, None, initial=low))
+            high = float(np.fmax.reduce(values, None, initial=high))
+    return Moments(*sums, mean, variance, low, high)
+
+
+def _empty(arrays: ScanArrays, name: str, sets: int) -> Array:
+    models = len(arrays.models) if name not in arrays or arrays.by_model(name) else 1
+    return np.zeros((3, models, sets, len(arrays.group)))
+
+
+def add_sums(sums: Array, values: Array, sets: Array | None = None) -> None:
+    """Add count, sum and sum of squares of those values `[n, K]` that are numbers to `[3, S, K]`.
+
+    >>> sums = np.zeros((3, 1, 2))
+    >>> add_sums(sums, np.array([[1.0, np.nan], [3.0, 4.0]]))
+    >>> sums.tolist()
+    [[[2.0, 1.0]], [[4.0, 4.0]], [[10.0, 16.0]]]
+    """
+    for start in range(0, len(values), ROWS):
+        some = values[start : start + ROWS].astype(np.float64)
+        if sets is None:
+            present, members = np.zeros(1, int), np.ones((1, len(some)))
+        else:
+            present, place = np.unique(sets[start : start + ROWS], return_inverse=True)
+            members = (place.reshape(-1) == np.arange(len(present))[:, None]).astype(np.float64)
+            members, present = members[present >= 0], present[present >= 0]
+        seen = np.isfinite(some)
+        if seen.all():
+            sums[0, present] += members.sum(1)[:, None]
+        else:
+            sums[0, present] += members @ seen
+            some[~seen] = 0.0
+        sums[1, present] += members @ some
+        sums[2, present] += members @ np.square(some, out=some)
+
+
+def orbit_moments(values: Array, weights: Array) -> tuple[Array, Array]:
+    """Return the mean and variance `[n]` of each row of `[n, K]` over the elements it is known at.
+
+    >>> [part.tolist() for part in orbit_moments(np.array([[1.0, 3.0], [2.0, np.nan]]), np.ones(2))]
+    [[2.0, 2.0], [1.0, 0.0]]
+    """
+    mean, variance = np.empty(len(values)), np.empty(len(values))
+    for start in range(0, len(values), ROWS):
+        rows = slice(start, start + ROWS)
+        some = values[rows].astype(np.float64)
+        seen = np.isfinite(some)
+        mass = seen @ weights
+        mass[mass == 0] = np.nan
+        some[~seen] = 0.0
+        mean[rows] = some @ weights / mass
+        some -= mean[rows, None]
+        some[~seen] = 0.0
+        variance[rows] = np.square(some, out=some) @ weights / mass
+    return mean, variance
+
+
+def over_orbit(curves: Array, weights: Array) -> Array:
+    """Return the mean `[...]` of curves `[..., K]` over the elements at which there is a value."""
+    seen = np.isfinite(curves)
+    mass = seen @ weights
+    return np.where(seen, curves, 0.0) @ weights / np.where(mass > 0, mass, np.nan)
+
+
+def over_models(values: Array) -> Array:
+    """Average `[M, N]` over the models that have a value, to `[N]`; NaN if none has.
+
+    >>> over_models(np.array([[1.0, 2.0, np.nan], [3.0, np.nan, np.nan]])).tolist()
+    [2.0, 2.0, nan]
+    """
+    seen = np.isfinite(values)
+    count = np.where(seen.any(0), seen.sum(0), np.nan).astype(values.dtype)
+    return np.asarray(np.where(seen, values, 0).sum(0) / count)
