@@ -9,27 +9,60 @@ DEMO_READY := $(VENV)/.demo-ready
 DEV_READY := $(VENV)/.dev-ready
 WEB_READY := node_modules/.ready
 INSTALL := $(BIN)/python tools/install_packages.py -c constraints.txt
+PEERS := $(VENV)-peers
+PEERS_READY := $(PEERS)/.ready
 WORKERS ?= 2
-TESTERS ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint style types docs browser review vulnerabilities lock bench studies study audits audit clean
+PARTS := test test-browser test-docs test-system test-studies test-peers test-slow
+.PHONY: help venv demo $(PARTS) test-all lint style types docs review vulnerabilities lock bench studies study audits audit clean
 
 help: ## say what can be made
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 22
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 26
 
 venv: $(DEV_READY) ## make .venv with everything a developer needs
 
 demo: $(DEMO_READY) ## scan two digit networks along the circle and open the view (ARGS="--help" lists more)
 	@$(BIN)/orbical demo $(ARGS)
 
-# mypy takes one core about as long as the other checks and the documentation take another.
-# Bytecode is kept whatever the shell says: tests start Python some forty times. Many tests wait for a browser
-# or another process: three at a time keep two cores busy.
-test: $(DEV_READY) ## environment, linters, types, documentation and tests
-	@$(MAKE) --no-print-directory --jobs $(WORKERS) types style docs
-	@echo "Tests"
-	@OMP_NUM_THREADS=1 MPLBACKEND=Agg PYTHONDONTWRITEBYTECODE= ORBICAL_SITE=site $(BIN)/pytest -n $(TESTERS) --dist worksteal $(ARGS)
+# Each test belongs to one part; conftest.py says to which. The tests of a file run in one process, which
+# makes their browser and their scans once. Bytecode is kept whatever the shell says: tests start Python
+# some forty times.
+RUN := OMP_NUM_THREADS=1 MPLBACKEND=Agg PYTHONDONTWRITEBYTECODE= ORBICAL_SITE=site
+STUDIES := studies/tests studies/orbical_studies audits/tests audits/orbical_audits
+PYTEST := $(RUN) $(BIN)/pytest -n $(WORKERS) --dist loadfile $(ARGS)
+
+test: $(DEV_READY) ## linters, types, unit tests, a few journeys with a browser: five minutes on two cores
+	@$(MAKE) --no-print-directory --jobs $(WORKERS) types style
+	@echo "Unit tests"
+	@$(PYTEST) --part unit tests src/orbical
+
+test-all: ## every part: make test, then those below, each of which can be run alone
+	@$(MAKE) --no-print-directory --keep-going $(PARTS)
+
+test-browser: $(DEV_READY) ## all tests that drive Chromium
+	@echo "Browser tests"
+	@$(PYTEST) --part browser tests/browser
+
+test-docs: docs ## build the documentation; run its pages, guides, examples and demos
+	@echo "Tests of the documentation"
+	@$(PYTEST) --part docs tests
+
+test-system: $(DEV_READY) ## processes that are killed, clusters, servers under load, packages
+	@echo "System tests"
+	@$(PYTEST) --part system tests
+
+test-studies: $(DEV_READY) ## the studies and the audits
+	@echo "Tests of the studies and the audits"
+	@$(PYTEST) --part studies $(STUDIES)
+
+test-peers: $(PEERS_READY) ## comparisons with other libraries, in an environment of their own
+	@echo "Peers"
+	@$(RUN) $(PEERS)/bin/pytest --part peers $$(grep -rl --include='*.py' mark.peers tests) $(ARGS)
+
+test-slow: $(DEV_READY) ## tests of more than ten seconds (an hour or more)
+	@echo "Slow tests"
+	@$(PYTEST) --part slow
 
 lint: style types ## ruff, mypy, the layers, and the front end where node is installed
 
@@ -54,9 +87,6 @@ style: $(DEV_READY)
 docs: $(DEV_READY) ## build the documentation into site/, warnings as errors
 	@echo "Documentation"
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
-
-browser: $(DEV_READY) ## run only the tests that drive Chromium
-	@OMP_NUM_THREADS=1 MPLBACKEND=Agg $(BIN)/pytest tests/browser $(ARGS)
 
 review: $(DEV_READY) ## check the repository against the Scientific Python guide (sp-repo-review)
 	@$(BIN)/repo-review . --show errskip
@@ -99,6 +129,12 @@ $(DEMO_READY): pyproject.toml constraints.txt
 	@echo "Installing orbical into $(VENV) (the first time takes about a minute)"
 	@$(INSTALL) -e '.[demo,equivariant,flow,umap]'
 	@touch $(DEMO_READY)
+
+$(PEERS_READY): pyproject.toml constraints.txt
+	@$(PYTHON) -m venv $(PEERS)
+	@echo "Installing the libraries to compare with into $(PEERS)"
+	@$(PEERS)/bin/python tools/install_packages.py -c constraints.txt -e '.[benchmarks]' hypothesis pytest pytest-timeout
+	@touch $(PEERS_READY)
 
 $(WEB_READY): package.json package-lock.json
 	@npm ci --silent --no-audit --no-fund --fetch-retries 1

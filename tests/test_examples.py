@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "examples"
 SHARED = Path(os.environ.get("ORBICAL_DATA", ROOT.parent / "shared" / "data"))
-pytestmark = pytest.mark.usefixtures("sketched_figures")
+pytestmark = [pytest.mark.docs, pytest.mark.usefixtures("sketched_figures")]
 NEEDS = {
     "audit_calculator": "tblite",
     "crystals": "ase",

@@ -42,7 +42,7 @@ OPTIONAL = {"ase", "cv2", "e3nn", "mlxtend", "onnx", "onnxruntime", "umap"}
 
 
 def makefile_targets() -> set[str]:
-    rules = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M)
+    rules = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M)
     return set(rules)
 
 
@@ -115,17 +115,41 @@ def test_every_make_command_of_the_readme_is_a_target() -> None:
 
 
 def test_continuous_integration_runs_the_readmes_test_command() -> None:
-    last = (ROOT / ".ci" / "run").read_text(encoding="utf-8").strip().splitlines()[-1]
-    assert last == "make test"
-    assert last in readme_commands()
+    runs = re.findall(r"^make .*", (ROOT / ".ci" / "run").read_text(encoding="utf-8"), re.M)
+    assert runs[0] == "make test"
+    assert runs[0] in readme_commands()
+    named = {word for line in runs for word in line.split()[1:] if not word.startswith("-")}
+    assert named == part_targets() - {"test-slow"}
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
+
+
+def part_targets() -> set[str]:
+    text = (ROOT / "Makefile").read_text(encoding="utf-8")
+    (named,) = re.findall(r"^PARTS := (.*)", text, re.M)
+    return {*named.split()}
 
 
 def test_the_test_target_runs_every_check() -> None:
     plan = dry_run("test")
-    for check in ("ruff check", "ruff format --check", "mypy", "lint-imports", "pytest -n 3"):
+    for check in ("ruff check", "ruff format --check", "mypy", "lint-imports", "--part unit"):
         assert check in plan
-    # The tests of the documentation read the site that was built before them.
+
+
+def test_every_part_of_the_tests_has_a_target_and_a_workflow(pytestconfig: pytest.Config) -> None:
+    rule = pytestconfig.pluginmanager.get_plugin(str(ROOT / "conftest.py"))
+    asked = {*rule.PARTS} - {"benchmark"}  # for a machine that does nothing else
+    assert part_targets() == {"test"} | {f"test-{part}" for part in asked - {"unit"}}
+    assert {*re.findall(r"--part (\w+)", dry_run("test-all"))} == asked
+    workflows = ROOT / ".github" / "workflows"
+    text = "".join(path.read_text(encoding="utf-8") for path in workflows.glob("*.yml"))
+    (matrix,) = re.findall(r"part: \[(.*)\]", text)
+    assert {"unit", "slow", *matrix.split(", ")} == asked
+    assert "make test WORKERS" in text
+    assert "make test-slow" in text
+
+
+def test_the_documentation_is_built_before_its_tests_read_it() -> None:
+    plan = dry_run("test-docs")
     assert plan.index("mkdocs build") < plan.index("ORBICAL_SITE=site")
 
 

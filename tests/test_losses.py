@@ -570,6 +570,7 @@ def test_without_a_process_group_gathering_changes_nothing() -> None:
         losses.gather_across_ranks(logits, labels[:3])
 
 
+@pytest.mark.system
 def test_loss_and_gradient_under_ddp_are_those_of_the_whole_batch(tmp_path: Path) -> None:
     torch.manual_seed(5)
     inputs, labels = torch.randn(22, 6, dtype=torch.float64), torch.randint(4, (22,))

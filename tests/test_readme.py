@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
 GUIDES = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("docs/guide/*.md"))
 NUMBER = r"\d+\.\d+"
-pytestmark = pytest.mark.usefixtures("sketched_figures")
+pytestmark = [pytest.mark.docs, pytest.mark.usefixtures("sketched_figures")]
 NEEDS = {
     "cluster": ("distributed",),
     "integrations": ("lightning", "transformers", "accelerate"),

@@ -10,8 +10,6 @@ from reader import expect
 
 import orbical as ob
 
-pytestmark = pytest.mark.browser
-
 
 def test_a_molecule_its_forces_and_one_that_failed(opened, serve, tmp_path):
     pytest.importorskip("ase", reason="ase is not installed")

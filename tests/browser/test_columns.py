@@ -12,8 +12,6 @@ from reader import WIDE, expect  # beside this file
 import orbical as ob
 from orbical.interface import report
 
-pytestmark = pytest.mark.browser
-
 SAMPLES = 450
 CLASSES = [f"kind {c}" + " of a long name" * (c % 10 < 7) for c in range(1000)]
 PHONE = {"width": 390, "height": 844}

@@ -8,8 +8,6 @@ from reader import expect, values
 
 import orbical as ob
 
-pytestmark = pytest.mark.browser
-
 
 def cards(page):
     """The pinned samples: their names, what is selected, and what the models say of them."""

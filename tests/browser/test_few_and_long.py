@@ -12,8 +12,6 @@ from reader import SECTIONS, WIDE, expect  # beside this file
 import orbical as ob
 from orbical.errors import Interrupted
 
-pytestmark = pytest.mark.browser
-
 NARROW = {"width": 390, "height": 844}
 NAMES = ("a-rather-long-name-of-a-network-v2.1", "resnet18_rotations_augmented_seed_2026")
 CLASSES = ("zero, the round one", *map(str, range(1, 9)), "nine (often taken for a six)")

@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 from reader import expect
 
-pytestmark = pytest.mark.browser
-
 
 @pytest.fixture
 def exported(tmp_path):

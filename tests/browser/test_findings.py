@@ -11,8 +11,6 @@ from reader import expect
 import orbical as ob
 from orbical.interface.session import Session
 
-pytestmark = pytest.mark.browser
-
 
 @pytest.fixture
 def panel(view, live_server):

@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 from reader import expect
 
-pytestmark = pytest.mark.browser
-
 SECTIONS = ("aggregate", "embedding", "individual", "input", "detail")
 
 

@@ -13,8 +13,6 @@ import orbical as ob
 from orbical.datasets import particle_pairs
 from orbical.interface.reports import report
 
-pytestmark = pytest.mark.browser
-
 
 def rightward(pairs):
     """Answer motion to the right, as fast as the first frame is bright: not equivariant."""

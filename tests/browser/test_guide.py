@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from reader import expect
 
-pytestmark = pytest.mark.browser
+pytestmark = pytest.mark.docs
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,6 @@ from reader import expect
 
 import orbical as ob
 
-pytestmark = pytest.mark.browser
-
 
 def unsure(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
     one = torch.ones(len(x), 1)

@@ -6,13 +6,10 @@ import itertools
 import threading
 import time
 
-import pytest
 from reader import expect, values
 
 from orbical.interface import export
 from orbical.interface.session import sample_maps
-
-pytestmark = pytest.mark.browser
 
 FINE = """() => [...document.querySelectorAll('.individual svg path')]
     .some((path) => path.getAttribute('d')?.split('L').length > 200)"""

@@ -10,8 +10,6 @@ from reader import expect
 import orbical as ob
 from orbical.interface.reports import report
 
-pytestmark = pytest.mark.browser
-
 
 def of_rows(images):
     """Answer class 1 where a pixel is bright, or in the upper half: not equivariant."""

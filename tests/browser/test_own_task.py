@@ -7,8 +7,6 @@ import pytest
 import orbical as ob
 from orbical.interface.reports import report
 
-pytestmark = pytest.mark.browser
-
 SHOWN = ("aggregate", "individual", "input", "detail")
 
 

@@ -15,8 +15,6 @@ from orbical.figures.clouds import look_from
 from orbical.interface.reports import report
 from orbical.zoo import pointnet
 
-pytestmark = pytest.mark.browser
-
 SAMPLE = 5
 
 

@@ -14,8 +14,6 @@ from reader import circled, expect, values
 import orbical as ob
 from orbical.interface.reports import report
 
-pytestmark = pytest.mark.browser
-
 
 @pytest.fixture(scope="module")
 def written(digit_scan, tmp_path_factory):

@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 from reader import expect
 
-pytestmark = pytest.mark.browser
-
 PHONE = {"width": 390, "height": 844}
 TOGETHER = ("individual", "input", "detail")
 

@@ -9,8 +9,6 @@ from reader import circled, expect
 
 from orbical.interface.session import sample_maps
 
-pytestmark = pytest.mark.browser
-
 
 def samples_of(server, page, **selection):
     """The map of a selection as the session has it, and where its samples are drawn."""

@@ -11,7 +11,7 @@ import torch
 
 import orbical as ob
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from reader import SECTIONS, expect, loneliest, values
 
 import orbical as ob
 
-pytestmark = pytest.mark.browser
+pytestmark = pytest.mark.unit  # the journeys of a reader that every change must keep
 
 SVG = "{http://www.w3.org/2000/svg}"
 

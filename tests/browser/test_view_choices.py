@@ -9,8 +9,6 @@ from reader import circled, expect, loneliest, values
 
 import orbical as ob
 
-pytestmark = pytest.mark.browser
-
 
 def test_a_lasso_makes_a_subset_that_aggregate_list_and_calibration_follow(
     view, live_server, digit_scan

@@ -12,8 +12,6 @@ from reader import WIDE, Page, expect, values
 
 import orbical as ob
 
-pytestmark = pytest.mark.browser
-
 SMALL = ({"width": 1024, "height": 768}, {"width": 720, "height": 450})
 
 

@@ -15,6 +15,7 @@ def lenet(shared_data):
     return archive["probs"], archive["labels"].astype(int)
 
 
+@pytest.mark.peers
 def test_netcal_agrees_on_ece_and_mmce(lenet):
     netcal = pytest.importorskip("netcal.metrics", reason="netcal is not installed")
     probs, labels = lenet
@@ -27,6 +28,7 @@ def test_netcal_agrees_on_ece_and_mmce(lenet):
     assert mmce(confidence[few], correct[few]).item() == pytest.approx(theirs, abs=1e-5)
 
 
+@pytest.mark.peers
 def test_the_gradient_of_netcals_mmce_is_not_finite_at_zero_error():
     package = pytest.importorskip("netcal.regularization", reason="netcal is not installed")
     logits = torch.tensor([[200.0, 0.0], [200.0, 0.0]], requires_grad=True)
@@ -49,6 +51,7 @@ def test_torchmetrics_sums_in_float32():
     assert ece(z, correct).item() == pytest.approx(exact, rel=1e-9)
 
 
+@pytest.mark.peers
 def test_probmetrics_ks_is_that_of_two_classes_only(lenet):
     metrics = pytest.importorskip("probmetrics.metrics", reason="probmetrics is not installed")
     distributions = pytest.importorskip("probmetrics.distributions")

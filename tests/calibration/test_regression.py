@@ -41,6 +41,7 @@ def test_ence_and_uce_equal_a_loop_over_bins() -> None:
     assert uce.item() == pytest.approx(np.mean(np.abs(gaps)), rel=1e-13)
 
 
+@pytest.mark.peers
 def test_ence_and_uce_are_netcals_where_its_bins_of_equal_width_have_equal_mass() -> None:
     netcal = pytest.importorskip("netcal.metrics.regression")
     even = (torch.arange(1500, dtype=torch.float64) + 0.5) / 1500

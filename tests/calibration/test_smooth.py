@@ -79,6 +79,7 @@ def real_pair(folder, name: str) -> tuple[torch.Tensor, torch.Tensor]:
     return top_label(probs=archive["probs"], labels=archive["labels"])
 
 
+@pytest.mark.peers
 def test_relplot_agrees_on_outputs_that_do_not_saturate(relplot, shared_data):
     confidence, correct = real_pair(shared_data, "lenet-5-cifar-10")
     inside = confidence < 0.99
@@ -90,6 +91,7 @@ def test_relplot_agrees_on_outputs_that_do_not_saturate(relplot, shared_data):
     assert smooth_ece(confidence, correct).item() == pytest.approx(relplot.smECE(f, y), abs=2e-3)
 
 
+@pytest.mark.peers
 def test_relplot_loses_half_of_the_samples_that_have_confidence_one(relplot, shared_data):
     # Its reflection counts the end points of the grid once instead of twice, so that saturated
     # samples weigh half. This network is overconfident nearly everywhere, and any calibration

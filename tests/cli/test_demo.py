@@ -11,7 +11,7 @@ import orbical as ob
 from orbical.cli.demos import Request, find
 from orbical.datasets import mnist_images
 
-pytestmark = pytest.mark.usefixtures("sketched_figures")
+pytestmark = [pytest.mark.docs, pytest.mark.usefixtures("sketched_figures")]
 DEMO = ("demo", "--no-view")
 
 

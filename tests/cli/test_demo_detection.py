@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from orbical import load
 from orbical.cli.demos import Request, find
+
+pytestmark = pytest.mark.docs
 
 
 def test_the_demo_scans_generated_scenes_with_shipped_detectors(

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from orbical import load
 from orbical.cli.demos import Request, find
+
+pytestmark = pytest.mark.docs
 
 
 def test_the_demo_scans_generated_pairs_with_shipped_networks(tmp_path, monkeypatch):

@@ -9,6 +9,8 @@ import pytest
 import orbical as ob
 from orbical.cli.demos import Request, find
 
+pytestmark = pytest.mark.docs
+
 
 @pytest.fixture
 def options(tmp_path):

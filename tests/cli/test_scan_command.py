@@ -164,6 +164,7 @@ def test_built_in_data_and_keep(orbical, folder):
     assert data.sizes["sample"] == 1797
 
 
+@pytest.mark.system
 def test_ctrl_c_then_the_same_command_finishes(orbical, folder):
     (folder / "halt").touch()
     command = [
@@ -334,6 +335,7 @@ def test_parts_fill_one_store(orbical, folder):
     assert "SLURM_ARRAY_TASK_ID" in said
 
 
+@pytest.mark.system
 def test_a_cluster_runs_a_scan(orbical, folder, monkeypatch):
     distributed = pytest.importorskip("distributed")
     quiet = dict(dashboard_address=":0", processes=False, threads_per_worker=1)

@@ -12,6 +12,8 @@ import pytest
 
 import orbical
 
+pytestmark = pytest.mark.system
+
 SOURCES = str(Path(orbical.__file__).parents[1])
 
 

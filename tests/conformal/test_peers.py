@@ -11,6 +11,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from orbical.conformal import APS, CQR, LAC, RAPS, Absolute, conformal_quantile
 from orbical.conformal.sets import at_labels
 
+pytestmark = pytest.mark.peers
 COVERAGE = 0.95
 
 

@@ -21,6 +21,8 @@ from websockets.exceptions import ConnectionClosed
 from orbical.interface import open_session
 from orbical.interface.session import KINDS
 
+pytestmark = pytest.mark.system
+
 Serving = Callable[..., SimpleNamespace]
 
 

@@ -64,6 +64,7 @@ def net(x):
 """
 
 
+@pytest.mark.system
 def test_the_command_serves_until_it_is_interrupted(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

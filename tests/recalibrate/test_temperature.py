@@ -238,6 +238,7 @@ def test_a_scan_gives_its_orbits_and_the_weights_of_its_group() -> None:
         OrbitTemperature.from_scan(bare, model="plain")
 
 
+@pytest.mark.peers
 def test_netcal_agrees_in_float64_and_does_nothing_in_float32() -> None:
     netcal = pytest.importorskip("netcal.scaling")
     logits, labels = outputs(3000)

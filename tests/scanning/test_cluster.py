@@ -19,6 +19,8 @@ import orbical as ob
 from orbical.errors import Interrupted
 from orbical.scanning import executors
 
+pytestmark = pytest.mark.system
+
 distributed = pytest.importorskip("distributed")
 
 NET = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10)).requires_grad_(False)

@@ -95,6 +95,7 @@ def prepared():
     return context
 
 
+@pytest.mark.system
 def test_a_killed_worker_process_is_replaced(digits, tmp_path, prepared):
     alone = scan(Net(), digits, tmp_path / "alone.zarr")
     with ProcessPoolExecutor(1, prepared) as executor:
@@ -228,6 +229,7 @@ def test_ctrl_c_does_not_reach_the_workers_of_the_command_while_they_start():
         assert pool.submit(signal.getsignal, signal.SIGINT).result() == signal.SIG_IGN
 
 
+@pytest.mark.system
 def test_each_device_has_a_process(digits, tmp_path, prepared, monkeypatch):
     monkeypatch.setattr(executors.multiprocessing, "get_context", lambda method: prepared)
     alone = scan(Net(), digits, tmp_path / "alone.zarr")

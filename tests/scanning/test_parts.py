@@ -35,6 +35,7 @@ def scan(out, part=None, net=None, **settings):
     )
 
 
+@pytest.mark.system
 def test_three_parts_at_once_of_which_one_is_killed_give_the_bits_of_one_process(tmp_path):
     program = Path(__file__).with_name("three_parts.py")
     subprocess.run([sys.executable, str(program), str(tmp_path)], check=True, timeout=600)

@@ -76,6 +76,7 @@ def killed(number, folder):
     return seen
 
 
+@pytest.mark.system
 def test_scans_killed_in_the_middle_lose_nothing_and_continue_to_the_same_bits(tmp_path):
     seen = killed(2, tmp_path)
     assert seen["kills"] == 2

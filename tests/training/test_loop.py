@@ -117,6 +117,7 @@ for folder in sys.argv[2:]:
 """
 
 
+@pytest.mark.system
 def test_a_killed_process_is_continued_bit_for_bit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -23,6 +23,7 @@ def boxes_of(seed: int, count: int = 40) -> tuple[torch.Tensor, torch.Tensor]:
     return torch.cat([corner, corner + size], -1), confidence
 
 
+@pytest.mark.peers
 @pytest.mark.parametrize("seed", range(6))
 def test_suppression_keeps_what_kornia_keeps(seed: int) -> None:
     reference = pytest.importorskip("kornia.geometry.bbox", reason="kornia is not installed")
