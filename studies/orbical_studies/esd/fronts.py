@@ -27,7 +27,6 @@ from ..framework import training as framework
 from ..trials import FILE, read_lines
 from .batches import Split, partition
 from .quick_training import Trial, prepared, run, tensors_of, unpack
-from .recording import recorded
 from .settings import BASELINE, BATCH, Settings
 from .timing import milliseconds
 
@@ -193,7 +192,7 @@ def costs_of_an_epoch(splits: dict[str, Split], data: str) -> Iterator[Mapping[s
     for loss, inner in ((BASELINE, (0.0,)), *INNER.items()):
         made = prepared(Trial(data, loss, 1.0, inner[0], 0, 1, DECAYS[data][0]), parts)
         tensors = tensors_of(next(iter(made.batches)))
-        step = recorded(made.step, tensors, made.model, made.optimizer)
+        step = made.recorded(tensors)
         taken = milliseconds(partial(step, *tensors), place, REPEATS)
         yield {
             **{"data": data, "loss": loss, "step_ms": taken, "steps": len(made.batches)},

@@ -106,6 +106,25 @@ def loss_of(trial: Trial) -> Callable[[Tensor, Tensor], Tensor] | None:
     return made[trial.loss]
 
 
+@dataclass(frozen=True)
+class Recipe:
+    """How a network is made and trained, beside what a trial says.
+
+    Attributes:
+        network: Returns a new network for some training images and a number of classes.
+        optimizer: Returns the optimizer of parameters for a rate, a tensor, and a decay.
+        rate: The highest rate, of batches of 512.
+        height: Share of the rate after a share of the steps.
+        batches: The kind of batches.
+    """
+
+    network: Callable[[Tensor, int], nn.Module]
+    optimizer: Callable[..., torch.optim.Optimizer]
+    rate: float
+    height: Callable[[float], float]
+    batches: type[Batches]
+
+
 @dataclass(frozen=True, eq=False)
 class Training:
     """A network with what trains it; `step` takes the tensors of a batch, or of a pair of them."""
@@ -115,29 +134,28 @@ class Training:
     batches: Any
     step: Callable[..., None]
 
+    def recorded(self, tensors: tuple[Tensor, ...]) -> Callable[..., None]:
+        """Return the step, as one launch where the tensors are on a GPU."""
+        weights = [*self.model.parameters(), *self.model.buffers()]
+        return recorded(self.step, tensors, weights, self.optimizer)
 
-def prepared(trial: Trial, parts: dict[str, Split]) -> Training:
-    """Make a new network, its optimizer, its batches, and its step."""
+
+def prepared(trial: Any, parts: dict[str, Split], recipe: Recipe | None = None) -> Training:
+    """Make a new network, its optimizer, its batches, and its step, by default of a short cycle."""
+    recipe = recipe or CYCLE
     place = parts["fit"].labels.device
     torch.manual_seed(trial.seed)
     patched = as_images(parts["fit"].pixels[:PATCHED])
-    model: nn.Module = WhitenedNet(patched, CLASSES[trial.data], WIDTHS)
-    model = placed(model, place)
-    rate = torch.tensor(RATE * trial.batch / BATCH, device=place)
-    optimizer = torch.optim.SGD(
-        [each for each in model.parameters() if each.requires_grad],
-        lr=rate,
-        momentum=MOMENTUM,
-        nesterov=True,
-        weight_decay=trial.decay,
-        fused=True,
-    )
+    model = placed(recipe.network(patched, CLASSES[trial.data]), place)
+    rate = torch.tensor(recipe.rate * trial.batch / BATCH, device=place)
+    trained = [each for each in model.parameters() if each.requires_grad]
+    optimizer = recipe.optimizer(trained, lr=rate, weight_decay=trial.decay)
     generator = torch.Generator(place).manual_seed(trial.seed)
     objective, batches = objective_of(
         loss_of(trial),
         trial.weight,
         parts,
-        lambda split: Flipped(split, trial.batch, generator, crop=True),
+        lambda split: recipe.batches(split, trial.batch, generator, crop=True),
     )
 
     fused = torch.compile(model, disable=place.type != "cuda")
@@ -164,19 +182,31 @@ def tensors_of(batch: Any) -> tuple[Tensor, ...]:
     return batch if not isinstance(batch[0], tuple) else (*batch[0], *batch[1])
 
 
-def fit(trial: Trial, parts: dict[str, Split]) -> tuple[nn.Module, int]:
-    """Train with one cycle of the rate; return the network and the number of steps."""
-    made = prepared(trial, parts)
+def fit(
+    trial: Any,
+    parts: dict[str, Split],
+    recipe: Recipe | None = None,
+    watch: Callable[[nn.Module, int], None] | None = None,
+) -> tuple[nn.Module, int]:
+    """Train, by default with one cycle of the rate; return the network and the number of steps.
+
+    `watch` is called after every epoch with the network and the epoch's number, from 1.
+    """
+    recipe = recipe or CYCLE
+    made = prepared(trial, parts, recipe)
     rate = made.optimizer.param_groups[0]["lr"]
     highest, steps = float(rate), trial.epochs * len(made.batches)
     step, done = None, 0
-    for _ in range(trial.epochs):
+    for epoch in range(1, trial.epochs + 1):
         for batch in made.batches:
             tensors = tensors_of(batch)
-            step = step or recorded(made.step, tensors, made.model, made.optimizer)
-            rate.fill_(highest * height_of_cycle(done / steps))
+            step = step or made.recorded(tensors)
+            rate.fill_(highest * recipe.height(done / steps))
             step(*tensors)
             done += 1
+        if watch is not None:
+            watch(made.model, epoch)
+            made.model.train()
     return made.model, steps
 
 
@@ -187,6 +217,16 @@ def height_of_cycle(share: float) -> float:
     [0.2, 0.6, 1.0, 0.5, 0.0]
     """
     return min(0.2 + 0.8 * share / RISE, (1 - share) / (1 - RISE))
+
+
+CYCLE = Recipe(
+    lambda images, classes: WhitenedNet(images, classes, WIDTHS),
+    partial(torch.optim.SGD, momentum=MOMENTUM, nesterov=True, fused=True),
+    RATE,
+    height_of_cycle,
+    Flipped,
+)
+"""A network that trains in seconds, with one cycle of the rate."""
 
 
 def run(splits: dict[str, Split], trial: Trial) -> Trained:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Sequence
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 WARM_UP = 3
 
@@ -14,25 +13,25 @@ WARM_UP = 3
 def recorded(
     step: Callable[..., None],
     inputs: Sequence[Tensor],
-    model: nn.Module,
+    weights: Sequence[Tensor],
     optimizer: torch.optim.Optimizer,
 ) -> Callable[..., None]:
     """Return a function that does what `step` does, by one launch where the inputs are on a GPU.
 
     A step of a small network is hundreds of small kernels, and starting them takes longer than
-    running them. Recording needs a few steps to warm up; weights, buffers and momenta are put back
-    afterwards. The rate of the optimizer must be a tensor, which a schedule changes in place.
+    running them. Recording needs a few steps to warm up; weights and the optimizer's state are put
+    back afterwards. The rate of the optimizer must be a tensor, which a schedule changes in place.
 
     Args:
-        step: A function of tensors that trains `model` by `optimizer`, with gradients set to None.
+        step: A function of tensors that trains `weights` by `optimizer`; it sets gradients to None.
         inputs: Tensors of the shapes and types of those of every later call.
-        model: The network.
-        optimizer: Its optimizer, which has not made a step.
+        weights: All parameters and buffers that a step changes.
+        optimizer: Their optimizer, which has not made a step.
     """
     if inputs[0].device.type != "cuda":
         return step
     places = [each.clone(memory_format=torch.preserve_format) for each in inputs]
-    before = copy.deepcopy(model.state_dict())
+    before = [each.detach().clone() for each in weights]
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
@@ -43,9 +42,12 @@ def recorded(
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         step(*places)
-    model.load_state_dict(before)
-    for state in optimizer.state.values():
-        state["momentum_buffer"].zero_()
+    with torch.no_grad():
+        for each, value in zip(weights, before, strict=True):
+            each.copy_(value)
+        for state in optimizer.state.values():
+            for value in state.values():
+                value.zero_()
 
     def replay(*given: Tensor) -> None:
         for place, each in zip(places, given, strict=True):

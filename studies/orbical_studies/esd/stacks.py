@@ -17,8 +17,12 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 from torch.nn import functional
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LRScheduler, OneCycleLR
 
 from orbical import calibration
+
+from .recording import recorded
 
 MEASURES: dict[str, Callable[..., Tensor]] = {
     "MMCE": calibration.mmce_squared,
@@ -53,13 +57,18 @@ class Recipe:
 
     Attributes:
         network: Returns a new network, a function of samples and of `shared`.
-        rate: The highest learning rate; it rises over the first tenth and falls to 0.
+        rate: The highest learning rate.
         decay: Weight decay of AdamW.
+        schedule: Returns the schedule of an optimizer over a number of steps; by default the rate
+            rises over the first tenth and falls to 0.
+        kind: The class of the stack.
     """
 
     network: Callable[[], nn.Module]
     rate: float
     decay: float
+    schedule: Callable[[Optimizer, int], LRScheduler] | None = None
+    kind: type[Classifiers] | None = None
 
 
 @dataclass(frozen=True)
@@ -113,11 +122,13 @@ def train_together(
     fit: Samples,
     held_out: Samples,
     *shared: Tensor,
+    watch: Callable[[Classifiers, int], None] | None = None,
 ) -> Classifiers:
     """Train a network for each trial.
 
     A step takes a batch for the likelihood and one for the calibration loss. The likelihood alone
-    also learns from the samples held out for calibration, in as many steps as the others take.
+    also learns from the samples held out for calibration, in as many steps as the others of its
+    stack take. Networks of one seed that learn from the same samples see the same batches.
 
     Args:
         recipe: The networks and their optimizer.
@@ -125,6 +136,7 @@ def train_together(
         fit: Samples for the likelihood.
         held_out: Samples for the calibration loss.
         shared: Passed to every network after its samples.
+        watch: Called after every epoch with the networks and its number, from 1.
 
     Returns:
         The trained networks.
@@ -136,29 +148,50 @@ def train_together(
     for trial in trials:
         torch.manual_seed(trial.seed)
         networks.append(recipe.network().to(place))
-    stack = Classifiers(networks, *shared)
-    stack.shape.train()
+    stack = (recipe.kind or Classifiers)(networks, *shared)
     inputs = torch.cat([fit.inputs, held_out.inputs])
     labels = torch.cat([fit.labels, held_out.labels])
     every = torch.arange(len(labels))
     batch = min(batch, len(fit.labels), len(held_out.labels))
-    steps = epochs * (len(fit.labels) // batch)
-    rows = [_batches(trial, every, len(fit.labels), (steps, batch)) for trial in trials]
+    interleaved = any(trial.loss in MEASURES for trial in trials)
+    length = len(fit.labels if interleaved else labels) // batch
+    alike = len({(trial.seed, trial.loss in MEASURES) for trial in trials}) == 1
+    rows = [
+        _batches(trial, every, len(fit.labels), (epochs * length, batch))
+        for trial in trials[: 1 if alike else None]
+    ]
     order = torch.stack(rows, 1).to(place)
+    on_gpu = place.type == "cuda"
+    weights = list(stack.parameters.values())
+    rate: Any = torch.tensor(recipe.rate, device=place) if on_gpu else recipe.rate
     optimizer = torch.optim.AdamW(
-        list(stack.parameters.values()), recipe.rate, weight_decay=recipe.decay
+        weights, rate, weight_decay=recipe.decay, capturable=on_gpu, fused=on_gpu
     )
-    cycle = torch.optim.lr_scheduler.OneCycleLR(
-        optimizer, recipe.rate, steps, pct_start=0.1, anneal_strategy="linear", cycle_momentum=False
-    )
+    cycle = (recipe.schedule or _rise_and_fall)(optimizer, len(order))
     minimize = Objective(trials, place)
-    for chosen in order:
-        loss = minimize(stack(inputs[chosen], own=True), labels[chosen])
+
+    def step(chosen: Tensor) -> None:
+        logits = stack(inputs[chosen[0]] if alike else inputs[chosen], own=not alike)
+        loss = minimize(logits, labels[chosen].expand(len(trials), -1))
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         optimizer.step()
+
+    stack.shape.train()
+    step = recorded(step, order[:1].unbind(), [*weights, *stack.buffers.values()], optimizer)
+    for done, chosen in enumerate(order, 1):
+        step(chosen)
         cycle.step()
+        if watch is not None and done % length == 0:
+            watch(stack, done // length)
+            stack.shape.train()
     return stack
+
+
+def _rise_and_fall(optimizer: Optimizer, steps: int) -> LRScheduler:
+    highest = float(optimizer.param_groups[0]["lr"])
+    shape: dict[str, Any] = {"anneal_strategy": "linear", "cycle_momentum": False}
+    return OneCycleLR(optimizer, highest, steps, pct_start=0.1, **shape)
 
 
 def _batches(trial: Trial, every: Tensor, fit: int, shape: tuple[int, int]) -> Tensor:

@@ -1,0 +1,232 @@
+"""The paper's Table 1 and Fig. 2 for MNIST, in full: every weight and inner parameter, five seeds.
+
+LeNet-5, 250 epochs, batches of 512, AdamW with a constant rate of 1e-3 and a decay of 1e-2.
+
+The rule, written before the run:
+
+* *Choice.* Of each loss, the weight and inner parameter with the lowest mean validation ECE over
+  the seeds, among those whose mean validation accuracy is at most 1.5 points below that of the
+  likelihood alone.
+* *Regime.* A verdict is about the paper if the likelihood alone has its accuracy to 1.5 points and
+  its ECE to a quarter (`regimes.distance` up to 1), as means over the seeds on test images; else
+  it is open.
+* *Claims* are decided on test images by paired t tests over the seeds with Holm's correction
+  (`comparing.outcome`): every loss lowers the ECE; ESD has a lower one than MMCE and than SB-ECE;
+  after temperature scaling ESD has a lower one than the likelihood alone; one temperature on the
+  likelihood alone does better than every loss (ours).
+* *Fig. 2.* With the weight chosen for each inner parameter, a loss is sensitive to it if the mean
+  test ECE spans more than three standard deviations over seeds of the chosen setting.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+from torch.func import functional_call
+from torch.optim.lr_scheduler import ConstantLR
+
+from orbical import calibration
+from orbical.training import Selection, select
+
+from ..framework import Results
+from ..framework import training as framework
+from ..networks.classifiers import LeNet5
+from ..trials import FILE, read_lines
+from .batches import as_images, partition
+from .packing import unpack
+from .papers_grid import PAPERS
+from .scaling import BINS, Scaled, interval_row
+from .settings import BASELINE, BATCH, Settings
+from .stacks import Classifiers, Recipe, Samples, Trial, train_together
+from .training import DECAY, RATE
+
+DATA, FOLDER, EPOCHS, SEEDS = "mnist", "mnist-grid", 250, 5
+INNER: dict[str, tuple[float, ...]] = {
+    "MMCE": (0.2, 0.4, 0.6, 0.8),
+    "SB-ECE": (1e-4, 1e-3, 1e-2, 1e-1),
+    "ESD": (0.0,),
+}
+WATCHED = (5, 10, 20, 40, 80, 125, 180, EPOCHS)
+"""Epochs after which the networks are scored."""
+
+PARTS = ("validation", "test")
+SETTING = ["loss", "weight", "inner"]
+SCORES = [f"{part}.{score}" for part in PARTS for score in ("accuracy", "ece")]
+
+
+def train_mnist(settings: Settings, results: Results) -> None:
+    """Train the likelihood alone with all seeds, then all networks of a seed as one."""
+    work = results.work / FOLDER
+    setup = partial(samples, settings, results)
+    framework.train_stacks(every_stack(settings), settings, work, setup, run)
+    rows = pd.DataFrame(read_lines(work / FILE))
+    if len(rows) < sum(map(len, every_stack(settings))):
+        return
+    kept = {*chosen_settings(rows).itertuples(index=False, name=None)}
+    for row in rows[["name", *SETTING]].itertuples(index=False, name=None):
+        if row[1:] not in kept:  # the logits of all networks would be too much to carry
+            framework.arrays_file(work, row[0]).unlink(missing_ok=True)
+
+
+def every_stack(settings: Settings) -> list[list[Trial]]:
+    """List the stacks: the likelihood alone, then everything else of each seed.
+
+    >>> [len(stack) for stack in every_stack(Settings())]
+    [5, 126, 126, 126, 126, 126]
+    """
+    trial, seeds = partial(Trial, batch=BATCH, epochs=settings.epochs or EPOCHS), range(SEEDS)
+    grid = [(loss, weight, inner) for loss in INNER for inner in INNER[loss] for weight in PAPERS]
+    plain = [trial(BASELINE, 0.0, 0.0, seed) for seed in seeds]
+    return [plain, *([trial(*one, seed) for one in grid] for seed in seeds)]
+
+
+def samples(settings: Settings, results: Results) -> dict[str, Samples]:
+    """Read the digits onto the device: `fit`, `calibration`, `validation` and `test`."""
+    splits = unpack(replace(settings, data=(DATA,)), results, framework.device())[DATA]
+    parts = partition(splits["train"]) | {"test": splits["test"]}
+    return {name: Samples(as_images(part.pixels), part.labels) for name, part in parts.items()}
+
+
+class LeNets(Classifiers):
+    """Stacked LeNet-5; on a GPU, networks that see the same images have kernels of their own."""
+
+    def __call__(self, inputs: Tensor, *, own: bool) -> Tensor:
+        """Return logits `[networks, n, classes]`."""
+        if own or not inputs.is_cuda:
+            return super().__call__(inputs, own=own)
+        from .lenet_kernels import features  # imports Triton, which only some installations have
+
+        names = (f"features.{layer}.{kind}" for layer in (0, 3) for kind in ("weight", "bias"))
+        x = features(inputs[:, 0], *(self.parameters[name] for name in names))
+        for layer in (0, 2, 4):
+            both = (self.parameters[f"classify.{layer}.{kind}"] for kind in ("weight", "bias"))
+            weight, bias = (each.to(x.dtype) for each in both)
+            x = torch.baddbmm(bias[:, None], x.relu() if layer else x, weight.mT)
+        return x.float()
+
+    @torch.no_grad()
+    def logits(self, inputs: Tensor, chunk: int = 20_000) -> Tensor:
+        """Return logits `[networks, n, classes]` in single precision, one network at a time."""
+        self.shape.eval()
+        each = zip(*self.parameters.values(), strict=True)
+        rows = (dict(zip(self.parameters, values, strict=True)) for values in each)
+        return torch.stack(
+            [
+                torch.cat([functional_call(self.shape, row, part) for part in inputs.split(chunk)])
+                for row in rows
+            ]
+        )
+
+
+def run(parts: Mapping[str, Samples], trials: Sequence[Trial]) -> list[framework.Trained]:
+    """Train a stack; keep the scores at the watched epochs, and the last logits."""
+    started = time.perf_counter()
+    curves: list[dict[str, Any]] = []
+    logits: dict[str, Tensor] = {}
+
+    def watch(stack: Classifiers, epoch: int) -> None:
+        if epoch not in WATCHED and epoch != trials[0].epochs:
+            return
+        scores: dict[str, Any] = {"epoch": epoch}
+        for name in PARTS:
+            logits[name] = stack.logits(parts[name].inputs)
+            pair = calibration.top_label(labels=parts[name].labels, logits=logits[name])
+            scores[f"{name}.accuracy"] = pair[1].double().mean(-1).tolist()
+            scores[f"{name}.ece"] = calibration.ece(*pair, bins=BINS).tolist()
+        curves.append(scores)
+
+    constant = partial(ConstantLR, factor=1.0)
+    recipe = Recipe(LeNet5, RATE, DECAY, lambda optimizer, steps: constant(optimizer), LeNets)
+    train_together(recipe, trials, parts["fit"], parts["calibration"], watch=watch)
+    arrays = {name: values.half().cpu().numpy() for name, values in logits.items()}
+    seconds = {"seconds": round(time.perf_counter() - started, 3), "networks": len(trials)}
+    return [
+        (
+            {column: curves[-1][column][place] for column in SCORES}
+            | seconds
+            | {
+                "curve": [
+                    {k: v if k == "epoch" else v[place] for k, v in c.items()} for c in curves
+                ]
+            },
+            {name: values[place] for name, values in arrays.items()},
+        )
+        for place in range(len(trials))
+    ]
+
+
+def choices(rows: pd.DataFrame, inner: Mapping[str, Iterable[float]]) -> dict[str, Selection[Any]]:
+    """Choose weight and inner parameter of each loss by the rule, from mean validation scores.
+
+    Args:
+        rows: One row a training, with the columns of `SETTING`.
+        inner: The inner parameters to choose from, by loss.
+    """
+    means = rows.groupby(SETTING)[SCORES[:2]].mean()
+    base = float(means.loc[BASELINE].iloc[0, 0])
+    return {
+        loss: select(
+            {
+                setting[1:]: tuple(both)
+                for setting, both in zip(means.index, means.to_numpy(), strict=True)
+                if setting[0] == loss and setting[2] in values
+            },
+            baseline_accuracy=base,
+        )
+        for loss, values in inner.items()
+    }
+
+
+def chosen_settings(rows: pd.DataFrame) -> pd.DataFrame:
+    """List the likelihood alone and the weight chosen for each inner parameter of each loss."""
+    found = [(BASELINE, 0.0, 0.0)]
+    for loss, values in INNER.items():
+        for value in values:
+            found.append((loss, *choices(rows, {loss: (value,)})[loss].choice))
+    return pd.DataFrame(found, columns=SETTING)
+
+
+def collect_mnist(settings: Settings, results: Results) -> None:
+    """Write the table `mnist`, with scaling for chosen settings, and `mnist-epochs`."""
+    work = results.work / FOLDER
+    truth = {name: part.labels.cpu() for name, part in samples(settings, results).items()}
+    lines = read_lines(work / FILE)
+    curves = pd.DataFrame(
+        [
+            {k: line[k] for k in (*SETTING, "seed")} | point
+            for line in lines
+            for point in line.pop("curve")
+        ]
+    )
+    rows = []
+    for line in lines:
+        row = {"key": line.pop("name"), **line}
+        path = framework.arrays_file(work, row["key"])
+        if path.is_file():
+            with np.load(path) as file:
+                held, shown = (torch.from_numpy(file[name]).double() for name in PARTS)
+            row |= Scaled(held, truth["validation"]).row(shown, truth["test"])
+            row |= interval_row(shown, truth["test"], row["temperature"])
+        rows.append(row)
+    results.write("mnist", rows)
+    results.write("mnist-epochs", _chosen_by_epoch(curves))
+
+
+def _chosen_by_epoch(curves: pd.DataFrame) -> pd.DataFrame:
+    """Return the scores of the setting that the rule chooses after each watched epoch."""
+    found = []
+    for _, rows in curves.groupby("epoch"):
+        wanted = {(loss, *one.choice) for loss, one in choices(rows, INNER).items()}
+        wanted.add((BASELINE, 0.0, 0.0))
+        found.append(
+            rows[[one in wanted for one in rows[SETTING].itertuples(index=False, name=None)]]
+        )
+    return pd.concat(found)
