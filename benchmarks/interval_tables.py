@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from orbical.calibration import MEASURES, compare, interval
-from orbical.calibration._table_inputs import Outputs, Settings
+from orbical.calibration.measure_tables import Outputs, Settings
 
 TRIALS = 300
 RESAMPLES = 100

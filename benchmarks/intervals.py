@@ -18,8 +18,8 @@ from timing import Row, at_least, installed, run, seconds
 from torch import Tensor
 
 from orbical import calibration
-from orbical.calibration.comparisons import compare
-from orbical.calibration.intervals import interval
+from orbical.calibration.intervals.comparisons import compare
+from orbical.calibration.intervals.resampled import interval
 
 RESAMPLES = 1000
 TIMED = 100

@@ -19,7 +19,7 @@ import torch
 from timing import Row, at_least, at_most, in_turns, installed, run, seconds
 from torch import Tensor
 
-from orbical.calibration.regression import ence, uce
+from orbical.calibration.measures.variance_errors import ence, uce
 from orbical.recalibrate import Isotonic, MatrixScaling, Temperature
 
 

@@ -158,7 +158,7 @@ def scanned(kind: str = "multilabel") -> tuple[dict[str, Any], ob.Scan]:
 def main() -> None:
     """Print and draw the result."""
     _, several = scanned("multilabel")
-    error = ob.calibration.along_orbit(ob.calibration.labels(several), "ece", by="class_name")
+    error = ob.calibration.along_orbit(ob.calibration.pairs_within(several), "ece", by="class_name")
     changed = ob.nero.consistency(several)["changed"]
     for number, model in enumerate(several.models):
         data = several.data.sel(model=model).mean(["sample", "element"])
@@ -171,7 +171,7 @@ def main() -> None:
             )
         )
     _, ordered = scanned("ordinal")
-    error = ob.calibration.along_orbit(ob.calibration.thresholds(ordered), "ece", by="threshold")
+    error = ob.calibration.along_orbit(ob.calibration.pairs_within(ordered), "ece", by="threshold")
     kappa, changed = ob.nero.quadratic_kappa(ordered), ob.nero.consistency(ordered)["changed"]
     for number, model in enumerate(ordered.models):
         data = ordered.data.sel(model=model).mean(["sample", "element"])

@@ -77,7 +77,7 @@ def main() -> None:
         keep="inputs",
         progress=False,
     )
-    error = ob.calibration.along_orbit(ob.calibration.points(scan), "ece")
+    error = ob.calibration.along_orbit(ob.calibration.pairs_within(scan), "ece")
     for model in scan.models:
         data = scan.data.sel(model=model).mean("sample")
         pck = data["pck"].values

@@ -39,7 +39,15 @@ def test_leading_axes_keep_their_place() -> None:
 
 
 @shapes
-@pytest.mark.parametrize("kind", [metrics.ECE, metrics.NLL, metrics.KS, metrics.SAvUC])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        metrics.ECE,
+        metrics.NLL,
+        metrics.KS,
+        metrics.SAvUC,
+    ],
+)
 def test_metrics_take_it(kind: type[metrics.ECE], shape: tuple[int, ...]) -> None:
     for one, two, of_logits in ((PROBS, TWO_PROBS, False), (LOGITS, TWO_LOGITS, True)):
         metric, reference = kind(from_logits=of_logits), kind(from_logits=of_logits)

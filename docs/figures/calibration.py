@@ -16,11 +16,11 @@ import torch
 from numpy.typing import NDArray
 
 import orbical as ob
-from orbical.calibration import _cells
-from orbical.calibration.curves import reliability_curve
-from orbical.calibration.intervals import Interval, interval
-from orbical.calibration.orbit import along_orbit, pair_at
-from orbical.calibration.table import pair_table
+from orbical.calibration.intervals import cells
+from orbical.calibration.intervals.curves import reliability_curve
+from orbical.calibration.intervals.resampled import Interval, interval
+from orbical.calibration.measure_tables import pair_table
+from orbical.calibration.orbit.positions import along_orbit, pair_at
 from orbical.figures import calibration as drawn
 from orbical.figures import save
 from orbical.figures.style import COLUMN, MODELS, SOFT, figure, styled
@@ -80,9 +80,9 @@ def coverage() -> None:
 
 def _percentile(confidence: NDArray, correct: NDArray, truth: float) -> float:
     z, y = torch.from_numpy(confidence), torch.from_numpy(correct)
-    index, count = _cells.bins_index(z, 15, "width")
-    again = _cells.tally(z, y, index, count).resampled(300, np.random.default_rng(1))
-    low, high = _cells.binned_error(again, "l1").quantile(torch.tensor([0.025, 0.975]).double(), 0)
+    index, count = cells.bins_index(z, 15, "width")
+    again = cells.tally(z, y, index, count).resampled(300, np.random.default_rng(1))
+    low, high = cells.binned_error(again, "l1").quantile(torch.tensor([0.025, 0.975]).double(), 0)
     return float(((low <= truth) & (truth <= high)).double().mean())
 
 

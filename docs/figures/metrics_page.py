@@ -309,7 +309,7 @@ def text_of(entry: Measure) -> Text:
 
 def page() -> str:
     """Return the page in Markdown."""
-    entries = sorted(calibration.measures(), key=lambda entry: list(KINDS).index(entry.kind))
+    entries = sorted(calibration.list_measures(), key=lambda entry: list(KINDS).index(entry.kind))
     groups = [(kind, [*members]) for kind, members in groupby(entries, key=lambda one: one.kind)]
     parts = [INTRODUCTION.replace("{count}", str(len(entries)))]
     for kind, members in groups:
@@ -337,13 +337,12 @@ def best(entry: Measure) -> str:
 def section(entry: Measure) -> str:
     """Return what the page says of one measure."""
     text = text_of(entry)
-    module = "regression_metrics" if entry.kind == "regression" else "metrics"
     facts = {
         "unit": entry.unit,
         "range": text.range,
         "best": best(entry),
         "interval": entry.interval,
-        "metric": f"`calibration.{module}.{entry.metric_class}`" if entry.metric_class else "",
+        "metric": f"`calibration.metrics.{entry.metric_class}`" if entry.metric_class else "",
         "loss": f"`losses.{entry.loss}`" if entry.loss else "",
         "source": text.source,
     }

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 import orbical as ob
 from orbical import losses, training
-from orbical.calibration.table import regression_table
+from orbical.calibration.measure_tables import regression_table
 from orbical.figures import save
 from orbical.figures.calibration import error_along_orbit
 from orbical.figures.style import INK, MODELS, PAGE, SOFT, figure, styled

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from ._arrays import ArrayLike, as_array
-from .calibration._interval import check_draws
+from .calibration.intervals.interval_ends import check_draws
 from .errors import InputError
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def rejection(
         >>> list(ob.selective.rejection(scan))
         ['confidence', 'orbit confidence', 'agreement', 'stability']
     """
-    from .calibration.orbit import model_index, responses_of
+    from .calibration.orbit.positions import model_index, responses_of
     from .nero import consistency
 
     confidence, correct = responses_of(scan)
@@ -206,7 +206,7 @@ def along_orbit(scan: Scan | xr.Dataset, **options: Any) -> xr.DataArray:
     """
     import xarray as xr
 
-    from .calibration.orbit import pair_blocks, responses_of
+    from .calibration.orbit.positions import pair_blocks, responses_of
 
     confidence, correct = responses_of(scan)
     shape = (confidence.sizes["model"], confidence.sizes["element"])

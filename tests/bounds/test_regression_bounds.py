@@ -232,8 +232,8 @@ def test_calibrated_gaussian_scores_its_floor_in_any_dimension() -> None:
 
 
 def test_measures_agree_with_those_of_calibration() -> None:
-    from orbical.calibration.bleed import aleatoric_bleed, nll_optimal_bleed
-    from orbical.calibration.generalized import gence, gence_sq
+    from orbical.calibration.measures.bleed import aleatoric_bleed, nll_optimal_bleed
+    from orbical.calibration.measures.generalized import gence, gence_sq
 
     rng = np.random.default_rng(0)
     orbit = np.arange(30)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torchmetrics.functional.classification import binary_calibration_error
 
 from orbical.calibration import ece, ece_loss, error_of, reliability, top_label
-from orbical.calibration.binned import bin_index
+from orbical.calibration.measures.binned import bin_index
 from orbical.errors import InputError
 
 DTYPES = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
@@ -188,7 +188,7 @@ def test_the_loss_equals_the_measure_and_passes_gradcheck(norm):
 
 
 def test_bad_options_are_named():
-    with pytest.raises(InputError, match="bins: expected a whole number >= 1, got 0"):
+    with pytest.raises(InputError, match="bins: expected an integer >= 1, got 0"):
         ece([0.5], [True], bins=0)
     with pytest.raises(InputError, match="bins"):
         ece([0.5], [True], bins=2.5)

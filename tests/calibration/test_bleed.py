@@ -10,7 +10,7 @@ import torch
 from scipy import optimize
 from torch import Tensor
 
-from orbical.calibration import bleed
+from orbical.calibration.measures import bleed
 from orbical.errors import InputError
 
 

@@ -16,9 +16,9 @@ from orbical.calibration import (
     ks,
     mmce,
 )
-from orbical.calibration.comparisons import compare, regression_compare
-from orbical.calibration.intervals import oracle_bound, regression_interval
-from orbical.calibration.means import compare_means
+from orbical.calibration.intervals.comparisons import compare, regression_compare
+from orbical.calibration.intervals.means import compare_means
+from orbical.calibration.intervals.resampled import oracle_bound, regression_interval
 from orbical.errors import InputError
 
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import orbical as ob
-from orbical.calibration import along_orbit, detections, ece, esd, pair_at
+from orbical.calibration import along_orbit, ece, esd, pair_at, pairs_within
 from orbical.errors import InputError
 
 GROUP = "translations:8:4"
@@ -35,7 +35,7 @@ def scan() -> ob.Scan:
 
 @pytest.mark.parametrize(("name", "measure"), [("ece", ece), ("esd", esd)])
 def test_every_measure_sees_each_detection_once(scan: ob.Scan, name: str, measure) -> None:
-    got = along_orbit(detections(scan), name)
+    got = along_orbit(pairs_within(scan), name)
     confidence = scan.data["box_score"].values[0]
     correct = scan.data["box_correct"].values[0]
     for element in range(len(scan.group)):
@@ -45,7 +45,7 @@ def test_every_measure_sees_each_detection_once(scan: ob.Scan, name: str, measur
 
 
 def test_one_element_gives_as_many_pairs_as_there_are_detections(scan: ob.Scan) -> None:
-    confidence, correct = pair_at(detections(scan), 7)
+    confidence, correct = pair_at(pairs_within(scan), 7)
     assert len(confidence) == int((~np.isnan(scan.data["box_correct"].values[0, :, 7])).sum())
     assert 0 < len(confidence) < 36
     assert 0 < int(correct.sum()) < len(confidence)
@@ -68,5 +68,5 @@ def test_a_scan_of_another_task_is_refused() -> None:
     classified = ob.scan(
         net, (images[:4], labels[:4]), group="cyclic:4", task="classification", progress=False
     )
-    with pytest.raises(InputError, match="detection task"):
-        detections(classified)
+    with pytest.raises(InputError, match=r"labeled scan of detection, .* got one of class"):
+        pairs_within(classified)

@@ -11,15 +11,15 @@ import torch
 from gaussian_predictions import covariances, predictions
 from torch import Tensor
 
-from orbical.calibration import gaussian, generalized, regression
+from orbical.calibration.measures import gaussian, generalized, variance_errors
 from orbical.errors import InputError
 
 SCALAR = {
-    "ence": regression.ence,
-    "uce": regression.uce,
-    "regression_esd": regression.regression_esd,
+    "ence": variance_errors.ence,
+    "uce": variance_errors.uce,
+    "regression_esd": variance_errors.regression_esd,
     "gaussian_crps": gaussian.gaussian_crps,
-    "quantile_calibration": lambda m, s, y: regression.quantile_calibration(m, s, y).error,
+    "quantile_calibration": lambda m, s, y: variance_errors.quantile_calibration(m, s, y).error,
 }
 VECTOR = {
     "gence": generalized.gence,
@@ -27,8 +27,10 @@ VECTOR = {
     "gence_fiber": generalized.gence_fiber,
     "gence_sq_fiber": generalized.gence_sq_fiber,
     "gaussian_nll": gaussian.gaussian_nll,
-    "regression_esd_normalized": regression.regression_esd_normalized,
-    "mahalanobis_calibration": lambda m, s, y: regression.mahalanobis_calibration(m, s, y).error,
+    "regression_esd_normalized": variance_errors.regression_esd_normalized,
+    "mahalanobis_calibration": lambda m, s, y: (
+        variance_errors.mahalanobis_calibration(m, s, y).error
+    ),
 }
 DIFFERENTIABLE = {
     **{name: SCALAR[name] for name in ("ence", "uce", "regression_esd", "gaussian_crps")},
@@ -85,7 +87,7 @@ def test_gradients_are_those_of_finite_differences(name: str) -> None:
 
 def test_an_errorless_bin_has_a_finite_gradient() -> None:
     mean = torch.zeros(6, requires_grad=True)
-    regression.ence(mean, torch.ones(6), torch.zeros(6), bins=2).backward()
+    variance_errors.ence(mean, torch.ones(6), torch.zeros(6), bins=2).backward()
     assert torch.isfinite(mean.grad).all()
 
 
@@ -95,8 +97,8 @@ def test_half_precision_and_float32_are_summed_in_float64() -> None:
     target = torch.full((size,), 0.5, dtype=torch.float16)
     mean = torch.zeros(size, dtype=torch.float16)
     exact = 0.25 - float(torch.tensor(0.1, dtype=torch.float16))
-    assert regression.uce(mean, variance, target).item() == pytest.approx(exact, rel=1e-12)
-    assert regression.uce(mean, variance, target).dtype == torch.float64
+    assert variance_errors.uce(mean, variance, target).item() == pytest.approx(exact, rel=1e-12)
+    assert variance_errors.uce(mean, variance, target).dtype == torch.float64
 
 
 @pytest.mark.parametrize("name", [*SCALAR, *VECTOR])
@@ -139,7 +141,7 @@ def test_covariances_that_are_none_are_refused() -> None:
     skewed = covariances(10, 2)
     skewed[0, 0, 1] += 1
     with pytest.raises(InputError, match="variance: expected symmetric covariances"):
-        regression.mahalanobis_calibration(mean, skewed, target)
+        variance_errors.mahalanobis_calibration(mean, skewed, target)
     with pytest.raises(InputError, match=r"variance: expected .* for mean"):
         gaussian.gaussian_nll(mean, covariances(10, 3), target)
     with pytest.raises(InputError, match="variance: expected as many axes"):
@@ -148,12 +150,12 @@ def test_covariances_that_are_none_are_refused() -> None:
 
 def test_too_few_samples_bins_and_levels_are_refused() -> None:
     mean, variance, target = predictions(2)
-    for measure in (regression.regression_esd, regression.regression_esd_normalized):
+    for measure in (variance_errors.regression_esd, variance_errors.regression_esd_normalized):
         with pytest.raises(InputError, match="mean: expected at least 3 samples, got 2"):
             measure(mean, variance, target)
-    with pytest.raises(InputError, match="bins: expected a whole number"):
-        regression.ence(mean, variance, target, bins=0)
-    with pytest.raises(InputError, match="levels: expected a whole number"):
-        regression.quantile_calibration(mean, variance, target, levels=0)
+    with pytest.raises(InputError, match="bins: expected an integer"):
+        variance_errors.ence(mean, variance, target, bins=0)
+    with pytest.raises(InputError, match="levels: expected an integer"):
+        variance_errors.quantile_calibration(mean, variance, target, levels=0)
     with pytest.raises(InputError, match="mean: expected floating-point"):
-        regression.ence([0, 1], [1.0, 1.0], [0.0, 1.0])
+        variance_errors.ence([0, 1], [1.0, 1.0], [0.0, 1.0])

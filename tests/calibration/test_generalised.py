@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from orbical.calibration import gaussian, generalized, regression
+from orbical.calibration.measures import gaussian, generalized, variance_errors
 
 
 @pytest.mark.parametrize("d", [1, 3, 8])
@@ -31,7 +31,7 @@ def test_a_calibrated_gaussian_scores_the_floors_and_its_fibers_score_zero(d: in
     noise = 15 / size
     assert generalized.gence_fiber(mean, variance, target) < 4 * noise * generalized.gence_floor
     assert generalized.gence_sq_fiber(mean, variance, target) < 6 * noise * 2
-    assert regression.ence(mean.T, variance.T, target.T).max() < 0.02
+    assert variance_errors.ence(mean.T, variance.T, target.T).max() < 0.02
 
 
 def test_gence_is_its_formula_written_out() -> None:
@@ -98,8 +98,8 @@ def test_gence_depends_on_the_frame_and_mahalanobis_does_not() -> None:
     assert (here - there).abs() > 0.05
     for measure in (
         gaussian.gaussian_nll,
-        regression.regression_esd_normalized,
-        lambda *given: regression.mahalanobis_calibration(*given).observed,
+        variance_errors.regression_esd_normalized,
+        lambda *given: variance_errors.mahalanobis_calibration(*given).observed,
     ):
         torch.testing.assert_close(measure(mean, covariance, target), measure(*turned))
 
@@ -113,6 +113,6 @@ def test_mahalanobis_calibration_counts_against_scipys_chi_squared(d: int) -> No
     squared = np.einsum(
         "ni,nij,nj->n", target.numpy(), np.linalg.inv(covariance.numpy()), target.numpy()
     )
-    result = regression.mahalanobis_calibration(mean, covariance, target, levels=19)
+    result = variance_errors.mahalanobis_calibration(mean, covariance, target, levels=19)
     expected = [(squared <= stats.chi2.ppf(level, d)).mean() for level in result.levels.numpy()]
     np.testing.assert_allclose(result.observed.numpy(), expected, atol=1e-12)

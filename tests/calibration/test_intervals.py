@@ -13,21 +13,25 @@ from scipy.stats import binomtest
 
 from orbical.calibration import (
     MEASURES,
-    _cells,
     brier_part_intervals,
     compare,
     ece,
     esd,
     ks,
-    measures,
+    list_measures,
     mmce,
-    regression,
     skce,
     smooth_ece,
 )
-from orbical.calibration._table_inputs import Outputs, Settings
-from orbical.calibration.intervals import interval, oracle_bound, regression_interval
-from orbical.calibration.means import mean_interval, share_interval
+from orbical.calibration.intervals import cells
+from orbical.calibration.intervals.means import mean_interval, share_interval
+from orbical.calibration.intervals.resampled import (
+    interval,
+    oracle_bound,
+    regression_interval,
+)
+from orbical.calibration.measure_tables import Outputs, Settings
+from orbical.calibration.measures import variance_errors
 from orbical.errors import InputError
 
 # Parameters that give a population ECE (15 bins, confidence uniform on [.5, 1]) of .03 and .1.
@@ -40,7 +44,7 @@ WORLDS: dict[str, Accuracy] = {
     "spot .03": spotted(0.225),
 }
 
-ERRORS = [one.name for one in measures("pair") if one.interval == "consistency"]
+ERRORS = [one.name for one in list_measures("pair") if one.interval == "consistency"]
 
 
 @cache
@@ -90,10 +94,10 @@ def test_intervals_cover_in_many_worlds(measure: str, world: str, size: int) -> 
 
 def test_the_percentile_bootstrap_misses_a_calibrated_model() -> None:
     confidence, correct = drawn(calibrated, 100, 1000, seed=1)
-    index, count = _cells.bins_index(torch.from_numpy(confidence), 15, "width")
-    gathered = _cells.tally(torch.from_numpy(confidence), torch.from_numpy(correct), index, count)
+    index, count = cells.bins_index(torch.from_numpy(confidence), 15, "width")
+    gathered = cells.tally(torch.from_numpy(confidence), torch.from_numpy(correct), index, count)
     drawn_again = gathered.resampled(200, np.random.default_rng(0))
-    again = torch.cat([_cells.binned_error(part, "l1") for part in drawn_again])
+    again = torch.cat([cells.binned_error(part, "l1") for part in drawn_again])
     assert float((again.quantile(0.025, dim=0) <= 0).double().mean()) == 0.0
 
 
@@ -104,7 +108,7 @@ def test_cells_of_single_samples_give_the_measure_itself(name: str) -> None:
     z, y = torch.from_numpy(confidence), torch.from_numpy(correct)
     measure = MEASURES[name].bind()
     index, count = measure.index(z)
-    found = measure.cell_value(_cells.tally(z, y, index, count).observed())
+    found = measure.cell_value(cells.tally(z, y, index, count).observed())
     tolerance = 2e-3 if name == "smooth_ece" else 1e-12  # smoothed on a coarser grid
     assert found[0].item() == pytest.approx(measure.value(z, y)[0].item(), abs=tolerance)
 
@@ -172,8 +176,8 @@ def test_levels_of_coverage_are_an_option() -> None:
     given = [part[0] for part in regression_world(1, 300, 1.44, seed=11)]
     for name in ("quantile_calibration", "mahalanobis_calibration"):
         few = regression_interval(name, *given, resamples=50, levels=4)
-        assert few.value == getattr(regression, name)(*given, levels=4).error
-    with pytest.raises(InputError, match="levels: expected a whole number"):
+        assert few.value == getattr(variance_errors, name)(*given, levels=4).error
+    with pytest.raises(InputError, match="levels: expected an integer"):
         regression_interval("quantile_calibration", *given, levels=0)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import isotonic_regression
 
-from orbical.calibration._isotonic import isotonic_remainder
+from orbical.calibration.measures.proper_scores import isotonic_remainder
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -45,8 +45,14 @@ def of_outputs(score):
 
 
 TABLE = {
-    "ECE": (partial(metrics.ECE, bins=12, norm="l2"), of_pair(ece, bins=12, norm="l2")),
-    "EqualMassECE": (partial(metrics.EqualMassECE, bins=7), of_pair(ece, bins=7, binning="mass")),
+    "ECE": (
+        partial(metrics.ECE, bins=12, norm="l2"),
+        of_pair(ece, bins=12, norm="l2"),
+    ),
+    "EqualMassECE": (
+        partial(metrics.EqualMassECE, bins=7),
+        of_pair(ece, bins=7, binning="mass"),
+    ),
     "SmoothECE": (metrics.SmoothECE, of_pair(smooth_ece)),
     "KS": (metrics.KS, of_pair(ks)),
     "ESD": (metrics.ESD, of_pair(esd)),
@@ -56,7 +62,10 @@ TABLE = {
         partial(metrics.SBECE, bins=9, temperature=0.02),
         of_pair(sb_ece, bins=9, temperature=0.02),
     ),
-    "SAvUC": (partial(metrics.SAvUC, kappa=0.4), of_outputs(partial(s_avuc, kappa=0.4))),
+    "SAvUC": (
+        partial(metrics.SAvUC, kappa=0.4),
+        of_outputs(partial(s_avuc, kappa=0.4)),
+    ),
     "NLL": (metrics.NLL, of_outputs(nll)),
     "Brier": (metrics.Brier, of_outputs(brier)),
     "Accuracy": (metrics.Accuracy, of_outputs(accuracy)),
@@ -296,5 +305,10 @@ def test_bins_of_equal_mass_have_a_metric_of_their_own():
 
 
 def test_the_signature_of_a_metric_has_the_options_of_its_measure():
-    assert [*inspect.signature(metrics.ECE).parameters] == ["bins", "norm", "binning", "options"]
+    assert [*inspect.signature(metrics.ECE).parameters] == [
+        "bins",
+        "norm",
+        "binning",
+        "options",
+    ]
     assert inspect.signature(metrics.MMCE).parameters["phi"].default == 0.4

@@ -10,8 +10,14 @@ import torch
 
 import orbical as ob
 from orbical import calibration
-from orbical.calibration import MEASURES, ece, esd, ks, orbit, orbit_summary, reliability
-from orbical.calibration.orbit import along_orbit, pair_at, pairs_along, reliability_at
+from orbical.calibration import MEASURES, ece, esd, ks, reliability
+from orbical.calibration.orbit import positions, whole_orbit
+from orbical.calibration.orbit.positions import (
+    along_orbit,
+    pair_at,
+    pairs_along,
+    reliability_at,
+)
 from orbical.errors import InputError
 from orbical.store import xarray_blocks as blocks
 
@@ -161,8 +167,8 @@ def test_blocks_of_elements_and_samples_change_nothing(
     whole = along_orbit(scan, measure, by="label"), calibration.pooled_over_orbit(scan, measure)
     monkeypatch.setattr(blocks, "READ_VALUES", 300)
     monkeypatch.setattr(blocks, "HELD_VALUES", 500)
-    monkeypatch.setattr(orbit, "MEASURED_VALUES", 300)
-    monkeypatch.setattr(orbit_summary, "MEASURED_VALUES", 300)
+    monkeypatch.setattr(positions, "MEASURED_VALUES", 300)
+    monkeypatch.setattr(whole_orbit, "MEASURED_VALUES", 300)
     for data in (scan.data.chunk(sample=40), scan.data.compute()):
         part = data["confidence"].isel(model=0)
         assert len(list(blocks.element_blocks(part))) == 2

@@ -98,7 +98,7 @@ def test_command_check_and_library_agree(scan: ob.Scan, store: Path) -> None:
         assert rows[model, "ks"]["worst"] == pytest.approx(checked["max_worst_ks", model])
     lines = [verdict.line() for verdict in findings.judge(scan, limits)]
     assert "ECE, mean over the orbit" in lines[0]
-    assert "ECE pooled over the orbit" in lines[2]
+    assert "ECE, pooled over the orbit" in lines[2]
 
 
 def test_regressors_are_pooled_too() -> None:

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import orbical as ob
-from orbical.calibration._pooled import clustered_interval, missing_sample
+from orbical.calibration.orbit.pooled import clustered_interval, missing_sample
 
 PIXELS = 256
 

@@ -133,7 +133,7 @@ def test_every_entry_is_complete(name: str) -> None:
 
 @pytest.mark.parametrize("kind", ["pair", "regression"])
 def test_the_kind_of_interval_is_that_of_the_bound_measure(kind: str) -> None:
-    for entry in calibration.measures(kind):
+    for entry in calibration.list_measures(kind):
         assert (entry.bind().distance is None) == (entry.interval == "bootstrap"), entry.name
 
 
@@ -170,7 +170,7 @@ def test_the_metric_reference_is_up_to_date(reference) -> None:
 
 
 def test_every_measure_has_a_formula_and_a_picture_in_the_reference(reference) -> None:
-    for entry in calibration.measures():
+    for entry in calibration.list_measures():
         text = reference.text_of(entry)
         assert text.question, entry.name
         assert text.formula, entry.name

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 from torch import Tensor
 
-from orbical.calibration import _quantiles, gaussian, regression
+from orbical.calibration.measures import gaussian, variance_errors
+from orbical.calibration.numerics import equal_mass
 from orbical.errors import InputError
 
 
@@ -35,8 +36,8 @@ def test_ence_and_uce_equal_a_loop_over_bins() -> None:
     rmv = np.array([np.sqrt(variance.numpy()[g].mean()) for g in groups])
     rmse = np.array([np.sqrt(squares[g].mean()) for g in groups])
     gaps = np.array([squares[g].mean() - variance.numpy()[g].mean() for g in groups])
-    ence = regression.ence(mean, variance, target, bins=15)
-    uce = regression.uce(mean, variance, target, bins=15)
+    ence = variance_errors.ence(mean, variance, target, bins=15)
+    uce = variance_errors.uce(mean, variance, target, bins=15)
     assert ence.item() == pytest.approx(np.mean(np.abs(rmv - rmse) / rmv), rel=1e-13)
     assert uce.item() == pytest.approx(np.mean(np.abs(gaps)), rel=1e-13)
 
@@ -50,8 +51,8 @@ def test_ence_and_uce_are_netcals_where_its_bins_of_equal_width_have_equal_mass(
     mean = torch.zeros_like(noise)
     # netcal has bins of the deviation in one and of the variance in the other
     for ours, theirs, deviation in (
-        (regression.ence, netcal.ENCE, even),
-        (regression.uce, netcal.UCE, even.sqrt()),
+        (variance_errors.ence, netcal.ENCE, even),
+        (variance_errors.uce, netcal.UCE, even.sqrt()),
     ):
         target = deviation * noise
         given = (mean.numpy(), deviation.numpy())
@@ -64,21 +65,21 @@ def test_one_variance_for_all_samples_is_one_bin_in_any_order() -> None:
     mean, _, target = predictions(100)
     variance = torch.full_like(mean, 2.0)
     mean_square = (mean - target).square().mean()
-    assert regression.uce(mean, variance, target).item() == pytest.approx(
+    assert variance_errors.uce(mean, variance, target).item() == pytest.approx(
         abs(mean_square.item() - 2.0), rel=1e-13
     )
     order = torch.randperm(100, generator=torch.Generator().manual_seed(3))
     torch.testing.assert_close(
-        regression.ence(mean, variance, target),
-        regression.ence(mean[order], variance[order], target[order]),
+        variance_errors.ence(mean, variance, target),
+        variance_errors.ence(mean[order], variance[order], target[order]),
     )
 
 
 def test_bins_more_than_samples_are_empty_and_harmless() -> None:
     mean, variance, target = predictions(5)
     expected = ((mean - target).square() - variance).abs().mean()
-    torch.testing.assert_close(regression.uce(mean, variance, target, bins=40), expected)
-    assert torch.isfinite(regression.ence(mean, variance, target, bins=200))
+    torch.testing.assert_close(variance_errors.uce(mean, variance, target, bins=40), expected)
+    assert torch.isfinite(variance_errors.ence(mean, variance, target, bins=200))
 
 
 @settings(max_examples=60, deadline=None)
@@ -95,24 +96,24 @@ def test_selection_finds_the_values_that_a_sort_finds(
     rng = np.random.default_rng(seed)
     exponents = rng.normal(size=distinct) * spread
     pool = torch.as_tensor(np.exp2(np.clip(exponents, -120, 120))).to(dtype)
-    size = _quantiles._SELECT_FROM + data.draw(st.integers(0, 50))
+    size = equal_mass._SELECT_FROM + data.draw(st.integers(0, 50))
     values = pool[torch.as_tensor(rng.integers(0, distinct, size))]
     places = torch.as_tensor(np.sort(rng.integers(0, size, 9)))
-    found = _quantiles.order_statistics(values[None], places)[0]
+    found = equal_mass.order_statistics(values[None], places)[0]
     assert torch.equal(found, values.sort().values[places])
 
 
 @pytest.mark.parametrize("bins", [7, 100])
 def test_bins_of_equal_mass_hold_equal_numbers(bins: int) -> None:
     key = torch.rand(2, 700, generator=torch.Generator().manual_seed(0)) + 0.1
-    index = _quantiles.equal_mass_index(key, bins)
+    index = equal_mass.equal_mass_index(key, bins)
     for row in index:
         assert torch.equal(torch.bincount(row, minlength=bins), torch.full((bins,), 700 // bins))
 
 
 def test_quantile_calibration_counts_against_scipys_normal() -> None:
     mean, variance, target = predictions(777)
-    result = regression.quantile_calibration(mean, variance, target + 0.3, levels=9)
+    result = variance_errors.quantile_calibration(mean, variance, target + 0.3, levels=9)
     np.testing.assert_allclose(result.levels.numpy(), np.arange(1, 10) / 10)
     expected = [
         (
@@ -130,10 +131,10 @@ def test_coverage_of_a_calibrated_model_is_its_level() -> None:
     generator = torch.Generator().manual_seed(6)
     noise = torch.randn(size, d, 1, generator=generator, dtype=torch.float64)
     target = (torch.linalg.cholesky(covariance) @ noise)[..., 0]
-    result = regression.mahalanobis_calibration(torch.zeros_like(target), covariance, target)
+    result = variance_errors.mahalanobis_calibration(torch.zeros_like(target), covariance, target)
     assert (result.observed - result.levels).abs().max() < 4 * math.sqrt(0.25 / size)
     marginal = covariance.diagonal(dim1=-2, dim2=-1)
-    quantile = regression.quantile_calibration(torch.zeros(d, size), marginal.T, target.T)
+    quantile = variance_errors.quantile_calibration(torch.zeros(d, size), marginal.T, target.T)
     assert quantile.observed.shape == (d, 99)
     assert (quantile.observed - quantile.levels).abs().max() < 4 * math.sqrt(0.25 / size)
 
@@ -154,10 +155,10 @@ def test_regression_esd_equals_the_cubic_sum_with_ties(seed: int, size: int, tie
         variance = variance.ceil()
     squares = ((mean - target) ** 2).numpy()
     expected = quadratic_esd(squares - variance.numpy(), variance.numpy())
-    value = regression.regression_esd(mean, variance, target).item()
+    value = variance_errors.regression_esd(mean, variance, target).item()
     assert value == pytest.approx(expected, rel=1e-9, abs=1e-10)
     expected = quadratic_esd(squares / variance.numpy() - 1, variance.numpy())
-    value = regression.regression_esd_normalized(mean, variance, target).item()
+    value = variance_errors.regression_esd_normalized(mean, variance, target).item()
     assert value == pytest.approx(expected, rel=1e-9, abs=1e-10)
 
 
@@ -168,7 +169,7 @@ def test_regression_esd_is_unbiased_over_every_sample_of_a_small_world(size: int
     error = torch.tensor([0.5, 2.0, 1.0], dtype=torch.float64)
     chance = torch.tensor([0.5, 0.2, 0.3], dtype=torch.float64)
     draws = torch.tensor(list(itertools.product(range(3), repeat=size)))
-    values = regression.regression_esd(torch.zeros(draws.shape), variance[draws], error[draws])
+    values = variance_errors.regression_esd(torch.zeros(draws.shape), variance[draws], error[draws])
     expected = (chance[draws].prod(-1) * values).sum()
     gap = error.square() - variance
     population = sum(
@@ -184,9 +185,9 @@ def test_regression_esd_sees_what_quantile_calibration_averages_away() -> None:
     target = torch.randn(40_000, generator=generator, dtype=torch.float64)
     mean = torch.zeros_like(target)
     calibrated = torch.ones_like(target)
-    assert regression.regression_esd(mean, calibrated, target) < 1e-3
-    assert regression.regression_esd(mean, variance, target) > 0.05
-    assert regression.ence(mean, variance, target) > 0.25
+    assert variance_errors.regression_esd(mean, calibrated, target) < 1e-3
+    assert variance_errors.regression_esd(mean, variance, target) > 0.05
+    assert variance_errors.ence(mean, variance, target) > 0.25
 
 
 def test_crps_is_the_integral_of_the_squared_distance_of_distributions() -> None:
@@ -219,6 +220,6 @@ def test_nll_is_scipys_for_one_target_diagonal_and_full_covariance() -> None:
 def test_a_column_of_predictions_is_pointed_out(measure: str) -> None:
     column = torch.ones(5, 1)
     with pytest.warns(UserWarning, match=r"in shape \(5, 1\); pass one target as \[N\]"):
-        getattr(regression, measure)(column, column, column)
+        getattr(variance_errors, measure)(column, column, column)
     with pytest.raises(InputError, match=r"pass one target as \[N\]"):
-        regression.regression_esd(column, column, column)
+        variance_errors.regression_esd(column, column, column)

@@ -10,8 +10,8 @@ import pytest
 import torch
 from interval_worlds import regression_world
 
-from orbical.calibration import MEASURES, measures, regression_table
-from orbical.calibration.intervals import regression_interval
+from orbical.calibration import MEASURES, list_measures, regression_table
+from orbical.calibration.intervals.resampled import regression_interval
 
 
 @pytest.mark.parametrize(("scale", "truth"), [(1.0, 0.0), (1.44, 0.2)])
@@ -38,7 +38,7 @@ def test_regression_intervals_of_leading_axes_are_those_of_each() -> None:
         )
 
 
-@pytest.mark.parametrize("name", [one.name for one in measures("regression")])
+@pytest.mark.parametrize("name", [one.name for one in list_measures("regression")])
 def test_every_regression_measure_has_an_interval_around_a_calibrated_model(name: str) -> None:
     given = [part[0] for part in regression_world(1, 400, 1.0, seed=11)]
     found = regression_interval(name, *given, resamples=200)

@@ -12,7 +12,7 @@ import torch.multiprocessing as mp
 from torchmetrics import MetricCollection
 
 from orbical import calibration
-from orbical.calibration import regression_metrics as metrics
+from orbical.calibration import metrics
 from orbical.errors import InputError
 
 TABLE = {

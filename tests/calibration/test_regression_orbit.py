@@ -11,7 +11,7 @@ import torch
 import orbical as ob
 from orbical import calibration
 from orbical.calibration import along_orbit
-from orbical.calibration.regression_orbit import predictions_at
+from orbical.calibration.orbit.regression_orbit import predictions_at
 from orbical.errors import InputError
 
 ELEMENTS = 4
@@ -52,7 +52,9 @@ def at_element(scan: ob.Scan, model: str, element: int) -> tuple[np.ndarray, ...
     return mean.astype(float), variance.astype(float), scan.data["target"].values[:, 0]
 
 
-REGRESSION = [one.name for one in calibration.measures("regression") if one.name != "squared_error"]
+REGRESSION = [
+    one.name for one in calibration.list_measures("regression") if one.name != "squared_error"
+]
 
 
 @pytest.mark.parametrize("name", REGRESSION)
@@ -99,7 +101,7 @@ def test_options_reach_the_measure(scalars: ob.Scan) -> None:
     assert not np.allclose(coarse, along_orbit(scalars, "quantile_calibration"))
     with pytest.raises(InputError, match="does not take levels"):
         along_orbit(scalars, "gence", levels=3)
-    with pytest.raises(InputError, match="levels: expected a whole number"):
+    with pytest.raises(InputError, match="levels: expected an integer"):
         along_orbit(scalars, "mahalanobis_calibration", levels=0)
 
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 
-from orbical.calibration import curves, reliability_curve
+from orbical.calibration import reliability_curve
+from orbical.calibration.intervals import curves
 
 Accuracy = Callable[[np.ndarray], np.ndarray]
 

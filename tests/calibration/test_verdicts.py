@@ -11,7 +11,7 @@ import xarray as xr
 
 from orbical import calibration
 from orbical.calibration import judge, verdict
-from orbical.calibration._interval import tail_quantiles
+from orbical.calibration.intervals.interval_ends import tail_quantiles
 from orbical.errors import InputError
 
 

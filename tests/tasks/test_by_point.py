@@ -85,7 +85,7 @@ def test_a_model_of_distances_agrees_with_its_consensus_everywhere():
 def test_calibration_is_by_point():
     scan = scanned(by_height, keep="probabilities")
     whole = ob.calibration.along_orbit(scan, "ece")
-    pairs = ob.calibration.points(scan)
+    pairs = ob.calibration.pairs_within(scan)
     assert dict(pairs["confidence"].sizes) == {"model": 1, "sample": 24, "element": 12}
     np.testing.assert_allclose(whole, ob.calibration.along_orbit(pairs, "ece"), atol=1e-6)
     sure, right = (pairs[name][0, :, 5].values for name in ("confidence", "correct"))
@@ -97,9 +97,9 @@ def test_calibration_is_by_point():
 
 def test_measures_that_bins_do_not_have_are_those_of_points():
     scan = scanned(by_height, group="rotations3d:2")
-    with pytest.raises(InputError, match=r"ob.calibration.points\(scan\)"):
+    with pytest.raises(InputError, match=r"pairs_within\(scan\)"):
         ob.calibration.along_orbit(scan, "smooth_ece")
-    with pytest.raises(InputError, match=r"ob.calibration.points\(scan\)"):
+    with pytest.raises(InputError, match=r"pairs_within\(scan\)"):
         ob.calibration.pair_at(scan, 0)
 
 
@@ -215,8 +215,8 @@ def test_bad_answers_and_labels_are_refused():
     wrong[1][0, 0] = torch.nan
     with pytest.raises(InputError, match="finite numbers, got NaN"):
         scanned(by_height, (wrong, labels()))
-    with pytest.raises(InputError, match="expected a labeled scan of points with confidences"):
-        ob.calibration.points(scanned(by_height, clouds()))
+    with pytest.raises(InputError, match=r"expected a labeled scan of .* points with confidences"):
+        ob.calibration.pairs_within(scanned(by_height, clouds()))
 
 
 def distances(batch):

@@ -120,7 +120,7 @@ def test_confidence_is_calibrated_by_point_and_by_pose():
         return places[images[:, 0, 0, 0].long()]
 
     scan = scanned(three_of_four, truth, "cyclic:1")
-    found = ob.calibration.points(scan)
+    found = ob.calibration.pairs_within(scan)
     assert found["confidence"].shape == (1, 24, 1)
     np.testing.assert_allclose(ob.calibration.along_orbit(found, "ece"), 0.0, atol=1e-6)
     np.testing.assert_allclose(scan.data["confidence"], 0.75)

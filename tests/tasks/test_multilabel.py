@@ -101,7 +101,9 @@ def test_answers_that_change_are_counted():
 
 def test_calibration_by_label_is_that_of_each_column():
     scan = scanned(classes=list("abcde"))
-    found = ob.calibration.along_orbit(ob.calibration.labels(scan), "ece", by="class_name", bins=5)
+    found = ob.calibration.along_orbit(
+        ob.calibration.pairs_within(scan), "ece", by="class_name", bins=5
+    )
     for label in range(5):
         expected = ob.calibration.ece(CHANCE[1][:, label], LABELS[:, label], bins=5)
         np.testing.assert_allclose(found.sel(class_name="abcde"[label]), float(expected), rtol=1e-5)
@@ -155,7 +157,5 @@ def test_outputs_that_are_none_are_refused():
         scanned(classes=["a", "b"])
     unlabeled = ob.scan(fixed, IMAGES, group="cyclic:2", progress=False,
                         task=ob.tasks.MultiLabel(outputs="probabilities"))  # fmt: skip
-    with pytest.raises(InputError, match=r"scan of multilabel, got .* without 'true_labels'"):
-        ob.calibration.labels(unlabeled)
-    with pytest.raises(InputError, match="labeled scan of ordinal, got one of multilabel"):
-        ob.calibration.thresholds(unlabeled)
+    with pytest.raises(InputError, match=r"labeled scan of .* got one of multilabel without"):
+        ob.calibration.pairs_within(unlabeled)

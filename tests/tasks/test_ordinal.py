@@ -73,7 +73,7 @@ def test_kappa_is_that_of_scikit_learn(scan):
 
 def test_cumulative_probabilities_are_calibrated_by_threshold(scan):
     found = ob.calibration.along_orbit(
-        ob.calibration.thresholds(scan), "ece", by="threshold", bins=5
+        ob.calibration.pairs_within(scan), "ece", by="threshold", bins=5
     )
     probs = torch.from_numpy(scan.data["probabilities"].values[0, :, 0])
     for k in range(3):

@@ -147,7 +147,7 @@ def test_the_calibration_error_of_pixels_is_that_of_all_pixels_at_once():
         ob.calibration.along_orbit(scan, "ece", bins=10)
     with pytest.raises(InputError, match="for pixels, which are stored by bin"):
         ob.calibration.along_orbit(scan, "ks")
-    with pytest.raises(InputError, match=r"pass ob\.calibration\.regions\(scan\)"):
+    with pytest.raises(InputError, match=r"pass pairs_within\(scan\)"):
         ob.calibration.pair_at(scan, 0)
     with pytest.raises(InputError, match="'ece', because an interval is asked for, for pixels"):
         ob.calibration.along_orbit(scan, "ece", norm="max", interval=True)
@@ -159,7 +159,7 @@ def test_a_region_is_all_pixels_of_a_predicted_class():
     images = one_hot(labels)
     images[:, 1, :2, 4:] = -1.0  # a quarter of class 1 is given to class 0
     scan = scanned(of_channels, (images, labels), "flips")
-    found = ob.calibration.regions(scan)
+    found = ob.calibration.pairs_within(scan)
     sure = (8 * images).softmax(1)[0]
     winner = sure.argmax(0)
     for c in (0, 1):

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ..calibration.generalized import gence_floor, gence_sq_floor
+from ..calibration.measures.generalized import gence_floor, gence_sq_floor
 from ..errors import InputError
 from ._equivariant_fit import (
     Frames,

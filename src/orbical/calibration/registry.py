@@ -6,19 +6,19 @@ A new measure is its function and one call of `register`. It then appears in the
 
 from __future__ import annotations
 
-import importlib
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
+import numpy as np
 from torch import Tensor
 
 from ..errors import InputError, check_name, unknown_name
-from ._bound import BoundMeasure
 
-__all__ = ["KINDS", "LISTS", "MEASURES", "Measure", "measures", "register"]
+__all__ = ["MEASURES", "Measure", "list_measures", "register"]
+
 
 KINDS = {
     "pair": "(confidence, correct)",
@@ -34,8 +34,6 @@ LISTS = ("table", "comparison", "orbit", "view")
 _ARRAYS = ("probs", "logits", "weights", "ignore_index")
 """Arguments of measures that are no options of theirs."""
 
-_METRICS = {"regression": "regression_metrics"}
-
 _NEEDS = {
     "pair": ("ece", "confidence and correctness"),
     "outputs": ("nll", "the outputs of the model for all classes"),
@@ -43,6 +41,78 @@ _NEEDS = {
     "aleatoric": ("aleatoric_bleed", "aleatoric variance"),
 }
 """For errors: a measure of each kind, and what it is computed from, in words."""
+
+
+Index = Callable[[Tensor], tuple[Tensor, int]]
+OfCells = Callable[..., Tensor]
+"""Computes a measure from `Cells` of confidence."""
+
+
+def takes_weights(function: Callable[..., object]) -> bool:
+    """Check whether a function has the argument `weights`."""
+    return "weights" in inspect.signature(function).parameters
+
+
+@dataclass(frozen=True)
+class OfWhitened:
+    """A measure of d targets as a function of squared Mahalanobis distances and determinants.
+
+    Both are the same in every frame, and a calibrated model's distances follow chi-squared whatever
+    its covariances: nothing has to be factorized again in a resample.
+
+    Attributes:
+        statistic: reduces distances `[..., N]` and d to what is kept of them.
+        drawn: draws the statistics of a calibrated model from a shape, d and a generator.
+        value: maps statistics and log-determinants `[..., N]`, and d, to the measure.
+        distance: maps the same to the distance of which the value estimates the power.
+    """
+
+    statistic: Callable[[Tensor, int], Tensor]
+    drawn: Callable[[tuple[int, ...], int, np.random.Generator], np.ndarray]
+    value: Callable[[Tensor, Tensor, int], Tensor]
+    distance: Callable[[Tensor, Tensor, int], Tensor]
+
+
+@dataclass(frozen=True)
+class BoundMeasure:
+    """A measure with its options set.
+
+    Attributes:
+        name: The measure's name.
+        value: The function of samples, `(confidence, correct)` or `(mean, variance, target)`.
+        distance: The plug-in distance of which the value estimates the power; None for a mean.
+        power: 1 for a distance, 2 for its square.
+        index: Sorts samples into cells, where the measure can be computed from cells.
+        cell_value: The value, computed from cells.
+        cell_distance: The distance, computed from cells.
+        one_target: Whether a regression measure takes one target, `[..., N]`, or vectors,
+            `[..., N, d]`; None if unknown, as for a user's function.
+        marginal: Whether only the diagonal of a full covariance matters.
+        whitened: The measure as a function of Mahalanobis distances alone, where it is one.
+        own_interval: Computes the interval of a pair, where nothing has to be drawn for it.
+    """
+
+    name: str
+    value: Callable[..., Tensor]
+    distance: Callable[..., Tensor] | None
+    power: int = 1
+    index: Index | None = None
+    cell_value: OfCells | None = None
+    cell_distance: OfCells | None = None
+    one_target: bool | None = None
+    marginal: bool = False
+    whitened: OfWhitened | None = None
+    own_interval: Callable[..., Any] | None = None
+
+
+def check_takes_weights(measure: BoundMeasure) -> None:
+    """Refuse weights for a measure that has no such argument."""
+    if not takes_weights(measure.value):
+        raise InputError(
+            "weights",
+            f"none, since {measure.name} takes no weights",
+            remedy="use a measure that has the argument weights",
+        )
 
 
 @dataclass(frozen=True)
@@ -59,8 +129,7 @@ class Measure:
         higher_is_better: The direction; lower is better by default.
         target: The value of a calibrated model; None if that depends on the data.
         options: Options of the function that are fixed in this entry.
-        metric_class: The torchmetrics class in `orbical.calibration.metrics` or
-            `regression_metrics`, if it has one of its own.
+        metric_class: The torchmetrics class in `orbical.calibration.metrics`, if it has one.
         loss: The function of `orbical.losses` that trains for it, if there is one.
         interval: How its interval is made: "consistency" (resampling the data and labels of a
             calibrated model), "bootstrap" (a mean over samples), or "none".
@@ -144,10 +213,11 @@ class Measure:
             >>> MEASURES["ece_l2"].metric(bins=10)
             ECE()
         """
-        module = importlib.import_module(f".{_METRICS.get(self.kind, 'metrics')}", __package__)
+        from . import metrics  # needs torchmetrics, which takes long to import
+
         if self.metric_class is None:
-            return module.of_measure(self, **options)
-        made = getattr(module, self.metric_class)
+            return metrics.of_measure(self, **options)
+        made = getattr(metrics, self.metric_class)
         fixed = {} if made.entry.options else self.options
         return made(**{**fixed, **options})
 
@@ -201,7 +271,7 @@ def register(measure: Measure) -> Measure:
     return measure
 
 
-def measures(
+def list_measures(
     *kinds: str, listed: str | None = None, targets: int = 1, samples: int | None = None
 ) -> list[Measure]:
     """Return registered measures, in the order of registration.
@@ -216,8 +286,8 @@ def measures(
         The entries.
 
     Example:
-        >>> from orbical.calibration import measures
-        >>> [measure.title for measure in measures("pair", listed="view")]
+        >>> from orbical.calibration import list_measures
+        >>> [measure.title for measure in list_measures("pair", listed="view")]
         ['ECE', 'smooth ECE', 'KS', 'ESD', 'MMCE']
     """
     return [
@@ -293,7 +363,7 @@ def entry_of(measure: str | Measure, *kinds: str) -> Measure:
     if not isinstance(measure, str | Measure):
         raise InputError("measure", "a name such as 'ece'", type(measure).__name__)
     if not isinstance(measure, Measure) and measure not in MEASURES:
-        raise unknown_name("measure", measure, [entry.name for entry in measures(*kinds)])
+        raise unknown_name("measure", measure, [entry.name for entry in list_measures(*kinds)])
     entry = measure if isinstance(measure, Measure) else MEASURES[measure]
     if entry.kind not in kinds:
         example, needed = _NEEDS[kinds[0]]

@@ -26,7 +26,7 @@ from .outputs import read_outputs
 from .sheets import Number
 
 if TYPE_CHECKING:
-    from ..calibration._interval import Interval
+    from ..calibration.intervals.interval_ends import Interval
 
 
 def calibration(
@@ -123,7 +123,7 @@ def _tables(paths: list[Path], settings: dict[str, Any]) -> list[dict[str, Inter
 
 
 def _table(name: str, outputs: Mapping[str, Any], settings: dict[str, Any]) -> dict[str, Interval]:
-    from ..calibration.table import classification_table, regression_table
+    from ..calibration.measure_tables import classification_table, regression_table
     from ..errors import InputError
 
     table = regression_table if "mean" in outputs else classification_table
@@ -135,7 +135,7 @@ def _table(name: str, outputs: Mapping[str, Any], settings: dict[str, Any]) -> d
 
 def _draw(outputs: dict[str, dict[str, Any]], path: Path, settings: dict[str, Any]) -> None:
     from ..calibration import top_label
-    from ..calibration.curves import reliability_curve
+    from ..calibration.intervals.curves import reliability_curve
     from ..errors import InputError
     from ..figures import save
     from ..figures.calibration import reliability_diagram

@@ -46,17 +46,17 @@ def _comparisons(
     from ..calibration import (
         compare,
         compare_means,
-        measures,
+        list_measures,
         regression_compare,
         regression_score_terms,
         top_label,
     )
-    from ..calibration.table import score_terms
+    from ..calibration.measure_tables import score_terms
 
     if "labels" in one:
         terms = score_terms(**one), score_terms(**other)
         pairs = top_label(**one), top_label(**other)
-        listed = measures("pair", "outputs", listed="comparison", samples=len(pairs[0][0]))
+        listed = list_measures("pair", "outputs", listed="comparison", samples=len(pairs[0][0]))
         contrast = partial(compare, a=pairs[0], b=pairs[1])
     else:
         given = [
@@ -64,7 +64,7 @@ def _comparisons(
         ]
         terms = regression_score_terms(**given[0]), regression_score_terms(**given[1])
         size, targets = len(one["mean"]), one["mean"].ndim
-        listed = measures("regression", listed="comparison", targets=targets, samples=size)
+        listed = list_measures("regression", listed="comparison", targets=targets, samples=size)
         a, b = ((part["mean"], part["variance"]) for part in given)
         contrast = partial(regression_compare, a=a, b=b, target=one["target"])
     for measure in listed:

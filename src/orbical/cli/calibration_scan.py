@@ -20,7 +20,7 @@ _MOST_POINTS = 2048
 
 def show_scan(path: Path, settings: dict[str, Any], figure: Path | None, format_: str) -> None:
     """Print how calibrated each model is at the identity and along the orbit."""
-    from ..calibration.regression_orbit import holds_regression
+    from ..calibration.orbit.regression_orbit import holds_regression
     from ..store.scan_result import load
 
     scan = load(path)
@@ -69,13 +69,13 @@ def _kinds(scan: Scan) -> list[tuple[str, Any]]:
     points are taken, far enough apart that they say more than neighbors do: intervals draw them one
     by one, many times.
     """
-    from ..calibration import regions
-    from ..calibration.pixel_bins import by_point, holds_pixels
+    from ..calibration import pairs_within
+    from ..calibration.orbit.pixel_bins import by_point, holds_pixels
 
     if holds_pixels(scan):
         if by_point(scan):
             return [(", points", scan)]
-        return [(", pixels", scan), (", regions", regions(scan))]
+        return [(", pixels", scan), (", regions", pairs_within(scan))]
     points = scan.data.sizes.get("point", 1)
     every = -(-scan.data.sizes["sample"] * points // _MOST_POINTS) | 1  # odd: rows have even sides
     if scan.record.views.detail != "maps" or every == 1:
@@ -87,9 +87,9 @@ def _kinds(scan: Scan) -> list[tuple[str, Any]]:
 def _classifiers(
     outputs: Any, scan: Scan, settings: dict[str, Any]
 ) -> Iterator[tuple[str, dict[str, Interval]]]:
-    from ..calibration.orbit import pair_at
-    from ..calibration.pixel_bins import holds_pixels, pixels_at
-    from ..calibration.table import pair_table
+    from ..calibration.measure_tables import pair_table
+    from ..calibration.orbit.pixel_bins import holds_pixels, pixels_at
+    from ..calibration.orbit.positions import pair_at
 
     identity = scan.group.identity
     if holds_pixels(outputs):
@@ -106,8 +106,8 @@ def _classifiers(
 def _regressors(
     outputs: Any, scan: Scan, settings: dict[str, Any]
 ) -> Iterator[tuple[str, dict[str, Interval]]]:
-    from ..calibration.regression_orbit import predictions_along, predictions_at
-    from ..calibration.table import regression_table
+    from ..calibration.measure_tables import regression_table
+    from ..calibration.orbit.regression_orbit import predictions_along, predictions_at
 
     for place, model in enumerate(scan.models):
         aleatoric = predictions_along(outputs, place).aleatoric[scan.group.identity]
@@ -118,7 +118,7 @@ def _regressors(
 
 def _curve(scan: Any, measure: Measure, settings: dict[str, Any], by: str | None = None) -> Any:
     """Return a measure with its interval at each element, from a fifth of the draws each."""
-    from ..calibration.orbit import along_orbit
+    from ..calibration.orbit.positions import along_orbit
 
     options = measure.accepted({"bins": settings["bins"]})
     draws = {"level": settings["level"], "seed": settings["seed"], "by": by}
@@ -129,7 +129,7 @@ def _curve(scan: Any, measure: Measure, settings: dict[str, Any], by: str | None
 def _along(outputs: Any, scan: Scan, settings: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Summarize each measure of each model: at the identity, over the orbit, at its worst."""
     from ..calibration import MEASURES, scan_measures
-    from ..calibration.pixel_bins import holds_pixels
+    from ..calibration.orbit.pixel_bins import holds_pixels
 
     binned = [MEASURES["ece"]] if holds_pixels(outputs) else scan_measures(outputs, listed="orbit")
     for measure in binned:

@@ -15,7 +15,7 @@ from .._text import csv_text
 from .sheets import Cell, Number, Span, latex_sheet, print_sheet, short
 
 if TYPE_CHECKING:
-    from ..calibration._interval import Interval
+    from ..calibration.intervals.interval_ends import Interval
 
 Plain = dict[str, dict[str, dict[str, float]]]
 """Numbers by model and measure."""

@@ -117,7 +117,7 @@ def _of_outputs(
     import numpy as np
     import torch
 
-    from ..calibration.means import interval_of_sums, wilson_ends
+    from ..calibration.intervals.means import interval_of_sums, wilson_ends
     from ..conformal.orbits import halves
 
     outputs = read_outputs(path)

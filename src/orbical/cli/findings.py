@@ -15,13 +15,13 @@ from ..calibration import (
     MEASURES,
     Verdict,
     classification_table,
-    measures,
+    list_measures,
     regression_table,
     scan_measures,
 )
 from ..calibration import judge as hold
 from ..calibration import verdict as verdicts_of
-from ..calibration.means import mean_interval
+from ..calibration.intervals.means import mean_interval
 from ..errors import InputError, StoreError, check_name, unknown_name
 from ..store.xarray_blocks import element_blocks, sample_blocks
 from .outputs import read_outputs
@@ -91,7 +91,7 @@ def judge_outputs(
     outputs = read_outputs(path)
     rules = {rule_named(name): limit for name, limit in limits.items()}
     kinds = ("regression", "aleatoric") if "mean" in outputs else ("pair", "outputs")
-    known = [entry.name for entry in measures(*kinds, listed="table")]
+    known = [entry.name for entry in list_measures(*kinds, listed="table")]
     for rule in rules:
         if rule.place in ("worst", "pooled") or rule.quantity not in MEASURES:
             raise InputError(

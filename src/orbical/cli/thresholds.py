@@ -79,7 +79,7 @@ def rule_named(name: str) -> Rule:
     "accuracy_drop", "score", or any registered measure, the last two with "worst_", "identity_" or
     "pooled_" before them for another place than the mean over the orbit.
     """
-    from ..calibration import MEASURES, PLACES, measures
+    from ..calibration import MEASURES, PLACES, list_measures
 
     side, _, rest = name.partition("_")
     if side in ("max", "min") and rest in _WHOLE:
@@ -92,7 +92,7 @@ def rule_named(name: str) -> Rule:
     if side not in ("max", "min") or measure not in known:
         side = side if side in ("max", "min") else "max"
         kinds = ("pair", "outputs", "regression", "aleatoric")
-        names = *_WHOLE, *(entry.name for entry in measures(*kinds))
+        names = *_WHOLE, *(entry.name for entry in list_measures(*kinds))
         named = {f"{side}_{one}" for one in names}
         error = unknown_name("threshold", name, named | {*SHORTCUTS})
         own = "your own measure is known once its module is imported (see the option import)"
@@ -120,7 +120,7 @@ def settings_from(table: Mapping[str, Any], **given: Any) -> Settings:
     >>> settings_from({"bins": 10, "max_gap": 0.1}, level=0.9, resamples=None)
     Settings(bins=10, level=0.9, resamples=200, strict=False)
     """
-    from ..calibration._interval import checked_level
+    from ..calibration.intervals.interval_ends import checked_level
     from ..errors import real_number, whole_number
 
     names = {field.name for field in fields(Settings)}

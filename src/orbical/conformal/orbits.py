@@ -10,8 +10,8 @@ import torch
 from sklearn.base import clone
 from torch import Tensor
 
-from ..calibration._interval import checked_level
-from ..calibration.means import interval_of_sums, wilson_ends
+from ..calibration.intervals.interval_ends import checked_level
+from ..calibration.intervals.means import interval_of_sums, wilson_ends
 from ..errors import InputError, check_name, whole_number
 from ..store.xarray_blocks import sample_blocks
 from .intervals import Absolute, ConformalIntervals, Normalized

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from ..calibration import MEASURES
-from ..calibration.orbit_summary import kinds_of
+from ..calibration.orbit.whole_orbit import kinds_of
 from ..calibration.registry import entry_of
 from ..errors import InputError, check_name
 from ..groups import Group, as_group

@@ -8,12 +8,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..calibration._fused import can_fuse
-from ..calibration._gradients import Formula, differentiable
-from ..calibration.cumulative import esd_with_slope
-from ..calibration.kernel import mmce_with_slope
-from ..calibration.outputs import softmax
-from ..calibration.soft import avuc_with_slope, fixed_bins_with_slope, sb_ece_with_slope
+from ..calibration.measures.cumulative import esd_with_slope
+from ..calibration.measures.kernel_errors import mmce_with_slope
+from ..calibration.measures.soft import avuc_with_slope, fixed_bins_with_slope, sb_ece_with_slope
+from ..calibration.numerics.gradients import Formula, can_fuse, differentiable
+from ..calibration.pairs.from_outputs import softmax
 
 _LARGEST = 4096, 1024
 """Samples and classes up to which a GPU does better with the kernels of `_kernels`."""

@@ -28,16 +28,16 @@ from .._arrays import (
     labels_of,
     warn_of_probabilities,
 )
-from ..calibration.cumulative import esd_with_slope, softened
-from ..calibration.inputs import check_weights, positive, weights_of, without_ignored
-from ..calibration.kernel import mmce_with_slope
-from ..calibration.outputs import softmax
-from ..calibration.soft import (
+from ..calibration.measures.cumulative import esd_with_slope, softened
+from ..calibration.measures.kernel_errors import mmce_with_slope
+from ..calibration.measures.soft import (
     avuc_with_slope,
     checked_kappa,
     fixed_bins_with_slope,
     sb_ece_with_slope,
 )
+from ..calibration.pairs.from_outputs import softmax
+from ..calibration.pairs.validation import check_weights, positive, weights_of, without_ignored
 from ..errors import InputError, whole_number
 from ._formulas import of_entropy, of_top_label
 

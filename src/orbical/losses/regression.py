@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from .._arrays import ArrayLike, as_array, as_floating, can_inspect
-from ..calibration.inputs import check_weights, weighted_mean, weights_of
+from ..calibration.pairs.validation import check_weights, weighted_mean, weights_of
 from ..errors import InputError, check_name
 from ._evidential import log_gamma_step, terms_at_once
 

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..calibration._sorting import ascending
+from ..calibration.numerics.sorting import ascending
 from ..errors import check_name, whole_number
 from ._base import Calibrator
 

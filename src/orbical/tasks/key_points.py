@@ -66,8 +66,8 @@ class KeyPoints(Task):
     - `pck`, the share of judged points within `radius` times the size; `distance`, the mean in
       pixels;
     - with a confidence: `point_confidence` and `point_correct` for
-      `orbical.calibration.points`, and for whole poses `confidence`, the mean of their points,
-      and `correct`, an OKS of at least 0.5.
+      `orbical.calibration.pairs_within`, and for whole poses `confidence`, the mean of their
+      points, and `correct`, an OKS of at least 0.5.
 
     A mirror shows the left hand where the right one was. `swaps` names the pairs that it exchanges,
     in targets and in un-transformed outputs alike; without it, a group with mirrors is refused.

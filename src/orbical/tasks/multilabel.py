@@ -49,7 +49,7 @@ class MultiLabel(Task):
       `|A and B| / |A or B|`; both are 1 if neither has any;
     - `label_accuracy`, the share of labels that are correct, and `correct`, whether all are (subset
       accuracy), with `confidence`, the probability of that if labels were independent;
-    - `probabilities` of all labels, for `orbical.calibration.labels`.
+    - `probabilities` of all labels, for `orbical.calibration.pairs_within`.
 
     Args:
         input: the action on the inputs, or a tree of actions; by default `Images()`, or `Volumes()`

@@ -31,7 +31,7 @@ class Ordinal(Classification):
         rps = sum_k (P(class <= k) - [true class <= k])^2 / (C - 1),   k = 0 .. C - 2
 
     which is 0 for a certain and correct, and 1 for a certain answer at the other end.
-    `orbical.nero.quadratic_kappa` measures agreement, and `orbical.calibration.thresholds` makes
+    `orbical.nero.quadratic_kappa` measures agreement, and `orbical.calibration.pairs_within` makes
     every `P(class <= k)` a pair for the measures of calibration.
 
     Args:

@@ -44,7 +44,7 @@ class PointClassification(Task):
     marks points that are not judged. Padding never counts. The score is the share of correct
     points. Also stored are
 
-    - `point_class`, `point_confidence` and `point_correct`, for `orbical.calibration.points`;
+    - `point_class`, `point_confidence` and `point_correct`, for `orbical.calibration.pairs_within`;
       `mean_confidence`; `class_iou`, and `mean_iou` over the classes that occur;
     - `pixel_count`, `pixel_confidence` and `pixel_correct`, the sums over the points in bins of
       confidence, named and read as those of a segmentation: `orbical.calibration.along_orbit(scan,

@@ -69,9 +69,9 @@ class Segmentation(Task):
       correctness of the pixels in 15 bins of confidence, from which
       `orbical.calibration.along_orbit` makes the calibration error; `pixel_ece`, that of one view;
     - `region_confidence` and `region_correct` of each predicted class, for
-      `orbical.calibration.regions`. The region of a class is all pixels of the view predicted as
-      that class, its confidence their mean probability of it, and it is correct if its IoU with the
-      true region is at least 0.5;
+      `orbical.calibration.pairs_within`. The region of a class is all pixels of the view predicted
+      as that class, its confidence their mean probability of it, and it is correct if its IoU with
+      the true region is at least 0.5;
     - `consensus`, the class of the largest mean un-transformed probability, and `changed_pixels`
       and `changed_pairs`, how many pixels and how many pairs of elements disagree along the orbit;
     - `class_map`, `truth_map`, `entropy_map` and `map_vs_consensus`, reduced to at most 32 x 32

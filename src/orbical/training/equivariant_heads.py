@@ -18,8 +18,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from orbical._imports import import_extra
-from orbical.errors import InputError, whole_number
+from orbical.errors import InputError
 
+from ..errors import whole_number
 from .heads import FLOOR, Evidence, MeanVariance, checked_targets, single, softened
 
 __all__ = [

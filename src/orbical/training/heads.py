@@ -16,7 +16,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from orbical.errors import InputError, whole_number
+from orbical.errors import InputError
+
+from ..errors import whole_number
 
 __all__ = ["Evidence", "EvidentialHead", "MeanVariance", "MeanVarianceHead"]
 

@@ -18,7 +18,7 @@ from ...calibration import (
     pooled_reliability,
     reliability,
 )
-from ...calibration.binned import Reliability
+from ...calibration.measures.binned import Reliability
 from ..selection import Selection
 from .aggregates import LEAST
 from .confidence_columns import ConfidenceColumns, columns_of

@@ -1,0 +1,188 @@
+"""The interval of a measure, assembled from draws of two worlds; `intervals` explains its ends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..._arrays import ArrayLike
+from ...errors import InputError
+from ..pairs.validation import pair
+from ..registry import BoundMeasure
+
+__all__ = ["Interval"]
+
+
+@dataclass(frozen=True, repr=False)
+class Interval:
+    """A measure with its uncertainty; all values are float64 of the measure's leading shape.
+
+    Attributes:
+        value: the measure.
+        low: lower end of the interval for the population's value.
+        high: upper end.
+        calibrated: mean of the measure for a calibrated model with these confidences.
+        calibrated_low: lower end of what such a model shows.
+        calibrated_high: upper end.
+        level: nominal coverage of both intervals.
+        method: how the interval was made.
+    """
+
+    value: Tensor
+    low: Tensor
+    high: Tensor
+    calibrated: Tensor
+    calibrated_low: Tensor
+    calibrated_high: Tensor
+    level: float
+    method: str
+
+    def __str__(self) -> str:
+        value, calibrated = in_short(self.value), in_short(self.calibrated)
+        found = f"{value} [{in_short(self.low)}, {in_short(self.high)}]"
+        usual = f"[{in_short(self.calibrated_low)}, {in_short(self.calibrated_high)}]"
+        return f"{found}, if calibrated {calibrated} {usual}"
+
+    def __repr__(self) -> str:
+        return f"Interval({self})"
+
+    @property
+    def finding(self) -> str:
+        """What the interval says: a calibration error, or how large an error may be missed.
+
+        Example:
+            >>> from orbical import calibration
+            >>> calibration.interval("ks", [0.9, 0.8, 0.7, 0.6], [1, 1, 0, 1], seed=1).finding
+            'no error detected; one of up to 0.6 could have been missed'
+        """
+        if bool((self.low > 0).all()):
+            return f"error detected, of at least {in_short(self.low)}"
+        return f"no error detected; one of up to {in_short(self.high)} could have been missed"
+
+    @property
+    def excess(self) -> Tensor:
+        """The value minus that of a calibrated model: the part that bias does not explain."""
+        return self.value - self.calibrated
+
+
+_ROUNDING = 1e-12
+"""A draw that repeats the observation may differ from it by this much."""
+
+
+def in_short(values: Tensor) -> str:
+    """Write a number, or the span of an array of them, in four digits."""
+    if values.ndim == 0:
+        return f"{values:.4g}"
+    if values.numel() == 0:
+        return "none"
+    return f"{values.min():.4g}..{values.max():.4g}"
+
+
+def binary_pair(confidence: ArrayLike, correct: ArrayLike) -> tuple[Tensor, Tensor]:
+    """Check a pair whose labels can be drawn: `correct` is boolean, or 0 and 1."""
+    return weighted_pair(confidence, correct, None)[:2]
+
+
+def weighted_pair(
+    confidence: ArrayLike, correct: ArrayLike, weights: ArrayLike | None
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Check a pair whose labels can be drawn, and its sample weights."""
+    confidence, correct, weights = pair(confidence, correct, weights=weights)
+    if correct.dtype != torch.bool:
+        if bool(((correct != 0) & (correct != 1)).any()):
+            raise InputError(
+                "correct", "only 0 and 1, since an interval draws labels", "other values"
+            )
+        correct = correct.bool()
+    return confidence.detach(), correct, weights
+
+
+def ends(
+    value: Tensor, resampled: Tensor, calibrated: Tensor, level: float
+) -> tuple[Tensor, Tensor]:
+    """Return the ends of the interval of a distance, from draws `[R, ...]` of both worlds."""
+    _, middle, far = tail_quantiles(resampled, level)
+    _, _, usual = tail_quantiles(calibrated, level)
+    above = (value - usual - _ROUNDING).clamp(min=0)
+    slope = torch.where(far > usual, value / (far - usual).clamp(min=1e-300), 1.0)
+    return above * slope.clamp(max=1), value + (far - middle)
+
+
+def assemble(
+    measure: BoundMeasure,
+    value: Tensor,
+    observed: Tensor,
+    resampled: Tensor,
+    calibrated_distance: Tensor,
+    calibrated_value: Tensor,
+    level: float,
+) -> Interval:
+    """Make the interval from draws `[R, ...]` of the distance in both worlds."""
+    below, _, beyond = tail_quantiles(calibrated_value, level)
+    if measure.distance is None:
+        low, _, high = tail_quantiles(resampled, level)
+        method = "percentile bootstrap"
+    else:
+        low, high = ends(observed, resampled, calibrated_distance, level)
+        low, high = low**measure.power, high**measure.power
+        method = "test inversion"
+    return Interval(value, low, high, calibrated_value.mean(0), below, beyond, level, method)
+
+
+def joined(parts: list[Interval], shape: torch.Size) -> Interval:
+    """Join the intervals of blocks of rows into one of the leading shape."""
+    whole: dict[str, Any] = {"level": parts[0].level, "method": parts[0].method}
+    for field in fields(Interval):
+        if field.name not in whole:
+            values = [getattr(part, field.name) for part in parts]
+            whole[field.name] = torch.cat(values).reshape(shape)
+    return Interval(**whole)
+
+
+def checked_level(level: float) -> float:
+    """Return the level of an interval if it is valid.
+
+    >>> checked_level(0.95)
+    0.95
+    """
+    if not 0 < level < 1:
+        raise InputError("level", "a number in (0, 1)", repr(level))
+    return level
+
+
+def check_draws(level: float, resamples: int) -> None:
+    """Check the level of an interval, and that there are enough resamples for its quantiles.
+
+    >>> check_draws(0.95, 1000)
+    """
+    checked_level(level)
+    if isinstance(resamples, bool) or not isinstance(resamples, int) or resamples < 20:
+        raise InputError("resamples", "a whole number >= 20", repr(resamples))
+
+
+def tail_quantiles(draws: Tensor, level: float) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the lower, middle and upper quantile of draws `[R, ...]` at a level.
+
+    >>> [float(q) for q in tail_quantiles(torch.arange(101.0), 0.9)]
+    [5.0, 50.0, 95.0]
+    """
+    outside = (1 - level) / 2
+    known = min(max(outside, 2 / len(draws)), 0.25)
+    places = torch.tensor([known, 0.5, 1 - known], dtype=draws.dtype)
+    low, middle, high = draws.quantile(places, dim=0)
+    # Beyond the draws the tails are taken to be those of a normal distribution.
+    stretch = normal_quantile(level) / normal_quantile(1 - 2 * known)
+    return middle - stretch * (middle - low), middle, middle + stretch * (high - middle)
+
+
+def normal_quantile(level: float) -> float:
+    """Return the number of standard deviations around the mean that cover a level.
+
+    >>> round(normal_quantile(0.95), 3)
+    1.96
+    """
+    probability = torch.tensor((1 + level) / 2, dtype=torch.float64)
+    return float(torch.special.ndtri(probability))

@@ -1,0 +1,244 @@
+"""Intervals and comparisons of scores that are plain means: NLL, Brier, accuracy."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..._arrays import ArrayLike, as_floating
+from ...errors import InputError
+from ..pairs.validation import sample_weights
+from .comparisons import Comparison
+from .interval_ends import Interval, checked_level, normal_quantile, weighted_pair
+
+__all__ = ["compare_means", "mean_interval", "share_interval"]
+
+
+def mean_interval(
+    terms: ArrayLike,
+    calibrated_mean: ArrayLike,
+    calibrated_variance: ArrayLike,
+    level: float = 0.95,
+    *,
+    calibrated_third: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
+) -> Interval:
+    """Return the interval of a score that is a mean over samples, such as NLL or Brier.
+
+        value = sum_i s_i x_i,   v = sum_i s_i^2 (x_i - value)^2,   t = sum_i s_i^3 (x_i - value)^3
+        low = value - c sqrt(v),   high = value + sqrt(v') (c + (2 c^2 + 1) k / 6)
+
+    with s_i the share of sample i in the weight, c the normal quantile, v' the larger of v and of
+    the variance for a calibrated model, and `k = t' / v'^(3/2) >= 0` the skewness, t' likewise. The
+    errors of a sharp model are rare and cost much: in a small sample they may be missing, and so
+    would be their variance. The upper end has the correction for skewness of a studentized mean
+    (Johnson 1978). Exact moments take the place of resampling.
+
+    Args:
+        terms: `[..., N]`, the score of each sample.
+        calibrated_mean: `[..., N]`, the expected value of each term for a calibrated model.
+        calibrated_variance: `[..., N]`, the variance of each term for a calibrated model.
+        level: Nominal coverage.
+        calibrated_third: `[..., N]`, the third central moment of each term for a calibrated model;
+            0 by default.
+        weights: `[N]` sample weights >= 0; equal by default.
+
+    Returns:
+        The interval.
+
+    Example:
+        >>> found = mean_interval([1.0, 0.0, 1.0, 1.0], [0.8] * 4, [0.16] * 4)
+        >>> round(float(found.value), 2), round(float(found.calibrated), 2)
+        (0.75, 0.8)
+    """
+    reach = normal_quantile(checked_level(level))
+    given = {
+        "terms": terms,
+        "calibrated_mean": calibrated_mean,
+        "calibrated_variance": calibrated_variance,
+        "calibrated_third": [0.0] if calibrated_third is None else calibrated_third,
+    }
+    values, means, spread, tilt = (
+        as_floating(name, part).detach().double().cpu() for name, part in given.items()
+    )
+    share = _shares(weights, values)
+    value, expected = (values * share).sum(-1), (means * share).sum(-1)
+    apart = (values - value[..., None]) * share
+    variance, third = (spread * share**2).sum(-1), (tilt * share**3).sum(-1)
+    seen = apart.square().sum(-1)
+    larger = torch.maximum(seen, variance)
+    skewness = torch.maximum(apart.pow(3).sum(-1), third).clamp(min=0) / _power(larger)
+    above = larger.sqrt() * (reach + skewness * (2 * reach**2 + 1) / 6)
+    beside, tilted = variance.sqrt(), third / _power(variance) * (reach**2 - 1) / 6
+    usual = (expected - beside * (reach - tilted), expected + beside * (reach + tilted))
+    ends = (value - reach * seen.sqrt(), value + above)
+    return Interval(value, *ends, expected, *usual, level, "normal, skewed")
+
+
+def share_interval(
+    correct: ArrayLike,
+    confidence: ArrayLike,
+    level: float = 0.95,
+    *,
+    weights: ArrayLike | None = None,
+) -> Interval:
+    """Return the accuracy with Wilson's interval, which stays in [0, 1] and is never empty.
+
+        (s + c^2 / 2 +- c sqrt(s (1 - s / n) + c^2 / 4)) / (n + c^2),   s correct samples of n
+
+    with c the normal quantile. A calibrated model's accuracy is the mean confidence. With weights,
+    n is the effective number of samples, `(sum_i w_i)^2 / sum_i w_i^2` (Kish).
+
+    Args:
+        correct: `[..., N]` boolean, or 0 and 1.
+        confidence: `[..., N]` in [0, 1].
+        level: Nominal coverage.
+        weights: `[N]` sample weights >= 0; equal by default.
+
+    Returns:
+        The interval.
+
+    Example:
+        >>> found = share_interval([True] * 20, [0.9] * 20)
+        >>> round(float(found.low), 3), round(float(found.high), 3)
+        (0.839, 1.0)
+    """
+    square = normal_quantile(checked_level(level)) ** 2
+    z, hit, mass = weighted_pair(confidence, correct, weights)
+    z, hit = z.double().cpu(), hit.double().cpu()
+    share = _shares(mass, z)
+    value, expected = (hit * share).sum(-1), (z * share).sum(-1)
+    size = 1 / share.square().sum(-1)
+    ends = wilson_ends(value, size, level)
+    beside = (square * (z * (1 - z) * share.square()).sum(-1)).sqrt()
+    usual = (expected - beside).clamp(min=0), (expected + beside).clamp(max=1)
+    return Interval(value, *ends, expected, *usual, level, "Wilson")
+
+
+def wilson_ends(share: Tensor, size: Tensor, level: float) -> tuple[Tensor, Tensor]:
+    """Return the ends of Wilson's interval of shares of `size` samples each."""
+    square = normal_quantile(level) ** 2
+    middle = (share * size + square / 2) / (size + square)
+    spread = (share * size * (1 - share)).clamp(min=0) + square / 4
+    reach = (square * spread).sqrt() / (size + square)
+    return (middle - reach).clamp(min=0), (middle + reach).clamp(max=1)
+
+
+def _power(variance: Tensor) -> Tensor:
+    """Return the third power of the deviation, which divides a third moment; never 0."""
+    return variance.pow(1.5).clamp(min=1e-300)
+
+
+def _shares(weights: ArrayLike | None, values: Tensor) -> Tensor:
+    """Return each sample's share of the total weight, `[..., N]`."""
+    mass = sample_weights(weights, values)
+    if mass is None:
+        return torch.full((values.shape[-1],), 1 / values.shape[-1], dtype=torch.float64)
+    return mass / mass.sum(-1, keepdim=True)
+
+
+def compare_means(a: ArrayLike, b: ArrayLike, *, level: float = 0.95) -> Comparison:
+    """Compare a score of two models on the same samples by its terms, sample by sample.
+
+        difference = mean(a - b),   reach = c sd(a - b) / sqrt(n)
+
+    with c the normal quantile: what the models share cancels in each sample's difference.
+
+    Args:
+        a: `[N]`, the score of each sample under one model, such as its NLL, or 1 where correct.
+        b: `[N]`, the same under the other model.
+        level: nominal coverage.
+
+    Returns:
+        The difference `a - b` with its interval and p-value.
+
+    Example:
+        >>> found = compare_means([1.0, 0.0, 1.0, 1.0], [0.0, 0.0, 1.0, 0.0])
+        >>> round(float(found.difference), 2), round(float(found.high), 2)
+        (0.5, 1.07)
+    """
+    reach = normal_quantile(checked_level(level))
+    one, other = (_terms(name, values) for name, values in (("a", a), ("b", b)))
+    if len(one) != len(other):
+        raise InputError("b", f"the {len(one)} samples of a", len(other))
+    if len(one) < 2:
+        raise InputError("a", "at least 2 samples", "1")
+    each = one - other
+    difference = each.mean()
+    error = (each.var() / len(each)).sqrt()
+    p_value = 2 * torch.special.ndtr(-(difference.abs() / error.clamp(min=1e-300)))
+    around = reach * error
+    return Comparison(difference, difference - around, difference + around, p_value, level)
+
+
+def _terms(name: str, values: ArrayLike) -> Tensor:
+    terms = as_floating(name, values).detach().double().cpu()
+    if terms.ndim != 1 or len(terms) == 0:
+        raise InputError(name, "shape [N]", tuple(terms.shape))
+    return terms
+
+
+def interval_of_sums(
+    count: np.ndarray, total: np.ndarray, squares: np.ndarray, level: float = 0.95
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return mean, low and high end of a mean over samples, from sums made block by block.
+
+        mean = total / n,   reach = c sqrt((squares / n - mean^2) / (n - 1))
+
+    with c the normal quantile. One sample has a mean and no interval.
+
+    Args:
+        count: `[...]`, the number of samples n.
+        total: `[...]`, the sum of their values.
+        squares: `[...]`, the sum of the squares of their values.
+        level: Nominal coverage.
+
+    Returns:
+        Three arrays `[...]`, NaN where there are too few samples.
+
+    Example:
+        >>> [round(float(end), 3) for end in interval_of_sums(*map(np.array, (4, 3.0, 3.0)))]
+        [0.75, 0.26, 1.24]
+    """
+    reach = normal_quantile(checked_level(level))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = total / count
+        freedom = np.where(count > 1, count - 1, np.nan)
+        around = reach * np.sqrt((squares / count - mean**2).clip(0) / freedom)
+    return mean, mean - around, mean + around
+
+
+def share_interval_of_sums(
+    count: np.ndarray, total: np.ndarray, squares: np.ndarray, level: float = 0.95
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return mean, low and high end of a mean of values in [0, 1], from sums made block by block.
+
+    Wilson's interval, which stays in [0, 1] and is not empty even if all values are equal, with
+    as many samples as right and wrong answers would need for the variance that is seen:
+
+        mean = total / n,   size = n max(1, mean (1 - mean) / variance)
+
+    Args:
+        count: `[...]`, the number of samples n.
+        total: `[...]`, the sum of their values.
+        squares: `[...]`, the sum of the squares of their values.
+        level: Nominal coverage.
+
+    Returns:
+        Three arrays `[...]`, NaN where there are too few samples.
+
+    Example:
+        >>> sums = map(np.array, (4, 3.0, 3.0))
+        >>> [round(float(end), 3) for end in share_interval_of_sums(*sums)]
+        [0.75, 0.301, 0.954]
+    """
+    checked_level(level)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = total / count
+        freedom = np.where(count > 1, count - 1, np.nan)
+        variance = (squares - count * mean**2) / freedom
+        size = count * np.where(variance > 1e-12, mean * (1 - mean) / variance, 1.0).clip(1.0)
+    known = torch.from_numpy(np.where(count > 1, size, np.nan))
+    low, high = wilson_ends(torch.from_numpy(np.asarray(mean)), known, level)
+    return mean, low.numpy(), high.numpy()

@@ -1,0 +1,268 @@
+"""Intervals of measures of pairs and of regression, from draws of two worlds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..._arrays import ArrayLike
+from ...errors import whole_number
+from ..pairs.validation import sample_weights
+from ..registry import BoundMeasure, MeasureLike, OfCells, bound, check_takes_weights
+from .cells import Cells, tally
+from .drawing import BLOCK, as_vectors, drawn_pairs, drawn_targets, on_vectors
+from .interval_ends import (
+    Interval,
+    assemble,
+    binary_pair,
+    check_draws,
+    checked_level,
+    joined,
+    normal_quantile,
+    weighted_pair,
+)
+
+__all__ = ["interval", "oracle_bound", "regression_interval"]
+
+
+def interval(
+    measure: MeasureLike,
+    confidence: ArrayLike,
+    correct: ArrayLike,
+    *,
+    weights: ArrayLike | None = None,
+    level: float = 0.95,
+    resamples: int = 1000,
+    seed: int = 0,
+    **options: Any,
+) -> Interval:
+    """Return a calibration measure with an interval, and its value under perfect calibration.
+
+    A calibration error is a distance, so its estimate is biased upwards. The upper end adds the
+    spread of the resampled data to the value; the lower end is 0 if a calibrated model, with labels
+    drawn from the confidences, may show the value. `docs/intervals.md` tabulates the coverage.
+
+    Measures known by name are resampled in cells of confidence, at a cost that hardly depends on
+    N. A function of `(confidence, correct)` that reduces over the last axis is taken as a
+    distance, and is called on resampled samples.
+
+    Args:
+        measure: the name of a registered measure of pairs, such as "ece"; or a function.
+        confidence: `[..., N]` in [0, 1].
+        correct: `[..., N]` boolean, or 0 and 1.
+        weights: `[..., N]` sample weights >= 0, resampled with their samples; 1 by default.
+        level: nominal coverage.
+        resamples: number of draws from each of the two worlds.
+        seed: seed of the draws.
+        options: options of the measure, such as `bins`.
+
+    Returns:
+        The value, its interval, and what a calibrated model would show.
+
+    Raises:
+        InputError: if the arrays do not fit together, or a measure without weights is given some.
+
+    Example:
+        >>> import torch
+        >>> confidence = torch.linspace(0.5, 1.0, 1000, dtype=torch.float64)
+        >>> correct = torch.rand(1000, generator=torch.Generator().manual_seed(0)) < confidence
+        >>> found = interval("ece", confidence, correct)
+        >>> print(found)
+        0.03333 [0, 0.05...], if calibrated 0.02... [0.01..., 0.04...]
+    """
+    chosen = bound(measure, "pair", options)
+    check_draws(level, resamples)
+    if chosen.own_interval is not None:
+        own: Interval = chosen.own_interval(confidence, correct, level, weights=weights)
+        return own
+    generator = np.random.default_rng(seed)
+    if weights is not None:
+        given = weighted_pair(confidence, correct, weights)
+        return _weighted_interval(chosen, *given, resamples, generator, level)
+    confidence, correct = binary_pair(confidence, correct)
+    if chosen.index is None:
+        value = chosen.value(confidence, correct).detach().double().cpu()
+        draws = drawn_pairs(chosen, confidence, correct, resamples, generator)
+        return assemble(chosen, value, *draws, level)
+    return cell_intervals([chosen], confidence, correct, level, resamples, seed)[0]
+
+
+def cell_intervals(
+    measures: Sequence[BoundMeasure],
+    confidence: Tensor,
+    correct: Tensor,
+    level: float,
+    resamples: int,
+    seed: int,
+) -> list[Interval]:
+    """Return the intervals of measures with the same cells, each as alone: they share all draws."""
+    check_draws(level, resamples)
+    values = [one.value(confidence, correct).detach().double().cpu() for one in measures]
+    shape, size = confidence.shape[:-1], confidence.shape[-1]
+    rows = (confidence.reshape(-1, size), correct.reshape(-1, size))
+    assert measures[0].index is not None
+    index, count = measures[0].index(rows[0])
+    gathered = tally(*rows, index, count)
+    generator = np.random.default_rng(seed)
+    parts: list[list[Interval]] = [[] for _ in measures]
+    distances = [one.cell_distance for one in measures if one.cell_distance is not None]
+    estimates = [one.cell_value for one in measures if one.cell_value is not None]
+    height = max(1, BLOCK // (resamples * count))
+    for at in (slice(top, top + height) for top in range(0, len(index), height)):
+        mine = gathered.rows(at)
+        calibrated = _of_cells([*distances, *estimates], mine.calibrated(resamples, generator))
+        resampled = _of_cells(distances, mine.resampled(resamples, generator))
+        observed = _of_cells(distances, [mine.observed()])
+        for one, value, found, distance, estimate in zip(
+            measures, values, parts, distances, estimates, strict=True
+        ):
+            here, again, chance = (world[distance] for world in (observed, resampled, calibrated))
+            its_value = value.reshape(-1)[at]
+            found.append(assemble(one, its_value, here, again, chance, calibrated[estimate], level))
+    rare = _for_rare_errors(confidence, correct, level)
+    intervals = []
+    for one, each in zip(measures, parts, strict=True):
+        answer = joined(each, shape)
+        high = answer.high ** (1 / one.power) + rare
+        high = (high**one.power).clamp(max=1)  # no measure of residuals in [-1, 1] exceeds 1
+        high = high.maximum(_of_unanimous(one, confidence, correct, level))
+        intervals.append(replace(answer, high=high))
+    return intervals
+
+
+def regression_interval(
+    measure: MeasureLike,
+    mean: ArrayLike,
+    variance: ArrayLike,
+    target: ArrayLike,
+    *,
+    weights: ArrayLike | None = None,
+    level: float = 0.95,
+    resamples: int = 1000,
+    seed: int = 0,
+    **options: Any,
+) -> Interval:
+    """Return a regression measure with an interval, and its value under perfect calibration.
+
+    A calibrated model has `target ~ N(mean, variance)`. GENCE, NLL and CRPS are plain means: their
+    interval is the percentile bootstrap, which is right for a mean, and their calibrated value is
+    not 0. A function of `(mean, variance, target)` is taken as a distance.
+
+    Args:
+        measure: the name of a registered measure of regression, such as "ence"; or a function.
+        mean: `[N]` or `[..., N, d]`; leading axes are resampled together.
+        variance: as the mean, `[..., N, 1]`, or a full covariance `[..., N, d, d]`.
+        target: as the mean.
+        weights: `[N]` sample weights >= 0, resampled with their samples; 1 by default.
+        level: nominal coverage.
+        resamples: number of draws from each of the two worlds.
+        seed: seed of the draws.
+        options: options of the measure, such as `bins` or `levels`.
+
+    Returns:
+        The value, its interval, and what a calibrated model would show.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> variance = rng.uniform(0.5, 2, 400)
+        >>> found = regression_interval("ence", np.zeros(400), variance,
+        ...                             rng.normal(0, variance ** 0.5), resamples=200)
+        >>> bool(found.low == 0), bool(found.high > found.value)
+        (True, True)
+    """
+    chosen = bound(measure, "regression", options)
+    check_draws(level, resamples)
+    given = as_vectors(mean, variance, target)
+    mass = sample_weights(weights, given[0][..., 0])
+    fixed = {} if mass is None else {"weights": mass}
+    if fixed:
+        check_takes_weights(chosen)
+    value = on_vectors(chosen, chosen.value)(*given, **fixed).detach().double().cpu()
+    generator = np.random.default_rng(seed)
+    draws = drawn_targets(chosen, *given, resamples, generator, weights=mass)
+    return assemble(chosen, value, *draws, level)
+
+
+def oracle_bound(samples: int, level: float = 0.95) -> float:
+    """Return the oracle bound on the deviation of an ECE, for known true accuracies.
+
+        P[ |mean_i CE(z_i) - ECE| > epsilon ] <= 2 exp(-2 n epsilon^2),   CE(z) = |Acc_z - z|
+        epsilon = sqrt(log(2 / (1 - level)) / (2 n))
+
+    Prop. 6 of the equivariant calibration paper (Hoeffding's inequality). It assumes that the
+    accuracy at each confidence is known and only the confidences are sampled; an ECE computed from
+    labels has the bias and the larger spread that `interval` reports.
+
+    Args:
+        samples: n.
+        level: the probability that the bound holds.
+
+    Returns:
+        epsilon.
+
+    Example:
+        >>> round(oracle_bound(1000), 4)
+        0.0429
+    """
+    samples = whole_number("samples", samples)
+    return math.sqrt(math.log(2 / (1 - checked_level(level))) / (2 * samples))
+
+
+def _weighted_interval(
+    measure: BoundMeasure,
+    confidence: Tensor,
+    correct: Tensor,
+    weights: Tensor | None,
+    resamples: int,
+    generator: np.random.Generator,
+    level: float,
+) -> Interval:
+    """Resample samples with their weights, since weighted samples cannot be counted in cells."""
+    check_takes_weights(measure)
+    value = measure.value(confidence, correct, weights=weights).detach().double().cpu()
+    draws = drawn_pairs(measure, confidence, correct, resamples, generator, weights)
+    return assemble(measure, value, *draws, level)
+
+
+def _for_rare_errors(confidence: Tensor, correct: Tensor, level: float) -> Tensor:
+    """Return what resampling misses of the upper end where few errors make the distance.
+
+    The limit of a Poisson mean lies (c^2 + 4) / 6 counts beyond the quantile of its resamples, less
+    their median. A count is the third over the second moment of the residuals, in the direction in
+    which the distance grows.
+    """
+    d = correct.double() - confidence.double()
+    count = d.sum(-1).sign() * d.pow(3).sum(-1) / d.square().sum(-1).clamp(min=1e-300)
+    beyond = (normal_quantile(level) ** 2 + 4) / 6
+    return (beyond * count / d.shape[-1]).clamp(min=0).cpu()
+
+
+def _of_unanimous(
+    measure: BoundMeasure, confidence: Tensor, correct: Tensor, level: float
+) -> Tensor:
+    """Return the measure at the farthest accuracy that rows without any contrast allow, or 0."""
+    size = correct.shape[-1]
+    right = correct.sum(-1)
+    unanimous = (right == 0) | (right == size)
+    if not bool(unanimous.any()):
+        return torch.zeros_like(right, dtype=torch.float64).cpu()
+    other = 1 - ((1 - level) / 2) ** (1 / size)
+    share = torch.where(right[unanimous] == 0, other, 1 - other).to(confidence.dtype)
+    rows = confidence[unanimous]
+    value = measure.value(rows, share[..., None].expand_as(rows)).detach().double()
+    return torch.zeros_like(right, dtype=torch.float64).masked_scatter_(unanimous, value).cpu()
+
+
+def _of_cells(functions: list[OfCells], parts: Iterable[Cells]) -> dict[OfCells, Tensor]:
+    """Evaluate each function once on all parts of the draws, part by part."""
+    found: dict[OfCells, list[Tensor]] = {function: [] for function in functions}
+    for cells in parts:
+        for function, values in found.items():
+            values.append(function(cells))
+    return {function: torch.cat(values) for function, values in found.items()}

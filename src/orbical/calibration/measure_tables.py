@@ -1,0 +1,379 @@
+"""All registered measures of a model's outputs at once, each with its interval."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from functools import cached_property, partial
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .._arrays import ArrayLike, as_floating
+from .intervals.interval_ends import Interval, binary_pair
+from .intervals.resampled import cell_intervals, interval, regression_interval
+from .measures.gaussian import vector_target
+from .numerics.sorting import ascending, take
+from .pairs.from_outputs import (
+    classwise,
+    given_outputs,
+    log_probabilities,
+    probabilities,
+    top_label,
+)
+from .pairs.validation import kept_samples, sample_weights
+from .registry import BoundMeasure, Measure, list_measures, takes_weights
+
+__all__ = ["classification_table", "pair_table", "regression_score_terms", "regression_table"]
+
+
+def pair_table(
+    confidence: ArrayLike,
+    correct: ArrayLike,
+    *,
+    weights: ArrayLike | None = None,
+    bins: int = 15,
+    level: float = 0.95,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> dict[str, Interval]:
+    """Compute every registered measure of a pair, each with its interval.
+
+    Args:
+        confidence: `[N]` in [0, 1].
+        correct: `[N]` boolean, or 0 and 1.
+        weights: `[N]` sample weights; measures that take none are then left out.
+        bins: Number of bins of the binned measures.
+        level: Nominal coverage.
+        resamples: Number of draws.
+        seed: Seed of the draws.
+
+    Returns:
+        The interval of each measure, by name.
+
+    Example:
+        >>> found = pair_table([0.9, 0.8, 0.7, 0.6], [True, True, False, True], resamples=50)
+        >>> list(found)[:6]
+        ['accuracy', 'ece', 'ece_l2', 'ece_max', 'ece_mass', 'smooth_ece']
+    """
+    settings = Settings(bins, level, resamples, seed)
+    given = SimpleNamespace(pair=binary_pair(confidence, correct), weights=weights)
+    return _table(("pair",), given, settings)
+
+
+def classification_table(
+    *,
+    probs: ArrayLike | None = None,
+    logits: ArrayLike | None = None,
+    labels: ArrayLike,
+    weights: ArrayLike | None = None,
+    ignore_index: int | None = None,
+    bins: int = 15,
+    level: float = 0.95,
+    resamples: int = 1000,
+    seed: int = 0,
+    only: Collection[str] | None = None,
+) -> dict[str, Interval]:
+    """Compute every registered measure of a classifier's outputs, with intervals.
+
+    The calibrated value of a score is its mean if labels were drawn from the probabilities. The
+    class-wise measures have the mean of the classes' intervals, no narrower than their own.
+
+    Args:
+        probs: Probabilities `[N, C]`; or
+        logits: scores `[N, C]`. Pass one of the two.
+        labels: Class indices `[N]`.
+        weights: `[N]` sample weights; measures that take none are then left out.
+        ignore_index: Samples with this label are left out.
+        bins: Number of bins of the binned measures.
+        level: Nominal coverage.
+        resamples: Number of draws; a fifth of it, or less for many classes, for what is class-wise.
+        seed: Seed of the draws.
+        only: The names of the measures to compute; all by default.
+
+    Returns:
+        The interval of each measure, by name.
+
+    Example:
+        >>> found = classification_table(probs=[[0.7, 0.3], [0.4, 0.6], [0.2, 0.8]],
+        ...                              labels=[0, 0, 1], resamples=50)
+        >>> round(float(found["nll"].value), 4)
+        0.4987
+    """
+    given = Outputs(probs, logits, labels, weights, ignore_index)
+    return _table(("pair", "outputs"), given, Settings(bins, level, resamples, seed), only)
+
+
+def _table(
+    kinds: tuple[str, ...], given: Any, settings: Settings, only: Collection[str] | None = None
+) -> dict[str, Interval]:
+    """Compute the measures of outputs, or of a pair alone, that can weight its samples."""
+    listed = list_measures(*kinds, listed="table", samples=given.pair[0].shape[-1])
+    return _intervals(listed, given, settings, only)
+
+
+def _intervals(
+    listed: list[Measure], given: Any, settings: Settings, only: Collection[str] | None
+) -> dict[str, Interval]:
+    """Compute those of the measures that can weight samples, if there are weights."""
+    chosen = [
+        measure
+        for measure in listed
+        if (given.weights is None or measure.terms is not None or takes_weights(measure.function))
+        and (only is None or measure.name in only)
+    ]
+    shared = _drawn_together(chosen, given, settings) if given.weights is None else {}
+    return {
+        measure.name: shared[measure.name]
+        if measure.name in shared
+        else _interval(measure, given, settings)
+        for measure in chosen
+    }
+
+
+def _drawn_together(chosen: list[Measure], given: Any, settings: Settings) -> dict[str, Interval]:
+    """Compute the measures of pairs in cells of confidence: those with the same cells at once."""
+    by_cells: dict[Any, list[BoundMeasure]] = {}
+    for measure in chosen:
+        if measure.kind == "pair" and measure.table_interval is None:
+            bound = measure.bind(**measure.accepted({"bins": settings.bins}))
+            if bound.own_interval is None and bound.index is not None:
+                by_cells.setdefault(_cells_key(bound.index), []).append(bound)
+    pair = binary_pair(*given.pair) if by_cells else ()
+    return {
+        bound.name: found
+        for sharing in by_cells.values()
+        for bound, found in zip(
+            sharing, cell_intervals(sharing, *pair, **settings.draws()), strict=True
+        )
+    }
+
+
+def _cells_key(index: Any) -> Any:
+    """Return what two functions that sort samples into the same cells have in common."""
+    return (index.func, *sorted(index.keywords.items())) if isinstance(index, partial) else index
+
+
+def _interval(measure: Measure, given: Any, settings: Settings) -> Interval:
+    if measure.table_interval is not None:
+        answer: Interval = measure.table_interval(given, settings)
+        return answer
+    if measure.kind == "outputs":
+        mass = {} if given.weights is None else {"weights": given.weights}
+        return _without_interval(measure(**given.given, **mass), settings.level)
+    options = {**settings.draws(), **measure.accepted({"bins": settings.bins})}
+    if measure.kind == "pair":
+        return interval(measure, *given.pair, weights=given.weights, **options)
+    options["weights"] = given.weights
+    return regression_interval(measure, given.mean, given.variance, given.target, **options)
+
+
+def _without_interval(value: Tensor, level: float) -> Interval:
+    value = value.detach().double().cpu()
+    unknown = torch.full_like(value, torch.nan)
+    return Interval(value, unknown, unknown, unknown, unknown, unknown, level, "none")
+
+
+def score_terms(
+    *, probs: ArrayLike | None = None, logits: ArrayLike | None = None, labels: ArrayLike
+) -> dict[str, Tensor]:
+    """Compute the terms `[N]` of each score that is a mean over samples, for `compare_means`.
+
+    Args:
+        probs: Probabilities `[N, C]`; or
+        logits: scores `[N, C]`. Pass one of the two.
+        labels: Class indices `[N]`.
+
+    Returns:
+        The terms of each score, by name.
+
+    Example:
+        >>> score_terms(probs=[[0.5, 0.5], [0.25, 0.75]], labels=[0, 1])["brier"]
+        tensor([0.5000, 0.1250], dtype=torch.float64)
+    """
+    listed = list_measures("pair", "outputs", listed="comparison")
+    return _terms(listed, probs=probs, logits=logits, labels=labels)
+
+
+def _terms(listed: list[Measure], *arrays: Any, **outputs: Any) -> dict[str, Tensor]:
+    return {
+        measure.name: measure.terms(*arrays, **outputs).detach().cpu()
+        for measure in listed
+        if measure.terms is not None
+    }
+
+
+def regression_table(
+    mean: ArrayLike,
+    variance: ArrayLike,
+    target: ArrayLike,
+    *,
+    aleatoric: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
+    bins: int = 15,
+    level: float = 0.95,
+    resamples: int = 1000,
+    seed: int = 0,
+    only: Collection[str] | None = None,
+) -> dict[str, Interval]:
+    """Compute every registered measure of Gaussian predictions, with intervals.
+
+    Measures of one target (ENCE, UCE, quantiles, CRPS) are left out for vectors. The squared error
+    is that of all components together; a calibrated model's is its mean total variance.
+
+    Args:
+        mean: `[N]` or `[N, d]`.
+        variance: As the mean, `[N, 1]`, or a full covariance `[N, d, d]`.
+        target: As the mean.
+        aleatoric: The part of the variance ascribed to the data, as the mean, `[N, 1]`, or all
+            entries of a covariance `[N, d d]`; with it the table holds the bleed into noise-free
+            data.
+        weights: `[N]` sample weights; measures that take none are then left out.
+        bins: Number of bins of the binned measures.
+        level: Nominal coverage.
+        resamples: Number of draws.
+        seed: Seed of the draws.
+        only: The names of the measures to compute; all by default.
+
+    Returns:
+        The interval of each measure, by name.
+
+    Example:
+        >>> found = regression_table([0.0, 0.0, 0.0], [1.0, 1.0, 1.0], [1.0, -1.0, 0.5],
+        ...                          resamples=50)
+        >>> round(float(found["gaussian_nll"].value), 4)
+        1.2939
+    """
+    error, _, _ = vector_target(mean, variance, target)
+    mass = sample_weights(weights, error[..., 0])
+    given = Predictions(mean, variance, target, _per_component(aleatoric, error), mass)
+    settings = Settings(bins, level, resamples, seed)
+    single = torch.as_tensor(mean).ndim == 1
+    kinds = ("regression",) if aleatoric is None else ("regression", "aleatoric")
+    listed = list_measures(
+        *kinds, listed="table", targets=1 if single else 2, samples=error.shape[-2]
+    )
+    return _intervals(listed, given, settings, only)
+
+
+def _per_component(aleatoric: ArrayLike | None, error: Tensor) -> Tensor | None:
+    if aleatoric is None:
+        return None
+    noise = as_floating("aleatoric", aleatoric)
+    noise = noise[:, None] if noise.ndim == 1 else noise
+    return noise.expand(error.shape) if noise.shape[-1] == 1 else noise
+
+
+def regression_score_terms(
+    mean: ArrayLike, variance: ArrayLike, target: ArrayLike
+) -> dict[str, Tensor]:
+    """Compute the terms `[N]` of each score that is a mean over samples, for `compare_means`.
+
+    Args:
+        mean: `[N]` or `[N, d]`.
+        variance: As the mean, `[N, 1]`, or a full covariance `[N, d, d]`.
+        target: As the mean.
+
+    Returns:
+        The terms of each score, by name: squared error, NLL, GENCE, its squared form, and for one
+        target the CRPS.
+
+    Example:
+        >>> regression_score_terms([0.0, 1.0], [1.0, 1.0], [1.0, 1.0])["squared_error"]
+        tensor([1., 0.], dtype=torch.float64)
+    """
+    targets = 1 if torch.as_tensor(mean).ndim == 1 else 2
+    listed = list_measures("regression", listed="comparison", targets=targets)
+    return _terms(listed, mean, variance, target)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of a table: bins of binned measures, and the draws of intervals."""
+
+    bins: int = 15
+    level: float = 0.95
+    resamples: int = 1000
+    seed: int = 0
+
+    @property
+    def fewer(self) -> int:
+        """The number of draws of what is drawn for each class."""
+        return max(20, self.resamples // 5)
+
+    def draws(self, resamples: int | None = None) -> dict[str, Any]:
+        """Return the arguments of an interval."""
+        draws = self.resamples if resamples is None else resamples
+        return {"level": self.level, "resamples": draws, "seed": self.seed}
+
+
+class Outputs:
+    """A classifier's outputs and labels, each form of them computed once."""
+
+    def __init__(
+        self,
+        probs: ArrayLike | None,
+        logits: ArrayLike | None,
+        labels: ArrayLike,
+        weights: ArrayLike | None = None,
+        ignore_index: int | None = None,
+    ) -> None:
+        name, outputs = given_outputs(probs, logits)
+        mass = sample_weights(weights, outputs[..., 0])
+        outputs, truth, kept = kept_samples(labels, outputs, ignore_index)
+        self.outputs: dict[str, Any] = {name: outputs}
+        self.given: dict[str, Any] = {**self.outputs, "labels": truth}
+        self.weights = mass if mass is None or kept is None else mass[..., kept]
+        self._found: dict[str, Any] = {}
+
+    @cached_property
+    def pair(self) -> tuple[Tensor, Tensor]:
+        """Return `(confidence [N], correct [N])` of the top label."""
+        return top_label(**self.given)
+
+    @cached_property
+    def classwise(self) -> tuple[Tensor, Tensor]:
+        """Return `(confidence [C, N], correct [C, N])` of each class."""
+        return classwise(**self.given)
+
+    @cached_property
+    def classwise_in_order(self) -> tuple[Tensor, Tensor]:
+        """Return `classwise`, each class in ascending order: sorted once for all measures."""
+        of_class, is_class = self.classwise
+        _, order = ascending(of_class)
+        return take(of_class.detach(), order), take(is_class, order)
+
+    @cached_property
+    def probabilities(self) -> Tensor:
+        """Return probabilities `[N, C]` in float64."""
+        return probabilities(**self.outputs).detach().double()
+
+    @cached_property
+    def log_probabilities(self) -> Tensor:
+        """Return log-probabilities `[N, C]` in float64."""
+        return log_probabilities(**self.outputs).detach().double()
+
+    @property
+    def labels(self) -> Tensor:
+        """Return class indices `[N]`."""
+        labels: Tensor = self.given["labels"]
+        return labels
+
+    def once(self, key: str, compute: Callable[[], Any]) -> Any:
+        """Return what several measures share, computed at the first call."""
+        if key not in self._found:
+            self._found[key] = compute()
+        return self._found[key]
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """A regressor's Gaussian predictions; `aleatoric` is `[N, d]`, or None if unknown."""
+
+    mean: ArrayLike
+    variance: ArrayLike
+    target: ArrayLike
+    aleatoric: Any = None
+    weights: Tensor | None = None

@@ -1,0 +1,390 @@
+"""Calibration error over bins of confidence, and the numbers of a reliability diagram.
+
+Bins are `(lo, hi]`, the first one closed at 0. Counts are int64 and sums float64 for every input
+dtype. Everything reduces over the last axis and broadcasts over leading ones.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ..._arrays import ArrayLike
+from ...errors import check_name, whole_number
+from ..numerics import sorting
+from ..numerics.equal_mass import equal_mass_places
+from ..pairs.validation import pair, working_float
+
+__all__ = ["Reliability", "ece", "ece_debiased", "error_of", "reliability"]
+
+
+_SEARCH_UP_TO = 512
+"""Values up to which a processor finds bins faster by bisection than by five passes."""
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """The numbers of a reliability diagram, for each of B bins.
+
+    Attributes:
+        edges: `[..., B+1]` float64; bin b is `(edges[b], edges[b+1]]`, the first closed at 0.
+        count: `[..., B]` int64, samples in the bin.
+        share: `[..., B]` float64, the bin's share of all samples (of all weight, if weighted).
+        confidence: `[..., B]` float64, mean confidence; NaN in an empty bin.
+        accuracy: `[..., B]` float64, (weighted) share of correct samples; NaN in an empty bin.
+    """
+
+    edges: Tensor
+    count: Tensor
+    share: Tensor
+    confidence: Tensor
+    accuracy: Tensor
+
+    @property
+    def gap(self) -> Tensor:
+        """Accuracy minus confidence: negative where the model is overconfident."""
+        return self.accuracy - self.confidence
+
+
+def bin_index(confidence: Tensor, bins: int) -> Tensor:
+    """Return the index of the equal-width bin `(j/bins, (j+1)/bins]` that holds each value.
+
+    An edge is the number nearest to `j / bins` in the dtype of `confidence`, so that 0.2 lies on
+    the edge 0.2 in float32 too. 0 belongs to the first bin.
+
+    Example:
+        >>> bin_index(torch.tensor([0.0, 0.2, 0.21, 1.0]), 5)
+        tensor([0, 0, 1, 4])
+    """
+    dtype, device = confidence.dtype, confidence.device
+    if device.type != "cpu" or confidence.numel() <= _SEARCH_UP_TO or torch.compiler.is_compiling():
+        return torch.bucketize(confidence.contiguous(), _inner_edges(bins, dtype, device))
+    values = working_float(confidence)
+    index = (values * bins).ceil_().sub_(1)
+    if not _arithmetic_is_exact(bins, dtype):
+        lower = (index / bins).to(dtype).to(values.dtype)
+        upper = ((index + 1) / bins).to(dtype).to(values.dtype)
+        index += (values > upper).to(values.dtype) - (values <= lower).to(values.dtype)
+    return index.long().clamp_(0, bins - 1)
+
+
+def _inner_edges(bins: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    # Kept on the CPU only: made while a CUDA graph is captured, a tensor would belong to the graph.
+    kept = device.type == "cpu" and not torch.compiler.is_compiling()
+    return _edges_on_cpu(bins, dtype) if kept else _edges(bins, dtype, device)
+
+
+def _edges(bins: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    return (torch.arange(1, bins, dtype=torch.float64, device=device) / bins).to(dtype)
+
+
+@functools.lru_cache(maxsize=64)
+def _edges_on_cpu(bins: int, dtype: torch.dtype) -> Tensor:
+    return _edges(bins, dtype, torch.device("cpu"))
+
+
+@functools.lru_cache(maxsize=64)
+def _arithmetic_is_exact(bins: int, dtype: torch.dtype) -> bool:
+    """Whether rounding of the product never misses a bin, so that the edges need not be asked.
+
+    The product is monotone in the value: it is right everywhere if it is right on every edge and
+    on the number that follows it.
+    """
+    if dtype not in (torch.float32, torch.float64):
+        return False
+    edges = torch.arange(bins + 1, dtype=dtype) / bins
+    following = torch.nextafter(edges[:-1], torch.ones(1, dtype=dtype))
+    expected = torch.arange(bins, dtype=dtype)
+    on_edge, above = ((part * bins).ceil_().sub_(1) for part in (edges[1:], following))
+    return torch.equal(on_edge, expected) and torch.equal(above, expected)
+
+
+def _block_shape(rows: int, columns: int, bins: int, device: str) -> tuple[int, int, int]:
+    """Return height and width of blocks, and lanes, over which neighboring samples are dealt out.
+
+    Blocks stay in a core's cache, or on a GPU are few. Additions to one cell wait for each other,
+    and most samples of a good classifier fall in the last bin: lanes give each bin several cells.
+    """
+    size, lanes = (1 << 15, 8) if device == "cpu" else (1 << 26, 512)
+    width = min(columns, size)
+    return min(rows, size // width), width, max(1, min(lanes, (1 << 16) // (rows * bins)))
+
+
+def named_norm(norm: str) -> str:
+    """Return the name of a norm if it is one.
+
+    Example:
+        >>> named_norm("l1")
+        'l1'
+    """
+    check_name("norm", norm, ("l1", "l2", "max"))
+    return norm
+
+
+def _equal_mass_edges(confidence: Tensor, weights: Tensor | None, bins: int) -> Tensor:
+    """Return `[R, B+1]` edges of which the inner ones are quantiles among the values themselves."""
+    ordered, order = sorting.ascending(confidence)
+    rows, size = ordered.shape
+    mass = None if weights is None else weights.gather(-1, order)
+    place = equal_mass_places(size, bins, mass, ordered.device)
+    inner = ordered.gather(-1, place.expand(rows, -1))
+    zero, one = inner.new_zeros(rows, 1), inner.new_ones(rows, 1)
+    return torch.cat([zero, inner, one], dim=-1)
+
+
+def reliability(
+    confidence: ArrayLike,
+    correct: ArrayLike,
+    *,
+    bins: int = 15,
+    binning: str = "width",
+    weights: ArrayLike | None = None,
+) -> Reliability:
+    """Return the numbers of a reliability diagram: count, confidence and accuracy by bin.
+
+    Bins are `(lo, hi]`, the first closed at 0. With `binning="mass"` the inner edges are the
+    values at ranks `ceil(j N / bins)`; equal confidences share a bin, so a heavily tied value
+    leaves bins empty rather than being split in an arbitrary order.
+
+    Args:
+        confidence: `[..., N]` in [0, 1].
+        correct: `[..., N]` boolean, or values in [0, 1].
+        bins: the number of bins.
+        binning: "width" (equal width) or "mass" (equal mass).
+        weights: `[..., N]` sample weights >= 0.
+
+    Returns:
+        The numbers of each bin.
+
+    Raises:
+        InputError: if the arrays do not fit together, or hold values outside of [0, 1].
+
+    Example:
+        >>> diagram = reliability([0.2, 0.4, 0.9, 0.9], [False, True, True, False], bins=2)
+        >>> diagram.count, diagram.accuracy
+        (tensor([2, 2]), tensor([0.5000, 0.5000], dtype=torch.float64))
+    """
+    bins = whole_number("bins", bins)
+    check_name("binning", binning, ("width", "mass"))
+    confidence, correct, mass = pair(confidence, correct, weights=weights)
+    shape = confidence.shape
+    values = confidence.detach().reshape(-1, shape[-1])
+    hits = correct.detach().reshape(-1, shape[-1])
+    mass = None if mass is None else mass.reshape(-1, shape[-1])
+    if binning == "mass":
+        edges = _equal_mass_edges(values, mass, bins)
+    else:
+        edges = torch.arange(bins + 1, device=values.device, dtype=torch.float64) / bins
+        edges = edges.expand(len(values), -1)
+    count, total, sum_confidence, sum_correct = bin_sums(
+        values, hits, mass, bins, edges if binning == "mass" else None
+    )
+    leading = (*shape[:-1], -1)
+    numbers = (edges.double(), count, total, sum_confidence, sum_correct)
+    return diagram_of(*(part.reshape(leading) for part in numbers))
+
+
+def diagram_of(
+    edges: Tensor, count: Tensor, total: Tensor, sum_confidence: Tensor, sum_correct: Tensor
+) -> Reliability:
+    """Return the diagram of bins with these counts, weights, and weighted sums, all `[..., B]`."""
+    share = total / total.sum(-1, keepdim=True)
+    return Reliability(edges, count, share, sum_confidence / total, sum_correct / total)
+
+
+def bin_sums(
+    confidence: Tensor, correct: Tensor, weights: Tensor | None, bins: int, edges: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Return `[R, B]` counts (int64), weights, sums of confidence and of correct (float64).
+
+    Takes `[R, N]` arrays, and the edges `[R, B+1]` of the bins unless they have equal width; for
+    arrays `[N]` all are `[B]`.
+    """
+    few = confidence.numel() <= _SEARCH_UP_TO
+    if few and confidence.ndim == 1 and confidence.device.type == "cpu":
+        return _batch_bin_sums(confidence, correct, weights, bins)
+    if few:
+        return _few_bin_sums(confidence, correct, weights, bins, edges)
+    if confidence.ndim == 1:
+        mass = None if weights is None else weights[None]
+        every = bin_sums(confidence[None], correct[None], mass, bins, edges)
+        return every[0][0], every[1][0], every[2][0], every[3][0]
+    rows, size = confidence.shape
+    device = confidence.device
+    height, width, lanes = _block_shape(rows, size, bins, device.type)
+    lane = torch.arange(width, device=device) % lanes
+    cell = (torch.arange(height, device=device)[:, None] * lanes + lane) * bins
+    one = torch.ones(height * width, dtype=torch.int64, device=device)
+    work = torch.empty(2, height, width, dtype=torch.float64, device=device)
+    count = torch.zeros(rows, lanes, bins, dtype=torch.int64, device=device)
+    sums = torch.zeros(3, rows, lanes, bins, dtype=torch.float64, device=device)
+    for top, left in itertools.product(range(0, rows, height), range(0, size, width)):
+        high, wide = slice(top, top + height), slice(left, left + width)
+        block = confidence[high, wide]
+        within = slice(block.shape[0]), slice(block.shape[1])
+        index = _index_of(block, bins, None if edges is None else edges[high])
+        index = index.add_(cell[within]).reshape(-1)
+        count[high].view(-1).scatter_add_(0, index, one[: len(index)])
+        values = [work[0][within].copy_(block), work[1][within].copy_(correct[high, wide])]
+        if weights is not None:
+            mass = weights[high, wide]
+            values = [mass, *(value.mul_(mass) for value in values)]
+        for part, value in zip(sums[-len(values) :], values, strict=True):
+            part[high].view(-1).scatter_add_(0, index, value.reshape(-1))
+    if weights is None:
+        sums[0] = count
+    total, of_confidence, of_correct = sums.sum(2)
+    return count.sum(1), total, of_confidence, of_correct
+
+
+def _index_of(confidence: Tensor, bins: int, edges: Tensor | None) -> Tensor:
+    """Return the bins of confidences `[R, N]`, between edges `[R, B+1]` unless of equal width."""
+    if edges is None:
+        return bin_index(confidence, bins)
+    values = working_float(confidence).contiguous()
+    return torch.searchsorted(edges[:, 1:-1].contiguous(), values)
+
+
+def _batch_bin_sums(
+    confidence: Tensor, correct: Tensor, weights: Tensor | None, bins: int
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Return `bin_sums` of a small batch `[N]` over bins of equal width, in the least time."""
+    index, values = bin_index(confidence, bins), (confidence.double(), correct.double())
+    count = torch.bincount(index, minlength=bins)
+    if weights is not None:
+        values = values[0] * weights, values[1] * weights
+    total = count if weights is None else torch.bincount(index, weights, minlength=bins)
+    of_confidence, of_correct = (torch.bincount(index, part, minlength=bins) for part in values)
+    return count, total, of_confidence, of_correct
+
+
+def _few_bin_sums(
+    confidence: Tensor, correct: Tensor, weights: Tensor | None, bins: int, edges: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Return `bin_sums` of few samples, in few operations."""
+    index = _index_of(confidence, bins, edges)
+    one = torch.ones_like(confidence, dtype=torch.float64)
+    parts = torch.stack([one, confidence.double(), correct.double()])
+    parts = parts if weights is None else torch.cat([one[None], parts * weights])
+    sums = parts.new_zeros(*parts.shape[:-1], bins).scatter_add_(-1, index.expand_as(parts), parts)
+    count, *_ = every = sums.unbind()
+    total, of_confidence, of_correct = every[-3:]
+    return count.long(), total, of_confidence, of_correct
+
+
+def ece(
+    confidence: ArrayLike,
+    correct: ArrayLike,
+    *,
+    bins: int = 15,
+    norm: str = "l1",
+    binning: str = "width",
+    weights: ArrayLike | None = None,
+) -> Tensor:
+    """Return the expected calibration error over bins.
+
+        l1:  sum_b share_b |accuracy_b - confidence_b|
+        l2:  (sum_b share_b (accuracy_b - confidence_b)^2)^(1/2)
+        max: max_b |accuracy_b - confidence_b|
+
+    The l1 form equals `sum_b |sum_{i in b} (correct_i - confidence_i)| / N`; the equation printed
+    in the ESD paper (eq. 3) takes the absolute value of each sample and is a misprint. Bins are
+    `(lo, hi]`, the first closed at 0. The estimate is biased upwards: a calibrated model has a
+    positive ECE. Not differentiable; see `ece_loss`.
+
+    Args:
+        confidence: `[..., N]` in [0, 1].
+        correct: `[..., N]` boolean, or values in [0, 1].
+        bins: the number of bins.
+        norm: "l1", "l2" or "max".
+        binning: "width" (equal width) or "mass" (equal mass, see `reliability`).
+        weights: `[..., N]` sample weights >= 0.
+
+    Returns:
+        The error `[...]`, float64.
+
+    Raises:
+        InputError: if the arrays do not fit together, or hold values outside of [0, 1].
+
+    Example:
+        >>> ece([0.75, 0.75, 0.75, 0.75], [True, True, True, False])
+        tensor(0., dtype=torch.float64)
+        >>> ece([0.9, 0.9], [True, False])
+        tensor(0.4000, dtype=torch.float64)
+    """
+    named_norm(norm)
+    diagram = reliability(confidence, correct, bins=bins, binning=binning, weights=weights)
+    return error_of(diagram, norm)
+
+
+def error_of(diagram: Reliability, norm: str = "l1") -> Tensor:
+    """Return the calibration error that a reliability diagram shows, in one of `ece`'s norms.
+
+    Args:
+        diagram: the numbers of each bin.
+        norm: "l1", "l2" or "max".
+
+    Returns:
+        The error `[...]`, float64.
+
+    Example:
+        >>> error_of(reliability([0.9, 0.9], [True, False]), "max")
+        tensor(0.4000, dtype=torch.float64)
+    """
+    gap = diagram.gap.abs().nan_to_num(0.0)
+    if norm == "max":
+        return gap.amax(-1)
+    if norm == "l2":
+        return (diagram.share * gap.square()).sum(-1).sqrt()
+    return (diagram.share * gap).sum(-1)
+
+
+def ece_debiased(
+    confidence: ArrayLike,
+    correct: ArrayLike,
+    *,
+    bins: int = 15,
+    weights: ArrayLike | None = None,
+) -> Tensor:
+    """Return the squared l2 calibration error over bins, without the bias of few samples.
+
+        sum_b share_b ((accuracy_b - confidence_b)^2 - accuracy_b (1 - accuracy_b) / (n_b - 1))
+
+    The subtracted term is the variance of the accuracy of a bin, which noise adds to the squared
+    gap. Zero on average for a model that is calibrated over the bins, so it can be negative. Bins
+    of equal width; those with a single sample say nothing of their variance and count as 0. With
+    weights, n_b is the effective number of samples (Kish). Kumar et al. 2019.
+
+    Args:
+        confidence: `[..., N]` in [0, 1].
+        correct: `[..., N]` boolean, or values in [0, 1].
+        bins: the number of bins.
+        weights: `[..., N]` sample weights >= 0.
+
+    Returns:
+        The estimate `[...]`, float64.
+
+    Raises:
+        InputError: if the arrays do not fit together, or hold values outside of [0, 1].
+
+    Example:
+        >>> ece_debiased([0.75, 0.75, 0.75, 0.75], [True, True, True, False])
+        tensor(-0.0625, dtype=torch.float64)
+    """
+    diagram = reliability(confidence, correct, bins=bins, weights=weights)
+    size = diagram.count.double()
+    if weights is not None:
+        values, _, mass = pair(confidence, correct, weights=weights)
+        assert mass is not None
+        mass = mass.double() / mass.double().sum(-1, keepdim=True)
+        squares = reliability(values, correct, bins=bins, weights=mass.square())
+        # The squared share of a bin over the sum of the squared shares of its samples.
+        size = diagram.share.square() / (squares.share * mass.square().sum(-1, keepdim=True))
+    gap = (diagram.accuracy - diagram.confidence).square()
+    noise = diagram.accuracy * (1 - diagram.accuracy) / (size - 1)
+    known = size > 1 + 1e-9  # false for the NaN of an empty bin
+    return torch.where(known, diagram.share * (gap - noise), 0.0).sum(-1)

@@ -1,0 +1,239 @@
+"""Aleatoric bleed: uncertainty of the model that is reported as noise of the data."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from ..._arrays import ArrayLike, as_array, as_floating
+from ...errors import InputError
+from ..pairs.validation import sample_weights, weighted_mean
+from .gaussian import _finite
+
+__all__ = ["Bleed", "aleatoric_bleed", "covariance_bleed", "nll_optimal_bleed"]
+
+
+class Bleed(NamedTuple):
+    """Aleatoric bleed: `total [...]`, and `per_coordinate [..., d]`, which adds up to it."""
+
+    total: Tensor
+    per_coordinate: Tensor
+
+
+def _vectors(name: str, values: ArrayLike) -> Tensor:
+    tensor = as_floating(name, values)
+    if tensor.ndim == 0:
+        raise InputError(name, "[N] or [..., N, d]", "a single number")
+    tensor = _finite(name, tensor)
+    return tensor[:, None] if tensor.ndim == 1 else tensor
+
+
+def _variances(name: str, values: ArrayLike) -> Tensor:
+    tensor = _vectors(name, values)
+    smallest = tensor.detach().min().item()
+    if smallest < 0:
+        raise InputError(name, "variances >= 0", f"{smallest:.6g}")
+    return tensor
+
+
+def aleatoric_bleed(
+    aleatoric: ArrayLike, truth: ArrayLike | None = None, *, weights: ArrayLike | None = None
+) -> Bleed:
+    """Return the mean squared norm of predicted minus true aleatoric variance.
+
+        total = E[ ||s_predicted - s_true||^2 ],   per coordinate: E[ (s_predicted - s_true)_i^2 ]
+
+    Def. 7 of the equivariant calibration paper; with evidential outputs `s = beta / (alpha - 1)`.
+    The coordinates show where it happens, which the paper finds missing. The paper's lower bound
+    (Thm 3) is 0 whenever the truth is 0, whatever the symmetry; `nll_optimal_bleed` is what
+    training by likelihood does lead to. Full covariances go to `covariance_bleed`.
+
+    Args:
+        aleatoric: `[N]` or `[..., N, d]`, predicted aleatoric variance.
+        truth: the same shape, or one number; None where the data are free of noise.
+        weights: `[..., N]` sample weights >= 0; 1 by default.
+
+    Returns:
+        The bleed, in total and per coordinate.
+
+    Raises:
+        InputError: if shapes do not fit together, or a variance is negative.
+
+    Example:
+        >>> aleatoric_bleed([[1.0, 0.0], [3.0, 2.0]])
+        Bleed(total=tensor(7., dtype=torch.float64),
+              per_coordinate=tensor([5., 2.], dtype=torch.float64))
+    """
+    return _mean_bleed(aleatoric_terms(aleatoric, truth), weights)
+
+
+def _mean_bleed(terms: Tensor, weights: ArrayLike | None) -> Bleed:
+    """Return the mean over samples of terms `[..., N, d]`."""
+    mass = sample_weights(weights, terms[..., 0])
+    if mass is None:
+        per_coordinate = terms.mean(-2)
+    else:
+        per_coordinate = weighted_mean(terms.mT, mass[..., None, :])
+    return Bleed(per_coordinate.sum(-1), per_coordinate)
+
+
+def aleatoric_terms(aleatoric: ArrayLike, truth: ArrayLike | None = None) -> Tensor:
+    """Return what each sample and coordinate adds to the bleed, `[..., N, d]`.
+
+    Example:
+        >>> aleatoric_terms([1.0, 3.0], 1.0)
+        tensor([[0.],
+                [4.]], dtype=torch.float64)
+    """
+    excess = _variances("aleatoric", aleatoric)
+    if truth is not None:
+        number = _one_variance(truth)
+        true = _of_shape(excess, _variances("truth", truth)) if number is None else number
+        excess = excess - true
+    return excess.square()
+
+
+def _one_variance(truth: ArrayLike) -> Tensor | None:
+    """Return the true variance if it is one number for all samples and coordinates."""
+    given = as_array("truth", truth)
+    return None if given.ndim else _variances("truth", given.double()[None])
+
+
+def _of_shape(excess: Tensor, true: Tensor, axes: int = 2) -> Tensor:
+    if true.shape[-axes:] != excess.shape[-axes:]:
+        raise InputError(
+            "truth", f"a number or the shape of aleatoric {tuple(excess.shape)}", tuple(true.shape)
+        )
+    return true
+
+
+def covariance_bleed(
+    aleatoric: ArrayLike, truth: ArrayLike | None = None, *, weights: ArrayLike | None = None
+) -> Bleed:
+    """Return the bleed of full covariances: the mean squared Frobenius norm of their excess.
+
+        total = E[ ||C_predicted - C_true||_F^2 ],   per coordinate: the sum over its row
+
+    The total is the same in every orthonormal frame, and for diagonal covariances it is that of
+    `aleatoric_bleed`.
+
+    Args:
+        aleatoric: `[..., N, d, d]`, predicted covariances of the noise.
+        truth: the same shape, or one number, the variance of noise that is alike in all directions;
+            None where the data are free of noise.
+        weights: `[..., N]` sample weights >= 0; 1 by default.
+
+    Returns:
+        The bleed, in total and per coordinate.
+
+    Raises:
+        InputError: if shapes do not fit together, or a variance is negative.
+
+    Example:
+        >>> covariance_bleed([[[1.0, -1.0], [-1.0, 2.0]]])
+        Bleed(total=tensor(7., dtype=torch.float64),
+              per_coordinate=tensor([2., 5.], dtype=torch.float64))
+    """
+    return _mean_bleed(covariance_terms(aleatoric, truth), weights)
+
+
+def covariance_terms(aleatoric: ArrayLike, truth: ArrayLike | None = None) -> Tensor:
+    """Return what each sample and coordinate adds to `covariance_bleed`, `[..., N, d]`.
+
+    Example:
+        >>> covariance_terms([[[3.0, 1.0], [1.0, 1.0]]], 1.0)
+        tensor([[5., 1.]], dtype=torch.float64)
+    """
+    excess = _covariances("aleatoric", aleatoric)
+    if truth is not None:
+        number = _one_variance(truth)
+        if number is None:
+            excess = excess - _of_shape(excess, _covariances("truth", truth), 3)
+        else:
+            same = torch.eye(excess.shape[-1], dtype=excess.dtype, device=excess.device)
+            excess = excess - number.to(excess.device) * same
+    return excess.square().sum(-1)
+
+
+def _covariances(name: str, values: ArrayLike) -> Tensor:
+    tensor = _finite(name, as_floating(name, values))
+    if tensor.ndim < 3 or tensor.shape[-1] != tensor.shape[-2]:
+        raise InputError(name, "covariances [..., N, d, d]", f"shape {tuple(tensor.shape)}")
+    given = tensor.detach()
+    rounding = 1e-5 * given.abs().amax((-1, -2))
+    if bool(((given - given.mT).abs().amax((-1, -2)) > rounding).any()):
+        raise InputError(name, "covariances", "matrices that are not symmetric")
+    least = torch.linalg.eigvalsh(given)[..., 0]
+    if bool((least < -rounding).any()):
+        raise InputError(name, "covariances with eigenvalues >= 0", f"{least.min().item():.6g}")
+    return tensor
+
+
+def nll_optimal_bleed(
+    target: ArrayLike,
+    orbit: ArrayLike,
+    *,
+    fit: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
+) -> Bleed:
+    """Return the bleed that a symmetric model trained by Gaussian likelihood settles at.
+
+        v_o = mean over orbit o of (target - fit)^2, element-wise
+        bleed = sum_o share_o ||v_o||^2
+
+    A model that is constrained by a symmetry cannot follow a noise-free target along an orbit
+    where the target breaks that symmetry. Its best mean is the best equivariant fit, and the
+    variance of the highest likelihood is the squared residual that remains, averaged over the
+    orbit because the variances are invariant. For an invariant model this is `E[ ||V_Gx||^2 ]`.
+
+    Args:
+        target: `[N]` or `[N, d]`, the noise-free truth at points of the orbits.
+        orbit: `[N]` integers; points with the same number lie on one orbit.
+        fit: as the target, the best equivariant fit at each point, in the same frame (weighted
+            least squares, Thm 3); None for the best invariant fit, the mean over the orbit.
+        weights: `[N]` sample weights >= 0, such as the probability of each point; equal by default.
+
+    Returns:
+        The bleed, in total and per coordinate.
+
+    Raises:
+        InputError: if shapes do not fit together, or a variance is negative.
+
+    Example:
+        >>> nll_optimal_bleed([1.0, 3.0, 5.0, 5.0], [0, 0, 1, 1])
+        Bleed(total=tensor(0.5000, dtype=torch.float64),
+              per_coordinate=tensor([0.5000], dtype=torch.float64))
+    """
+    target = _vectors("target", target)
+    if target.ndim != 2:
+        raise InputError("target", "[N] or [N, d]", f"shape {tuple(target.shape)}")
+    size = len(target)
+    orbit = as_array("orbit", orbit, target.device)
+    if orbit.shape != (size,) or orbit.dtype.is_floating_point or orbit.dtype == torch.bool:
+        raise InputError(
+            "orbit", f"{size} integers", f"shape {tuple(orbit.shape)}, dtype {orbit.dtype}"
+        )
+    weight = sample_weights(weights, target.mT)
+    weight = target.new_ones(size) if weight is None else weight
+    weight = weight / weight.sum()
+    _, index = torch.unique(orbit, return_inverse=True)
+    orbits = int(index.max()) + 1
+    share = weight.new_zeros(orbits).index_add(0, index, weight)
+
+    def orbit_mean(values: Tensor) -> Tensor:
+        total = values.new_zeros(orbits, values.shape[-1]).index_add(
+            0, index, values * weight[:, None]
+        )
+        return torch.where(share[:, None] > 0, total / share[:, None], 0.0)
+
+    if fit is None:
+        best = orbit_mean(target).index_select(0, index)
+    else:
+        best = _vectors("fit", fit)
+        if best.shape != target.shape:
+            raise InputError("fit", f"the shape of target {tuple(target.shape)}", tuple(best.shape))
+    variance = orbit_mean((target - best).square())
+    per_coordinate = (share[:, None] * variance.square()).sum(0)
+    return Bleed(per_coordinate.sum(), per_coordinate)

@@ -1,0 +1,314 @@
+"""Calibration of regression: does the predicted variance say how large the errors are?
+
+`ence` and `uce` compare variance and error over bins of equal mass, `regression_esd` without bins,
+`quantile_calibration` and `mahalanobis_calibration` compare the whole predicted distribution.
+`gence` and its variants, for vectors, are in their own module.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ..._arrays import ArrayLike
+from ...errors import InputError, whole_number
+from ..numerics.equal_mass import bin_count, bin_means, equal_mass_index
+from ..numerics.gradients import root
+from ..pairs.validation import sample_weights
+from .binned import bin_index
+from .cumulative import ordered_esd
+from .gaussian import one_target, vector_target, whitened
+
+__all__ = [
+    "Coverage",
+    "ence",
+    "mahalanobis_calibration",
+    "quantile_calibration",
+    "regression_esd",
+    "regression_esd_normalized",
+    "uce",
+]
+
+
+def _over_bins(
+    mean: ArrayLike, variance: ArrayLike, target: ArrayLike, bins: int, weights: ArrayLike | None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return share, mean squared error and mean variance of each bin of equal mass, `[..., B]`."""
+    error, variance = one_target(mean, variance, target)
+    mass = sample_weights(weights, error)
+    index = equal_mass_index(variance, bins, mass)
+    count = bin_count(index, bins, mass)
+    mean_square = bin_means(error.square(), index, count, mass)
+    share = count / count.sum(-1, keepdim=True)
+    return share, mean_square, bin_means(variance, index, count, mass)
+
+
+def ence(
+    mean: ArrayLike,
+    variance: ArrayLike,
+    target: ArrayLike,
+    *,
+    bins: int = 15,
+    weights: ArrayLike | None = None,
+) -> Tensor:
+    """Return the expected normalized calibration error over bins of equal mass.
+
+        ENCE = sum_b share_b |RMV_b - RMSE_b| / RMV_b
+
+    with RMV the root of the mean variance and RMSE that of the mean squared error in a bin of the
+    predicted variance (Levi et al. 2022). Bins whose samples tie are joined, so shares may differ,
+    and the mean over bins is weighted by them. 0 for a calibrated model with infinitely many
+    samples; without unit. Differentiable, the bins being held fixed.
+
+    Args:
+        mean: `[..., N]`.
+        variance: `[..., N]`.
+        target: `[..., N]`.
+        bins: the number of bins.
+        weights: `[..., N]` sample weights >= 0; 1 by default.
+
+    Returns:
+        The error `[...]`, float64.
+
+    Raises:
+        InputError: if shapes do not fit together, or a variance is not positive.
+
+    Example:
+        >>> ence([0.0, 0.0], [1.0, 4.0], [1.0, 1.0], bins=2)
+        tensor(0.2500, dtype=torch.float64)
+    """
+    share, mean_square, mean_variance = _over_bins(mean, variance, target, bins, weights)
+    predicted = torch.where(share > 0, mean_variance, 1.0).sqrt()
+    return (share * (predicted - root(mean_square)).abs() / predicted).sum(-1)
+
+
+def uce(
+    mean: ArrayLike,
+    variance: ArrayLike,
+    target: ArrayLike,
+    *,
+    bins: int = 15,
+    weights: ArrayLike | None = None,
+) -> Tensor:
+    """Return the uncertainty calibration error over bins of equal mass.
+
+        UCE = sum_b share_b |mean squared error_b - mean variance_b|
+
+    (Laves et al. 2020, with bins of equal mass.) In the squared unit of the target.
+    Differentiable, the bins being held fixed.
+
+    Args:
+        mean: `[..., N]`.
+        variance: `[..., N]`.
+        target: `[..., N]`.
+        bins: the number of bins.
+        weights: `[..., N]` sample weights >= 0; 1 by default.
+
+    Returns:
+        The error `[...]`, float64.
+
+    Raises:
+        InputError: if shapes do not fit together, or a variance is not positive.
+
+    Example:
+        >>> uce([0.0, 0.0], [1.0, 4.0], [1.0, 1.0], bins=2)
+        tensor(1.5000, dtype=torch.float64)
+    """
+    share, mean_square, mean_variance = _over_bins(mean, variance, target, bins, weights)
+    return (share * (mean_square - mean_variance).abs()).sum(-1)
+
+
+def regression_esd(
+    mean: ArrayLike, variance: ArrayLike, target: ArrayLike, *, weights: ArrayLike | None = None
+) -> Tensor:
+    """Return the expected squared difference of squared error and variance, without bins.
+
+        d_i = e_i^2 - s_i in the order of s,   S_i = sum_{j != i, s_j <= s_i} d_j
+        ESD = sum_i (S_i^2 - sum_{j != i, s_j <= s_i} d_j^2) / (N (N-1) (N-2))
+
+    Unbiased for `E_t[(E[(e^2 - s) 1(s <= t)])^2]`, which is 0 exactly for a model whose variance
+    is the mean squared error on every fiber; therefore sometimes negative. In the fourth power of
+    the target's unit; see `regression_esd_normalized`. O(N log N); differentiable, the order being
+    held fixed. The closed form of classification's ESD, with other differences.
+
+    Args:
+        mean: `[..., N]`, N >= 3.
+        variance: `[..., N]`.
+        target: `[..., N]`.
+        weights: `[..., N]` sample weights >= 0, at least 3 of them positive; see `esd`.
+
+    Returns:
+        The estimate `[...]`, float64.
+
+    Raises:
+        InputError: if shapes do not fit together, or a variance is not positive.
+
+    Example:
+        >>> regression_esd([0.0, 0.0, 0.0], [1.0, 2.0, 3.0], [1.0, 2.0, 3.0])
+        tensor(0., dtype=torch.float64)
+        >>> regression_esd([0.0, 0.0, 0.0], [1.0, 2.0, 3.0], [2.0, 2.0, 3.0])
+        tensor(2., dtype=torch.float64)
+    """
+    error, variance = one_target(mean, variance, target, minimum=3)
+    mass = sample_weights(weights, error, minimum=3)
+    return ordered_esd(error.square() - variance, variance.detach(), mass)
+
+
+def regression_esd_normalized(
+    mean: ArrayLike, variance: ArrayLike, target: ArrayLike, *, weights: ArrayLike | None = None
+) -> Tensor:
+    """Return the regression ESD of the normalized error, which has no unit.
+
+        one target: d_i = e_i^2 / s_i - 1 in the order of s
+        d targets:  d_i = e_i^T Sigma_i^-1 e_i / d - 1 in the order of det Sigma
+
+    Unbiased, 0 in expectation for a calibrated model. The second form is the same in every
+    orthonormal frame, because the Mahalanobis distance and the determinant are. Differentiable,
+    the order being held fixed.
+
+    Args:
+        mean: `[N]` or `[..., N, d]`, N >= 3.
+        variance: as the mean, `[..., N, 1]`, or a full covariance `[..., N, d, d]`.
+        target: as the mean.
+        weights: `[..., N]` sample weights >= 0, at least 3 of them positive; see `esd`.
+
+    Returns:
+        The estimate `[...]`, float64.
+
+    Raises:
+        InputError: if shapes do not fit together, or a variance is not positive.
+
+    Example:
+        >>> regression_esd_normalized([0.0, 0.0, 0.0], [1.0, 2.0, 4.0], [2.0, 2.0, 2.0])
+        tensor(1., dtype=torch.float64)
+    """
+    error, variance, full = vector_target(mean, variance, target)
+    if error.shape[-2] < 3:
+        raise InputError("mean", "at least 3 samples", error.shape[-2])
+    distance, log_determinant = whitened(error, variance, full)
+    mass = sample_weights(weights, distance, minimum=3)
+    return ordered_esd(distance / error.shape[-1] - 1, log_determinant.detach(), mass)
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How often the truth lies within a predicted region, for regions of several levels.
+
+    Attributes:
+        levels: `[L]` nominal probabilities, `1 / (L+1)` to `L / (L+1)`.
+        observed: `[..., L]` (weighted) share of samples whose target lies in the region of that
+            level.
+        error: `[...]` mean of |observed - level| over the levels: 0 for a calibrated model with
+            infinitely many samples, 1/2 for one that is always far too low or far too sure.
+    """
+
+    levels: Tensor
+    observed: Tensor
+    error: Tensor
+
+
+def coverage_of(probability: Tensor, levels: int, mass: Tensor | None = None) -> Coverage:
+    """Return how often probabilities `[..., N]`, uniform if calibrated, lie below each level.
+
+    Example:
+        >>> coverage_of(torch.tensor([0.1, 0.6]), 3).observed
+        tensor([0.5000, 0.5000, 1.0000], dtype=torch.float64)
+    """
+    levels = whole_number("levels", levels)
+    index = bin_index(probability.detach().clamp(0, 1), levels + 1)
+    count = bin_count(index, levels + 1, mass)
+    share = count / count.sum(-1, keepdim=True)
+    nominal = torch.arange(1, levels + 1, device=index.device, dtype=torch.float64) / (levels + 1)
+    observed = share.cumsum(-1)[..., :-1]
+    return Coverage(nominal, observed, (observed - nominal).abs().mean(-1))
+
+
+def quantile_calibration(
+    mean: ArrayLike,
+    variance: ArrayLike,
+    target: ArrayLike,
+    *,
+    levels: int = 99,
+    weights: ArrayLike | None = None,
+) -> Coverage:
+    """Return how often targets lie below the predicted quantiles, for a grid of levels.
+
+        observed(p) = share of samples with Phi((y - mu) / sigma) <= p
+
+    A calibrated model has `observed(p) = p` (Kuleshov et al. 2018). It sees a shifted mean as well
+    as a wrong variance, and averages over all variances: a model that is overconfident on some
+    samples and underconfident on others can pass; `ence` and `regression_esd` detect it.
+
+    Args:
+        mean: `[..., N]`.
+        variance: `[..., N]`.
+        target: `[..., N]`.
+        levels: the number L of levels, `1 / (L+1)` to `L / (L+1)`.
+        weights: `[..., N]` sample weights >= 0; 1 by default.
+
+    Returns:
+        Observed shares at each level, and their error.
+
+    Raises:
+        InputError: if shapes do not fit together, or a variance is not positive.
+
+    Example:
+        >>> quantile_calibration([0.0, 0.0], [1.0, 1.0], [-1.0, 0.5], levels=3).observed
+        tensor([0.5000, 0.5000, 1.0000], dtype=torch.float64)
+    """
+    error, variance = one_target(mean, variance, target)
+    below = torch.special.ndtr(error.detach() / variance.detach().sqrt())
+    return coverage_of(below, levels, sample_weights(weights, below))
+
+
+def mahalanobis_calibration(
+    mean: ArrayLike,
+    variance: ArrayLike,
+    target: ArrayLike,
+    *,
+    levels: int = 99,
+    weights: ArrayLike | None = None,
+) -> Coverage:
+    """Return how often targets lie in the predicted ellipsoids, for a grid of levels.
+
+        m^2 = e^T Sigma^-1 e,   observed(p) = share of samples with chi2_d(m^2) <= p
+
+    where chi2_d is the distribution function of chi-squared with d degrees of freedom. The measure
+    for full covariances, because it is the same in every orthonormal frame, which GENCE is not.
+    For d = 1 it is the coverage of central intervals.
+
+    Args:
+        mean: `[N]` or `[..., N, d]`.
+        variance: as the mean, `[..., N, 1]`, or a full covariance `[..., N, d, d]`.
+        target: as the mean.
+        levels: the number L of levels, `1 / (L+1)` to `L / (L+1)`.
+        weights: `[..., N]` sample weights >= 0; 1 by default.
+
+    Returns:
+        Observed shares at each level, and their error.
+
+    Raises:
+        InputError: if shapes do not fit together, or a variance is not positive.
+
+    Example:
+        >>> mahalanobis_calibration([[0.0, 0.0]], [[1.0, 1.0]], [[1.0, 1.0]], levels=3).observed
+        tensor([0., 0., 1.], dtype=torch.float64)
+    """
+    error, variance, full = vector_target(mean, variance, target)
+    distance, _ = whitened(error.detach(), variance.detach(), full)
+    mass = sample_weights(weights, distance)
+    return coverage_of(ellipsoid_probability(distance, error.shape[-1]), levels, mass)
+
+
+def ellipsoid_probability(distance: Tensor, width: int) -> Tensor:
+    """Return the probability within the ellipsoid of a squared Mahalanobis distance, chi2_d(m^2).
+
+    Example:
+        >>> ellipsoid_probability(torch.tensor([0.0, 2.0]), 2)
+        tensor([0.0000, 0.6321])
+    """
+    half = torch.full_like(distance, width / 2)
+    probability: Tensor = torch.special.gammainc(half, distance / 2)
+    return probability

@@ -1,0 +1,1 @@
+"""Numerical parts of the measures: sorted sums, equal-mass bins, gradients, GPU kernels."""

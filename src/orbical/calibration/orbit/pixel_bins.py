@@ -1,0 +1,209 @@
+"""Calibration of the pixels of a segmentation, from sums by bin of confidence.
+
+A segmentation scan stores, for every sample and element, how many pixels fall in each of 15 bins of
+confidence, and their summed confidence and correctness. That is all a binned error needs, whatever
+the size of the images.
+`pairs_within` makes samples of the regions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from ...errors import InputError, whole_number
+from ...store.xarray_blocks import HELD_VALUES, read_together, runs, sample_blocks
+from ..intervals.interval_ends import Interval
+from ..measures.binned import Reliability, diagram_of, error_of, named_norm
+from .orbit_arrays import groups_of, labeled
+from .pooled import clustered_interval, missing_sample
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from ...store.scan_result import Scan
+
+__all__ = ["pixel_reliability"]
+
+
+SUMS = ("pixel_count", "pixel_confidence", "pixel_correct")
+
+
+def holds_pixels(scan: Scan | xr.Dataset) -> bool:
+    """Check whether a scan is of segmentation with targets."""
+    variables = getattr(getattr(scan, "data", scan), "data_vars", ())
+    return {*SUMS} <= {*variables}
+
+
+def by_point(scan: Scan | xr.Dataset) -> bool:
+    """Check whether what a scan holds in bins are the points of clouds, not pixels."""
+    return "point_class" in getattr(getattr(scan, "data", scan), "data_vars", ())
+
+
+def pixels_along(
+    scan: Scan | xr.Dataset,
+    name: str,
+    by: str | None,
+    options: dict[str, Any] | None,
+    draws: dict[str, Any] | None,
+) -> xr.DataArray:
+    """Return the binned calibration error of all pixels at each element, `[model, element]`.
+
+    With `draws`, with its interval: pixels of an image belong together, so images are drawn.
+    """
+    from ...store import responses
+
+    data: Any = getattr(scan, "data", scan)
+    options = _checked(data, name, options, draws is not None)
+    like = responses(scan, "mean_confidence")  # with the attributes that figures need
+    groups, members = groups_of(like, by)
+    if draws is not None:
+        found = _intervals(data, members, len(groups), options["bins"], draws)
+        return labeled(name, like, groups, by, found)
+    diagram = _diagram(data, members, len(groups), options["bins"])
+    values = error_of(diagram, named_norm(options["norm"]))
+    values = torch.where(diagram.count.sum(-1) > 0, values, torch.nan)
+    return labeled(name, like, groups, by, [(..., {"value": values.numpy()})])
+
+
+def pixels_pooled(
+    scan: Scan | xr.Dataset, name: str, options: dict[str, Any] | None, draws: dict[str, Any]
+) -> list[Interval]:
+    """Return the binned error of the pixels of all positions pooled, for each model.
+
+    Images are drawn with their whole orbits.
+    """
+    data: Any = getattr(scan, "data", scan)
+    bins = _checked(data, name, options, interval=True)["bins"]
+    weights = data["weight"].values.astype(np.float64)
+    found = []
+    for model in range(data.sizes["model"]):
+        total = np.zeros((3, data.sizes["sample"], 1, bins))
+        for run, sums in _sums(data, model, bins):
+            total[:, :, 0] += np.einsum("k,snkb->snb", weights[run], sums)
+        found += _of_images(total, draws)
+    return found
+
+
+def pixels_at(scan: Scan, element: int, *, bins: int, level: float, seed: int) -> list[Interval]:
+    """Return the binned error of the pixels at one element with its interval, for each model."""
+    here = scan.data.isel(element=[element])
+    draws = {"level": level, "seed": seed}
+    return [
+        one
+        for model in range(here.sizes["model"])
+        for _, sums in _sums(here, model, bins)
+        for one in _of_images(sums, draws)
+    ]
+
+
+def _checked(
+    data: Any, name: str, options: dict[str, Any] | None, interval: bool
+) -> dict[str, Any]:
+    if options is None or (interval and options["norm"] != "l1"):
+        any_of = "a calibration error over bins of equal width, such as 'ece',"
+        kind = "'ece', because an interval is asked for," if interval else any_of
+        raise InputError(
+            "measure",
+            f"{kind} for {'points' if by_point(data) else 'pixels'}, which are stored by bin",
+            repr(name),
+            remedy="pairs_within(scan) has all measures",
+        )
+    return options
+
+
+def _intervals(
+    data: Any, members: np.ndarray, groups: int, bins: Any, draws: dict[str, Any]
+) -> Iterator[tuple[tuple[int, int, int], dict[str, Any]]]:
+    """Yield the error with its interval at each model, group and element."""
+    for model in range(data.sizes["model"]):
+        for run, sums in _sums(data, model, bins):
+            for group in range(groups):
+                found = _of_images(sums[:, members == group], draws)
+                for element, one in zip(range(run.start, run.stop), found, strict=True):
+                    yield (model, group, element), vars(one)
+
+
+def _of_images(sums: np.ndarray, draws: dict[str, Any]) -> list[Interval]:
+    """Return the error of sums `[3, N, K, B]` over the pixels of N images, at each of K places."""
+    found = []
+    for count, sure, right in np.moveaxis(sums, 2, 0):
+        known = count.sum(1)
+        total = max(known.sum(), 1e-300)
+        contrast = missing_sample(right.sum() / total, count.sum(0) / total)
+        found.append(
+            clustered_interval(right - sure, known, contrast, draws["level"], draws["seed"])
+        )
+    return found
+
+
+def _sums(data: Any, model: int, bins: Any) -> Iterator[tuple[slice, np.ndarray]]:
+    """Yield runs of elements with the sums `[3, N, K, B]` of each image there, by bin."""
+    parts = [
+        data[name].isel(model=model).transpose("sample", "element", "bin").astype(np.float64)
+        for name in SUMS
+    ]
+    samples, elements, stored = parts[0].shape
+    wanted = _whole_share(stored, bins)
+    for run in runs(elements, samples * stored, HELD_VALUES):
+        held = np.stack(read_together(*(part.isel(element=run) for part in parts)))
+        shape = (*held.shape[:-1], wanted, stored // wanted)
+        yield run, np.nan_to_num(held).reshape(shape).sum(-1)  # NaN: not finished
+
+
+def _whole_share(stored: int, bins: Any) -> int:
+    """Check that stored bins make up the wanted number of bins."""
+    wanted = whole_number("bins", bins)
+    if stored % wanted:
+        known = ", ".join(str(one) for one in range(1, stored + 1) if stored % one == 0)
+        raise InputError("bins", f"one of {known} for pixels in {stored} bins", wanted)
+    return wanted
+
+
+def _diagram(data: Any, members: Any, groups: int, bins: Any) -> Reliability:
+    """Return the reliability diagram `[model, group, element, bin]` of all pixels."""
+    parts = [data[name].transpose("model", "sample", "element", "bin") for name in SUMS]
+    wanted = _whole_share(parts[0].sizes["bin"], bins)
+    models, _, elements, _ = parts[0].shape
+    sums = torch.zeros(3, models, groups, elements, wanted, dtype=torch.float64)
+    for rows, blocks in sample_blocks(*parts):
+        member = torch.from_numpy(members[rows])
+        for total, block in zip(sums, blocks, strict=True):
+            values = torch.from_numpy(block).double().nan_to_num(0.0)  # NaN: not finished
+            total.index_add_(1, member, values.unflatten(-1, (wanted, -1)).sum(-1))
+    count, of_confidence, of_correct = sums
+    edges = torch.arange(wanted + 1, dtype=torch.float64) / wanted
+    return diagram_of(edges, count.round().long(), count, of_confidence, of_correct)
+
+
+def pixel_reliability(scan: Scan | xr.Dataset, *, bins: int = 15) -> Reliability:
+    """Return the reliability diagrams of the pixels of a segmentation scan, at each element.
+
+    Args:
+        scan: a labeled segmentation scan, or its `data`.
+        bins: the number of bins: 15, 5, 3 or 1, because pixels are stored in 15.
+
+    Returns:
+        The numbers of each bin, `[model, element, bin]`.
+
+    Raises:
+        InputError: if the scan is of another task, or `bins` is another number.
+
+    Example:
+        >>> import orbical as ob
+        >>> images = torch.rand(4, 1, 8, 8)
+        >>> scan = ob.scan(lambda x: torch.cat([-x, x], 1), (images, images[:, 0] > 0.5),
+        ...                group="flips", task="segmentation", progress=False)
+        >>> pixel_reliability(scan).count.sum(-1)
+        tensor([[256, 256, 256, 256]])
+    """
+    if not holds_pixels(scan):
+        raise InputError("scan", "a labeled scan of a segmentation task", "another")
+    data: Any = getattr(scan, "data", scan)
+    _, members = groups_of(data["mean_confidence"], None)
+    found = _diagram(data, members, 1, bins)
+    parts = (found.count, found.share, found.confidence, found.accuracy)
+    return Reliability(found.edges, *(part[:, 0] for part in parts))

@@ -1,0 +1,172 @@
+"""Calibration errors of all positions of an orbit pooled: ECE with its interval, and KS.
+
+The outputs along one orbit belong to one sample: they are not K independent samples, and an
+interval that treated them as such would be far too narrow. Here samples are drawn, each with its
+whole orbit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ...errors import whole_number
+from ..intervals.interval_ends import Interval, checked_level, ends, normal_quantile, tail_quantiles
+from ..measures.binned import Reliability, bin_index, diagram_of
+
+__all__ = ["pooled_reliability"]
+
+
+_DRAWS = 1000
+_RANGE_BITS = 24
+"""Patterns of a float32 whose sums are held at once: 2^24 of them."""
+
+Blocks = Callable[[], Iterable[tuple[slice, list[np.ndarray]]]]
+
+
+def pooled_reliability(
+    columns: Iterable[tuple[np.ndarray, np.ndarray]],
+    weights: np.ndarray,
+    *,
+    bins: int = 15,
+    level: float = 0.95,
+    seed: int = 0,
+) -> tuple[Reliability, Interval]:
+    """Return the reliability diagram and the ECE of an orbit, reading one element at a time.
+
+        r[n, b] = sum_g w_g 1(z[g, n] in bin b) (correct[g, n] - z[g, n])
+        m[n] = sum_g w_g 1(z[g, n] is known)
+        ece = sum_b |mean_n r[n, b]| / mean_n m[n]
+
+    The mean over samples is drawn from its normal distribution, with the covariance that the
+    samples show: around the observed mean, and around zero for a calibrated model. Where outputs
+    are missing it is the quotient of two means, with its covariance to first order. Samples
+    almost all right, or all wrong, show too little of it: with an accuracy a, (1 - 2a)^2 c^2
+    samples of the other kind are added (c standard deviations cover the level), spread over the
+    bins as the outputs are; a model never wrong in N may be wrong in c^2 / N (Wilson). The ends are
+    those of `interval`.
+
+    Args:
+        columns: For each of K elements, confidences `[N]`, NaN where there is no output, and
+            whether they are correct `[N]`.
+        weights: Weights `[K]` of the elements, summing to 1.
+        bins: Number of bins.
+        level: Nominal coverage.
+        seed: Seed of the draws.
+
+    Returns:
+        The diagram, each output weighted by its element, and the ECE with its interval.
+
+    Example:
+        >>> columns = [(np.full(50, 0.75), np.arange(50) % 4 > 0) for _ in range(4)]
+        >>> diagram, error = pooled_reliability(columns, np.full(4, 0.25))
+        >>> round(float(error.value), 6), int(diagram.count.sum())
+        (0.01, 200)
+    """
+    bins = whole_number("bins", bins)
+    checked_level(level)
+    count = np.zeros(bins, np.int64)
+    mass, confidence, correct = (np.zeros(bins) for _ in range(3))
+    residual, known = np.zeros((0, bins)), np.zeros(0)
+    for (sure, right), weight in zip(columns, weights, strict=True):
+        if not len(residual):
+            residual, known = np.zeros((len(sure), bins)), np.zeros(len(sure))
+        rows = np.flatnonzero(~np.isnan(sure))
+        sure, right = sure[rows], right[rows]
+        at = bin_index(torch.from_numpy(sure), bins).numpy()
+        exact = sure.astype(np.float64)
+        residual[rows, at] += weight * (right - exact)
+        known[rows] += weight
+        here = np.bincount(at, minlength=bins)
+        count += here
+        mass += weight * here
+        confidence += weight * np.bincount(at, exact, minlength=bins)
+        correct += weight * np.bincount(at, right.astype(np.float64), minlength=bins)
+    total = max(mass.sum(), 1e-300)
+    contrast = missing_sample(correct.sum() / total, mass / total)
+    edges = torch.arange(bins + 1, dtype=torch.float64) / bins
+    sums = (torch.from_numpy(part) for part in (count, mass, confidence, correct))
+    return diagram_of(edges, *sums), clustered_interval(residual, known, contrast, level, seed)
+
+
+def missing_sample(accuracy: float, shares: np.ndarray) -> np.ndarray:
+    """Return the residuals `[B]` of a sample of the kind that few samples may lack.
+
+    `shares [B]` are those of the bins.
+    """
+    return np.asarray((1 - 2 * accuracy) * shares)
+
+
+def clustered_interval(
+    residual: np.ndarray, known: np.ndarray, contrast: np.ndarray, level: float, seed: int
+) -> Interval:
+    """Return the ECE of samples that hold several outputs each, from their residuals `[N, B]`.
+
+    `known [N]` are the weights of a sample's outputs, `contrast [B]` is the sample that may be
+    missing.
+    """
+    residual, known = residual[known > 0], known[known > 0]
+    samples, bins = residual.shape
+    if samples < 2:
+        found = np.abs(residual).sum() / known.sum() if samples else np.nan
+        value, low, high, unknown = torch.tensor([found, 0, 1, np.nan], dtype=torch.float64)
+        return Interval(value, low, high, unknown, unknown, unknown, level, "too few samples")
+    mean = residual.sum(0) / known.sum()
+    apart = (residual - known[:, None] * mean) / known.mean()
+    spread = np.cov(apart, rowvar=False).reshape(bins, bins) / samples
+    spread += np.outer(contrast, contrast) * (normal_quantile(level) / samples) ** 2
+    noise = np.random.default_rng(seed).multivariate_normal(
+        np.zeros(bins), spread, _DRAWS, method="eigh"
+    )
+    value = torch.tensor(np.abs(mean).sum(), dtype=torch.float64)
+    drawn, calibrated = (torch.from_numpy(np.abs(part).sum(1)) for part in (mean + noise, noise))
+    low, high = ends(value, drawn, calibrated, level)
+    least, _, most = tail_quantiles(calibrated, level)
+    usual = (calibrated.mean(), least, most)
+    return Interval(value, low, high.clamp(max=1), *usual, level, "orbits drawn together")
+
+
+def pooled_ks(blocks: Blocks, weights: np.ndarray) -> Tensor:
+    """Return KS of all outputs along orbits, however many, without sorting them.
+
+    Numbers >= 0 are ordered as their bits are, read as integers. So differences are added up at
+    the pattern of their confidence, one range of patterns at a time: equal confidences come
+    together, and memory does not depend on the number of outputs.
+
+    Args:
+        blocks: Starts a pass over blocks of samples: which they are, confidences `[n, K]` in
+            float32, NaN where there is no output, and whether they are correct `[n, K]`.
+        weights: Weights `[K]` of the elements.
+
+    Returns:
+        The error, float64.
+
+    Example:
+        >>> sure, right = np.float32([[0.9, 0.9, 0.6]]), np.array([[True, False, True]])
+        >>> pooled_ks(lambda: [(slice(0, 1), [sure, right])], np.full(3, 1 / 3))
+        tensor(0.1333, dtype=torch.float64)
+    """
+    counts, total = np.zeros(1 << (32 - _RANGE_BITS), np.int64), 0.0
+    for _, (sure, _) in blocks():
+        known = ~np.isnan(sure)
+        counts += np.bincount(_patterns(sure[known]) >> _RANGE_BITS, minlength=len(counts))
+        total += float(known.sum(0) @ weights)
+    below = largest = torch.zeros((), dtype=torch.float64)
+    for number in np.flatnonzero(counts):
+        sums = torch.zeros(1 << _RANGE_BITS, dtype=torch.float64)
+        for _, (sure, right) in blocks():
+            pattern = _patterns(sure)
+            mine = (pattern >> _RANGE_BITS == number) & ~np.isnan(sure)
+            difference = ((right > 0) - sure.astype(np.float64)) * weights
+            place = torch.from_numpy(pattern[mine] & ((1 << _RANGE_BITS) - 1)).long()
+            sums.index_add_(0, place, torch.from_numpy(difference[mine]))
+        running = sums.cumsum_(0).add_(below)
+        below, largest = running[-1].clone(), largest.maximum(running.abs_().max())
+    return largest / total
+
+
+def _patterns(values: np.ndarray) -> np.ndarray:
+    return np.asarray(np.abs(values).view(np.int32))

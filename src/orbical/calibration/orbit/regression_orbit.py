@@ -1,0 +1,234 @@
+"""Calibration of regression along the orbit: errors against predicted variances at each element.
+
+A scan of regression with uncertainty stores `error`, the moved truth minus the prediction, in the
+frame of each element, and `variance` (or `covariance`) there. Every measure depends on these two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ...errors import InputError
+from ...store.xarray_blocks import read_together
+from ..intervals.drawing import on_vectors
+from ..intervals.means import mean_interval
+from ..intervals.resampled import regression_interval
+from ..measures.bleed import aleatoric_terms, covariance_terms
+from ..registry import BoundMeasure, Measure, MeasureLike, bound, entry_of
+from .orbit_arrays import groups_of, labeled
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from ...store.scan_result import Scan
+
+BLEED = "aleatoric_bleed"
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """One model's predictions along the orbit, S samples (or points of samples) at K elements.
+
+    Attributes:
+        error: `[K, S, d]`, truth less mean, in the frame of the element.
+        variance: `[K, S, d]`, `[K, S, 1]`, or a full covariance `[K, S, d, d]`.
+        aleatoric: `[K, S, d]` or `[K, S, 1]`: the variance that is ascribed to the data; for a full
+            covariance all its entries, `[K, S, d d]`, whose norm is the same in every frame.
+        sample: `[S]`, the sample that each belongs to.
+    """
+
+    error: Tensor
+    variance: Tensor
+    aleatoric: Tensor
+    sample: Tensor
+
+    def chosen(self, kept: Tensor) -> Predictions:
+        """Keep some of the samples, by a mask `[S]`."""
+        parts = (self.error, self.variance, self.aleatoric)
+        error, variance, aleatoric = (part[:, kept] for part in parts)
+        return Predictions(error, variance, aleatoric, self.sample[kept])
+
+    def by_component(self) -> Predictions:
+        """Return each component separately: `[d, K, S, 1]`, with its marginal variance."""
+        width = self.error.shape[-1]
+
+        def apart(values: Tensor) -> Tensor:
+            return values.expand(*values.shape[:-1], width).movedim(-1, 0)[..., None]
+
+        spread, noise = self.variance, self.aleatoric
+        if spread.ndim > self.error.ndim:
+            spread = spread.diagonal(dim1=-2, dim2=-1)
+        if noise.shape[-1] > width:
+            noise = noise.reshape(*noise.shape[:-1], width, width).diagonal(dim1=-2, dim2=-1)
+        return Predictions(apart(self.error), apart(spread), apart(noise), self.sample)
+
+
+def holds_regression(scan: Scan | xr.Dataset) -> bool:
+    """Check whether a scan is of regression with targets and uncertainty."""
+    variables = getattr(getattr(scan, "data", scan), "data_vars", ())
+    return {"error", "variance"} <= {*variables}
+
+
+def predictions_along(scan: Scan | xr.Dataset, model: int) -> Predictions:
+    """Read one model's errors and variances at all elements; unfinished samples are left out.
+
+    >>> import orbical as ob
+    >>> task = ob.tasks.Regression(ob.actions.Vectors(), "vector", uncertainty="variance")
+    >>> def net(x):
+    ...     return 0.9 * x, torch.ones(len(x), 1)
+    >>> x = torch.randn(20, 2)
+    >>> scan = ob.scan(net, (x, x), group="cyclic:4", task=task, progress=False)
+    >>> predictions_along(scan, 0).error.shape
+    torch.Size([4, 20, 2])
+    """
+    data: Any = getattr(scan, "data", scan)
+    names = [name for name in ("error", "variance", "covariance", "aleatoric") if name in data]
+    chosen = (data[name].isel(model=model).transpose("element", "sample", ...) for name in names)
+    read = read_together(*chosen)
+    arrays = {name: torch.from_numpy(part).double() for name, part in zip(names, read, strict=True)}
+    if data["error"].ndim == 5:  # one target for each point
+        arrays = _points_first(arrays)
+    error, variance = arrays["error"], arrays.get("covariance", arrays["variance"])
+    aleatoric = arrays.get("aleatoric", variance if variance.ndim == 3 else variance.flatten(2))
+    samples = torch.arange(data.sizes["sample"])
+    sample = samples.repeat_interleave(error.shape[1] // len(samples))
+    found = Predictions(error, variance, aleatoric, sample)
+    finite = (part.flatten(2).isfinite().all(-1).all(0) for part in (error, variance))
+    return found.chosen(torch.stack([*finite]).all(0))
+
+
+def _points_first(arrays: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Make points samples, `[K, N * n, ...]`; those without a target come last in each sample.
+
+    A permutation moves the points without a target; at each element they must be the same rows.
+    """
+    absent = arrays["error"].isnan().any(-1)
+    order = absent.to(torch.uint8).argsort(dim=2, stable=True)
+    ordered = {}
+    for name, part in arrays.items():
+        index = order.reshape(*order.shape, *[1] * (part.ndim - 3)).expand(part.shape)
+        ordered[name] = part.gather(2, index).flatten(1, 2)
+    return ordered
+
+
+def predictions_at(
+    scan: Scan | xr.Dataset, element: int, model: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return `(mean, variance, target)` of one model at one element, errors taken as targets.
+
+    The mean is 0, on which no measure depends; one component is `[S]`, several are `[S, d]`.
+
+    >>> import orbical as ob
+    >>> task = ob.tasks.Regression(ob.actions.Vectors(), "vector", uncertainty="variance")
+    >>> def net(x):
+    ...     return 0.9 * x, torch.ones(len(x), 1)
+    >>> x = torch.randn(20, 2)
+    >>> scan = ob.scan(net, (x, x), group="cyclic:4", task=task, progress=False)
+    >>> [part.shape for part in predictions_at(scan, 0, 0)]
+    [torch.Size([20, 2]), torch.Size([20, 1]), torch.Size([20, 2])]
+    """
+    found = predictions_along(scan, model)
+    error, variance = found.error[element], found.variance[element]
+    if error.shape[-1] == 1:
+        error, variance = error[:, 0], variance.reshape(len(variance))
+    return torch.zeros_like(error), variance, error
+
+
+def regression_along(
+    scan: Scan | xr.Dataset,
+    measure: MeasureLike,
+    by: str | None,
+    draws: dict[str, Any] | None,
+    options: dict[str, Any],
+) -> xr.DataArray:
+    """Return a regression measure `[model, element]` or `[model, by, element]`; see `along_orbit`.
+
+    Args:
+        scan: a labeled scan of regression with uncertainty, or its `data`.
+        measure: a name, or a function of `(mean, variance, target)`.
+        by: "component", or a coordinate on `sample`.
+        draws: level, resamples and seed of the intervals; None for no intervals.
+        options: options of the measure.
+    """
+    from ...store import responses
+
+    if isinstance(measure, str | Measure):
+        measure = entry_of(measure, "regression", "aleatoric")
+    name, answer = (
+        (BLEED, partial(_bleed, _checked_truth(options), draws))
+        if getattr(measure, "name", None) == BLEED
+        else _named(bound(measure, "regression", options), draws)
+    )
+    like = responses(scan, "score")
+    data: Any = getattr(scan, "data", scan)
+    if by == "component":
+        groups, members = np.arange(data.sizes["component"]), None
+    else:
+        groups, members = groups_of(like, by)
+
+    def parts() -> Iterator[tuple[Any, dict[str, Tensor]]]:
+        for model in range(like.sizes["model"]):
+            found = predictions_along(scan, model)
+            if not len(found.sample):
+                continue
+            if members is None:
+                yield model, answer(found.by_component())
+                continue
+            member = torch.from_numpy(members)[found.sample]
+            for group in member.unique().tolist():
+                yield (model, group), answer(found.chosen(member == group))
+
+    return labeled(name, like, groups, by, parts())
+
+
+def _named(
+    measure: BoundMeasure, draws: dict[str, Any] | None
+) -> tuple[str, Callable[[Predictions], dict[str, Any]]]:
+    return measure.name, partial(_measured, measure, draws)
+
+
+def _measured(
+    measure: BoundMeasure, draws: dict[str, Any] | None, found: Predictions
+) -> dict[str, Any]:
+    """Return a measure of errors and variances, at all elements at once."""
+    if measure.one_target and found.error.shape[-1] > 1:
+        raise InputError(
+            "measure",
+            "one of vectors",
+            f"{measure.name}, which takes one target, for {found.error.shape[-1]} components",
+            remedy="pass by='component', or use 'gence' or 'mahalanobis_calibration'",
+        )
+    given = torch.zeros_like(found.error), found.variance, found.error
+    if draws is None:
+        return {"value": on_vectors(measure, measure.value)(*given).detach()}
+    return vars(regression_interval(measure, *given, **draws))
+
+
+def _checked_truth(options: dict[str, Any]) -> float:
+    if {*options} - {"truth"}:
+        raise InputError("options", problem=f"{BLEED} does not take {', '.join(options)}")
+    truth = options.get("truth", 0.0)
+    if isinstance(truth, bool) or not isinstance(truth, int | float) or not truth >= 0:
+        raise InputError("truth", "a variance >= 0", repr(truth))
+    return float(truth)
+
+
+def _bleed(truth: float, draws: dict[str, Any] | None, found: Predictions) -> dict[str, Any]:
+    """Return aleatoric bleed at all elements at once: a mean over samples, 0 without bleed."""
+    width, noise = found.error.shape[-1], found.aleatoric
+    if noise.shape[-1] > width:
+        terms = covariance_terms(noise.unflatten(-1, (width, width)), truth).sum(-1)
+    else:
+        terms = aleatoric_terms(noise.expand(found.error.shape), truth).sum(-1)
+    if draws is None:
+        return {"value": terms.mean(-1)}
+    none = torch.zeros_like(terms)
+    answer = vars(mean_interval(terms, none, none, draws["level"]))
+    return {**answer, "low": answer["low"].clamp(min=0)}

@@ -1,0 +1,174 @@
+"""Verdicts on a limit: pass, fail, or inconclusive where there are too few samples to tell."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ...errors import InputError, check_name
+from ..intervals.interval_ends import checked_level
+from ..registry import MeasureLike
+from .positions import along_orbit, equal_width_options
+from .regression_orbit import holds_regression
+from .whole_orbit import PLACES, mean_over_orbit, pooled_over_orbit
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from ...store.scan_result import Scan
+
+__all__ = ["Verdict", "judge", "verdict"]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a measure stays within a limit, as far as its samples can tell.
+
+    Attributes:
+        outcome: "pass" if the interval lies within the limit, "fail" if it lies beyond,
+            "inconclusive" if it contains the limit: more samples are needed.
+        value: The measured value.
+        low: Lower end of its interval; NaN if it has none.
+        high: Upper end.
+        limit: The limit.
+        upper: Whether the limit is the largest value allowed; else it is the smallest.
+        level: Nominal coverage of the interval, of all positions together.
+        positions: The number of positions that the interval is corrected for.
+    """
+
+    outcome: str
+    value: float
+    low: float
+    high: float
+    limit: float
+    upper: bool
+    level: float
+    positions: int
+
+    def __str__(self) -> str:
+        sign = "<=" if self.upper else ">="
+        ends = "no interval" if math.isnan(self.low) else f"[{self.low:.4g}, {self.high:.4g}]"
+        several = f" of {self.positions} positions" if self.positions > 1 else ""
+        return (
+            f"{self.outcome}: {self.value:.4g} {ends} at {self.level:.0%}{several},"
+            f" limit {sign} {self.limit:g}"
+        )
+
+
+def judge(
+    value: float,
+    low: float,
+    high: float,
+    *,
+    maximum: float | None = None,
+    minimum: float | None = None,
+    level: float = 0.95,
+    positions: int = 1,
+) -> Verdict:
+    """Compare an interval with a limit.
+
+    Args:
+        value: The measured value. NaN fails.
+        low: Lower end of its interval; NaN if it has none, and then the value alone decides.
+        high: Upper end.
+        maximum: The largest value allowed; or
+        minimum: the smallest. Pass one of the two.
+        level: Nominal coverage of the interval.
+        positions: The number of positions that the interval was corrected for.
+
+    Returns:
+        The verdict.
+
+    Example:
+        >>> judge(0.03, 0.0, 0.06, maximum=0.05).outcome
+        'inconclusive'
+        >>> print(judge(0.9, 0.88, 0.92, minimum=0.85))
+        pass: 0.9 [0.88, 0.92] at 95%, limit >= 0.85
+    """
+    if (maximum is None) == (minimum is None):
+        given = "neither" if maximum is None else "both"
+        raise InputError("maximum, minimum", "exactly one of the two", given)
+    upper, limit = maximum is not None, (minimum or 0.0) if maximum is None else maximum
+    ends = (value, value) if math.isnan(low) or math.isnan(high) else (low, high)
+    within = [end <= limit if upper else end >= limit for end in ends]
+    outcome = "pass" if all(within) else "inconclusive" if any(within) else "fail"
+    return Verdict(outcome, value, low, high, limit, upper, checked_level(level), positions)
+
+
+def verdict(
+    scan: Scan | xr.Dataset,
+    measure: MeasureLike = "ece",
+    *,
+    maximum: float | None = None,
+    minimum: float | None = None,
+    place: str = "worst",
+    level: float = 0.95,
+    resamples: int = 1000,
+    seed: int = 0,
+    **options: Any,
+) -> dict[str, Verdict]:
+    """Judge whether each model of a scan stays within a limit of a measure.
+
+    At the worst of K positions the interval spans the largest lower and the largest upper end (for
+    a minimum, the smallest) of intervals of level `1 - (1 - level) / K` at each: it contains the
+    worst of the population's values at the level (Bonferroni). At the identity, in the mean and in
+    the pool there is one value, and nothing to correct for.
+
+    Args:
+        scan: A labeled scan of classification, or of regression with uncertainty; or its `data`.
+        measure: The name of a measure, an entry of `MEASURES`, or a function; see `along_orbit`.
+        maximum: The largest value allowed; or
+        minimum: the smallest. Pass one of the two.
+        place: Where along the orbit, a key of `PLACES`: "worst", "mean", "identity" or "pooled".
+            Pooled measures other than an ECE of equal width have no interval.
+        level: Nominal coverage.
+        resamples: Number of draws of each interval.
+        seed: Seed of the draws.
+        options: Options of the measure, such as `bins`.
+
+    Returns:
+        The verdict on each model, by its name.
+
+    Raises:
+        InputError: If not exactly one of `maximum` and `minimum` is given.
+
+    Example:
+        >>> import torch
+        >>> import orbical as ob
+        >>> images, labels = ob.datasets.digits()
+        >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+        >>> scan = ob.scan(net, (images[:50], labels[:50]), group="cyclic:4",
+        ...                task="classification", progress=False)
+        >>> found = verdict(scan, "ece", maximum=0.001, resamples=50)
+        >>> [one.outcome != "pass" for one in found.values()]
+        [True]
+    """
+    from ...store import opened
+
+    limits = {"maximum": maximum, "minimum": minimum}
+    check_name("place", place, PLACES)
+    checked_level(level)
+    draws: dict[str, Any] = {"resamples": resamples, "seed": seed}
+    positions = 1
+    if place == "pooled":
+        binned = None if holds_regression(scan) else equal_width_options(measure, options)
+        known = binned is not None and binned["norm"] == "l1"
+        found = pooled_over_orbit(scan, measure, interval=known, level=level, seed=seed, **options)
+    elif place == "mean":
+        found = mean_over_orbit(scan, measure, interval=True, level=level, **draws, **options)
+    else:
+        data, group = opened(scan)
+        positions = data.sizes["element"] if place == "worst" else 1
+        each = 1 - (1 - level) / positions
+        found = along_orbit(scan, measure, interval=True, level=each, **draws, **options)
+        found = found if place == "worst" else found.isel(element=group.identity)
+    judged = {}
+    for name in found["model"].values:
+        one = found.sel(model=name)
+        ends = [one[end] if end in one.coords else one * math.nan for end in ("low", "high")]
+        value, low, high = (
+            float(part.min() if minimum is not None else part.max()) for part in (one, *ends)
+        )
+        judged[str(name)] = judge(value, low, high, **limits, level=level, positions=positions)
+    return judged

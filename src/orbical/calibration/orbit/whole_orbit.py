@@ -1,0 +1,246 @@
+"""A measure of the whole orbit: the mean of its positions, or all positions pooled into one set.
+
+The two differ: at each position errors of opposite sign stay apart, and in the pool they cancel
+within a bin. Both are called as in `PLACES`, everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ...errors import InputError
+from ...groups import PLACES
+from ...store.xarray_blocks import read_together, sample_blocks
+from ..intervals.drawing import on_vectors
+from ..intervals.interval_ends import Interval
+from ..registry import (
+    MEASURES,
+    BoundMeasure,
+    Measure,
+    MeasureLike,
+    bound,
+    list_measures,
+    takes_weights,
+)
+from .orbit_arrays import ENDS
+from .pixel_bins import holds_pixels, pixels_pooled
+from .pooled import pooled_ks, pooled_reliability
+from .positions import MEASURED_VALUES, along_orbit, equal_width_options, pair_blocks, responses_of
+from .regression_orbit import holds_regression, predictions_along
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from ...store.scan_result import Scan
+
+__all__ = ["PLACES", "mean_over_orbit", "pooled_over_orbit", "scan_measures"]
+
+
+def scan_measures(scan: Scan | xr.Dataset, listed: str | None = None) -> list[Measure]:
+    """Return the registered measures that a scan can be measured by along its orbit.
+
+    Args:
+        scan: A scan, or its `data`.
+        listed: Only those listed there: "table", "comparison", "orbit" or "view".
+
+    Returns:
+        Measures of pairs for labeled classification or `pairs_within`, measures of regression for
+        regression with uncertainty, and none for other scans.
+
+    Example:
+        >>> import xarray as xr
+        >>> pairs = xr.Dataset({"confidence": 0.5, "correct": 1.0})
+        >>> [measure.name for measure in scan_measures(pairs, listed="orbit")]
+        ['ece', 'ks']
+    """
+    held: Any = scan.data_vars if hasattr(scan, "data_vars") else scan.arrays
+    kinds = kinds_of(held)
+    targets = held["error"].shape[-1] if "regression" in kinds else 1
+    return list_measures(*kinds, listed=listed, targets=targets) if kinds else []
+
+
+def kinds_of(variables: Iterable[Any]) -> tuple[str, ...]:
+    """Return the kinds of measures that a scan with these variables can be measured by.
+
+    >>> kinds_of(["confidence", "correct"]), kinds_of(["confidence"])
+    (('pair',), ())
+    """
+    held = {*variables}
+    if {"error", "variance"} <= held:
+        return ("regression", "aleatoric")
+    return ("pair",) if {"confidence", "correct"} <= held else ()
+
+
+def mean_over_orbit(
+    scan: Scan | xr.Dataset, measure: MeasureLike = "ece", **options: Any
+) -> xr.DataArray:
+    """Return the mean of a measure over the positions of the orbit, for each model of a scan.
+
+        value[model] = sum_g w_g measure over samples at element g,   w the group's weights
+
+    Args:
+        scan: A labeled scan of classification, or of regression with uncertainty; or its `data`.
+        measure: The name of a measure, an entry of `MEASURES`, or a function; see `along_orbit`.
+        options: Options of `along_orbit`, such as `by` and `interval`, and of the measure. The
+            interval is the mean of the elements' intervals, no narrower than that of the mean.
+
+    Returns:
+        `[model]`, or `[model, by]`.
+
+    Example:
+        >>> import orbical as ob
+        >>> images, labels = ob.datasets.digits()
+        >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+        >>> scan = ob.scan(net, (images[:50], labels[:50]), group="cyclic:4",
+        ...                task="classification", progress=False)
+        >>> mean_over_orbit(scan, "ece").dims
+        ('model',)
+    """
+    curve = along_orbit(scan, measure, **options)
+    weight = curve["weight"]
+    found = curve.weighted(weight).mean("element")
+    means = {
+        end: curve[end].weighted(weight).mean("element").drop_vars(ENDS, errors="ignore")
+        for end in ENDS
+        if end in curve.coords
+    }
+    return found.assign_coords(means).assign_attrs(curve.attrs, statistic=PLACES["mean"])
+
+
+def pooled_over_orbit(
+    scan: Scan | xr.Dataset,
+    measure: MeasureLike = "ece",
+    *,
+    interval: bool = False,
+    level: float = 0.95,
+    seed: int = 0,
+    **options: Any,
+) -> xr.DataArray:
+    """Return a measure of all positions of the orbit pooled into one set, for each model of a scan.
+
+    Each output counts with the weight of its element. Where a group's weights differ, the measure
+    must take `weights`, as `ece` does.
+
+    Args:
+        scan: A labeled scan of classification or segmentation (its pixels), or of regression with
+            uncertainty; or its `data`.
+        measure: The name of a measure, an entry of `MEASURES`, or a function; see `along_orbit`.
+        interval: Whether to attach the coordinates `low`, `high` and `calibrated`; for "ece" over
+            bins of equal width. Samples are drawn with their whole orbits.
+        level: Nominal coverage of the interval.
+        seed: Seed of its draws.
+        options: Options of the measure, such as `bins`.
+
+    Returns:
+        `[model]`.
+
+    Raises:
+        InputError: If the measure takes no weights and those of the group differ, or if it has no
+            interval over pooled positions.
+
+    Example:
+        >>> import orbical as ob
+        >>> images, labels = ob.datasets.digits()
+        >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+        >>> scan = ob.scan(net, (images[:50], labels[:50]), group="cyclic:4",
+        ...                task="classification", progress=False)
+        >>> found = pooled_over_orbit(scan, "ece", interval=True)
+        >>> bool(found.low <= found) and bool(found <= found.high)
+        True
+    """
+    if holds_regression(scan):
+        if interval:
+            raise InputError("interval", "False for pooled regression", "True")
+        return _pooled_regression(scan, measure, options)
+    binned = equal_width_options(measure, options)
+    if holds_pixels(scan):
+        name = bound(measure, "pair", options).name
+        found = pixels_pooled(scan, name, binned, {"level": level, "seed": seed})
+        data: Any = getattr(scan, "data", scan)
+        return _by_model(
+            name, data["mean_confidence"], found if interval else [one.value for one in found]
+        )
+    confidence, correct = responses_of(scan)
+    if interval and (binned is None or binned["norm"] != "l1"):
+        raise InputError("interval", "False unless the measure is 'ece'", repr(measure))
+    chosen = bound(measure, "pair", options)
+    weights = confidence["weight"].values.astype(np.float64)
+    values: list[Interval | Tensor] = []
+    for model in range(confidence.sizes["model"]):
+        given = confidence.isel(model=model), correct.isel(model=model)
+        if interval and binned is not None:
+            columns = (
+                (z, y) for _, *pairs in pair_blocks(*given) for z, y in zip(*pairs, strict=True)
+            )
+            pooled = {"bins": binned["bins"], "level": level, "seed": seed}
+            values.append(pooled_reliability(columns, weights, **pooled)[1])
+        elif chosen.name == "ks" and _is_large(given[0]):
+            values.append(pooled_ks(partial(sample_blocks, *given), weights))
+        else:
+            z, y = read_together(given[0], given[1] > 0)
+            known = ~np.isnan(z)
+            pair = (torch.from_numpy(part[known]) for part in (z, y))
+            mass = torch.from_numpy(np.broadcast_to(weights, z.shape)[known])
+            values.append(_weighted_value(chosen, tuple(pair), mass))
+    return _by_model(chosen.name, confidence, values)
+
+
+def _is_large(confidence: xr.DataArray) -> bool:
+    return confidence.size > MEASURED_VALUES and confidence.dtype == np.float32
+
+
+def _pooled_regression(scan: Any, measure: Any, options: dict[str, Any]) -> xr.DataArray:
+    entry = MEASURES.get(measure) if isinstance(measure, str) else measure
+    if isinstance(entry, Measure) and entry.interval == "bootstrap":
+        # A mean over the same samples at each position is the mean of the positions.
+        found = mean_over_orbit(scan, entry, **options)
+        return found.assign_attrs(statistic=PLACES["pooled"])
+    chosen = bound(measure, "regression", options)
+    data: Any = getattr(scan, "data", scan)
+    weights = torch.from_numpy(data["weight"].values.astype(np.float64))
+    values = []
+    for model in range(data.sizes["model"]):
+        given = predictions_along(scan, model)
+        error, variance = given.error.flatten(0, 1), given.variance.flatten(0, 1)
+        mass = weights.repeat_interleave(given.error.shape[1])
+        predictions = torch.zeros_like(error), variance, error
+        values.append(_weighted_value(chosen, predictions, mass))
+    return _by_model(chosen.name, data["error"], values)
+
+
+def _weighted_value(chosen: BoundMeasure, given: tuple[Tensor, ...], weights: Tensor) -> Tensor:
+    """Evaluate a measure on pooled samples, with weights only where they differ."""
+    if not len(weights):
+        return torch.tensor(torch.nan)
+    alike = bool(weights.max() - weights.min() < 1e-12)
+    if not alike and not takes_weights(chosen.value):
+        raise InputError(
+            "measure",
+            "one that takes weights, such as 'ece', since the weights of the group's "
+            "elements differ",
+            repr(chosen.name),
+            remedy="use mean_over_orbit",
+        )
+    function = chosen.value if alike else partial(chosen.value, weights=weights)
+    return (on_vectors(chosen, function) if len(given) == 3 else function)(*given).detach()
+
+
+def _by_model(name: str, like: xr.DataArray, values: list[Any]) -> xr.DataArray:
+    import xarray as xr
+
+    entry = MEASURES.get(name)
+    numbers = [float(getattr(value, "value", value)) for value in values]
+    coords: dict[str, Any] = {"model": like["model"]}
+    if values and isinstance(values[0], Interval):
+        for end in ENDS:
+            coords[end] = ("model", [float(getattr(value, end)) for value in values])
+    attrs: dict[str, Any] = {"metric": name, "statistic": PLACES["pooled"]}
+    if entry is not None:
+        attrs |= {"meaning": entry.meaning, "higher_is_better": entry.higher_is_better}
+    return xr.DataArray(numbers, coords, ("model",), name=name, attrs=attrs)

@@ -1,0 +1,335 @@
+"""Outputs of a classifier, and the pairs that measures take.
+
+`top_label` makes the pair of the predicted class, `classwise` one pair for each class. Nothing is
+guessed from values: the caller states whether an array holds `probs` or `logits`. One column,
+`[N]` or `[..., N, 1]`, is class 1 of two. Every row is checked, in blocks that stay in the cache.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from ..._arrays import ArrayLike, as_floating, both_classes, warn_of_probabilities
+from ...errors import InputError
+from .validation import kept_samples, tolerance, working_float
+
+__all__ = ["classwise", "normalized_entropy", "probabilities", "top_label"]
+
+
+_BLOCK = 1 << 21
+"""Elements of a block of rows: what stays in the cache while several passes read it."""
+
+_FEW = 1 << 13
+"""Elements up to which the fewest operations win, not the fewest passes."""
+
+_BLOCK_ROWS = 1 << 15
+"""Rows of a block at most, which bounds what is set aside for each row of it."""
+
+
+_REMEDY = "pass outputs before the softmax as logits="
+
+
+def given_outputs(probs: ArrayLike | None, logits: ArrayLike | None) -> tuple[str, Tensor]:
+    """Read `probs` or `logits`, whichever is given, as `[..., N, C]`; also return its name."""
+    if (probs is None) == (logits is None):
+        given = "neither" if probs is None else "both"
+        raise InputError("probs, logits", "exactly one of the two", given)
+    name = "probs" if logits is None else "logits"
+    outputs = as_floating(name, probs if logits is None else logits)
+    if outputs.ndim == 0:
+        raise InputError(name, "shape [..., N, C]", "a single number")
+    outputs = both_classes(outputs, logits=name == "logits")
+    if outputs.numel() == 0:
+        raise InputError(name, "at least one sample", f"shape {tuple(outputs.shape)}")
+    if name == "logits":
+        warn_of_probabilities(outputs)
+    return name, outputs
+
+
+def _row_blocks(rows: Tensor) -> Iterator[slice]:
+    size = max(1, min(_BLOCK_ROWS, _BLOCK // rows.shape[-1]))
+    if rows.device.type != "cpu":
+        size *= 64
+    for start in range(0, rows.shape[0], size):
+        yield slice(start, start + size)
+
+
+def _largest_logit(rows: Tensor) -> Tensor:
+    """Return the largest logit of each row, which must be finite."""
+    largest = rows.amax(-1)
+    if not largest.isfinite().all():
+        raise InputError("logits", "a finite maximum in every row", "NaN or infinity")
+    return largest
+
+
+def _check_probabilities(rows: Tensor, slack: float) -> None:
+    """Check rows for their signs and sums."""
+    few = rows.numel() <= _FEW and rows.device.type == "cpu"
+    if (few or _bits(rows).min().item() < 0) and (low := rows.min().item()) < 0:  # not by -0.0
+        values = f"values in [{low:.6g}, {rows.max().item():.6g}]"
+        raise InputError("probs", "values in [0, 1]", values, remedy=_REMEDY)
+    sums = rows.sum(-1) if few else _row_sums(rows)
+    ends = sums.aminmax()
+    least, most = (end.item() for end in ends) if few else torch.stack(ends).tolist()
+    if not (1 - least <= slack and most - 1 <= slack):
+        farthest = max(sums.tolist(), key=lambda one: math.inf if one != one else abs(one - 1))
+        if farthest != farthest:
+            raise InputError("probs", "values in [0, 1]", "NaN")
+        raise InputError(
+            "probs", f"rows that sum to 1 within {slack:.0e}", f"{farthest:.6g}", remedy=_REMEDY
+        )
+
+
+def _row_sums(rows: Tensor) -> Tensor:
+    with torch.autocast(rows.device.type, enabled=False):
+        return torch.mv(rows, rows.new_ones(rows.shape[-1]))  # faster than sum on short rows
+
+
+def _bits(rows: Tensor) -> Tensor:
+    """Return floats as integers: those of numbers >= 0 order alike, and are compared faster."""
+    return rows.view(torch.int64 if rows.dtype == torch.float64 else torch.int32)
+
+
+def _checked_outputs(probs: ArrayLike | None, logits: ArrayLike | None) -> tuple[str, Tensor]:
+    name, outputs = given_outputs(probs, logits)
+    _check_rows(name, outputs)
+    return name, outputs
+
+
+def _check_rows(name: str, outputs: Tensor) -> None:
+    rows = outputs.detach().reshape(-1, outputs.shape[-1])
+    few = rows.numel() <= _FEW
+    for block in (rows,) if few else (rows[block] for block in _row_blocks(rows)):
+        part = working_float(block)
+        if name == "logits":
+            _largest_logit(part)
+        else:
+            _check_probabilities(part, tolerance(rows.dtype))
+
+
+def softmax(logits: Tensor) -> Tensor:
+    """Return the probabilities of logits `[..., C]`, in float32 at least.
+
+    Example:
+        >>> softmax(torch.zeros(1, 2, dtype=torch.float16))
+        tensor([[0.5000, 0.5000]])
+    """
+    kind, scores = logits.device.type, working_float(logits)
+    if not torch.is_autocast_enabled(kind):
+        return torch.softmax(scores, dim=-1)
+    # Autocast would send the input through half precision again on some devices.
+    with torch.autocast(kind, enabled=False):
+        return torch.softmax(scores, dim=-1)
+
+
+def probabilities(*, probs: ArrayLike | None = None, logits: ArrayLike | None = None) -> Tensor:
+    """Return checked probabilities: `probs` as they are, or the softmax of `logits`.
+
+    Half-precision logits are converted to float32 first.
+
+    Args:
+        probs: probabilities `[..., N, C]`; or
+        logits: scores `[..., N, C]`. Pass exactly one of the two.
+
+    Returns:
+        Probabilities `[..., N, C]`, differentiable.
+
+    Example:
+        >>> probabilities(logits=[[0.0, 0.0]])
+        tensor([[0.5000, 0.5000]])
+    """
+    name, outputs = _checked_outputs(probs, logits)
+    return outputs if name == "probs" else softmax(outputs)
+
+
+def log_probabilities(*, probs: ArrayLike | None = None, logits: ArrayLike | None = None) -> Tensor:
+    """Return checked log-probabilities `[..., N, C]`; those of logits do not underflow.
+
+    Example:
+        >>> log_probabilities(logits=[[1000.0, 0.0]])
+        tensor([[    0., -1000.]])
+    """
+    name, outputs = _checked_outputs(probs, logits)
+    if name == "probs":
+        return working_float(outputs).log()
+    with torch.autocast(outputs.device.type, enabled=False):
+        return torch.log_softmax(working_float(outputs), dim=-1)
+
+
+def normalized_entropy(
+    *, probs: ArrayLike | None = None, logits: ArrayLike | None = None
+) -> Tensor:
+    """Return the entropy of each row, divided by log C so that it lies in [0, 1].
+
+        h_i = - sum_k p_ik log p_ik / log C
+
+    Args:
+        probs: probabilities `[..., N, C]`; or
+        logits: scores `[..., N, C]`. Pass exactly one of the two.
+
+    Returns:
+        The normalized entropy `[..., N]`, differentiable.
+
+    Example:
+        >>> normalized_entropy(probs=[[0.5, 0.5], [0.9, 0.1]])
+        tensor([1.0000, 0.4690])
+    """
+    return entropy_share(probabilities(probs=probs, logits=logits))
+
+
+def entropy_share(p: Tensor) -> Tensor:
+    """Return the entropy of each row of probabilities `[..., C]`, divided by log C.
+
+    Example:
+        >>> entropy_share(torch.tensor([[0.5, 0.5]]))
+        tensor([1.])
+    """
+    # torch's xlogy is 0 at p = 0, but its gradient there is not finite: keep p away from 0.
+    p = working_float(p)
+    safe = p.clamp(min=torch.finfo(p.dtype).tiny)
+    return ((p * safe.log()).sum(-1) / -math.log(p.shape[-1])).clamp(0, 1)
+
+
+def top_label(
+    *,
+    probs: ArrayLike | None = None,
+    logits: ArrayLike | None = None,
+    labels: ArrayLike,
+    ignore_index: int | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Return `(confidence, correct)` of the predicted class, the pair that measures take.
+
+        confidence_i = max_k p_ik,    correct_i = (argmax_k p_ik = label_i)
+
+    Where several classes share the maximum, the first one is the prediction, as in `argmax`.
+
+    Args:
+        probs: probabilities `[..., N, C]`, rows summing to 1, or of class 1 of two, `[N]` or
+            `[..., N, 1]`; or
+        logits: scores `[..., N, C]`, turned into probabilities by the softmax. Pass exactly one of
+            the two.
+        labels: class indices `[N]`, `[N, 1]` or `[..., N]`; booleans for two classes.
+        ignore_index: samples with this label are left out, so that N is smaller in the result.
+
+    Returns:
+        `confidence [..., N]`, differentiable, and `correct [..., N]`, boolean.
+
+    Raises:
+        InputError: if outputs and labels do not fit together, or rows are not probabilities.
+
+    Example:
+        >>> confidence, correct = top_label(probs=[[0.7, 0.3], [0.4, 0.6]], labels=[0, 0])
+        >>> confidence, correct
+        (tensor([0.7000, 0.6000]), tensor([ True, False]))
+    """
+    name, outputs = given_outputs(probs, logits)
+    outputs, labels, _ = kept_samples(labels, outputs, ignore_index)
+    return top_label_of(name, outputs, labels)
+
+
+def top_label_of(name: str, outputs: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+    """Return `top_label` of named outputs `[..., N, C]` whose labels were checked; checks rows.
+
+    Example:
+        >>> top_label_of("probs", torch.tensor([[0.7, 0.3]]), torch.tensor([0]))
+        (tensor([0.7000]), tensor([True]))
+    """
+    few = outputs.numel() <= _FEW
+    if few or (outputs.requires_grad and torch.is_grad_enabled()):
+        _check_rows(name, outputs)
+        if few and name == "probs":
+            largest, predicted = outputs.max(-1)
+            return largest, predicted == labels
+        return top_of(outputs if name == "probs" else softmax(outputs), outputs, labels)
+    rows, truth = outputs.detach().reshape(-1, outputs.shape[-1]), labels.reshape(-1)
+    dtype = rows.dtype if name == "probs" else working_float(rows[:0]).dtype
+    confidence = torch.empty(len(rows), dtype=dtype, device=rows.device)
+    correct = torch.empty(len(rows), dtype=torch.bool, device=rows.device)
+    spare = working_float(rows[:0]).new_empty(max(1, _BLOCK // 8 // rows.shape[-1]), rows.shape[-1])
+    for block in _row_blocks(rows):
+        part = working_float(rows[block]).contiguous()
+        if name == "probs":
+            _check_probabilities(part, tolerance(rows.dtype))
+        confidence[block], correct[block] = _top_of_block(name, part, truth[block], spare)
+    return confidence.reshape(labels.shape), correct.reshape(labels.shape)
+
+
+def top_of(p: Tensor, outputs: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the pair of probabilities `[..., C]`, predicted where `outputs` is largest.
+
+    Example:
+        >>> p = torch.tensor([[0.7, 0.3]])
+        >>> top_of(p, p, torch.tensor([0]))
+        (tensor([0.7000]), tensor([True]))
+    """
+    predicted = outputs.detach().argmax(-1)
+    return p.gather(-1, predicted[..., None])[..., 0], predicted == labels
+
+
+def _largest_probability(rows: Tensor) -> Tensor:
+    return _bits(rows).amax(-1).view(rows.dtype)
+
+
+def _top_of_block(name: str, rows: Tensor, labels: Tensor, spare: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the pair of some rows; `spare` is room for a few of them, to be overwritten."""
+    of_logits = name == "logits"
+    find, nothing = (_largest_logit, -math.inf) if of_logits else (_largest_probability, 0.0)
+    confidence = largest = find(rows)
+    if of_logits:
+        confidence = (rows - largest[:, None]).exp_().sum(-1).reciprocal_()
+    # A maximum and one gather are several times faster than max with indices. They agree unless
+    # another class shares the maximum, and then neither can hold much more than half of the mass.
+    correct = rows.gather(-1, labels[:, None])[:, 0] == largest
+    doubtful = (correct & (confidence < 0.51)).nonzero()[:, 0]
+    for some in doubtful.split(len(spare)):
+        others = torch.index_select(rows, 0, some, out=spare[: len(some)])
+        others.scatter_(-1, labels[some, None], nothing)
+        tied = some[find(others) == largest.index_select(0, some)]
+        if len(tied):
+            correct[tied] = rows.index_select(0, tied).argmax(-1) == labels.index_select(0, tied)
+    return confidence, correct
+
+
+def classwise(
+    *,
+    probs: ArrayLike | None = None,
+    logits: ArrayLike | None = None,
+    labels: ArrayLike,
+    ignore_index: int | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Return one pair `(confidence, correct)` for each class.
+
+        confidence_ki = p_ik,    correct_ki = (label_i = k)
+
+    Measures reduce over the last axis, so any of them applied to this pair has one value per class.
+
+    Args:
+        probs: probabilities `[..., N, C]`; or
+        logits: scores `[..., N, C]`. Pass exactly one of the two.
+        labels: class indices `[N]`, `[N, 1]` or `[..., N]`; booleans for two classes.
+        ignore_index: samples with this label are left out, so that N is smaller in the result.
+
+    Returns:
+        `confidence [..., C, N]`, differentiable, and `correct [..., C, N]`, boolean.
+
+    Raises:
+        InputError: if outputs and labels do not fit together, or rows are not probabilities.
+
+    Example:
+        >>> confidence, correct = classwise(probs=[[0.7, 0.3], [0.4, 0.6]], labels=[0, 0])
+        >>> confidence
+        tensor([[0.7000, 0.4000],
+                [0.3000, 0.6000]])
+        >>> correct
+        tensor([[ True,  True],
+                [False, False]])
+    """
+    name, outputs = given_outputs(probs, logits)
+    outputs, labels, _ = kept_samples(labels, outputs, ignore_index)
+    confidence = probabilities(**{name: outputs}).transpose(-1, -2).contiguous()
+    classes = torch.arange(outputs.shape[-1], device=outputs.device)
+    return confidence, labels[..., None, :] == classes[:, None]

@@ -1,0 +1,225 @@
+"""The pairs, weights and labels of measures: checked here, and only here; `outputs` makes pairs.
+
+A measure takes a pair `(confidence, correct)` and reduces over the last axis.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ..._arrays import ArrayLike, as_array, as_floating, true_labels
+from ...errors import InputError
+
+_OF_LOGITS = "; make the pair from logits with top_label(logits=..., labels=...)"
+
+
+def working_float(tensor: Tensor) -> Tensor:
+    """Return the tensor in float32 at least: half precision holds inputs, it does not compute."""
+    return tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
+
+
+def tolerance(dtype: torch.dtype) -> float:
+    """Return how far rounding in this dtype may move a probability or a row sum from 1."""
+    return {torch.float64: 1e-6, torch.float32: 1e-4}.get(dtype, 2e-2)
+
+
+def check_unit_interval(name: str, tensor: Tensor, remedy: str = "") -> None:
+    """Check that values lie in [0, 1], but for rounding above 1."""
+    low, high = torch.stack(tensor.detach().aminmax()).tolist()  # one wait for an accelerator
+    if low != low or high != high:  # NaN is the only value that differs from itself
+        raise InputError(name, "values in [0, 1]", "NaN")
+    if low < 0 or high > 1 + tolerance(tensor.dtype):
+        raise InputError(
+            name, "values in [0, 1]", f"values in [{low:.6g}, {high:.6g}]", remedy=remedy
+        )
+
+
+def positive(name: str, value: float) -> None:
+    """Check that a parameter is a finite number above 0.
+
+    Example:
+        >>> positive("phi", 0.4)
+    """
+    if not 0 < value < float("inf"):
+        raise InputError(name, "a finite number > 0", repr(value))
+
+
+def at_least(minimum: int, what: str) -> str:
+    """Return the words for a smallest number of something.
+
+    Example:
+        >>> at_least(1, "sample"), at_least(3, "sample")
+        ('at least 1 sample', 'at least 3 samples')
+    """
+    return f"at least {minimum} {what}" + "s" * (minimum != 1)
+
+
+def pair(
+    confidence: ArrayLike, correct: ArrayLike, *, minimum: int = 1, weights: ArrayLike | None = None
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Check `confidence [..., N]`, `correct [..., N]` and `weights`, and bring them to one shape.
+
+    `confidence` keeps its dtype and its place in the autograd graph. `correct` is boolean, or
+    holds values in [0, 1] (0 and 1, or the share of raters who agree). Leading axes broadcast.
+
+    Example:
+        >>> confidence, correct, _ = pair([0.9, 0.6], [[True, False], [True, True]])
+        >>> confidence.shape, correct.dtype
+        (torch.Size([2, 2]), torch.bool)
+    """
+    confidence, correct = _arrays(confidence, correct, minimum)
+    check_unit_interval("confidence", confidence, _OF_LOGITS)
+    if correct.dtype != torch.bool:
+        check_unit_interval("correct", correct)
+    mass = sample_weights(weights, confidence, minimum=minimum)
+    expanded = _one_shape(confidence, correct, *(() if mass is None else (mass,)))
+    return expanded[0], expanded[1], expanded[2] if len(expanded) > 2 else None
+
+
+def _arrays(confidence: ArrayLike, correct: ArrayLike, minimum: int) -> tuple[Tensor, Tensor]:
+    confidence = as_floating("confidence", confidence)
+    correct = as_array("correct", correct, confidence.device)
+    if confidence.ndim == 0:
+        raise InputError("confidence", "an array of shape [..., N]", "a single number")
+    if correct.ndim == 0 or correct.shape[-1] != confidence.shape[-1]:
+        hint = _not_a_pair(confidence, correct)
+        raise InputError(
+            "correct",
+            f"{confidence.shape[-1]} values along the last axis, as in confidence",
+            f"shape {tuple(correct.shape)}",
+            remedy=hint,
+        )
+    if confidence.shape[-1] < minimum:
+        raise InputError("confidence", at_least(minimum, "sample"), confidence.shape[-1])
+    if confidence.numel() == 0 or correct.numel() == 0:
+        raise InputError(
+            "confidence, correct",
+            "no empty axis",
+            f"shapes {tuple(confidence.shape)} and {tuple(correct.shape)}",
+        )
+    if correct.dtype.is_complex:
+        raise InputError("correct", "booleans or values in [0, 1]", correct.dtype)
+    return confidence, correct
+
+
+def _not_a_pair(confidence: Tensor, correct: Tensor) -> str:
+    """Return the remedy where outputs `[N, C]` and labels `[N]` were passed instead of a pair."""
+    if confidence.ndim > 1 and correct.ndim > 0 and correct.shape[-1] == confidence.shape[-2]:
+        return "make the pair from a classifier's outputs with top_label(probs=..., labels=...)"
+    return ""
+
+
+def _one_shape(*arrays: Tensor) -> tuple[Tensor, ...]:
+    if all(array.shape == arrays[0].shape for array in arrays):
+        return arrays
+    try:
+        return tuple(torch.broadcast_tensors(*arrays))
+    except RuntimeError as error:
+        shapes = ", ".join(str(tuple(array.shape)) for array in arrays)
+        raise InputError("correct", "a shape that broadcasts", shapes) from error
+
+
+def sample_weights(
+    weights: ArrayLike | None, samples: Tensor, *, minimum: int = 1
+) -> Tensor | None:
+    """Read the weights of samples `[..., N]` as float64; at least `minimum` of a row are above 0.
+
+    Example:
+        >>> sample_weights([1, 2], torch.zeros(2))
+        tensor([1., 2.], dtype=torch.float64)
+    """
+    mass = weights_of(samples, weights)
+    if mass is not None:
+        check_weights(mass, minimum)
+    return mass
+
+
+def weights_of(samples: Tensor, weights: ArrayLike | None) -> Tensor | None:
+    """Read the weights of samples `[..., N]` as float64, without looking at their values."""
+    if weights is None:
+        return None
+    mass = as_array("weights", weights, samples.device).detach().double()
+    if mass.ndim == 0 or mass.shape[-1] != samples.shape[-1]:
+        raise InputError(
+            "weights",
+            f"{samples.shape[-1]} values along the last axis, one for each sample",
+            f"shape {tuple(mass.shape)}",
+        )
+    return mass
+
+
+def check_weights(mass: Tensor, minimum: int, ignore_index: int | None = None) -> None:
+    """Check that weights `[..., N]` are finite, >= 0, and positive for `minimum` samples."""
+    low, high = (bound.item() for bound in mass.aminmax())
+    if not (low >= 0 and high < float("inf")):
+        raise InputError("weights", "finite values >= 0", f"values in [{low:.6g}, {high:.6g}]")
+    fewest = int((mass > 0).sum(-1).amin())
+    if fewest < minimum and ignore_index is not None:
+        raise InputError(
+            "labels",
+            f"{at_least(minimum, 'label')} other than ignore_index={ignore_index} with "
+            "a positive weight",
+            fewest,
+        )
+    if fewest < minimum:
+        raise InputError("weights", at_least(minimum, "positive weight"), fewest)
+
+
+def weighted_mean(terms: Tensor, weights: Tensor | None) -> Tensor:
+    """Return the mean of terms `[..., N]` over the last axis.
+
+    Example:
+        >>> weighted_mean(torch.tensor([1.0, float("inf")]), torch.tensor([2.0, 0.0]))
+        tensor(1.)
+    """
+    if weights is None:
+        return terms.mean(-1)
+    return (torch.where(weights > 0, terms, 0.0) * weights).sum(-1) / weights.sum(-1)
+
+
+def counted_labels(
+    labels: ArrayLike, outputs: Tensor, weights: ArrayLike | None, ignore_index: int | None
+) -> tuple[Tensor, Tensor | None]:
+    """Read labels and weights of outputs `[..., N, C]`; an ignored sample gets the weight 0.
+
+    Example:
+        >>> counted_labels([1, -100], torch.zeros(2, 3), None, -100)
+        (tensor([1, 0]), tensor([1., 0.], dtype=torch.float64))
+    """
+    truth = true_labels(labels, outputs, ignore_index)
+    truth, mass = without_ignored(truth, sample_weights(weights, truth), ignore_index)
+    if mass is not None:
+        check_weights(mass, 1, ignore_index)
+    return truth, mass
+
+
+def without_ignored(
+    truth: Tensor, mass: Tensor | None, ignore_index: int | None
+) -> tuple[Tensor, Tensor | None]:
+    """Return labels and weights in which ignored samples have the label 0 and the weight 0."""
+    if ignore_index is None:
+        return truth, mass
+    counted = truth != ignore_index
+    return torch.where(counted, truth, 0), counted.double() if mass is None else mass * counted
+
+
+def kept_samples(
+    labels: ArrayLike, outputs: Tensor, ignore_index: int | None
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Read labels, and leave out ignored samples; also return which ones are kept, `[N]`."""
+    truth = true_labels(labels, outputs, ignore_index)
+    if ignore_index is None:
+        return outputs, truth, None
+    rows = (truth != ignore_index).reshape(-1, truth.shape[-1])
+    if bool((rows != rows[:1]).any()):
+        raise InputError(
+            "ignore_index",
+            "the same samples to be ignored along all leading axes",
+            "different ones",
+            remedy="flatten the leading axes, or pass weights= to the measure",
+        )
+    kept = rows[0]
+    if not bool(kept.any()):
+        raise InputError("labels", f"some other than ignore_index={ignore_index}", "no other")
+    return outputs[..., kept, :], truth[..., kept], kept
