@@ -75,10 +75,10 @@ class _Features(torch.autograd.Function):
         networks, n = picked.shape[:2]
         place = images.device
         gradient = gradient.unflatten(2, (16, POOLED)).transpose(2, 3).contiguous()
-        gradient = gradient.masked_fill(picked == NONE, 0)
         deep = torch.empty(_SPLITS, networks, 6, 8, 8, 4, 16, device=place)
-        _second_weights[(networks, 3, _SPLITS)](small, gradient, picked, deep, n, _ROWS)
-        deep = deep.sum(0)
+        sums = torch.empty(_SPLITS, networks, 4, 16, device=place)
+        _second_weights[(networks, 3, _SPLITS)](small, gradient, picked, deep, sums, n, _ROWS)
+        deep, second_bias = deep.sum(0), sums.sum((0, 2))
         # Of a place and its window: none (index 5) where the window does not hold the place.
         taps = _taps(place)
         back = functional.pad(second, (0, 1, 0, 1))[:, :, :, taps[0], taps[1]]
@@ -87,20 +87,21 @@ class _Features(torch.autograd.Function):
         before = torch.empty(networks, n, 196, 8, dtype=TYPE, device=place)
         blocks = (networks, triton.cdiv(n * 49, 128))
         _second_inputs[blocks](gradient, picked, back, before, n, networks, 128, num_warps=4)
-        columns, splits = networks * 8, 4 * _SPLITS
+        columns, splits = networks * 8, _SPLITS
         wide = torch.empty(splits, 64, 4, columns, device=place)
-        blocks = (triton.cdiv(columns, 32), splits)
-        _first_weights[blocks](images, before, choice, wide, n, columns, _ROWS)
+        sums = torch.empty(splits, 4, columns, device=place)
+        blocks = (triton.cdiv(columns, 16), splits)
+        _first_weights[blocks](images, before, choice, wide, sums, n, columns, _ROWS)
         wide = wide.sum(0).view(8, 8, 4, networks, 8)
-        sums = before.masked_fill(choice == NONE, 0).sum((1, 2), dtype=torch.float32)
+        bias = sums.sum((0, 1)).view(networks, 8)
         first = sum(wide[y : y + 5, x : x + 5, s] for s, (y, x) in enumerate(_SUBS))
         later = sum(deep[:, y : y + 5, x : x + 5, :6, s] for s, (y, x) in enumerate(_SUBS))
         return (
             None,
             first.permute(2, 3, 0, 1)[:, :6, None],  # type: ignore[union-attr]
-            sums[:, :6],
+            bias[:, :6],
             later.permute(0, 4, 3, 1, 2),  # type: ignore[union-attr]
-            gradient.sum((1, 2), dtype=torch.float32),
+            second_bias,
         )
 
 
@@ -118,12 +119,6 @@ def _taps(place: torch.device) -> Tensor:
     rows = tap[:, None, :, None, :, None].expand(3, 3, 2, 2, 2, 2)
     columns = tap[None, :, None, :, None, :].expand(3, 3, 2, 2, 2, 2)
     return torch.stack([rows, columns]).reshape(2, 36, 4).to(place)
-
-
-@triton.jit
-def _larger(best, choice, value, sub: tl.constexpr):
-    """Return the larger of two values, and which it is."""
-    return tl.maximum(best, value), tl.where(value > best, sub, choice)
 
 
 @triton.jit
@@ -151,7 +146,8 @@ def _first(images, weights, bias, small, choice, n, columns, ROWS: tl.constexpr)
     picked = tl.zeros([ROWS, 64], tl.int32)
     for sub in tl.static_range(1, 4):
         value = tl.dot(window, tl.load(at + sub * columns, there, other=0.0))
-        best, picked = _larger(best, picked, value, sub)
+        picked = tl.where(value > best, sub, picked)
+        best = tl.maximum(best, value)
     best += tl.load(bias + column, column < columns, other=0.0)[None, :]
     to = ((column // 8 * n)[None, :] * 196 + rows[:, None]) * 8 + (column % 8)[None, :]
     there &= (rows < n * 196)[:, None]
@@ -168,23 +164,14 @@ def _second(small, weights, bias, out, picked, n, ROWS: tl.constexpr):
     corner = image * 196 + place // 5 * 28 + place % 5 * 2
     k, o = tl.arange(0, 64), tl.arange(0, 16)
     there = (rows < n * 25)[:, None]
-    value0 = tl.zeros([ROWS, 16], tl.float32)
-    value1 = tl.zeros([ROWS, 16], tl.float32)
-    value2 = tl.zeros([ROWS, 16], tl.float32)
-    value3 = tl.zeros([ROWS, 16], tl.float32)
+    value = tl.zeros([ROWS, 64], tl.float32)
     small += network * n * 196 * 8
     weights += network * 384 * 64
     for row in tl.static_range(6):
-        at = small + (corner + row * 14)[:, None] * 8 + k[None, :]
-        window = tl.load(at, there, other=0.0)
-        at = weights + (row * 64 + k)[:, None] * 64 + o[None, :]
-        value0 = tl.dot(window, tl.load(at), value0)
-        value1 = tl.dot(window, tl.load(at + 16), value1)
-        value2 = tl.dot(window, tl.load(at + 32), value2)
-        value3 = tl.dot(window, tl.load(at + 48), value3)
-    best, which = _larger(value0, tl.zeros([ROWS, 16], tl.int32), value1, 1)
-    best, which = _larger(best, which, value2, 2)
-    best, which = _larger(best, which, value3, 3)
+        window = tl.load(small + (corner + row * 14)[:, None] * 8 + k[None, :], there, other=0.0)
+        own = tl.load(weights + (row * 64 + k)[:, None] * 64 + k[None, :])
+        value = tl.dot(window, own, value)
+    best, which = tl.max(tl.reshape(value, [ROWS, 4, 16]), 1, return_indices=True)
     best += tl.load(bias + network * 16 + o)[None, :]
     to = (network * n * 25 + rows)[:, None] * 16 + o[None, :]
     tl.store(out + to, tl.maximum(best, 0.0).to(out.dtype.element_ty), there)
@@ -192,16 +179,24 @@ def _second(small, weights, bias, out, picked, n, ROWS: tl.constexpr):
 
 
 @triton.jit
-def _second_weights(small, gradient, picked, found, n, ROWS: tl.constexpr):
+def _unpooled(gradient, picked, at, inside):
+    """Return the gradients `[rows, 4 * 16]` by the four places of pooled places of one network."""
+    k = tl.arange(0, 64)
+    at = at[:, None] * 16 + (k % 16)[None, :]
+    slope = tl.load(gradient + at, inside[:, None], other=0.0)
+    which = tl.load(picked + at, inside[:, None], other=4)
+    return tl.where(which == (k // 16)[None, :], slope, tl.zeros_like(slope))
+
+
+@triton.jit
+def _second_weights(small, gradient, picked, found, sums, n, ROWS: tl.constexpr):
     """Gradient by two rows of the second convolution's windows, over a share of the images."""
     network, pair, split = tl.program_id(0).to(tl.int64), tl.program_id(1), tl.program_id(2)
     networks, splits = tl.num_programs(0), tl.num_programs(2)
-    k, o = tl.arange(0, 128), tl.arange(0, 16)
+    k, column = tl.arange(0, 128), tl.arange(0, 64)
     offset = (pair * 2 + k // 64) * 14 * 8 + k % 64
-    sum0 = tl.zeros([128, 16], tl.float32)
-    sum1 = tl.zeros([128, 16], tl.float32)
-    sum2 = tl.zeros([128, 16], tl.float32)
-    sum3 = tl.zeros([128, 16], tl.float32)
+    total = tl.zeros([128, 64], tl.float32)
+    bias = tl.zeros([64], tl.float32)
     every = n * 25
     share = tl.cdiv(tl.cdiv(every, ROWS), splits) * ROWS
     small += network * n * 196 * 8
@@ -210,20 +205,14 @@ def _second_weights(small, gradient, picked, found, n, ROWS: tl.constexpr):
         image, place = rows // 25, rows % 25
         corner = image * 196 + place // 5 * 28 + place % 5 * 2
         there = (rows < every)[:, None]
-        window = tl.trans(tl.load(small + corner[:, None] * 8 + offset[None, :], there, other=0.0))
-        at = (network * every + rows)[:, None] * 16 + o[None, :]
-        slope = tl.load(gradient + at, there, other=0.0)
-        which = tl.load(picked + at, there, other=4)
-        nothing = tl.zeros_like(slope)
-        sum0 = tl.dot(window, tl.where(which == 0, slope, nothing), sum0)
-        sum1 = tl.dot(window, tl.where(which == 1, slope, nothing), sum1)
-        sum2 = tl.dot(window, tl.where(which == 2, slope, nothing), sum2)
-        sum3 = tl.dot(window, tl.where(which == 3, slope, nothing), sum3)
-    to = ((split * networks + network) * 384 + pair * 128 + k)[:, None] * 64 + o[None, :]
-    tl.store(found + to, sum0)
-    tl.store(found + to + 16, sum1)
-    tl.store(found + to + 32, sum2)
-    tl.store(found + to + 48, sum3)
+        window = tl.load(small + corner[:, None] * 8 + offset[None, :], there, other=0.0)
+        slope = _unpooled(gradient, picked, network * every + rows, rows < every)
+        bias += tl.sum(slope.to(tl.float32), 0)
+        total = tl.dot(tl.trans(window), slope, total)
+    to = ((split * networks + network) * 384 + pair * 128 + k)[:, None] * 64 + column[None, :]
+    tl.store(found + to, total)
+    if pair == 0:
+        tl.store(sums + (split * networks + network) * 64 + column, bias)
 
 
 @triton.jit
@@ -232,19 +221,15 @@ def _second_inputs(gradient, picked, weights, before, n, networks, ROWS: tl.cons
     network = tl.program_id(0).to(tl.int64)
     rows = tl.program_id(1) * ROWS + tl.arange(0, ROWS)
     image, y, x = rows // 49, rows % 49 // 7, rows % 7
-    o, column = tl.arange(0, 16), tl.arange(0, 32)
+    k, column = tl.arange(0, 64), tl.arange(0, 32)
     total = tl.zeros([ROWS, 32], tl.float32)
     for cell in tl.static_range(9):
         above, left = y - 2 + cell // 3, x - 2 + cell % 3
         inside = (above >= 0) & (above < 5) & (left >= 0) & (left < 5) & (rows < n * 49)
-        at = (network * n * 25 + image * 25 + above * 5 + left)[:, None] * 16 + o[None, :]
-        slope = tl.load(gradient + at, inside[:, None], other=0.0)
-        which = tl.load(picked + at, inside[:, None], other=4)
-        nothing = tl.zeros_like(slope)
-        for sub in tl.static_range(4):
-            start = ((cell * 4 + sub) * networks + network) * 512
-            own = tl.load(weights + start + o[:, None] * 32 + column[None, :])
-            total = tl.dot(tl.where(which == sub, slope, nothing), own, total)
+        at = network * n * 25 + image * 25 + above * 5 + left
+        start = weights + ((cell * 4 + k // 16) * networks + network) * 512 + k % 16 * 32
+        own = tl.load(start[:, None] + column[None, :])
+        total = tl.dot(_unpooled(gradient, picked, at, inside), own, total)
     place = (y * 2)[:, None] * 14 + (x * 2)[:, None] + (column // 16 * 14 + column % 16 // 8)[None]
     to = ((network * n + image) * 196)[:, None] + place
     there = (rows < n * 49)[:, None]
@@ -252,15 +237,13 @@ def _second_inputs(gradient, picked, weights, before, n, networks, ROWS: tl.cons
 
 
 @triton.jit
-def _first_weights(images, before, choice, found, n, columns, ROWS: tl.constexpr):
-    """Gradient by the first convolution of four networks, over a share of the images."""
-    column = tl.program_id(0) * 32 + tl.arange(0, 32)
+def _first_weights(images, before, choice, found, sums, n, columns, ROWS: tl.constexpr):
+    """Gradient by the first convolution of two networks, over a share of the images."""
+    k, wide = tl.arange(0, 64), tl.arange(0, 64)
+    sub, column = wide // 16, tl.program_id(0) * 16 + wide % 16
     split, splits = tl.program_id(1), tl.num_programs(1)
-    k = tl.arange(0, 64)
-    sum0 = tl.zeros([64, 32], tl.float32)
-    sum1 = tl.zeros([64, 32], tl.float32)
-    sum2 = tl.zeros([64, 32], tl.float32)
-    sum3 = tl.zeros([64, 32], tl.float32)
+    total = tl.zeros([64, 64], tl.float32)
+    bias = tl.zeros([64], tl.float32)
     every = n * 196
     share = tl.cdiv(tl.cdiv(every, ROWS), splits) * ROWS
     for start in range(split * share, tl.minimum(every, (split + 1) * share), ROWS):
@@ -270,14 +253,11 @@ def _first_weights(images, before, choice, found, n, columns, ROWS: tl.constexpr
         at = ((column // 8 * n)[None, :] * 196 + rows[:, None]) * 8 + (column % 8)[None, :]
         slope = tl.load(before + at, there, other=0.0)
         which = tl.load(choice + at, there, other=4)
-        nothing = tl.zeros_like(slope)
-        sum0 = tl.dot(window, tl.where(which == 0, slope, nothing), sum0)
-        sum1 = tl.dot(window, tl.where(which == 1, slope, nothing), sum1)
-        sum2 = tl.dot(window, tl.where(which == 2, slope, nothing), sum2)
-        sum3 = tl.dot(window, tl.where(which == 3, slope, nothing), sum3)
-    to = found + ((split * 64 + k)[:, None] * 4) * columns + column[None, :]
-    there = (column < columns)[None, :]
-    tl.store(to, sum0, there)
-    tl.store(to + columns, sum1, there)
-    tl.store(to + 2 * columns, sum2, there)
-    tl.store(to + 3 * columns, sum3, there)
+        slope = tl.where(which == sub[None, :], slope, tl.zeros_like(slope))
+        bias += tl.sum(slope.to(tl.float32), 0)
+        total = tl.dot(window, slope, total)
+    there = column < columns
+    to = sub * columns + column
+    tl.store(sums + split * 4 * columns + to, bias, there)
+    to = (split * 64 + k)[:, None] * 4 * columns + to[None, :]
+    tl.store(found + to, total, there[None, :])

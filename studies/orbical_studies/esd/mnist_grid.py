@@ -31,7 +31,6 @@ import pandas as pd
 import torch
 from torch import Tensor
 from torch.func import functional_call
-from torch.optim.lr_scheduler import ConstantLR
 
 from orbical import calibration
 from orbical.training import Selection, select
@@ -143,8 +142,7 @@ def run(parts: Mapping[str, Samples], trials: Sequence[Trial]) -> list[framework
             scores[f"{name}.ece"] = calibration.ece(*pair, bins=BINS).tolist()
         curves.append(scores)
 
-    constant = partial(ConstantLR, factor=1.0)
-    recipe = Recipe(LeNet5, RATE, DECAY, lambda optimizer, steps: constant(optimizer), LeNets)
+    recipe = Recipe(LeNet5, RATE, DECAY, schedule=None, kind=LeNets)
     train_together(recipe, trials, parts["fit"], parts["calibration"], watch=watch)
     arrays = {name: values.half().cpu().numpy() for name, values in logits.items()}
     seconds = {"seconds": round(time.perf_counter() - started, 3), "networks": len(trials)}

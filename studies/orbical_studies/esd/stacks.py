@@ -51,6 +51,13 @@ class Trial:
         return f"{head}/epochs={self.epochs}/seed={self.seed}"
 
 
+def rise_and_fall(optimizer: Optimizer, steps: int) -> LRScheduler:
+    """Return the schedule of a rate that rises over the first tenth and falls to 0."""
+    highest = float(optimizer.param_groups[0]["lr"])
+    shape: dict[str, Any] = {"anneal_strategy": "linear", "cycle_momentum": False}
+    return OneCycleLR(optimizer, highest, steps, pct_start=0.1, **shape)
+
+
 @dataclass(frozen=True)
 class Recipe:
     """How networks are made and trained.
@@ -60,14 +67,14 @@ class Recipe:
         rate: The highest learning rate.
         decay: Weight decay of AdamW.
         schedule: Returns the schedule of an optimizer over a number of steps; by default the rate
-            rises over the first tenth and falls to 0.
+            rises over the first tenth and falls to 0. None keeps it.
         kind: The class of the stack.
     """
 
     network: Callable[[], nn.Module]
     rate: float
     decay: float
-    schedule: Callable[[Optimizer, int], LRScheduler] | None = None
+    schedule: Callable[[Optimizer, int], LRScheduler] | None = rise_and_fall
     kind: type[Classifiers] | None = None
 
 
@@ -167,7 +174,7 @@ def train_together(
     optimizer = torch.optim.AdamW(
         weights, rate, weight_decay=recipe.decay, capturable=on_gpu, fused=on_gpu
     )
-    cycle = (recipe.schedule or _rise_and_fall)(optimizer, len(order))
+    cycle = recipe.schedule(optimizer, len(order)) if recipe.schedule else None
     minimize = Objective(trials, place)
 
     def step(chosen: Tensor) -> None:
@@ -181,17 +188,12 @@ def train_together(
     step = recorded(step, order[:1].unbind(), [*weights, *stack.buffers.values()], optimizer)
     for done, chosen in enumerate(order, 1):
         step(chosen)
-        cycle.step()
+        if cycle is not None:
+            cycle.step()
         if watch is not None and done % length == 0:
             watch(stack, done // length)
             stack.shape.train()
     return stack
-
-
-def _rise_and_fall(optimizer: Optimizer, steps: int) -> LRScheduler:
-    highest = float(optimizer.param_groups[0]["lr"])
-    shape: dict[str, Any] = {"anneal_strategy": "linear", "cycle_momentum": False}
-    return OneCycleLR(optimizer, highest, steps, pct_start=0.1, **shape)
 
 
 def _batches(trial: Trial, every: Tensor, fit: int, shape: tuple[int, int]) -> Tensor:

@@ -76,7 +76,8 @@ def root(squared: Tensor) -> Tensor:
         tensor([2., 0., 0.])
     """
     least = torch.finfo(squared.dtype).tiny
-    return torch.where(squared <= 0, 0.0, squared.clamp(min=least).sqrt())  # NaN stays NaN
+    # NaN stays NaN; filling with a number, unlike torch.where, copies none to an accelerator.
+    return squared.clamp(min=least).sqrt().masked_fill(squared <= 0, 0.0)
 
 
 def can_fuse(values: Tensor, mass: Tensor | None) -> bool:
