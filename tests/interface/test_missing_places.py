@@ -10,7 +10,6 @@ from talking import ask
 import orbical as ob
 from orbical.interface.reports.parts import chosen_samples
 from orbical.interface.session import Session
-from orbical.interface.session.calibration_plots import diagrams_of_all
 from orbical.interface.session.moments import moments_of, over_models
 from orbical.interface.session.scan_view import ScanView
 
@@ -136,12 +135,14 @@ def test_calibration_over_orbits_is_of_all_answers_given(view: ScanView) -> None
     assert header["measures"][0]["value"] == pytest.approx(expected, abs=1e-6)
 
 
-def test_a_report_draws_each_element_by_its_own_answers(view: ScanView) -> None:
-    *each, _ = diagrams_of_all(view, "truth", 0)
-    counts = [len(answers(view, 0, element)[0]) for element in range(len(view.group))]
-    assert [part["count"] for part in each] == counts
+def test_each_element_is_drawn_by_its_own_answers(view: ScanView) -> None:
+    session = Session({"shifts": view.scan})
+    places = range(len(view.group))
+    each = [ask(session, "calibration", element=k, models=["first"]) for k in places]
+    counts = [len(answers(view, 0, element)[0]) for element in places]
+    assert [about["count"] for about, _ in each] == counts
     assert min(counts) == 0
-    assert [int(part["bins"].sum()) for part in each] == [n if n >= 3 else 0 for n in counts]
+    assert [int(held["count"].sum()) for _, held in each] == [n if n >= 3 else 0 for n in counts]
 
 
 def test_a_model_without_any_value_takes_no_part_in_the_mean_of_models() -> None:

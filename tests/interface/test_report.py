@@ -104,9 +104,9 @@ def test_a_report_of_an_unfinished_scan_warns_and_says_so_itself(folder, tmp_pat
         return gzip.decompress(base64.b64decode(text))
 
     assert str(warned[0].message).encode() in part("state")
-    members = json.loads(re.search(rb'"members": ?(\[[^]]*\])', part("tallies"))[1])
+    count = json.loads(re.search(rb'"count": ?(\d+)', part("subset/0"))[1])
     finished = np.isfinite(scan.data["score"].values).all((0, 2))
-    assert sum(members) == finished.sum() < len(finished)
+    assert count == finished.sum() < len(finished)
 
 
 def test_a_scan_without_truth_makes_a_report(tmp_path):

@@ -232,7 +232,9 @@ def test_reliability_is_that_of_calibration(session: Session, digits: ob.Scan) -
         assert measures["ece"]["low"] == pytest.approx(float(interval.low), abs=1e-6)
         assert measures["ece"]["high"] == pytest.approx(float(interval.high), abs=1e-6)
         assert measures["ece"]["expected"] == pytest.approx(float(interval.calibrated), abs=1e-6)
-        assert measures["ks"]["value"] == pytest.approx(float(ob.calibration.ks(*pair)), abs=1e-6)
+        assert measures["ece"]["confidence"] == pytest.approx(float(pair[0].mean()), abs=1e-6)
+        right = float(pair[1].double().mean())
+        assert measures["ece"]["accuracy"] == pytest.approx(right, abs=1e-6)
         curve = ob.calibration.cumulative_curve(*pair)
         assert arrays["cumulative_accuracy"][place, -1] == pytest.approx(float(curve.accuracy[-1]))
         half = np.searchsorted(curve.quantile.numpy(), 0.5, side="right") - 1

@@ -1,13 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import {
-  clauseOf,
-  labelsAlone,
-  parseClause,
-  withClause,
-  writeClause,
-} from "../../src/orbical/interface/web/core/clauses.js";
+import { clauseOf, parseClause, withClause, writeClause } from "../../src/orbical/interface/web/core/clauses.js";
 import { itemsInSight, scrollTo, wholeHeight } from "../../src/orbical/interface/web/core/scroll_window.js";
 import { binsOfRange, rangeOfBins } from "../../src/orbical/interface/web/draw/bins.js";
 
@@ -23,8 +17,6 @@ test("a clause replaces that of its column and model alone", () => {
   assert.deepEqual(withClause(filter, { column: "gap", model: "b" }, { low: 1 }), [...filter, "gap@b:1.."]);
   assert.deepEqual(withClause(filter, { column: "gap", model: "a" }, null), ["label:6"]);
   assert.equal(clauseOf(filter, "gap"), null);
-  assert.deepEqual(labelsAlone(["label:6,9"]), [6, 9]);
-  assert.equal(labelsAlone(filter), null);
 });
 
 test("bars and ranges are the same choice", () => {

@@ -7,7 +7,6 @@ import { counted, sharedFolder, singular } from "../../src/orbical/interface/web
 import { withInterval } from "../../src/orbical/interface/web/sections/changes.js";
 import { circleAround, scaledAbout } from "../../src/orbical/interface/web/sections/keyboard_lasso.js";
 import { marksOf } from "../../src/orbical/interface/web/sections/worst_case.js";
-import { means, verdict } from "../../src/orbical/interface/web/sections/verdict.js";
 import {
   labelsOf,
   sentenceOf,
@@ -65,38 +64,6 @@ test("the keyboard's region surrounds a point and grows about it", () => {
   for (const [x, y] of scaledAbout(region, [0.5, -0.5], 2)) {
     assert.ok(Math.abs(Math.hypot(x - 0.5, y + 0.5) - 0.2) < 1e-12);
   }
-});
-
-test("mean confidence and accuracy are those of all answers, not of the bins", () => {
-  const arrays = {
-    count: { data: new Int32Array([1, 3, 0, 2]), shape: [2, 2] },
-    confidence: { data: new Float32Array([0.2, 0.8, NaN, 0.5]), shape: [2, 2] },
-    accuracy: { data: new Float32Array([0, 1, NaN, 0.5]), shape: [2, 2] },
-  };
-  assert.ok(Math.abs(means(arrays, 0).confidence - 0.65) < 1e-6);
-  assert.equal(means(arrays, 0).accuracy, 0.75);
-  assert.equal(means(arrays, 1).confidence, 0.5);
-});
-
-test("the verdict goes by the sign of the gap, and only beyond chance", () => {
-  const sure = { confidence: 0.9, accuracy: 0.5 };
-  const shy = { confidence: 0.5, accuracy: 0.9 };
-  const even = { confidence: 0.7, accuracy: 0.69 };
-  assert.equal(verdict(sure, { value: 0.4, low: 0.3, expected: 0.02 }), "overconfident");
-  assert.equal(verdict(shy, { value: 0.4, low: 0.3, expected: 0.02 }), "underconfident");
-  assert.equal(verdict(even, { value: 0.3, low: 0.2, expected: 0.02 }), "miscalibrated");
-  assert.equal(verdict(even, { value: 0.02, low: 0, expected: 0.03 }), "no error detected");
-  assert.equal(verdict(sure, { value: 0.012, low: 0.003, expected: 0.005 }), "overconfident");
-  assert.equal(verdict(sure, { value: 0.4, low: null, expected: null }), "overconfident");
-});
-
-test("a difference of the means beyond chance is an error, whatever the interval of the ECE says", () => {
-  const one = (data) => ({ data: Float64Array.of(data), shape: [1, 1] });
-  const measured = (count, samples) =>
-    verdict(means({ count: one(count), confidence: one(0.7), accuracy: one(0.8) }, 0, samples), { value: 0.1, low: 0 });
-  assert.equal(measured(110), "underconfident"); // 0.1 is 2.29 standard deviations of 0.0437
-  assert.equal(measured(100), "no error detected"); // and 2.18 of 0.0458
-  assert.equal(measured(110 * 24, 100), "no error detected"); // the same images at 24 positions
 });
 
 test("names are told apart by what follows the folder that they share", () => {

@@ -16,7 +16,7 @@ them are entries of one registry, `MEASURES`, which tables, commands and the int
 | draw | `reliability`, `reliability_curve`, `cumulative_curve`; `orbical.figures.calibration` |
 | measure along an orbit | `along_orbit`, `mean_over_orbit`, `pooled_over_orbit` |
 | measure each label, threshold, point, region or box | `pairs_within` |
-| check it against a threshold | `verdict`, `judge` |
+| check it against a threshold | `verdict`, `judge`, `error_verdict` |
 | add a measure | `register`, `Measure`, `list_measures` |
 
 Example:

@@ -31,6 +31,11 @@ KINDS = {
 LISTS = ("table", "comparison", "orbit", "view")
 """Where measures are listed: tables of a model, comparisons of two, orbits of a scan, the view."""
 
+REPORTS = ("subsets", "all samples")
+"""What a report records of a measure: values of all samples, classes, named sets and findings, or
+of all samples only, for a measure that is slow.
+"""
+
 _ARRAYS = ("probs", "logits", "weights", "ignore_index")
 """Arguments of measures that are no options of theirs."""
 
@@ -134,6 +139,7 @@ class Measure:
         interval: How its interval is made: "consistency" (resampling the data and labels of a
             calibrated model), "bootstrap" (a mean over samples), or "none".
         listed: Where it is listed, names of `LISTS`.
+        report: What a report records of it, a name of `REPORTS`; a report computes no measure.
         one_target: For regression, whether it takes a single target only; None if unknown.
         minimum: The least number of samples.
         terms: For a mean over samples, the function that returns its terms `[N]`.
@@ -160,6 +166,7 @@ class Measure:
     loss: str | None = None
     interval: str = "consistency"
     listed: tuple[str, ...] = LISTS
+    report: str = "subsets"
     one_target: bool | None = None
     minimum: int = 1
     terms: Callable[..., Tensor] | None = None
@@ -265,6 +272,7 @@ def register(measure: Measure) -> Measure:
     if measure.name in MEASURES:
         raise InputError("name", "a new name", f"{measure.name!r}, which is registered")
     check_name("kind", measure.kind, KINDS)
+    check_name("report", measure.report, REPORTS)
     for name in measure.listed:
         check_name("listed", name, LISTS)
     MEASURES[measure.name] = measure

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from .._text import csv_text
-from .sheets import Cell, Number, Span, latex_sheet, print_sheet, short
+from .sheets import Cell, Number, Span, latex_sheet, print_sheet
 
 if TYPE_CHECKING:
     from ..calibration.intervals.interval_ends import Interval
@@ -69,12 +69,12 @@ def show_measures(plain: Plain, level: float, latex_corner: str | None = None) -
 def _finding(table: dict[str, dict[str, float]]) -> str:
     """Describe the error of calibration that the data show, or the largest they could not show."""
     name = next((name for name in _ERRORS if name in table), None)
-    if name is None or math.isnan(table[name]["low"]):
+    if name is None:
         return ""
-    low, high = (short(table[name][end]) for end in ("low", "high"))
-    if table[name]["low"] > 0:
-        return f". {_titled(name)}: error detected, of at least {low}"
-    return f". {_titled(name)}: no error detected; one of up to {high} could have been missed"
+    from ..calibration import error_finding
+
+    said = error_finding(*(table[name][end] for end in ("value", "low", "high")))
+    return said and f". {_titled(name)}: {said}"
 
 
 def _measure_rows(table: dict[str, dict[str, float]]) -> list[list[Cell]]:

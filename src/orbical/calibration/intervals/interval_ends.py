@@ -58,9 +58,12 @@ class Interval:
             >>> calibration.interval("ks", [0.9, 0.8, 0.7, 0.6], [1, 1, 0, 1], seed=1).finding
             'no error detected; one of up to 0.6 could have been missed'
         """
-        if bool((self.low > 0).all()):
-            return f"error detected, of at least {in_short(self.low)}"
-        return f"no error detected; one of up to {in_short(self.high)} could have been missed"
+        from ..orbit.verdicts import error_finding
+
+        # Of several, the one with the least lower end: all are errors only if it is one.
+        least = int(self.low.argmin())
+        ends = (float(part.flatten()[least]) for part in (self.value, self.low, self.high))
+        return error_finding(*ends)
 
     @property
     def excess(self) -> Tensor:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ...store.scan_result import Scan
 
-__all__ = ["Verdict", "judge", "verdict"]
+__all__ = ["Verdict", "error_finding", "error_verdict", "judge", "verdict"]
 
 
 @dataclass(frozen=True)
@@ -94,6 +94,51 @@ def judge(
     within = [end <= limit if upper else end >= limit for end in ends]
     outcome = "pass" if all(within) else "inconclusive" if any(within) else "fail"
     return Verdict(outcome, value, low, high, limit, upper, checked_level(level), positions)
+
+
+UNDETECTED = "no error detected"
+"""The verdict on an error that the samples do not show; they cannot show that there is none."""
+
+
+def error_verdict(value: float, low: float, high: float, gap: float | None = None) -> str:
+    """Say whether an interval shows a calibration error: everything that says so asks here.
+
+    Args:
+        value: The calibration error.
+        low: Lower end of its interval; above 0 if the samples show an error.
+        high: Upper end.
+        gap: Mean confidence minus accuracy, if the direction of an error is to be named.
+
+    Returns:
+        "no error detected", or "error detected"; with `gap`, "overconfident", "underconfident", or
+        "miscalibrated" where the errors at different confidences almost cancel. Empty if there is
+        no interval: a value alone cannot tell an error from chance.
+
+    Example:
+        >>> error_verdict(0.08, 0.02, 0.13, gap=0.07), error_verdict(0.08, 0.0, 0.13, gap=0.07)
+        ('overconfident', 'no error detected')
+    """
+    if math.isnan(value) or math.isnan(low) or math.isnan(high):
+        return ""
+    if judge(value, low, high, maximum=0.0).outcome != "fail":
+        return UNDETECTED
+    if gap is None:
+        return "error detected"
+    if abs(gap) < value / 3:
+        return "miscalibrated"
+    return "overconfident" if gap > 0 else "underconfident"
+
+
+def error_finding(value: float, low: float, high: float, gap: float | None = None) -> str:
+    """Return the verdict on an error as a sentence, with the end of the interval that matters.
+
+    >>> error_finding(0.08, 0.02, 0.13)
+    'error detected, of at least 0.02'
+    """
+    word = error_verdict(value, low, high, gap)
+    if word == UNDETECTED:
+        return f"{word}; one of up to {high:.4g} could have been missed"
+    return word and f"{word}, of at least {low:.4g}"
 
 
 def verdict(

@@ -1,29 +1,22 @@
 """The parts of a report.
 
 `state` describes the scan; `values/NAME` holds responses `[M, n, K]` of the samples in the report;
-`rows/NUMBER` inputs and outputs of a block of samples; `maps` their positions; `tallies` and
-`measures` the statistics of all samples and of each class, `spread` quantiles of all samples,
-`consistency` how often answers change, `coverage` those of conformal sets; `bounds` those of the
-models; `worst` the worst cases of the samples in the report.
+`rows/NUMBER` inputs and outputs of a block of samples; `maps` their positions; `subset/NUMBER` what
+the session answers for a subset of the scan; `bounds` those of the models; `worst` the worst cases
+of the samples in the report.
 """
 
 from __future__ import annotations
 
 import base64
 import contextlib
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..selection import Selection
-from ..session.aggregates import ENDS, LEAST, WITH_INTERVAL, measured_together
-from ..session.calibration_plots import diagrams_of_all, pooled
 from ..session.columns import sample_columns
-from ..session.confidence_columns import columns_of
-from ..session.conformal_sets import coverage
-from ..session.consistency import changes, sums
 from ..session.input_pictures import thumbnails
 from ..session.moments import moments_of
 from ..session.sample_maps import sample_map
@@ -32,12 +25,12 @@ from ..session.scan_state import state as state_of
 from ..session.scan_state import title_of
 from ..session.scan_view import ScanView
 from ..session.set_names import saved_sets
-from ..session.spread import is_outcome, quantiles_of
 from ..session.symmetry_bounds import bounds
 from ..session.worst_cases import rows_of
 from ..wire import PNG
 from .encoding import Array, Quantized, encode_part, quantize, quantize_log_odds
 from .maps import encoded_maps, planned_maps
+from .recorded_answers import FIELDS, encoded_answers, recorded_subsets, spread_metrics
 from .sample_blocks import blocks_of
 from .sampling import FEWEST, ChosenSamples, informative_samples
 from .story import story, with_findings
@@ -45,8 +38,6 @@ from .story import story, with_findings
 _FALLBACKS = {"input": "image", "detail": "values"}
 """The views that replace those drawn in Python."""
 Advance = Callable[[str], None]
-SLOW = ("smooth_ece",)
-"""Slow measures; a page that holds all samples computes them for classes itself."""
 
 
 def chosen_samples(view: ScanView, count: int | None) -> ChosenSamples:
@@ -85,13 +76,15 @@ def parts_of(
         "picture": made.picture,
         "thumbnails": pictures is not None,
         "scalars": _scalars(view),
-        "coverage": {"confidence", "correct"} <= view.metrics.keys(),
-        "outcomes": [name for name, one in view.metrics.items() if is_outcome(view, one)],
+        "recorded": FIELDS,
+        "spread_of": spread_metrics(view),
         "left_out": made.left_out,
         "sets": _named_sets(view, chosen.samples),
     }
     plan = planned_maps(view, methods, references(view), len(chosen.samples))
     facts["findings"], sets = story(view, chosen, plan.methods)
+    subsets = recorded_subsets(view, [one["view"] for one in facts["findings"]])
+    facts["subsets"] = [subset.key for subset in subsets]
     state, arrays = _state(view, chosen, plan.methods, facts)
     arrays["sets"] = sets
     yield "state", encode_part(state, arrays)
@@ -107,19 +100,12 @@ def parts_of(
     yield "columns", _columns(view, chosen.samples)
     advance("maps")
     yield "maps", encoded_maps(view, chosen.samples, plan.maps)
-    advance("means")
-    yield "tallies", _tallies(view)
-    if not chosen.complete:  # otherwise the page holds all samples itself
-        advance("quantiles")
-        yield "spread", _spread(view)
-    if state["consistency"]:
-        yield "consistency", _consistency(view, chosen.samples)
-    if {"confidence", "correct"} <= view.metrics.keys():
-        yield "measures", _measures(view, chosen.complete, advance)
-        if not chosen.complete:  # otherwise the page draws all samples itself
-            yield "diagrams", _diagrams(view)
-        advance("sets")
-        yield "coverage", _coverage(view)
+    kinds = [*FIELDS] if state["calibration"] else ["aggregate", "spread", "consistency"]
+    kinds = [kind for kind in kinds if kind != "consistency" or state["consistency"]]
+    answers = encoded_answers(view, subsets, references(view), kinds)
+    for number in range(len(subsets)):
+        advance(f"statistics {number + 1} of {len(subsets)}")
+        yield f"subset/{number}", next(answers)
     if state["worst"]:
         yield "worst", encode_part(*rows_of(view, chosen.samples))
     if state["bounds"]:
@@ -225,110 +211,3 @@ def _columns(view: ScanView, samples: Array) -> bytes:
             kind = np.float32 if column.kind == "number" else np.int32
             arrays[name] = values[..., samples].astype(kind)
     return encode_part({"texts": texts}, arrays)
-
-
-def _tallies(view: ScanView) -> bytes:
-    arrays: dict[str, Any] = {}
-    for metric, reference in itertools.product(view.metrics.values(), references(view)):
-        if not metric.per_sample:
-            continue
-        sums = moments_of(view, view.variable(metric, reference))
-        with np.errstate(invalid="ignore", divide="ignore"):
-            mean = sums.total / sums.count
-            variance = (sums.squares / sums.count - mean**2).clip(0)
-        name = f"{metric.name}/{reference}"
-        arrays |= {f"{name}/count": sums.count.astype(np.int32)}
-        arrays |= {f"{name}/mean": mean, f"{name}/variance": variance}
-    return encode_part({"members": _members(view)}, arrays)
-
-
-def _spread(view: ScanView) -> bytes:
-    """Encode the quantiles `[M, 5, K]` of all samples, of each metric that has a spread."""
-    arrays: dict[str, Any] = {}
-    for metric, reference in itertools.product(view.metrics.values(), references(view)):
-        if metric.per_sample and not is_outcome(view, metric):
-            variable = view.variable(metric, reference)
-            arrays[f"{metric.name}/{reference}"] = quantiles_of(view, variable, None, ())
-    return encode_part({"count": view.finished}, arrays)
-
-
-def _consistency(view: ScanView, samples: Array) -> bytes:
-    """Encode shares of the samples in the report, and sums of all samples and of each class."""
-    arrays: dict[str, Any] = {}
-    groups = [np.ones(view.samples, bool)]
-    if view.label is not None:
-        groups += [view.label == one for one in range(len(view.classes))]
-    for name, each in changes(view).items():
-        arrays[name] = each[:, samples]
-        arrays[f"{name}/sums"] = np.stack([sums(each, rows) for rows in groups], 1)
-    return encode_part({"members": [int(rows.sum()) for rows in groups]}, arrays)
-
-
-def _members(view: ScanView) -> list[int]:
-    if view.label is None:
-        return [view.finished]
-    labels = np.concatenate([view.label[:0], *(view.label[rows] for rows in view.finished_rows)])
-    return [int(one) for one in np.bincount(labels, minlength=len(view.classes))]
-
-
-def _measures(view: ScanView, complete: bool, advance: Advance) -> bytes:
-    """Encode each measure of all samples and of each class, `[1 + C, M, K]`, with intervals."""
-    arrays: dict[str, Any] = {}
-    classes = [] if view.label is None else [view.label == one for one in range(len(view.classes))]
-    masks = [None, *classes]
-    names = [metric.name for metric in view.metrics.values() if not metric.per_sample]
-    # Of a complete report the page computes slow measures of classes itself.
-    slow = [name for name in names if complete and name in SLOW]
-    for reference in references(view):
-        advance(f"calibration against the {reference}")
-        quick = [name for name in names if name not in slow]
-        found = measured_together(view, quick, reference, masks)
-        if slow:
-            found |= measured_together(view, slow, reference, masks[:1])
-        for name, parts in found.items():
-            arrays[f"{name}/{reference}"] = np.stack([part["values"] for part in parts])
-            if name == WITH_INTERVAL:
-                ends = [np.stack([part[end] for end in ENDS], 1) for part in parts]
-                arrays[f"{name}/{reference}/ends"] = np.stack(ends)
-        orbit = [_orbit_ends(view, reference, model, masks) for model in range(len(view.models))]
-        arrays[f"{WITH_INTERVAL}/{reference}/orbit"] = np.stack(orbit, 1)[..., None]
-    members = [view.finished, *_members(view)] if classes else [view.finished]
-    return encode_part({"members": members}, arrays)
-
-
-def _orbit_ends(view: ScanView, reference: str, model: int, masks: Sequence[Array | None]) -> Array:
-    """Return value, low, high and expected value of the error over whole orbits, `[S, 4]`."""
-    pairs = columns_of(view, reference)
-    seen = np.zeros(view.samples, bool)
-    for element in range(len(view.group)):
-        seen |= ~np.isnan(pairs.pair(model, element)[0])
-    found = np.full((len(masks), len(ENDS)), np.nan)
-    for row, mask in zip(found, masks, strict=True):
-        kept = seen if mask is None else seen & mask
-        if kept.sum() >= LEAST:
-            _, error = pooled(view, pairs, model, kept)
-            row[:] = [float(end) for end in (error.value, error.low, error.high, error.calibrated)]
-    return found
-
-
-def _coverage(view: ScanView) -> bytes:
-    """Encode coverage and size of sets, calibrated at the identity and over the orbit."""
-    about: dict[str, Any] = {}
-    arrays: dict[str, Any] = {}
-    for place, scope in {"identity": "element", "pooled": "orbit"}.items():
-        about[place], found = coverage(view, Selection(scope=scope), {})
-        arrays |= {f"{place}/{name}": values for name, values in found.items()}
-    return encode_part({"about": about}, arrays)
-
-
-def _diagrams(view: ScanView) -> bytes:
-    """Encode reliability and cumulative curves of all samples, `[M, K + 1, ...]`, orbits last."""
-    arrays: dict[str, Any] = {}
-    for reference in references(view):
-        each = [diagrams_of_all(view, reference, model) for model in range(len(view.models))]
-        for name in each[0][0]:
-            values = np.array([[place[name] for place in places] for places in each])
-            whole = name in ("count", "bins")
-            kept = values.astype(np.int32) if whole else quantize(values, 16, 0.0, 1.0)
-            arrays[f"{reference}/{name}"] = kept
-    return encode_part({}, arrays)

@@ -12,9 +12,8 @@ from torch import Tensor
 from ...calibration import (
     Interval,
     cumulative_curve,
-    esd,
+    error_verdict,
     interval,
-    ks,
     pooled_reliability,
     reliability,
 )
@@ -86,14 +85,25 @@ def _of(
     whole = place == "orbit"
     first = view.group.identity if whole else int(place)
     sure, right = _at(pairs, model, first, mask)
-    if not whole or len(sure) < LEAST:
-        measures = [] if len(sure) < LEAST else _measured(*map(torch.from_numpy, (sure, right)))
-        return {"count": len(sure), **diagram_at(sure, right), "measures": measures}
-    diagram, error = pooled(view, pairs, model, mask)
+    if len(sure) < LEAST:  # too few for an error, and for curves
+        return {
+            "count": len(sure),
+            "measures": [],
+            "bins": np.zeros(BINS, np.int32),
+            **dict.fromkeys(("confidence", "accuracy"), np.full(BINS, np.nan)),
+            **dict.fromkeys(("curve_confidence", "curve_accuracy"), np.full(CURVE_POINTS, np.nan)),
+        }
+    if whole:
+        diagram, error = pooled(view, pairs, model, mask)
+        curves = _curves(*_along(view, pairs, model, mask))
+    else:
+        pair = torch.from_numpy(sure), torch.from_numpy(right)
+        diagram, error = reliability(*pair, bins=BINS), interval("ece", *pair, resamples=RESAMPLES)
+        curves = _curves(*pair, None)
     return {
         "count": int(diagram.count.sum()),
-        **_drawn(diagram, _curves(*_along(view, pairs, model, mask))),
-        "measures": [_with_interval(error)],
+        **_drawn(diagram, curves),
+        "measures": [_described(diagram, error)],
     }
 
 
@@ -103,32 +113,6 @@ def pooled(
     """Return the reliability diagram and the ECE of the subset over whole orbits."""
     every = (_all_at(pairs, model, element, mask) for element in range(len(view.group)))
     return pooled_reliability(every, view.group.weights, bins=BINS)
-
-
-def diagram_at(sure: Array, right: Array) -> dict[str, Array]:
-    """Return the reliability diagram and cumulative curves at one position.
-
-    They are NaN if there are too few outputs.
-    """
-    if len(sure) < LEAST:
-        return {
-            "bins": np.zeros(BINS, np.int32),
-            **dict.fromkeys(("confidence", "accuracy"), np.full(BINS, np.nan)),
-            **dict.fromkeys(("curve_confidence", "curve_accuracy"), np.full(CURVE_POINTS, np.nan)),
-        }
-    pair = torch.from_numpy(sure), torch.from_numpy(right)
-    return _drawn(reliability(*pair, bins=BINS), _curves(*pair, None))
-
-
-def diagrams_of_all(view: ScanView, reference: str, model: int) -> list[dict[str, Any]]:
-    """Return the diagrams of all samples: at each element, and last over whole orbits."""
-    pairs = columns_of(view, reference)
-    found: list[dict[str, Any]] = []
-    for element in range(len(view.group)):
-        sure, right = _at(pairs, model, element, None)
-        found.append({"count": len(sure), **diagram_at(sure, right)})
-    whole = _of(view, pairs, model, "orbit", None)
-    return [*found, {name: value for name, value in whole.items() if name != "measures"}]
 
 
 def _drawn(diagram: Reliability, curves: tuple[Array, Array]) -> dict[str, Array]:
@@ -152,23 +136,22 @@ def _curves(sure: Tensor, right: Tensor, weights: Tensor | None) -> tuple[Array,
     return first, second
 
 
-def _measured(sure: Tensor, right: Tensor) -> list[dict[str, Any]]:
-    first = _with_interval(interval("ece", sure, right, resamples=RESAMPLES))
-    # Their intervals are too slow for dragging along the orbit.
-    others = [
-        {"name": name, "value": float(value), "low": None, "high": None, "expected": None}
-        for name, value in (("ks", ks(sure, right)), ("esd", esd(sure, right)))
+def _described(diagram: Reliability, error: Interval) -> dict[str, Any]:
+    """Return the ECE with its interval, mean confidence and accuracy, and the verdict on them."""
+    means = [
+        float((diagram.share * part.nan_to_num()).sum())
+        for part in (diagram.confidence, diagram.accuracy)
     ]
-    return [first, *others]
-
-
-def _with_interval(error: Interval) -> dict[str, Any]:
+    value, low, high = (float(part) for part in (error.value, error.low, error.high))
     return {
         "name": "ece",
-        "value": float(error.value),
-        "low": float(error.low),
-        "high": float(error.high),
+        "value": value,
+        "low": low,
+        "high": high,
         "expected": float(error.calibrated),
+        "confidence": means[0],
+        "accuracy": means[1],
+        "verdict": error_verdict(value, low, high, gap=means[0] - means[1]),
     }
 
 

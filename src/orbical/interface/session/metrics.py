@@ -28,6 +28,8 @@ class Metric:
     meaning: str
     rounding: float = 0.0
     """Differences below this are rounding; 0 where that is not known."""
+    report: str = "any subset"
+    """Of what a report shows it: a mean follows from the samples there, a measure is recorded."""
 
 
 def find_metrics(reader: ScanReader) -> dict[str, Metric]:
@@ -90,6 +92,7 @@ def _of_measure(measure: Measure) -> Metric:
         higher_is_better=measure.higher_is_better,
         per_sample=False,
         meaning=measure.meaning,
+        report=measure.report,
     )
 
 

@@ -47,10 +47,3 @@ export function withClause(filter, { column, model = "" }, clause) {
   });
   return clause ? [...others, writeClause({ ...clause, column, model })] : others;
 }
-
-/** The classes of a filter that names nothing else, or null. */
-export function labelsAlone(filter) {
-  if (filter.length !== 1) return null;
-  const { column, values } = parseClause(filter[0]);
-  return column === "label" && values ? values.filter((one) => /^\d+$/.test(one)).map(Number) : null;
-}

@@ -70,13 +70,3 @@ export function bandOf({ data, shape }, element, value) {
   }
   return best && { m: best.m, band: Math.max(best.band, 0) };
 }
-
-/** The quantiles of finite values in ascending order, between neighbors by the share of the way. */
-export function quantilesOf(sorted, levels) {
-  if (!sorted.length) return levels.map(() => NaN);
-  return levels.map((level) => {
-    const place = level * (sorted.length - 1);
-    const [below, above] = [sorted[Math.floor(place)], sorted[Math.ceil(place)]];
-    return below + (place - Math.floor(place)) * (above - below);
-  });
-}

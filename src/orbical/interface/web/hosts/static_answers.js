@@ -1,15 +1,14 @@
 // Requests to a report, and who answers them.
 import { DEFAULTS } from "../core/selection.js";
 import { aggregate } from "./static_aggregate.js";
-import { calibration } from "./static_calibration.js";
 import { color } from "./static_colors.js";
-import { confusion, coverage } from "./static_confusion.js";
-import { consistency } from "./static_consistency.js";
+import { confusion } from "./static_confusion.js";
 import { createContexts } from "./static_context.js";
 import { exported } from "./static_export.js";
 import { columns } from "./static_histograms.js";
 import { list } from "./static_list.js";
 import { pinned, place } from "./static_place.js";
+import { calibration, consistency, coverage } from "./static_recorded.js";
 import { hover, sample } from "./static_samples.js";
 import { sampleSet } from "./static_recipes.js";
 import { setNames } from "./static_sets.js";

@@ -1,5 +1,4 @@
-// Which classes are taken for which at a position of a report, from the samples that it holds, and
-// the sets that Python computed of the whole scan.
+// Which classes are taken for which at a position of a report, counted among the samples that it holds.
 import { rowStart } from "./static_context.js";
 
 const MOST_CLASSES = 12;
@@ -64,26 +63,4 @@ export async function rowsInCell(context, { model, expected, predicted }) {
     const [one, other] = answers(m, row);
     return one === expected && other === predicted;
   });
-}
-
-// Coverage and size of sets, which were computed of all samples.
-export async function coverage(context) {
-  const { pack, selection, models, names, elements, state } = context;
-  const place = selection.scope === "orbit" ? "orbit" : "identity";
-  const found = state.report.coverage ? await pack.take("coverage") : null;
-  const about = found?.about[place] ?? { available: false, reason: "this report has no sets" };
-  if (!about.available) return { ...about, arrays: {} };
-  const arrays = Object.fromEntries(
-    ["coverage", "size"]
-      .flatMap((name) => [name, `${name}_low`, `${name}_high`])
-      .map((name) => {
-        const all = found.arrays[`${place}/${name}`].data;
-        const data = new Float32Array(models.length * elements);
-        models.forEach((model, m) => data.set(all.subarray(model * elements, (model + 1) * elements), m * elements));
-        return [name, { data, shape: [models.length, elements] }];
-      }),
-  );
-  const whole = context.classes?.length === 0;
-  const note = "coverage and size of all samples; a report cannot compute them for a subset";
-  return { ...about, models: models.map((model) => names[model]), ...(!whole && { note }), arrays };
 }

@@ -1,5 +1,4 @@
 // What a request to a report is about: the selection, read against the state of the scan.
-import { labelsAlone } from "../core/clauses.js";
 import { keptBy } from "./static_columns.js";
 import { createModels } from "./static_models.js";
 import { createSetStore } from "./static_sets.js";
@@ -79,9 +78,6 @@ export function createContexts(pack, state) {
       return chosen;
     };
 
-    // The classes of a subset that is nothing else: what Python computed of the whole scan holds for it.
-    const classes = selection.subset ? null : selection.filter.length ? labelsAlone(selection.filter) : [];
-
     const placeOf = (name) => names.indexOf(name);
     return {
       pack,
@@ -105,7 +101,6 @@ export function createContexts(pack, state) {
       moments: momentsNamed,
       map,
       rows,
-      classes,
     };
   };
 }

@@ -28,7 +28,7 @@ async function csv(context) {
   const one = await sample(context);
   const columns = models.flatMap((model, row) => [
     ...["values", "low", "high"]
-      .filter((part) => whole.arrays[part])
+      .filter((part) => whole.arrays[part]) // a measure of another subset is not in the report
       .map((part) => ({
         title: `${metric.name}${part === "values" ? "" : `_${part}`}_${names[model]}`,
         data: whole.arrays[part].data.subarray(row * elements),

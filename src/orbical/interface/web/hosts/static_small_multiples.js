@@ -1,8 +1,9 @@
 // The metric along the orbit for each class of a report, or each value of another column.
-import { parseClause } from "../core/clauses.js";
+import { parseClause, writeClause } from "../core/clauses.js";
 import { groupColumns } from "../core/selection_rules.js";
-import { aggregate, axisOf } from "./static_aggregate.js";
+import { aggregate } from "./static_aggregate.js";
 import { columnOf, keysOf } from "./static_columns.js";
+import { axisOf } from "./static_recorded.js";
 
 const FIRST = 12;
 
@@ -21,15 +22,19 @@ export async function classes(context, { most = FIRST }) {
   // A filter by the column itself is left out: the group that was chosen keeps the others beside it.
   const others = selection.filter.filter((text) => parseClause(text).column !== name);
   const { column, values: codes } = await columnOf(context, name);
-  const rows = await context.rows(others);
   const keys = keysOf(column, state);
-  const whole = name === "label" && !others.length && !selection.subset; // known of the whole scan
   const members = keys.map(() => []);
-  for (const row of rows) members[codes[row]]?.push(row);
+  for (const row of await context.rows(others)) members[codes[row]]?.push(row);
   const found = [];
   for (const [code, key] of keys.entries()) {
-    const about = { classes: whole ? [code] : null, rows: async () => members[code] };
-    const { count, arrays } = await aggregate({ ...context, ...about });
+    const filter = [...others, writeClause({ column: name, values: [key] })];
+    const answer = await aggregate({
+      ...context,
+      selection: { ...selection, filter },
+      rows: async () => members[code],
+    });
+    if (answer.available === false) return answer;
+    const { count, arrays } = answer;
     if (!count) continue;
     found.push({
       key,

@@ -8,7 +8,7 @@ import { modelInk } from "../draw/colors.js";
 import { precise, shortened } from "../draw/format.js";
 import { gridFor } from "../draw/tile_table.js";
 import { createGlyph } from "../plots/glyph.js";
-import { createSelect } from "./frame.js";
+import { createSelect, drawable } from "./frame.js";
 import { createLegend } from "./legend.js";
 
 const [SIZE, MORE] = [76, 24];
@@ -51,10 +51,7 @@ export function createClasses(el, app, frame) {
   }
 
   function draw() {
-    if (!answer) return;
-    if (answer.error) return frame.state("error", answer.error);
-    if (!answer.total) return frame.state("empty", app.nothing());
-    frame.state("ready");
+    if (!drawable(frame, answer, !answer?.total && app.nothing())) return;
     const metric = app.metricNamed(answer.metric);
     const many = answer.total > 12 ? ", worst first" : "";
     frame.note(`${metric.per_sample ? "mean" : metric.title}, ${whole(answer.total)} groups${many}`);

@@ -6,6 +6,7 @@ import { precise } from "../draw/format.js";
 import { holding, onlyRounding } from "../draw/scales.js";
 import { createOrbitPlot } from "../plots/orbit.js";
 import { createChanges } from "./changes.js";
+import { drawable } from "./frame.js";
 import { createLegend } from "./legend.js";
 import { createWorstCase } from "./worst_case.js";
 
@@ -22,7 +23,7 @@ export function createMean(el, app, frame) {
   let mask = null;
 
   function readout() {
-    if (!answer) return;
+    if (!answer?.arrays?.values) return;
     const element = hovered ?? app.element();
     const [models, count] = answer.arrays.values.shape;
     const values = Array.from({ length: models }, (_, m) => answer.arrays.values.data[m * count + element]);
@@ -33,14 +34,13 @@ export function createMean(el, app, frame) {
   }
 
   function draw() {
-    if (!answer) return;
-    if (answer.error) return frame.state("error", answer.error);
-    if (!answer.count) return frame.state("empty", app.nothing());
+    if (!drawable(frame, answer, !answer?.count && app.nothing())) return;
     const metric = app.metric();
-    frame.state("ready");
     const same = onlyRounding(answer.arrays.values.data, metric.rounding) ? ` · ${EQUAL}` : "";
     const what = metric.per_sample ? "mean" : metric.title;
-    frame.note(`${what} of ${counted(answer.count, app.state.samples, app.noun)}${same}`);
+    frame.note(
+      `${what} of ${counted(answer.count, app.state.samples, app.noun)}${answer.note ? `, ${answer.note}` : ""}${same}`,
+    );
     const models = app.shown(answer.models);
     const marks = worst.of(models, metric, (sample) => !mask || mask[sample] > 0);
     plot.set({

@@ -7,7 +7,7 @@ import { columnsOf, looksOf, mapsOf, orderBy, single } from "../draw/run_rows.js
 import { atLeast, colorRange, upTo } from "../draw/scales.js";
 import { createOrbitPlot } from "../plots/orbit.js";
 import { createSparkline } from "../plots/sparkline.js";
-import { createSelect, createSwitch } from "./frame.js";
+import { createSelect, createSwitch, drawable } from "./frame.js";
 import { createProgress } from "./progress.js";
 
 const CURVES = ["circle", "line"]; // elsewhere color shows one number for each position
@@ -77,10 +77,7 @@ export function createRuns(el, app, frame) {
   }
 
   function draw() {
-    if (!answer) return;
-    if (answer.error) return frame.state("error", answer.error);
-    if (!answer.rows.length) return frame.state("empty", leftOut());
-    frame.state("ready");
+    if (!drawable(frame, answer, answer?.rows?.length === 0 && leftOut())) return;
     const scans = [...new Set(answer.rows.map(({ scan }) => scan))];
     const left = answer.left_out.length;
     frame.note(`${whole(scans.length)} runs${left ? `, ${whole(left)} left out` : ""}`);

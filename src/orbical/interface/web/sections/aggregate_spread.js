@@ -2,11 +2,11 @@
 // samples behind each band.
 
 import { button, fill, h, modelLabel, write } from "../core/dom.js";
-import { counted, sentence } from "../core/text.js";
+import { counted } from "../core/text.js";
 import { fixed, formatter, precise, shortened } from "../draw/format.js";
 import { BANDS, bandEnd, bandOf, bandWords, quantileRows } from "../draw/quantiles.js";
 import { createOrbitPlot } from "../plots/orbit.js";
-import { createSelect } from "./frame.js";
+import { createSelect, drawable } from "./frame.js";
 
 const FANS = ["circle", "line"]; // elsewhere color shows one number for each position
 const WIDE = 64; // of a map that is read
@@ -52,14 +52,11 @@ export function createSpread(el, app, frame) {
   }
 
   function draw() {
-    if (!answer) return;
-    if (answer.error) return frame.state("error", answer.error);
-    if (!answer.count) return frame.state("empty", app.nothing());
+    if (!drawable(frame, answer, !answer?.count && app.nothing())) return;
     const metric = app.metricNamed(answer.metric);
     const levels = fan || app.store.get().quantile ? [] : levelsFor(plotEl.clientWidth);
     // Where there is no room for several maps, that of the tail that is worse.
     const chosen = app.store.get().quantile || (metric.higher_is_better === false ? "95" : "5");
-    frame.state("ready");
     frame.note(`spread over ${counted(answer.count, app.state.samples, app.noun)}`);
     const [low, first, median, third, high] = quantileRows(answer.arrays.quantiles);
     const maps = { 5: low, 25: first, 50: median, 75: third, 95: high };
@@ -78,7 +75,7 @@ export function createSpread(el, app, frame) {
     quantile.set([["", "quantiles"], ...Object.entries(QUANTILES)], levels.length ? "" : chosen);
     const instead =
       answer.metric === app.metric().name ? "" : `${app.metric().title} has no spread: ${metric.title} is shown.`;
-    write(note, [instead, answer.note && sentence(`${answer.note}.`)].filter(Boolean).join(" "));
+    write(note, instead);
     mark();
   }
 

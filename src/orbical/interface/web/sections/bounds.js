@@ -3,7 +3,7 @@
 import { fill, h, modelLabel } from "../core/dom.js";
 import { ceilingWords, leastWords, priceWords } from "../draw/bound_words.js";
 import { createBounds } from "../plots/bounds.js";
-import { createFrame } from "./frame.js";
+import { createFrame, drawable } from "./frame.js";
 import { hints } from "./help_text.js";
 
 /** Sharp interval of the calibration error over accuracy, and the accuracy ceiling. */
@@ -18,10 +18,7 @@ export function createSection(el, app) {
   let answer = null;
 
   function draw() {
-    if (!answer) return;
-    if (answer.error) return frame.state("error", answer.error);
-    if (!answer.available) return frame.state("empty", answer.reason ?? "The scan has no orbit ids.");
-    frame.state("ready");
+    if (!drawable(frame, answer)) return;
     frame.note("what the symmetry allows");
     const known = new Map(answer.models.map((model) => [model.name, model]));
     const models = app

@@ -4,6 +4,7 @@ import { fill, h, modelLabel, write } from "../core/dom.js";
 import { attachRoving } from "../core/roving.js";
 import { className, counted, sentence, whole } from "../core/text.js";
 import { shortened } from "../draw/format.js";
+import { drawable } from "./frame.js";
 
 const FEW = 4; // classes whose names have room
 const STRONGEST = 0.4; // of the color behind a count, which must stay legible
@@ -65,11 +66,7 @@ export function createConfusionFace(el, app, frame) {
   }
 
   function draw() {
-    if (!answer) return;
-    if (answer.error) return frame.state("error", answer.error);
-    if (!answer.available) return frame.state("empty", `No confusion matrix: ${answer.reason}.`);
-    if (!answer.count) return frame.state("empty", app.nothing());
-    frame.state("ready");
+    if (!drawable(frame, answer, !answer?.count && app.nothing())) return;
     frame.note(`${counted(answer.count, app.state.samples, app.noun)} at ${app.group.names[answer.element]}`);
     const made = app.shown(answer.models).map((model, m) => {
       const what = answer.arrays.counts ? matrix(model, m) : list(model, m);

@@ -1,11 +1,11 @@
 // Can the confidence be trusted, for the subset, here or over the whole orbit?
 
-import { fill, h, modelLabel, write } from "../core/dom.js";
-import { counted, sentence, whole } from "../core/text.js";
+import { fill, h, modelLabel } from "../core/dom.js";
+import { counted, whole } from "../core/text.js";
 import { fixed } from "../draw/format.js";
 import { createCumulative } from "../plots/cumulative.js";
 import { createReliability } from "../plots/reliability.js";
-import { UNDETECTED, means, verdict } from "./verdict.js";
+import { drawable } from "./frame.js";
 
 const isNumber = (value) => value !== null && value !== undefined;
 const number = (value) => (isNumber(value) ? fixed(value, 3) : "–");
@@ -19,8 +19,8 @@ const MEANINGS = {
 };
 
 const VERDICT =
-  "Overconfident: confidence exceeds accuracy. No error detected: neither the ECE nor the difference of confidence " +
-  "and accuracy is larger than expected by chance; one of the upper end of the interval could be missed.";
+  "Overconfident: confidence exceeds accuracy, by more than chance. No error detected: the interval of the ECE holds " +
+  "0, so an error as large as its upper end could be missed.";
 
 const MANY = 3; // models beside whose errors there is no room for more
 
@@ -41,20 +41,14 @@ export function createReliabilityFace(el, app, frame) {
   const reliabilityEl = h("div", { class: "plot-holder" });
   const cumulativeEl = h("div", { class: "plot-holder" });
   const list = h("ul", { class: "measures", "aria-label": "Calibration error per model" });
-  const note = h("p", { class: "view-note" });
-  el.append(reliabilityEl, cumulativeEl, h("div", { class: "measures-holder" }, list, note));
+  el.append(reliabilityEl, cumulativeEl, h("div", { class: "measures-holder" }, list));
   const reliability = createReliability(reliabilityEl);
   const cumulative = createCumulative(cumulativeEl);
   let answer = null;
 
   function draw() {
-    if (!answer) return;
-    if (answer.error) return frame.state("error", answer.error);
-    if (answer.available === false || !answer.arrays.edges)
-      return frame.state("empty", answer.reason ?? "This task has no confidence values.");
-    if (!answer.count) return frame.state("empty", app.nothing());
-    if (!answer.measures.length) return frame.state("empty", `Calibration needs 3 or more ${app.noun}.`);
-    frame.state("ready");
+    const few = answer?.count ? `Calibration needs 3 or more ${app.noun}.` : app.nothing();
+    if (!drawable(frame, answer, !answer?.measures?.length && few)) return;
     const { edges, count, confidence, accuracy, ...rest } = answer.arrays;
     const models = app.shown(answer.models);
     const plain = (array) => array.data;
@@ -79,21 +73,18 @@ export function createReliabilityFace(el, app, frame) {
 
   /** Per model: a word, how sure and how right, the error with its interval, and what chance gives. */
   function measure(models) {
-    const samples = answer.scope === "orbit" ? answer.count / app.group.names.length : answer.count;
-    const items = models.map((model, m) => {
+    const items = models.map((model) => {
       const one = answer.measures.find((found) => found.model === model.name && found.name === "ece") ?? {};
-      const mean = means(answer.arrays, m, samples);
       const interval = isNumber(one.low) ? ` (${fixed(one.low, 3)}–${fixed(one.high, 3)})` : "";
-      const word = verdict(mean, one);
-      const missed = word === UNDETECTED && isNumber(one.high);
+      const missed = one.low === 0;
       return h(
         "li",
         {},
-        h("p", {}, ...modelLabel(model, 20), h("b", { class: "verdict", title: VERDICT }, word)),
+        h("p", {}, ...modelLabel(model, 20), h("b", { class: "verdict", title: VERDICT }, one.verdict)),
         pairs(
           [
-            ["confidence", fixed(mean.confidence, 3)],
-            ["accuracy", fixed(mean.accuracy, 3)],
+            ["confidence", number(one.confidence)],
+            ["accuracy", number(one.accuracy)],
           ],
           { class: "means" },
         ),
@@ -105,7 +96,6 @@ export function createReliabilityFace(el, app, frame) {
     });
     fill(list, items);
     list.classList.toggle("many", models.length > MANY);
-    write(note, answer.note ? sentence(`${answer.note}.`) : "");
   }
 
   function title() {

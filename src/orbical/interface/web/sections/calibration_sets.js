@@ -1,9 +1,10 @@
 // Sets of classes that hold the true one with a chosen probability: how often they do, and how large they are.
 
 import { fill, h, modelLabel, write } from "../core/dom.js";
-import { sentence, whole } from "../core/text.js";
+import { whole } from "../core/text.js";
 import { fixed } from "../draw/format.js";
 import { createOrbitPlot } from "../plots/orbit.js";
+import { drawable } from "./frame.js";
 
 const WHERE = { identity: "on untransformed inputs", orbit: "on all positions" };
 
@@ -20,11 +21,8 @@ export function createSetsFace(el, app, frame) {
   let answer = null;
 
   function draw() {
-    if (!answer) return;
-    if (answer.error) return frame.state("error", answer.error);
-    if (!answer.available) return frame.state("empty", `No sets: ${answer.reason}.`);
-    if (!answer.count) return frame.state("empty", `None of the tested ${app.noun} is in this subset.`);
-    frame.state("ready");
+    const none = `None of the tested ${app.noun} is in this subset.`;
+    if (!drawable(frame, answer, !answer?.count && none)) return;
     frame.note(`sets that should hold the true class ${fixed(100 * answer.wanted, 0)} % of the time`);
     const models = app.shown(answer.models);
     const part = (name) => answer.arrays[name].data;
@@ -41,7 +39,7 @@ export function createSetsFace(el, app, frame) {
       });
     }
     const said = `Calibrated ${WHERE[answer.calibrated]} of ${whole(answer.held)} ${app.noun}, chosen at random; tested on ${whole(answer.count)} others.`;
-    write(note, [said, answer.note && sentence(`${answer.note}.`)].filter(Boolean).join(" "));
+    write(note, said);
     mark();
   }
 

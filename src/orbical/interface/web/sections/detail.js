@@ -1,7 +1,7 @@
 // What the models answer at the current position, and what went wrong where one raised.
 
 import { fill, h, swatch } from "../core/dom.js";
-import { createFrame } from "./frame.js";
+import { createFrame, drawable } from "./frame.js";
 import { hints } from "./help_text.js";
 import { createZoom } from "./zoom.js";
 import { createNamedView } from "../views/index.js";
@@ -26,10 +26,8 @@ export function createSection(el, app) {
   }
 
   function draw(answer) {
-    if (answer.error) return frame.state("error", answer.error);
-    complain(answer.errors ?? {});
-    if (!answer.detail) return frame.state("empty", "No predictions stored at this position.");
-    frame.state("ready");
+    if (!answer.error) complain(answer.errors ?? {});
+    if (!drawable(frame, answer, !answer.detail && "No predictions stored at this position.")) return;
     holder.set(answer.detail.view, app.viewContent(answer, "detail"));
   }
 

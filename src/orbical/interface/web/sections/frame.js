@@ -2,6 +2,7 @@
 
 import { fill, h, show, uid, write } from "../core/dom.js";
 import { attachPopover } from "../core/popover.js";
+import { sentence } from "../core/text.js";
 import { node } from "../draw/svg.js";
 
 const CORNERS = "M2 5V2h3M9 2h3v3M12 9v3H9M5 12H2V9";
@@ -62,6 +63,22 @@ export function createFrame({ name, title, hint }) {
     state,
     note: (text) => write(note, text),
   };
+}
+
+/**
+ * Whether an answer can be drawn. If not, the frame says why: an error, what is not available, or `nothing`, the
+ * words for an answer that is empty.
+ * @param {any} frame
+ * @param {any} answer
+ * @param {string | false | undefined} nothing
+ */
+export function drawable(frame, answer, nothing = "") {
+  if (!answer) return false;
+  const why = answer.available === false ? sentence(`${answer.reason}.`) : nothing;
+  if (answer.error) frame.state("error", answer.error);
+  else if (why) frame.state("empty", why);
+  else frame.state("ready");
+  return !answer.error && !why;
 }
 
 /**

@@ -5,7 +5,7 @@ import { EQUAL, className, singular } from "../core/text.js";
 import { holding, onlyRounding } from "../draw/scales.js";
 import { createOrbitPlot } from "../plots/orbit.js";
 import { confusion } from "./confusion.js";
-import { createFrame } from "./frame.js";
+import { createFrame, drawable } from "./frame.js";
 import { hintFor, hints } from "./help_text.js";
 import { createProgress } from "./progress.js";
 import { createWorstCase } from "./worst_case.js";
@@ -69,11 +69,9 @@ export function createSection(el, app) {
   }
 
   function draw() {
-    if (!answer) return;
-    if (answer.error) return frame.state("error", answer.error);
+    if (!drawable(frame, answer)) return;
     follow();
     const metric = app.sampleMetric();
-    frame.state("ready");
     const said = confusion(answer, app.byConsensus(), (c) => className(app.state, c));
     const steps = answer.group ? ", finer steps" : dense.checked ? "; too many positions for finer steps" : "";
     const same = onlyRounding(answer.arrays.values.data, metric.rounding) ? ` · ${EQUAL}` : "";

@@ -1,6 +1,6 @@
 // The transformed input at the current position.
 
-import { createFrame } from "./frame.js";
+import { createFrame, drawable } from "./frame.js";
 import { hints } from "./help_text.js";
 import { createZoom } from "./zoom.js";
 import { createNamedView } from "../views/index.js";
@@ -22,10 +22,8 @@ export function createSection(el, app) {
   );
 
   function draw(answer) {
-    if (answer.error) return frame.state("error", answer.error);
-    const content = app.viewContent(answer, "input");
-    if (!Object.keys(content.fields).length) return frame.state("empty", whyEmpty(app.state));
-    frame.state("ready");
+    const content = answer.error ? { fields: {} } : app.viewContent(answer, "input");
+    if (!drawable(frame, answer, !Object.keys(content.fields).length && whyEmpty(app.state))) return;
     holder.set(answer.input.view, content);
   }
 

@@ -5,7 +5,7 @@ import { className, singular } from "../core/text.js";
 import { precise, shortened } from "../draw/format.js";
 import { createGlyph } from "../plots/glyph.js";
 import { createNamedView } from "../views/index.js";
-import { createFrame } from "./frame.js";
+import { createFrame, drawable } from "./frame.js";
 import { hints } from "./help_text.js";
 
 const [GLYPH, LARGE] = [60, 220]; // the side of an orbit, in the strip and on the stage; as in the styles
@@ -90,8 +90,7 @@ export function createSection(el, app) {
   }
 
   function draw(answer) {
-    if (answer.error) return frame.state("error", answer.error);
-    frame.state("ready");
+    if (!drawable(frame, answer)) return;
     answer.pins.forEach((about, n) => {
       const at = cards.find(({ sample }) => sample === about.sample);
       if (!at) return; // unpinned meanwhile
