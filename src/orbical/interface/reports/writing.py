@@ -43,8 +43,10 @@ def report(
     """Write a report of a scan as one HTML file that opens in any browser, offline.
 
     The report is interactive at the scanned resolution: inputs are transformed in the page, outputs
-    are those of the scan. Means and calibration errors cover all samples of the scan, and each
-    class; those of a subset cover the samples in the report. A report of more than 20 MB becomes a
+    are those of the scan. Statistics are computed here, with their intervals: for all samples of
+    the scan, each class, each named set and the subset of each finding. Of any other subset, such
+    as a lasso, the page shows plain means of the samples in the report, and says that it does not
+    have the rest. A report of more than 20 MB becomes a
     folder of the same name with `index.html`, which also opens without a server. An earlier report
     of the same name is replaced; other folders are never written to. If the scan has findings, the
     page opens on them, one after the other, and their samples are included.
@@ -193,8 +195,8 @@ def _note(chosen: ChosenSamples) -> str:
     if not chosen.how:
         return ""
     return (
-        f"{chosen.how[:1].upper()}{chosen.how[1:]}. Means and calibration cover all samples, and "
-        "each class; those of a subset cover the samples shown."
+        f"{chosen.how[:1].upper()}{chosen.how[1:]}. Statistics of all samples, classes, named sets "
+        "and findings cover the whole scan; means of other subsets cover the samples shown."
     )
 
 
