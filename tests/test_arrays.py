@@ -122,9 +122,9 @@ FUNCTIONS: dict[str, Callable[[Read], Any]] = {
     ),
     "weighted ece": lambda as_: calibration.ece(as_(Z), as_(HIT), weights=as_(WEIGHTS)),
     "bleed": lambda as_: calibration.aleatoric_bleed(as_(VARIANCE)).total,
-    "nll_optimal_bleed": lambda as_: (
-        calibration.nll_optimal_bleed(as_(MEAN), as_(ORBIT), weights=as_(WEIGHTS)).total
-    ),
+    "nll_optimal_bleed": lambda as_: bounds.nll_optimal_bleed(
+        bounds.ValueTable(as_(ORBIT), as_(MEAN))
+    ).sum(),
     "OrbitTable": lambda as_: bounds.OrbitTable.from_labels(
         orbit=as_(ORBIT), label=as_(LABELS)
     ).mass[0, 0],

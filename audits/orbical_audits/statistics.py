@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import binomtest
 
+from orbical import calibration
+from orbical.calibration import bootstrap_interval, wilson_interval
 from orbical.errors import InputError
 
 LEVEL = 0.95
@@ -33,15 +34,10 @@ def interval(
         >>> interval([1.0, 1.0, 1.0])
         {'value': 1.0, 'low': 1.0, 'high': 1.0, 'n': 3}
     """
-    rows = np.asarray(samples)
-    if rows.ndim == 0 or len(rows) < 2:
-        raise InputError("samples", "at least 2 rows", f"shape {rows.shape}")
-    generator = np.random.default_rng(seed)
-    drawn = [
-        statistic(rows[generator.integers(len(rows), size=len(rows))]) for _ in range(resamples)
-    ]
-    low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return {"value": float(statistic(rows)), "low": float(low), "high": float(high), "n": len(rows)}
+    value, low, high = bootstrap_interval(
+        samples, statistic, level=LEVEL, resamples=resamples, seed=seed
+    )
+    return {"value": value, "low": low, "high": high, "n": len(np.asarray(samples))}
 
 
 def share(happened: ArrayLike) -> dict[str, float]:
@@ -54,9 +50,8 @@ def share(happened: ArrayLike) -> dict[str, float]:
     events = np.asarray(happened, dtype=bool).ravel()
     if not len(events):
         raise InputError("happened", "at least 1 sample", "none")
-    found = binomtest(int(events.sum()), len(events)).proportion_ci(LEVEL, method="wilson")
-    limits = {"low": float(found.low), "high": float(found.high)}
-    return {"value": float(events.mean()), **limits, "n": len(events)}
+    low, high = wilson_interval(events.mean(), len(events), LEVEL)
+    return {"value": float(events.mean()), "low": float(low), "high": float(high), "n": len(events)}
 
 
 def holm(p_values: Mapping[str, float]) -> dict[str, float]:
@@ -66,8 +61,5 @@ def holm(p_values: Mapping[str, float]) -> dict[str, float]:
         >>> holm({"a": 0.01, "b": 0.04, "c": 0.03})
         {'a': 0.03, 'b': 0.06, 'c': 0.06}
     """
-    adjusted, least = {}, 0.0
-    for place, name in enumerate(sorted(p_values, key=p_values.__getitem__)):
-        least = max(least, min(1.0, (len(p_values) - place) * p_values[name]))
-        adjusted[name] = least
-    return {name: adjusted[name] for name in p_values}
+    adjusted = calibration.holm([*p_values.values()])
+    return dict(zip(p_values, adjusted.tolist(), strict=True))

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 import orbical as ob
 from orbical import losses, training
+from orbical.bounds import ValueTable, nll_optimal_bleed
 from orbical.calibration.measure_tables import regression_table
 from orbical.figures import save
 from orbical.figures.calibration import error_along_orbit
@@ -171,7 +172,7 @@ def bleeding() -> None:
         # The best equivariant fit of the spiral is 0, and an orbit is a circle.
         fit = torch.zeros_like(test) if name.startswith("spiral") else field(test)
         ring = (test.norm(dim=-1) * 50).long()
-        predicted = float(ob.calibration.nll_optimal_bleed(field(test), ring, fit=fit).total)
+        predicted = float(nll_optimal_bleed(ValueTable(ring, field(test)), fit=fit).sum())
         found = {}
         for label, make in (("equivariant", equivariant), ("plain", plain)):
             model = trained(make(y), (x, y), gaussian)

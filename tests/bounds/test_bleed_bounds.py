@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
+import torch
 from scipy.optimize import minimize
+from torch import Tensor
 
 from orbical import groups
 from orbical.bounds import (
     ValueTable,
     best_equivariant,
+    nll_optimal_bleed,
     nll_optimal_variance,
+    normalize,
     regression,
 )
+from orbical.errors import InputError
 
 
 def test_bleed_bound_of_the_paper_is_zero_for_a_deterministic_truth_and_ours_is_not() -> None:
@@ -98,3 +105,47 @@ def test_bleed_floor_is_what_no_invariant_variance_can_avoid() -> None:
         [[0, 1], [1, 0]], np.zeros((2, 2)), aleatoric=[[1.0, 2.0], [1.0, 2.0]]
     )
     assert regression(fixed, swap)["bleed_floor"].value == pytest.approx(0.5)
+
+
+def test_nll_optimal_bleed_is_where_likelihood_leads_an_invariant_model() -> None:
+    """Minimize the likelihood over one mean and one variance for each orbit and coordinate."""
+    rng = np.random.default_rng(0)
+    target, orbit = rng.normal(size=(9, 2)), np.array([0, 0, 0, 1, 1, 1, 1, 2, 2])
+    mass = rng.uniform(0.5, 1.5, size=9)
+
+    def loss(parameters: np.ndarray) -> float:
+        mean, log_variance = parameters.reshape(2, 3, 2)[:, orbit]
+        density = (target - mean) ** 2 / np.exp(log_variance) + log_variance
+        return float((mass[:, None] * density).sum())
+
+    best = minimize(loss, np.zeros(12), tol=1e-14).x.reshape(2, 3, 2)
+    reported = np.exp(best[1])[orbit]
+    expected = (mass[:, None] * reported**2).sum(0) / mass.sum()
+    result = nll_optimal_bleed(ValueTable(orbit, target, normalize(mass)))
+    np.testing.assert_allclose(result, expected, rtol=1e-4)
+
+
+def test_nll_optimal_bleed_of_a_field_that_turns_against_the_symmetry() -> None:
+    """f(x) = (x rotated by 90 degrees) is equivariant; a constant field is not, and bleeds."""
+    angle = torch.arange(8, dtype=torch.float64) * (2 * math.pi / 8)
+    turns = torch.stack([
+        torch.stack([angle.cos(), -angle.sin()], -1), torch.stack([angle.sin(), angle.cos()], -1)
+    ], -2)  # fmt: skip
+
+    def best_equivariant(field: Tensor) -> Tensor:
+        canonical = torch.einsum("kji,kj->ki", turns, field).mean(0)
+        return turns @ canonical
+
+    orbit = torch.zeros(8, dtype=torch.long)
+    swirl = torch.stack([-angle.sin(), angle.cos()], -1)
+    constant = torch.tensor([1.0, 0.0], dtype=torch.float64).expand(8, 2)
+    right = nll_optimal_bleed(ValueTable(orbit, swirl), fit=best_equivariant(swirl))
+    wrong = nll_optimal_bleed(ValueTable(orbit, constant), fit=best_equivariant(constant))
+    assert right.sum() == pytest.approx(0, abs=1e-28)
+    # The best equivariant fit of a constant field is 0, so all of it becomes variance.
+    assert wrong.tolist() == pytest.approx([1.0, 0.0])
+
+
+def test_a_fit_of_another_shape_is_refused() -> None:
+    with pytest.raises(InputError, match="fit: expected shape"):
+        nll_optimal_bleed(ValueTable([0, 0], [1.0, 2.0]), fit=[1.0])

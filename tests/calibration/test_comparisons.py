@@ -11,13 +11,13 @@ from interval_worlds import calibrated, drawn, regression_world, shifted, spotte
 from scipy.stats import ttest_rel
 
 from orbical.calibration import (
+    compare_means,
     ece,
     esd,
     ks,
     mmce,
 )
 from orbical.calibration.intervals.comparisons import compare, regression_compare
-from orbical.calibration.intervals.means import compare_means
 from orbical.calibration.intervals.resampled import oracle_bound, regression_interval
 from orbical.errors import InputError
 

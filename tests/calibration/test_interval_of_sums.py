@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from orbical.calibration.intervals.means import interval_of_sums, share_interval_of_sums
+from orbical.calibration import interval_of_sums, share_interval_of_sums
 
 
 @pytest.mark.parametrize("level", [0.8, 0.95])

@@ -19,12 +19,13 @@ from orbical.calibration import (
     esd,
     ks,
     list_measures,
+    mean_interval,
     mmce,
+    share_interval,
     skce,
     smooth_ece,
 )
 from orbical.calibration.intervals import cells
-from orbical.calibration.intervals.means import mean_interval, share_interval
 from orbical.calibration.intervals.resampled import (
     interval,
     oracle_bound,

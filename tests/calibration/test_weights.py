@@ -66,9 +66,6 @@ GAUSSIAN: dict[str, Measure] = {
     "mahalanobis_calibration": partial(_part, c.mahalanobis_calibration, "error"),
     "aleatoric_bleed": lambda m, s, t, **w: c.aleatoric_bleed(s, **w).total,
     "covariance_bleed": lambda m, s, t, **w: c.covariance_bleed(s[:, None, None], **w).total,
-    "nll_optimal_bleed": lambda m, s, t, **w: (
-        c.nll_optimal_bleed(t, (s * 4).long(), **w).per_coordinate
-    ),
 }
 OUTPUTS_OF_DIFFERENT = {
     "classwise_esd": partial(_of_outputs, c.classwise_esd),

@@ -14,7 +14,7 @@ import torch
 from talking import ask, decode
 
 import orbical as ob
-from orbical.calibration.intervals.means import share_interval_of_sums
+from orbical.calibration import share_interval_of_sums
 from orbical.errors import InputError
 from orbical.interface import open_session
 from orbical.interface.session import KINDS, Session

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from .._interrupts import stoppable
 from .._trees import Tree, to_device
-from ..calibration.intervals.means import interval_of_sums, share_interval_of_sums
+from ..calibration import interval_of_sums, share_interval_of_sums
 from ..data.reading import read_rows
 from ..errors import InputError, ModelError, whole_number
 from ..groups import Chart, Group, as_group, chart_of

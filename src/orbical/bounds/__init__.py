@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from ._checks import normalize
 from .any_model import ModelOutputs
-from .bleed import nll_optimal_variance
+from .bleed import nll_optimal_bleed, nll_optimal_variance
 from .bound import Bound, Bounds
 from .certified import certified_ceiling
 from .classification_bounds import classification, forced_overconfidence, worst_predictions
@@ -63,6 +63,7 @@ __all__ = [
     "match_orbits",
     "neighbor_ceiling",
     "neighbor_floor",
+    "nll_optimal_bleed",
     "nll_optimal_variance",
     "normalize",
     "orbits_of_permutations",

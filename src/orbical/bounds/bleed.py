@@ -16,11 +16,13 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import InputError
+from . import _checks
 from ._equivariant_fit import Frames, best_fit, covariances_pulled_back, frames, pulled_back, sum_by
 from .bound import Bound, lower_bound, not_applicable
 from .value_table import ValueTable
 
-__all__ = ["nll_optimal_variance"]
+__all__ = ["nll_optimal_bleed", "nll_optimal_variance"]
 
 Array = np.ndarray
 FORMS = ("scalar", "diagonal", "full")
@@ -49,6 +51,48 @@ def nll_optimal_variance(table: ValueTable, representation: Any = "invariant") -
     return _optimal(table, frames(table, representation))[0]
 
 
+def nll_optimal_bleed(table: ValueTable, *, fit: Any = None) -> Array:
+    """Return the bleed, by coordinate, that a symmetric model trained by likelihood settles at.
+
+        v_o = mean over orbit o of (value - fit)^2, by coordinate
+        bleed = sum_o share_o (v_o + mean true variance - true variance)^2
+
+    A model that is constrained by a symmetry cannot follow a noise-free target along an orbit where
+    the target breaks that symmetry. Its best mean is the best equivariant fit, and the variance of
+    the highest likelihood is the squared residual that remains, averaged over the orbit if each
+    coordinate has an invariant variance. Its sum, for an invariant model, is `nll_bleed_diagonal`
+    of `regression`.
+
+    Args:
+        table: the values.
+        fit: `[N, D]` (or `[N]`), the best equivariant fit at each point, such as `best_equivariant`
+            has; None for the best invariant fit, the mean over the orbit.
+
+    Returns:
+        Bleed `[D]`, whose sum is the total.
+
+    Raises:
+        InputError: if the fit has another shape than the values.
+
+    See Also:
+        nll_optimal_variance: The full covariance of the same model, in the frame of each orbit.
+        orbical.calibration.aleatoric_bleed: The bleed of a model's predictions.
+
+    Example:
+        >>> nll_optimal_bleed(ValueTable(orbit=[0, 0, 1, 1], value=[1.0, 3.0, 5.0, 5.0]))
+        array([0.5])
+    """
+    mean = _orbit_means(table.orbit, table.mass, table.value)[table.orbit]
+    best = mean if fit is None else _checks.columns("fit", fit)
+    if best.shape != table.value.shape:
+        raise InputError("fit", f"shape {list(table.value.shape)}", list(best.shape))
+    spread = _orbit_means(table.orbit, table.mass, np.square(table.value - best))[table.orbit]
+    if table.aleatoric is not None:
+        truth = table.covariances(table.aleatoric).diagonal(axis1=1, axis2=2)
+        spread = spread + _orbit_means(table.orbit, table.mass, truth)[table.orbit] - truth
+    return np.asarray(table.mass @ np.square(spread))
+
+
 def bleed_bounds(table: ValueTable, frame: Frames) -> dict[str, Bound]:
     """Evaluate the bleed of the table's variances, its floor, and the likelihood-optimal bleeds."""
     return {
@@ -60,16 +104,20 @@ def bleed_bounds(table: ValueTable, frame: Frames) -> dict[str, Bound]:
 
 def _optimal(table: ValueTable, frame: Frames) -> tuple[Array, Array]:
     """Return the optimal covariance at the representatives, and the true one of each pair."""
-    count = int(table.orbit.max()) + 1
     fit = best_fit(table.value, table.mass, table.orbit, frame)
     key = table.orbit[frame.point]
     residual = pulled_back(frame, table.value) - fit.at_representative[key]
     truth = covariances_pulled_back(frame, table.covariances(table.aleatoric))
-    weight = table.mass[frame.point] * frame.share
-    q = np.bincount(key, weights=weight, minlength=count)
     spread = np.einsum("ri,rj->rij", residual, residual) + truth
-    total = sum_by(key, weight[:, None, None] * spread, count)
-    return total / np.where(q > 0, q, 1)[:, None, None], truth
+    return _orbit_means(key, table.mass[frame.point] * frame.share, spread), truth
+
+
+def _orbit_means(key: Array, weight: Array, values: Array) -> Array:
+    """Return the weighted mean of rows `[R, ...]` on each orbit, 0 where it has no mass."""
+    count = int(key.max()) + 1
+    q = np.bincount(key, weights=weight, minlength=count)
+    total = sum_by(key, (weight * values.T).T, count)
+    return np.asarray((total.T / np.where(q > 0, q, 1)).T)
 
 
 def _likelihood(table: ValueTable, frame: Frames, form: str) -> Bound:

@@ -31,22 +31,59 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from . import built_in, intervals, measure_tables, measures, orbit, pairs, registry
-from .intervals import *
+from . import built_in, measure_tables, registry
+from .intervals import brier_intervals, comparisons, curves, interval_ends, means, resampled
+from .intervals.brier_intervals import *
+from .intervals.comparisons import *
+from .intervals.curves import *
+from .intervals.interval_ends import *
+from .intervals.means import *
+from .intervals.resampled import *
 from .measure_tables import *
-from .measures import *
-from .orbit import *
-from .pairs import *
+from .measures import (
+    binned,
+    bleed,
+    by_class,
+    cumulative,
+    gaussian,
+    generalized,
+    kernel_errors,
+    proper_scores,
+    smooth,
+    soft,
+    variance_errors,
+)
+from .measures.binned import *
+from .measures.bleed import *
+from .measures.by_class import *
+from .measures.cumulative import *
+from .measures.gaussian import *
+from .measures.generalized import *
+from .measures.kernel_errors import *
+from .measures.proper_scores import *
+from .measures.smooth import *
+from .measures.soft import *
+from .measures.variance_errors import *
+from .orbit import pixel_bins, pooled, positions, verdicts, whole_orbit
+from .orbit.pixel_bins import *
+from .orbit.pooled import *
+from .orbit.positions import *
+from .orbit.verdicts import *
+from .orbit.whole_orbit import *
+from .pairs import from_outputs, from_scans
+from .pairs.from_outputs import *
+from .pairs.from_scans import *
 from .registry import *
 
-__all__ = [
-    *intervals.__all__,
-    *measure_tables.__all__,
-    *measures.__all__,
-    *orbit.__all__,
-    *pairs.__all__,
-    *registry.__all__,
-]
+# fmt: off
+_MODULES = (
+    measure_tables, registry, brier_intervals, comparisons, curves, interval_ends, means,
+    resampled, binned, bleed, by_class, cumulative, gaussian, generalized, kernel_errors,
+    proper_scores, smooth, soft, variance_errors, pixel_bins, pooled, positions, verdicts,
+    whole_orbit, from_outputs, from_scans,
+)
+# fmt: on
+__all__ = [name for module in _MODULES for name in module.__all__]
 
 
 def __getattr__(name: str) -> Any:

@@ -6,6 +6,7 @@ A new measure is its function and one call of `register`. It then appears in the
 
 from __future__ import annotations
 
+import importlib
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -220,8 +221,7 @@ class Measure:
             >>> MEASURES["ece_l2"].metric(bins=10)
             ECE()
         """
-        from . import metrics  # needs torchmetrics, which takes long to import
-
+        metrics = importlib.import_module(".metrics", __package__)  # torchmetrics takes long
         if self.metric_class is None:
             return metrics.of_measure(self, **options)
         made = getattr(metrics, self.metric_class)

@@ -117,7 +117,7 @@ def _of_outputs(
     import numpy as np
     import torch
 
-    from ..calibration.intervals.means import interval_of_sums, wilson_ends
+    from ..calibration import interval_of_sums, wilson_interval
     from ..conformal.orbits import halves
 
     outputs = read_outputs(path)
@@ -143,7 +143,7 @@ def _of_outputs(
         index = np.searchsorted(chosen.classes_, truth[new])
         hits, sizes = sets[np.arange(len(new)), index], sets.sum(1).astype(float)
     share, n = torch.tensor(hits.mean()), torch.tensor(float(len(new)))
-    ends = [float(end) for end in wilson_ends(share, n, settings["level"])]
+    ends = [float(end) for end in wilson_interval(share, n, settings["level"])]
     count, total, squares = (
         np.asarray(part) for part in (len(new), sizes.sum(), np.square(sizes).sum())
     )

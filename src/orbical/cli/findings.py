@@ -16,12 +16,12 @@ from ..calibration import (
     Verdict,
     classification_table,
     list_measures,
+    mean_interval,
     regression_table,
     scan_measures,
 )
 from ..calibration import judge as hold
 from ..calibration import verdict as verdicts_of
-from ..calibration.intervals.means import mean_interval
 from ..errors import InputError, StoreError, check_name, unknown_name
 from ..store.xarray_blocks import element_blocks, sample_blocks
 from .outputs import read_outputs

@@ -10,8 +10,8 @@ import torch
 from sklearn.base import clone
 from torch import Tensor
 
+from ..calibration import interval_of_sums, wilson_interval
 from ..calibration.intervals.interval_ends import checked_level
-from ..calibration.intervals.means import interval_of_sums, wilson_ends
 from ..errors import InputError, check_name, whole_number
 from ..store.xarray_blocks import sample_blocks
 from .intervals import Absolute, ConformalIntervals, Normalized
@@ -276,7 +276,7 @@ def _labeled(
 
     n, identity = counts["n"], like.attrs["identity"]
     share = torch.from_numpy(counts["hits"] / n)
-    ends = [part.numpy() for part in wilson_ends(share, torch.from_numpy(n), level)]
+    ends = [part.numpy() for part in wilson_interval(share, torch.from_numpy(n), level)]
     size, low, high = interval_of_sums(n, counts["size"], counts["squares"], level)
     parts = {
         "coverage": (share.numpy(), *ends, np.full_like(size, wanted)),

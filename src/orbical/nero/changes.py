@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..calibration.intervals.means import share_interval_of_sums
+from ..calibration import share_interval_of_sums
 from ..errors import InputError
 from ..store import ScanArrays, arrays_of
 from ..store.blocks import FINISHED

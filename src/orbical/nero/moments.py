@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..calibration.intervals.means import interval_of_sums, share_interval_of_sums
+from ..calibration import interval_of_sums, share_interval_of_sums
 from ..store import ScanArrays
 
 Array = np.ndarray

@@ -17,12 +17,12 @@ from matplotlib.patches import Rectangle
 from torch import Tensor
 
 from orbical.actions import Window
+from orbical.calibration import bootstrap_interval
 from orbical.figures import MODELS, PAGE, figure, styled
 from orbical.groups import translations
 from orbical.zoo import detector
 
 from ..framework import Results
-from ..framework.statistics import bootstrap
 from .images import CLASSES, REACH, WINDOW, unpack, views_to_test
 from .measures import DARK, Array, agreement, neighbors_median, score_of, side_of
 from .tables import read_arrays, read_tables
@@ -82,7 +82,7 @@ def over_images(objects: pd.DataFrame, levels: pd.DataFrame) -> dict[str, tuple[
             most = np.unique(rows[:, 0], return_counts=True)[1].max()
             return float((rows[:, 1].sum() - most * corners) / rows[:, 2].sum())
 
-        return bootstrap(found, measure)
+        return bootstrap_interval(found, measure)
 
     return {
         **{f"{name}_0": interval(first[name]) for name in first},

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
 from scipy.stats import binomtest
 
+from orbical.calibration import holm
 from orbical.figures import COLUMN, INK, MODELS, PAGE, figure, styled
 
 from ..framework import Results
@@ -74,20 +75,6 @@ def p_value(results: Results, images: str, more: str, less: str) -> float:
     excess = int(rows["wrong"][more] - rows["wrong"][less])
     only_more = min(max((apart + excess) // 2, 0), apart)
     return float(binomtest(only_more, apart).pvalue)
-
-
-def holm(values: Sequence[float]) -> list[float]:
-    """Correct p-values for their number.
-
-    >>> holm([0.01, 0.04, 0.03])
-    [0.03, 0.06, 0.06]
-    """
-    order = sorted(range(len(values)), key=values.__getitem__)
-    corrected, largest = [0.0] * len(values), 0.0
-    for rank, place in enumerate(order):
-        largest = max(largest, min(1.0, (len(values) - rank) * values[place]))
-        corrected[place] = largest
-    return corrected
 
 
 def facts(results: Results) -> dict[str, Any]:

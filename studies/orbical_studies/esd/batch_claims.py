@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pandas as pd
 
-from ..framework.statistics import holm
+from orbical.calibration import holm
+
 from .comparing import Change, paired
 from .front_claims import PAPERS, Front
 from .fronts import BATCH_SEEDS, BATCHES, LIKE

@@ -11,7 +11,7 @@ import pandas as pd
 from scipy.optimize import brentq
 from scipy.stats import nct, t, ttest_1samp
 
-from ..framework.statistics import holm
+from orbical.calibration import holm
 
 ALPHA, POWER = 0.05, 0.8
 

@@ -7,7 +7,8 @@ from operator import attrgetter
 
 import pandas as pd
 
-from ..framework.statistics import holm
+from orbical.calibration import holm
+
 from . import fronts
 from .claims import SENSITIVE, claimed
 from .comparing import ALPHA, Change, paired

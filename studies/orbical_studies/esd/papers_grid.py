@@ -15,9 +15,10 @@ from functools import partial
 import pandas as pd
 from scipy.stats import spearmanr
 
+from orbical.calibration import holm
+
 from ..framework import Results
 from ..framework import training as framework
-from ..framework.statistics import holm
 from ..trials import FILE, read_lines
 from . import fronts
 from .comparing import ALPHA

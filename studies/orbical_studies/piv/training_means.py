@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from orbical.calibration import bootstrap_interval, holm
 from orbical.zoo import flownet
 
 from ..framework import Results
-from ..framework.statistics import bootstrap, holm, sign_flip
+from ..framework.statistics import sign_flip
 from .settings import MODELS
 
 ROOTS = ("gap", "gap_plane", "rmse")  # columns whose squares are averaged
@@ -72,7 +73,7 @@ def interval(rows: pd.DataFrame, column: str, model: str, name: str) -> tuple[fl
     """Return a mean over pairs and trainings, with its 95 % interval over pairs."""
     rows = rows[(rows["model"] == model) & (rows["set"] == name)]
     values = _averaged(rows, ["name"])[column].to_numpy()
-    return bootstrap(values, _root_mean_square if column in ROOTS else np.mean)
+    return bootstrap_interval(values, _root_mean_square if column in ROOTS else np.mean)
 
 
 def _root_mean_square(values: np.ndarray) -> float:
@@ -87,7 +88,7 @@ def tests(rows: pd.DataFrame) -> pd.DataFrame:
     for column, (more, less) in wanted.items():
         for name, some in pairs[column].groupby("set", sort=False):
             difference = (some[more] - some[less]).to_numpy()
-            found = dict(zip(("mean", "low", "high"), bootstrap(difference), strict=True))
+            found = dict(zip(("mean", "low", "high"), bootstrap_interval(difference), strict=True))
             about = {"difference": f"{column} of {more} minus {less}", "set": name}
             found_rows.append({**about, "pairs": len(some), **found, "p": sign_flip(difference)})
     return pd.DataFrame(found_rows).assign(p_holm=holm([row["p"] for row in found_rows]))

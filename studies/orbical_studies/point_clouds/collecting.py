@@ -12,12 +12,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from orbical.calibration import compare_means, ece
+from orbical.calibration import compare_means, ece, holm
 from orbical.groups import Group, parse
 
 from ..framework import Results
 from ..framework.results import Row
-from ..framework.statistics import holm
 from ..framework.training import finished, read_trained
 from .training import DATA_SETS, NETWORKS, Settings, probabilities, trials
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from scipy.stats import t
 
-from orbical.calibration import nll_optimal_bleed
+from orbical.bounds import ValueTable, nll_optimal_bleed
 
 from ..data.qm9_molecules import PROPERTIES as KNOWN
 from ..framework import Results
@@ -196,7 +196,7 @@ def limits(truth: Truth) -> Iterator[Row]:
             "shared": float((sizes[index] > 1).mean()),
             "bond_mae": float(np.abs(z - medians(z, index)).mean()),
             "bond_rmse": float(np.sqrt(np.square(z - own[index]).mean())),
-            "bond_bleed": float(nll_optimal_bleed(torch.from_numpy(z), classes).total),
+            "bond_bleed": float(nll_optimal_bleed(ValueTable(index, z)).sum()),
             **{f"paper_{k}": v for k, v in zip(columns, PAPER.get(name, ()), strict=False)},
         }
 

@@ -8,7 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from orbical.calibration import aleatoric_bleed, nll_optimal_bleed
+from orbical.bounds import ValueTable, nll_optimal_bleed
+from orbical.calibration import aleatoric_bleed
 from orbical.losses import nig_nll
 from orbical.training import Evidence
 
@@ -282,7 +283,7 @@ def limits(data: Pack) -> Row:
     np.add.at(mean, orbit, values.numpy())
     residual = (values - torch.from_numpy((mean / counts[:, None])[orbit])).square()
     twin = torch.from_numpy(counts[orbit] > 1)
-    bleed = nll_optimal_bleed(values, torch.from_numpy(orbit)).total if bool(twin.any()) else 0.0
+    bleed = nll_optimal_bleed(ValueTable(orbit, values.numpy())).sum() if bool(twin.any()) else 0.0
     # Two spectra lie half of their difference from their mean, whose square is a quarter of it.
     alike = twin & (residual.mean(1) < ALIKE / 4)
     seen = np.isin(orbit[data.rows("test")], orbit[data.rows("train")])

@@ -25,22 +25,3 @@ signs, and in one bin alone) a nominal 95 % covers 92 to 100 % for every measure
 predictions are wrong, 87 to 95 %: `docs/intervals.md` tabulates coverage by measure, number of
 samples and sharpness, and `tests/calibration/test_intervals.py` repeats a part of it.
 """
-
-from __future__ import annotations
-
-from . import brier_intervals, comparisons, curves, interval_ends, means, resampled
-from .brier_intervals import *
-from .comparisons import *
-from .curves import *
-from .interval_ends import *
-from .means import *
-from .resampled import *
-
-__all__ = [
-    *brier_intervals.__all__,
-    *comparisons.__all__,
-    *curves.__all__,
-    *interval_ends.__all__,
-    *means.__all__,
-    *resampled.__all__,
-]

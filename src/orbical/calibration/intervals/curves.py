@@ -12,7 +12,7 @@ from ...errors import InputError
 from ..pairs.validation import positive
 from .cells import fine_index, tally
 from .interval_ends import Interval, binary_pair, check_draws
-from .means import wilson_ends
+from .means import wilson_interval
 from .resampled import interval
 
 __all__ = ["ReliabilityCurve", "reliability_curve"]
@@ -112,7 +112,7 @@ def reliability_curve(
     mean, gap, square, product = sums @ kernel / weight
     spread = (square - mean.square()).clamp(min=0) + 0.25 / effective
     shift = (1 + (product - mean * gap) / spread) * (place - mean)
-    ends = wilson_ends(mean + gap, effective, level)
+    ends = wilson_interval(mean + gap, effective, level)
     curves = torch.stack([mean + gap, *ends]) + shift
     least, most = (end.item() for end in z.double().aminmax())
     # Beyond the confidences that occur the curve would only repeat its ends.

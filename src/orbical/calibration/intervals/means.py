@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 from torch import Tensor
 
-from ..._arrays import ArrayLike, as_floating
+from ..._arrays import ArrayLike, as_floating, as_numpy
 from ...errors import InputError
 from ..pairs.validation import sample_weights
 from .comparisons import Comparison
-from .interval_ends import Interval, checked_level, normal_quantile, weighted_pair
+from .interval_ends import Interval, check_draws, checked_level, normal_quantile, weighted_pair
 
-__all__ = ["compare_means", "mean_interval", "share_interval"]
+__all__ = [
+    "bootstrap_interval",
+    "compare_means",
+    "holm",
+    "interval_of_sums",
+    "mean_interval",
+    "share_interval",
+    "share_interval_of_sums",
+    "wilson_interval",
+]
 
 
 def mean_interval(
@@ -110,15 +121,36 @@ def share_interval(
     share = _shares(mass, z)
     value, expected = (hit * share).sum(-1), (z * share).sum(-1)
     size = 1 / share.square().sum(-1)
-    ends = wilson_ends(value, size, level)
+    ends = wilson_interval(value, size, level)
     beside = (square * (z * (1 - z) * share.square()).sum(-1)).sqrt()
     usual = (expected - beside).clamp(min=0), (expected + beside).clamp(max=1)
     return Interval(value, *ends, expected, *usual, level, "Wilson")
 
 
-def wilson_ends(share: Tensor, size: Tensor, level: float) -> tuple[Tensor, Tensor]:
-    """Return the ends of Wilson's interval of shares of `size` samples each."""
-    square = normal_quantile(level) ** 2
+def wilson_interval(
+    share: ArrayLike, size: ArrayLike, level: float = 0.95
+) -> tuple[Tensor, Tensor]:
+    """Return the ends of Wilson's interval of a share.
+
+    For a mean of other values between 0 and 1 the interval is at least as wide as it need be.
+
+    Args:
+        share: `[...]`, the share.
+        size: `[...]`, the number of samples it is a share of.
+        level: Nominal coverage.
+
+    Returns:
+        Lower and upper end `[...]`, float64.
+
+    References:
+        Wilson, Probable inference, the law of succession, and statistical inference, JASA 1927.
+
+    Example:
+        >>> [round(float(end), 4) for end in wilson_interval(0.05, 100)]
+        [0.0215, 0.1118]
+    """
+    square = normal_quantile(checked_level(level)) ** 2
+    share, size = (torch.as_tensor(part, dtype=torch.float64) for part in (share, size))
     middle = (share * size + square / 2) / (size + square)
     spread = (share * size * (1 - share)).clamp(min=0) + square / 4
     reach = (square * spread).sqrt() / (size + square)
@@ -240,5 +272,67 @@ def share_interval_of_sums(
         variance = (squares - count * mean**2) / freedom
         size = count * np.where(variance > 1e-12, mean * (1 - mean) / variance, 1.0).clip(1.0)
     known = torch.from_numpy(np.where(count > 1, size, np.nan))
-    low, high = wilson_ends(torch.from_numpy(np.asarray(mean)), known, level)
+    low, high = wilson_interval(np.asarray(mean), known, level)
     return mean, low.numpy(), high.numpy()
+
+
+def bootstrap_interval(
+    samples: ArrayLike,
+    statistic: Callable[[np.ndarray], float] = np.mean,
+    *,
+    level: float = 0.95,
+    resamples: int = 2000,
+    seed: int = 0,
+) -> tuple[float, float, float]:
+    """Return a statistic of samples with its percentile bootstrap interval.
+
+    Args:
+        samples: `[N, ...]`; whole rows are drawn, so that what belongs together stays so.
+        statistic: A function of the drawn rows; the mean by default.
+        level: Nominal coverage.
+        resamples: Number of draws.
+        seed: Seed of the draws.
+
+    Returns:
+        The statistic, and the lower and upper end of its interval.
+
+    See Also:
+        interval: The interval of a calibration error, which is biased upwards.
+
+    Example:
+        >>> bootstrap_interval([1.0, 1.0, 1.0])
+        (1.0, 1.0, 1.0)
+    """
+    check_draws(level, resamples)
+    rows = as_numpy("samples", samples)
+    if rows.ndim == 0 or len(rows) < 2:
+        raise InputError("samples", "at least 2 rows", f"shape {rows.shape}")
+    generator = np.random.default_rng(seed)
+    draws = (generator.integers(len(rows), size=len(rows)) for _ in range(resamples))
+    tails = (1 - level) / 2, (1 + level) / 2
+    low, high = np.quantile([statistic(rows[drawn]) for drawn in draws], tails)
+    return float(statistic(rows)), float(low), float(high)
+
+
+def holm(p_values: ArrayLike) -> np.ndarray:
+    """Return Holm's adjusted p-values, which bound the chance of any false alarm among them.
+
+    Args:
+        p_values: `[M]`, one for each test.
+
+    Returns:
+        The adjusted p-values `[M]`.
+
+    References:
+        Holm, A simple sequentially rejective multiple test procedure, Scand. J. Stat. 1979.
+
+    Example:
+        >>> holm([0.01, 0.04, 0.03])
+        array([0.03, 0.06, 0.06])
+    """
+    given = as_numpy("p_values", p_values, np.float64)
+    order = np.argsort(given, kind="stable")
+    adjusted = np.empty(len(order))
+    scaled = given[order] * np.arange(len(order), 0, -1)
+    adjusted[order] = np.maximum.accumulate(scaled).clip(max=1)
+    return adjusted

@@ -12,7 +12,7 @@ from ...errors import InputError
 from ..pairs.validation import sample_weights, weighted_mean
 from .gaussian import _finite
 
-__all__ = ["Bleed", "aleatoric_bleed", "covariance_bleed", "nll_optimal_bleed"]
+__all__ = ["Bleed", "aleatoric_bleed", "covariance_bleed"]
 
 
 class Bleed(NamedTuple):
@@ -47,8 +47,8 @@ def aleatoric_bleed(
 
     Def. 7 of the equivariant calibration paper; with evidential outputs `s = beta / (alpha - 1)`.
     The coordinates show where it happens, which the paper finds missing. The paper's lower bound
-    (Thm 3) is 0 whenever the truth is 0, whatever the symmetry; `nll_optimal_bleed` is what
-    training by likelihood does lead to. Full covariances go to `covariance_bleed`.
+    (Thm 3) is 0 whenever the truth is 0, whatever the symmetry; `bounds.nll_optimal_bleed` is
+    what training by likelihood does lead to. Full covariances go to `covariance_bleed`.
 
     Args:
         aleatoric: `[N]` or `[..., N, d]`, predicted aleatoric variance.
@@ -169,71 +169,3 @@ def _covariances(name: str, values: ArrayLike) -> Tensor:
     if bool((least < -rounding).any()):
         raise InputError(name, "covariances with eigenvalues >= 0", f"{least.min().item():.6g}")
     return tensor
-
-
-def nll_optimal_bleed(
-    target: ArrayLike,
-    orbit: ArrayLike,
-    *,
-    fit: ArrayLike | None = None,
-    weights: ArrayLike | None = None,
-) -> Bleed:
-    """Return the bleed that a symmetric model trained by Gaussian likelihood settles at.
-
-        v_o = mean over orbit o of (target - fit)^2, element-wise
-        bleed = sum_o share_o ||v_o||^2
-
-    A model that is constrained by a symmetry cannot follow a noise-free target along an orbit
-    where the target breaks that symmetry. Its best mean is the best equivariant fit, and the
-    variance of the highest likelihood is the squared residual that remains, averaged over the
-    orbit because the variances are invariant. For an invariant model this is `E[ ||V_Gx||^2 ]`.
-
-    Args:
-        target: `[N]` or `[N, d]`, the noise-free truth at points of the orbits.
-        orbit: `[N]` integers; points with the same number lie on one orbit.
-        fit: as the target, the best equivariant fit at each point, in the same frame (weighted
-            least squares, Thm 3); None for the best invariant fit, the mean over the orbit.
-        weights: `[N]` sample weights >= 0, such as the probability of each point; equal by default.
-
-    Returns:
-        The bleed, in total and per coordinate.
-
-    Raises:
-        InputError: if shapes do not fit together, or a variance is negative.
-
-    Example:
-        >>> nll_optimal_bleed([1.0, 3.0, 5.0, 5.0], [0, 0, 1, 1])
-        Bleed(total=tensor(0.5000, dtype=torch.float64),
-              per_coordinate=tensor([0.5000], dtype=torch.float64))
-    """
-    target = _vectors("target", target)
-    if target.ndim != 2:
-        raise InputError("target", "[N] or [N, d]", f"shape {tuple(target.shape)}")
-    size = len(target)
-    orbit = as_array("orbit", orbit, target.device)
-    if orbit.shape != (size,) or orbit.dtype.is_floating_point or orbit.dtype == torch.bool:
-        raise InputError(
-            "orbit", f"{size} integers", f"shape {tuple(orbit.shape)}, dtype {orbit.dtype}"
-        )
-    weight = sample_weights(weights, target.mT)
-    weight = target.new_ones(size) if weight is None else weight
-    weight = weight / weight.sum()
-    _, index = torch.unique(orbit, return_inverse=True)
-    orbits = int(index.max()) + 1
-    share = weight.new_zeros(orbits).index_add(0, index, weight)
-
-    def orbit_mean(values: Tensor) -> Tensor:
-        total = values.new_zeros(orbits, values.shape[-1]).index_add(
-            0, index, values * weight[:, None]
-        )
-        return torch.where(share[:, None] > 0, total / share[:, None], 0.0)
-
-    if fit is None:
-        best = orbit_mean(target).index_select(0, index)
-    else:
-        best = _vectors("fit", fit)
-        if best.shape != target.shape:
-            raise InputError("fit", f"the shape of target {tuple(target.shape)}", tuple(best.shape))
-    variance = orbit_mean((target - best).square())
-    per_coordinate = (share[:, None] * variance.square()).sum(0)
-    return Bleed(per_coordinate.sum(), per_coordinate)

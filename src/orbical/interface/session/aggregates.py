@@ -11,8 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...calibration import MEASURES, along_orbit, interval
-from ...calibration.intervals.means import interval_of_sums, share_interval_of_sums
+from ...calibration import MEASURES, along_orbit, interval, interval_of_sums, share_interval_of_sums
 from ..clauses import labels_alone
 from ..selection import Selection
 from .confidence_columns import alike, columns_of

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...calibration.intervals.means import interval_of_sums, share_interval_of_sums
+from ...calibration import interval_of_sums, share_interval_of_sums
 from ...errors import InputError
 from ..selection import Selection
 from .confusions import PLACE

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ...calibration.intervals.means import share_interval_of_sums
+from ...calibration import share_interval_of_sums
 from ...tasks._same_answers import answer_variables
 from ...tasks._same_answers import changes as changes_of
 from ..selection import Selection

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...calibration.intervals.means import interval_of_sums
+from ...calibration import interval_of_sums
 from ...errors import check_name
 from ...store.scan_result import Scan
 from ..clauses import labels_alone
