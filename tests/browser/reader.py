@@ -29,6 +29,17 @@ def eventually(tab, holds):
     assert holds()
 
 
+def drawn(tab):
+    """Wait until what was done is drawn: one frame to hear of it, one to draw, and what moves."""
+    tab.evaluate(
+        """async () => {
+        for (let frame = 0; frame < 2; frame += 1) await new Promise(requestAnimationFrame);
+        const ends = (moving) => moving.effect.getComputedTiming().endTime < Infinity;
+        const moving = document.getAnimations().filter(ends);
+        await Promise.allSettled(moving.map((one) => one.finished)); }"""
+    )
+
+
 class Page:
     """A tab for the view or a report, with short words for what a reader does and sees.
 
@@ -77,9 +88,7 @@ class Page:
     def resize(self, size):
         """Give the window another size, and wait until the plots have followed it."""
         self.tab.set_viewport_size(size)
-        frame = "() => new Promise(requestAnimationFrame)"
-        for _ in range(2):  # one to hear of the size, one to draw
-            self.tab.evaluate(frame)
+        drawn(self.tab)
         self.ready()
 
     def scheme(self, name):

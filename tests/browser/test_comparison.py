@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from reader import expect, values
+from reader import drawn, expect, values
 
 import orbical as ob
 
@@ -108,7 +108,7 @@ def test_orbits_are_laid_out_on_the_map(view):
     assert page.tab.evaluate(CARD) is None
     page.tab.get_by_role("radio", name="glyphs").check()
     page.until(CARD)  # the outermost picture to the left
-    page.tab.wait_for_timeout(200)
+    drawn(page.tab)
     left, top = page.tab.evaluate(CARD)
     page.tab.mouse.click(left + 4, top + 3)  # its corner: the sample of the picture is meant
     page.until("() => !location.hash.includes('sample=2&')")

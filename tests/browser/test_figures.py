@@ -7,7 +7,7 @@ import xml.etree.ElementTree
 
 import numpy as np
 import pytest
-from reader import expect
+from reader import drawn, expect
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_a_picture_is_what_the_screen_shows(view, exported, scheme):
     page = view("sample=2&element=30&filter=label:6,9&of=plain", scheme=scheme)
     page.tab.wait_for_selector(".chip:not([hidden])")
     page.until("() => document.querySelectorAll('.rows .row-label').length > 3")
-    page.tab.wait_for_timeout(300)
+    drawn(page.tab)
     seen, box = screen(page, ".section.embedding")
     picture = exported(page, what="embedding")
     height, width = (min(pair) for pair in zip(seen.shape[:2], picture.shape[:2], strict=True))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 
 import numpy as np
 import pytest
@@ -68,7 +67,6 @@ def test_a_first_look_can_be_stopped_and_continued(looked, paged, monkeypatch):
     page.tab.click(".preview button:text('Stop')")
     page.until("() => document.querySelector('.preview .share').textContent === 'Scan stopped'")
     monkeypatch.setattr("orbical.interface.previews.status.REST_S", 0.0)
-    time.sleep(0.1)
     page.tab.click(".preview button:text('Continue')")
     page.until("() => document.querySelector('.preview .share').textContent === 'Scan finished'")
 

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 import torch
-from reader import expect
+from reader import drawn, expect
 
 import orbical as ob
 from orbical.datasets import particle_pairs
@@ -121,25 +121,41 @@ def test_a_sample_chosen_in_the_embedding_is_shown(chosen, server, flow_scan):
     assert np.corrcoef(drawn.ravel(), first.ravel())[0, 1] > 0.999
 
 
-def test_the_pair_blinks_until_it_is_paused(opened, server):
-    tab = opened(f"{server.url}#sample=3")
-    seen = set()
-    for _ in range(100):  # two turns of half a second, and patience
-        seen.add(tuple(picture(tab)))
-        if len(seen) == 2:
-            break
-        tab.wait_for_timeout(120)
-    assert len(seen) == 2
-    tab.locator(".pair-modes button", has_text=re.compile("^2$")).click()
+BLINK_MS, LATER_MS = 500, 1_000_000
+
+
+@pytest.fixture
+def timed(opened, server):
+    """Open a page whose clock stands still, in a tab of its own."""
+
+    def start(motion):
+        address = f"{server.url}#sample=3"
+        opened(address, reduced_motion=motion).clock.install(time=0)
+        tab = opened(address, reduced_motion=motion)
+        tab.clock.pause_at(LATER_MS)
+        return tab
+
+    return start
+
+
+def test_the_pair_blinks_until_it_is_paused(timed):
+    tab = timed("no-preference")
+    modes = tab.locator(".pair-modes button")
+    seen = []
+    for _ in range(3):
+        seen.append(picture(tab))
+        tab.clock.run_for(BLINK_MS)
+    assert seen[0] == seen[2] != seen[1]
+    modes.filter(has_text=re.compile("^2$")).click()
     kept = picture(tab)
-    tab.wait_for_timeout(700)
+    tab.clock.run_for(BLINK_MS)
     assert picture(tab) == kept
 
 
-def test_less_motion_starts_with_both_frames_in_one_picture(opened, server):
-    tab = opened(f"{server.url}#sample=3", reduced_motion="reduce")
+def test_less_motion_starts_with_both_frames_in_one_picture(timed):
+    tab = timed("reduce")
     kept = picture(tab)
-    tab.wait_for_timeout(700)
+    tab.clock.run_for(BLINK_MS)
     assert picture(tab) == kept
     assert "orange" in tab.locator(".section.input canvas").get_attribute("aria-label")
 
@@ -165,7 +181,7 @@ def test_fields_are_whole_at_every_size(opened, server):
     tab = opened(server.url, ("aggregate", "individual", "detail"))
     for size in (2560, 1440), (1440, 900), (1200, 1000):
         tab.set_viewport_size({"width": size[0], "height": size[1]})
-        tab.wait_for_timeout(200)  # fields hear of their room, and are drawn
+        drawn(tab)
         tab.wait_for_function(WHOLE)
     small = tab.locator(".quivers button").first.bounding_box()["width"]
     tab.locator(".detail .enlarge").click()

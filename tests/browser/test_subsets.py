@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 import pytest
-from reader import circled, expect
+from reader import circled, drawn, expect
 
 from orbical.interface.session import sample_maps
 
@@ -29,7 +29,7 @@ def test_a_map_that_is_computed_is_dimmed_and_cannot_be_circled(view, live_serve
     page.tab.get_by_label("Method").select_option("isomap")
     expect(page.tab.get_by_role("button", name="lasso")).to_be_disabled()
     page.lasso(key="Shift", waits=False)
-    page.tab.wait_for_timeout(500)  # a set that is made would be shown by now
+    drawn(page.tab)  # a set that is made would be in the address by now
     expect(page.tab.locator(".chip")).to_be_hidden()
     page.at("sample=2&method=isomap")
     shown = page.tab.locator(".embedding .progress")

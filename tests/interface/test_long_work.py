@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import threading
 import time
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from talking import decode
+from talking import decode, finished
 
 import orbical as ob
 from orbical.interface import open_session
@@ -47,20 +48,30 @@ def endless(begun: threading.Event, ended: threading.Event) -> Any:
     return embed
 
 
+def received(session: Session, request: Any, shown: threading.Event) -> list[Any]:
+    """All frames of an answer; the event tells when the first with arrays has come."""
+    frames = []
+    for frame in session.frames(request):
+        frames.append(decode(frame))
+        if frames[-1][1]:
+            shown.set()
+    return frames
+
+
 ISOMAP = {"kind": "embedding", "sequence": 3, "selection": {"method": "isomap"}}
 
 
 def test_a_map_comes_coarse_first_with_its_share_and_the_time_left(session, monkeypatch):
-    real, sizes = sample_maps.METHODS["isomap"], []
+    real, sizes, shown = sample_maps.METHODS["isomap"], [], threading.Event()
 
     def slow(points: np.ndarray, *rest: Any) -> np.ndarray:
         sizes.append(len(points))
-        time.sleep(0.1)
+        assert len(points) == 40 or shown.wait(60)
         return real(points, *rest)
 
     monkeypatch.setitem(sample_maps.METHODS, "isomap", slow)
     monkeypatch.setattr(sample_maps, "COARSE", 40)
-    *partial, last = (decode(frame) for frame in session.frames(ISOMAP))
+    *partial, last = received(session, ISOMAP, shown)
     assert sizes == [40, 120]
     coarse = [arrays["xy"] for about, arrays in partial if arrays]
     assert [xy.shape for xy in coarse] == [(120, 2)]  # once; other reports are only of the share
@@ -95,8 +106,10 @@ def test_closing_the_session_ends_long_work(session, monkeypatch):
 
 def test_a_newer_request_ends_long_work_for_an_older_one():
     seen: list[str] = []
+    begun = asyncio.Event()
 
     async def answer(message: Any, outdated: Any) -> Any:
+        begun.set()
         while message["name"] == "slow" and not outdated():
             await asyncio.sleep(0.005)
         seen.append(message["name"])
@@ -113,35 +126,34 @@ def test_a_newer_request_ends_long_work_for_an_older_one():
     async def talk() -> None:
         queue = AsyncRequestQueue(answer, send)
         queue.put("embedding", {"name": "slow"})
-        await asyncio.sleep(0.02)
+        await begun.wait()
         queue.put("embedding", {"name": "newer"})
         await until(2)
         assert seen == ["slow", "newer"]
+        begun.clear()
         queue.put("embedding", {"name": "slow"})
-        await asyncio.sleep(0.02)
+        await begun.wait()
         queue.put("stop", {"of": "embedding"})
         await until(3)
         assert seen == ["slow", "newer", "slow"]
         await queue.close()
 
-    asyncio.run(talk())
+    finished(talk())
 
 
 DENSE = {"kind": "sample", "sequence": 4, "selection": {"sample": 5, "dense": True}}
 
 
 def test_finer_steps_come_coarse_first_and_end_exact(session, monkeypatch):
-    ask = session.scan_view().live.ask
+    ask, batches, shown = session.scan_view().live.ask, itertools.count(), threading.Event()
 
     def slow(*given: Any) -> Any:
-        time.sleep(0.03)
+        assert next(batches) == 0 or shown.wait(60)
         return ask(*given)
 
     monkeypatch.setattr(session.scan_view().live, "ask", slow)
-    *partial, last = (decode(frame) for frame in session.frames(DENSE))
-    shown = [(about, arrays) for about, arrays in partial if arrays]
-    assert shown
-    about, arrays = shown[0]
+    *partial, last = received(session, DENSE, shown)
+    about, arrays = next((about, arrays) for about, arrays in partial if arrays)
     assert about["group"]["spec"] == "rotations:96"
     assert arrays["values"].shape == (2, 96)
     assert np.isfinite(arrays["values"]).all()

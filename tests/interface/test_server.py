@@ -237,7 +237,6 @@ def test_a_client_that_vanishes_in_the_middle_leaves_nothing_behind(
                 await say(client, "embedding", sequence, method="isomap")
                 await say(client, "place", sequence, sample=sequence)
             client.transport.abort()
-        await asyncio.sleep(0.3)
         async with dial(running) as client:
             await say(client, "state", 7)
             assert (await hear(client))[0]["sequence"] == 7
@@ -268,9 +267,14 @@ def test_a_request_that_does_not_end_is_given_up(
     running: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, begun: str
 ) -> None:
     monkeypatch.setattr("orbical.interface.timeouts.TIMEOUT_S", 0.3)
+    wait_until_given_up(running, begun)
+
+
+def wait_until_given_up(running: SimpleNamespace, begun: str) -> None:
+    """Begin a request, and wait until the server closes the connection."""
     with socket.create_connection(("127.0.0.1", running.port), timeout=60) as half:
         half.sendall(begun.encode())
-        while half.recv(1 << 16):  # until the server closes it
+        while half.recv(1 << 16):
             pass
 
 
@@ -281,7 +285,7 @@ def test_a_socket_outlives_the_patience_for_requests(
 
     async def talk() -> None:
         async with dial(running) as client:
-            await asyncio.sleep(0.5)
+            await asyncio.to_thread(wait_until_given_up, running, "GET")
             await say(client, "state")
             assert (await hear(client))[0]["kind"] == "state"
 

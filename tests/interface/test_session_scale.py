@@ -144,18 +144,20 @@ def test_axes_may_come_from_every_nth_sample(
 
 
 def test_a_question_is_worked_on_once() -> None:
-    cache, worked = Cache(), []
+    cache, worked, asking = Cache(), [], threading.Semaphore(0)
 
     def compute() -> str:
         worked.append(1)
-        time.sleep(0.1)
+        for _ in range(8):
+            assert asking.acquire(timeout=60)
         return "answer"
 
+    def ask() -> None:
+        asking.release()
+        answers.append(cache.get_or_compute("key", compute))
+
     answers: list[str] = []
-    threads = [
-        threading.Thread(target=lambda: answers.append(cache.get_or_compute("key", compute)))
-        for _ in range(8)
-    ]
+    threads = [threading.Thread(target=ask) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:

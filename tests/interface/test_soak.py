@@ -130,9 +130,20 @@ def test_clients_come_and_go_and_leave_nothing_behind(
 
 
 def test_a_model_that_hangs_keeps_no_page_waiting(
-    serving: Serving, folder: Path, models: dict[str, Any], awake: threading.Event
+    serving: Serving,
+    folder: Path,
+    models: dict[str, Any],
+    awake: threading.Event,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     session = open_session(folder / "digits.zarr", models)
+    answer, begun = session.answer, threading.Semaphore(0)
+
+    def counted(*given: Any) -> bytes:
+        begun.release()
+        return answer(*given)
+
+    monkeypatch.setattr(session, "answer", counted)
     session.scan_view().live.patience_s = 60  # a model is given up later than the others wait
     running = serving(session)
     awake.clear()
@@ -141,7 +152,8 @@ def test_a_model_that_hangs_keeps_no_page_waiting(
         waiting = [await dial(running).__aenter__() for _ in range(12)]  # more than threads answer
         for client in waiting:
             await say(client, "place", 1)
-        await asyncio.sleep(0.3)
+        for _ in waiting:
+            assert await asyncio.to_thread(begun.acquire, timeout=60)
         async with dial(running) as other:
             for sequence, kind in enumerate(("state", "aggregate", "color", "list"), 2):
                 await say(other, kind, sequence)
@@ -163,13 +175,14 @@ def test_a_client_that_is_gone_is_not_written_to_again_and_again(
 ) -> None:
     session = open_session(folder / "digits.zarr", models)
     loops: list[asyncio.AbstractEventLoop] = []
-    computed, noticed = threading.Event(), threading.Event()
+    computed, noticed, answered = threading.Event(), threading.Event(), threading.Semaphore(0)
 
     def frames(*_: Any) -> Any:
         loops.append(asyncio.get_running_loop())
 
         def answer() -> Any:
             computed.wait(20)
+            answered.release()
             yield b"frame"
 
         return answer()
@@ -187,7 +200,8 @@ def test_a_client_that_is_gone_is_not_written_to_again_and_again(
             loops[0].call_soon_threadsafe(noticed.wait, 20)  # all that follows arrives at once
             client.transport.abort()
             computed.set()
-            await asyncio.sleep(0.2)
+            for _ in kinds:
+                assert await asyncio.to_thread(answered.acquire, timeout=60)
             noticed.set()
 
     finished(talk())

@@ -98,6 +98,14 @@ def test_a_cluster_without_workers_waits_says_so_and_can_be_interrupted(tmp_path
     same_bits(result, scan(tmp_path / "alone.zarr"))
 
 
+def tasks_of(dask_scheduler) -> int:
+    return len(dask_scheduler.tasks)
+
+
+def executed_by(dask_worker) -> int:
+    return dask_worker.state.executing_count
+
+
 def drive(address: str, out: str) -> None:
     """Scan on a cluster, as a process that is killed."""
     with distributed.Client(address) as client:
@@ -136,7 +144,8 @@ def test_two_of_three_workers_and_the_driver_are_killed(tmp_path):
         wait_for(path, 12)
         driver.kill()
         driver.wait()
-        time.sleep(0.5)
+        while client.run_on_scheduler(tasks_of) or any(client.run(executed_by).values()):
+            time.sleep(0.01)  # what was begun is finished
         kept = {file.name: file.stat().st_mtime_ns for file in (path / "units").glob("*.json")}
         assert 24 <= len(kept) < 60, "the driver was killed at work"
         result = scan(path, executor=client)
