@@ -118,7 +118,7 @@ def test_a_classifier_is_scanned_over_views():
     scan = ob.scan(net, data, group="homographies:20:3:8", task="classification", progress=False)
     assert scan.data.sizes["element"] == 9
     assert float(scan.data["confidence"].std("element").max()) > 0
-    assert not ob.tasks.Regression(input=Points()).isometric(scan.group)
+    assert not ob.tasks.Regression(Points(), "vector").isometric(scan.group)
     assert not ob.tasks.Detection(input=Images(), size=(8, 8)).isometric(scan.group)
 
 

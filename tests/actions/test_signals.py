@@ -8,7 +8,7 @@ import torch
 
 import orbical as ob
 from orbical.actions import Positions, Signals, SignalWindow
-from orbical.errors import InputError, ModelError
+from orbical.errors import InputError
 from orbical.groups import parse
 
 X = torch.randn(3, 2, 10, generator=torch.Generator().manual_seed(0))
@@ -96,7 +96,7 @@ def test_what_cannot_be_moved_is_refused_before_any_work():
     lacking[0, 1, 3] = torch.nan
     refused("NaN or infinity at channel 1, time 3 of sample 0", x=lacking)
     refused(r"at least 8 \+ 2 x 2 samples", action=SignalWindow(8))
-    with pytest.raises(ModelError, match="shifts or gains for Positions, got time_reversal"):
+    with pytest.raises(InputError, match=r"\(Positions\) knows, got time in time_reversal"):
         ob.scan(lambda x: x[:, 0].argmax(-1).float(), X, group="time_reversal",
                 task=ob.tasks.Regression(Signals(), Positions()), progress=False)  # fmt: skip
     with pytest.raises(InputError, match="size: expected an integer >= 1"):

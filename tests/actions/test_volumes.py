@@ -11,7 +11,7 @@ from scipy.ndimage import affine_transform
 from scipy.spatial.transform import Rotation
 
 import orbical as ob
-from orbical.actions import ClassVolumes, Images, Volumes
+from orbical.actions import ClassMaps, Images, Volumes
 from orbical.errors import InputError
 
 FULL = ob.groups.octahedral("full")
@@ -126,13 +126,13 @@ def test_integers_and_half_precision_are_resampled_in_single():
 def test_labels_move_by_the_nearest_neighbor_and_probabilities_stay_probabilities():
     labels = torch.randint(0, 4, (2, 6, 6, 6), generator=torch.Generator().manual_seed(1))
     group = ob.groups.rotations3d(5)
-    moved = ClassVolumes().apply(group, labels.to(torch.int16))
+    moved = ClassMaps(Volumes()).apply(group, labels.to(torch.int16))
     assert moved.dtype == torch.int16
     assert {*moved.flatten().tolist()} == {0, 1, 2, 3}
     assert torch.equal(moved[0], labels.to(torch.int16))
-    exact = ClassVolumes().apply(FULL, labels)
+    exact = ClassMaps(Volumes()).apply(FULL, labels)
     assert torch.equal(exact.float()[:, :, None], Volumes().apply(FULL, labels[:, None]))
-    shares = ClassVolumes().apply(group, noise(2, 3, 6, 6, 6).softmax(1))
+    shares = ClassMaps(Volumes()).apply(group, noise(2, 3, 6, 6, 6).softmax(1))
     torch.testing.assert_close(shares.sum(2), torch.ones(5, 2, 6, 6, 6))
 
 
@@ -168,7 +168,7 @@ def test_other_settings_and_values_are_refused():
     with pytest.raises(InputError, match="at depth 2, row 0, column 1 of sample 1"):
         Volumes().check_values(bad)
     with pytest.raises(InputError, match=r"integer labels \[sample, depth, row, column\]"):
-        ClassVolumes().check(FULL, torch.zeros(1, 4, 4, 4))
+        ClassMaps(Volumes()).check(FULL, torch.zeros(1, 4, 4, 4))
     described = Volumes("nearest", "border").describe()
     assert ob.actions.Action.from_record(described).describe() == described
     assert ob.tasks.parse_input("volumes:nearest").interpolation == "nearest"

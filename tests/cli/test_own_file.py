@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+import orbical as ob
+
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "own_group.py"
 
 
@@ -33,3 +35,32 @@ def test_one_file_runs_through_scan_view_and_report(orbical, tmp_path, monkeypat
     given = ("-d", "boosted:data", "-g", "boosts:2:5", "-t", "boosted:net")
     wrong = orbical(tmp_path, "scan", *model, *given, expect=2)
     assert "--task: expected a task, got 'boosted:net', a Covariant" in wrong
+
+
+def test_maps_move_by_an_action_of_your_own(orbical, tmp_path):
+    (tmp_path / "globes.py").write_text(
+        """
+import numpy as np, torch
+import orbical as ob
+
+@ob.actions.register
+class Globe(ob.actions.Action):
+    parts = ("plane",)
+
+    def move(self, elements, x):
+        x = x.expand(len(elements), *x.shape[1:])
+        turn = elements.parts["plane"]
+        columns = np.rint(np.arctan2(turn[:, 1, 0], turn[:, 0, 0]) / np.pi * x.shape[-1] / 2)
+        return torch.stack([one.roll(int(by), -1) for one, by in zip(x, columns)])
+
+maps = torch.rand(4, 1, 8, 8)
+data = maps, 2 * maps
+def net(x):
+    return 2 * x
+"""
+    )
+    orbical(
+        tmp_path, "scan", "-m", "net=globes:net", "-d", "globes:data", "-g", "cyclic:8",
+        "-t", "dense_regression", "--import", "globes", "--input", "Globe", "-o", "run.zarr",
+    )  # fmt: skip
+    assert float(ob.load(tmp_path / "run.zarr").data["score"].max()) == 0.0

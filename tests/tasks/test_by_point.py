@@ -209,7 +209,7 @@ def test_bad_answers_and_labels_are_refused():
         scanned(by_height, (clouds(), [label - 1 for label in labels()]))
     with pytest.raises(InputError, match="class indices below 2, as the model has, got 2"):
         scanned(by_height, (clouds(), [label.abs() * 2 for label in labels()]))
-    with pytest.raises(ModelError, match="expected 3 classes, as classes= names, got 2"):
+    with pytest.raises(InputError, match="names of the model's 2 classes, got 3"):
         scanned(by_height, task=ob.tasks.PointClassification(classes=list("abc")))
     wrong = clouds()
     wrong[1][0, 0] = torch.nan

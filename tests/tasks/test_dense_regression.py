@@ -142,7 +142,7 @@ def test_a_scan_is_stored_and_its_task_restored(tmp_path):
     ("truth", "words"),
     [
         (lambda y: y[:1], "one for each of 2 samples"),
-        (lambda y: y[..., :6], r"expected maps of shape \(1, 12, 12\), as the model predicts"),
+        (lambda y: y[..., :6], r"expected maps of \(12, 12\) pixels, as the model predicts"),
         (lambda y: y.flatten(1), r"maps \[sample, component, row, column\]"),
         (lambda y: y / 0, "NaN is unknown"),
         (lambda y: y * torch.nan, "some known pixel of each sample, got only NaN for sample 0"),

@@ -153,7 +153,7 @@ def test_outputs_that_are_none_are_refused():
         ob.tasks.MultiLabel(threshold=1.5)
     with pytest.raises(InputError, match="score: "):
         ob.tasks.MultiLabel(score="recall")
-    with pytest.raises(InputError, match="names of the model's 5 labels, got 2"):
+    with pytest.raises(InputError, match="names of the model's 5 classes, got 2"):
         scanned(classes=["a", "b"])
     unlabeled = ob.scan(fixed, IMAGES, group="cyclic:2", progress=False,
                         task=ob.tasks.MultiLabel(outputs="probabilities"))  # fmt: skip

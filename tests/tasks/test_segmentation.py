@@ -207,7 +207,7 @@ def test_a_scan_is_stored_and_its_task_restored(tmp_path):
         (lambda y: y.float() * torch.nan, "integer label maps"),
         (lambda y: one_hot(y).long(), r"maps\.argmax\(1\)"),
         (lambda y: y[:1], "one for each of 2 samples"),
-        (lambda y: y[:, :6], r"label maps of \(12, 12\) pixels, as the model predicts, got"),
+        (lambda y: y[:, :6], r"expected maps of \(12, 12\) pixels, as the model predicts, got"),
         (lambda y: y - 1, r"class indices from 0, or ignore_index=255, got -1 .. 1"),
         (lambda y: y + 1, "class indices below 3, as the model has, got 3"),
     ],
@@ -223,14 +223,14 @@ def test_wrong_label_maps_are_named_before_any_work(labels, words):
     [
         (lambda x: x[:, 0], r"class scores \[sample, class, row, column\]"),
         (lambda x: x[..., ::2, ::2], r"maps of \(12, 12\) pixels, as the images have"),
-        (lambda x: x[:, :2], "expected 3 classes, as classes= names, got 2"),
+        (lambda x: x[:, :2], "names of the model's 2 classes, got 3"),
         (lambda x: x * torch.nan, "NaN or infinite output"),
     ],
 )
 def test_wrong_outputs_are_named(model, words):
     images, labels = one_hot(random_maps(1)[1]), random_maps(1)[1]
     task = ob.tasks.Segmentation(classes=["a", "b", "c"])
-    with pytest.raises(ModelError, match=words):
+    with pytest.raises((ModelError, InputError), match=words):
         scanned(model, (images, labels), task=task)
 
 

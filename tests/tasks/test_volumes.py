@@ -119,7 +119,7 @@ def test_segments_move_with_the_volume_and_the_consensus_is_that_of_the_group():
     assert float(same["invariance_gap"].max()) < 1e-6  # probabilities are rounded
     np.testing.assert_array_equal(same["consensus"], truth)
     moved = ob.actions.Volumes().apply(FULL, x)
-    home = ob.actions.ClassVolumes().move(
+    home = ob.actions.ClassMaps(ob.actions.Volumes()).move(
         FULL.inverse(), torch.stack([of_depth(one).softmax(1) for one in moved])
     )
     np.testing.assert_array_equal(other["consensus"], home.mean(0).argmax(1))
@@ -167,7 +167,7 @@ def test_a_scan_of_segmented_volumes_is_stored_opened_and_calibrated(tmp_path):
     scan = ob.load(tmp_path / "v.zarr")
     assert scan.data["label_map"].dims == ("sample", "depth", "row", "column")
     task = ob.tasks.Task.from_record(vars(scan.record.task))
-    assert isinstance(task.output, ob.actions.ClassVolumes)
+    assert isinstance(task.output.of, ob.actions.Volumes)
     error = ob.calibration.along_orbit(scan, "ece")
     assert error.shape == (1, 24)
     assert 0 < float(error.min()) < 1
@@ -178,7 +178,7 @@ def test_a_scan_of_segmented_volumes_is_stored_opened_and_calibrated(tmp_path):
     [
         (of_depth, torch.zeros(2, 1, 4, 4), r"label maps \[sample, depth, row, column\]"),
         (of_depth, torch.zeros(2, 2, 4, 4, 4), r"maps.argmax\(1\)"),
-        (of_depth, torch.zeros(2, 4, 4, 3).long(), "expected label maps of"),
+        (of_depth, torch.zeros(2, 4, 4, 3).long(), "expected maps of"),
         (of_depth, torch.full((2, 4, 4, 4), 2), "expected class indices below 2"),
     ],
 )
@@ -274,7 +274,7 @@ def test_maps_of_volumes_that_do_not_fit_are_refused_by_their_voxels():
     for task in ("segmentation", "dense_regression"):
         with pytest.raises(ModelError, match=r"maps of \(4, 4, 4\) voxels, as the volumes"):
             scanned(lambda volumes: volumes[..., ::2], x, task=task)
-    with pytest.raises(InputError, match=r"maps of shape \(1, 4, 4, 4\), as the model predicts"):
+    with pytest.raises(InputError, match=r"maps of \(4, 4, 4\) voxels, as the model predicts"):
         scanned(shifted, (x, x[..., 1:]), task="dense_regression")
     with pytest.raises(InputError, match=r"labels: expected maps \[sample, component, depth"):
         scanned(shifted, (x, x[:, 0, 0]), task="dense_regression")

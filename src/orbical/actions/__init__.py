@@ -5,28 +5,39 @@ Every action moves a batch by all elements at once, element first: `apply(group,
 own frame (columns to the right, rows down); the actions on pixels convert to it internally.
 """
 
-from .base import Action, Fields, Trivial, as_action, check_group, register, view_of
+from .base import (
+    Action,
+    Fields,
+    Trivial,
+    as_action,
+    check_group,
+    flat,
+    is_own,
+    places_left,
+    register,
+    view_of,
+)
 from .boxes import Boxes
 from .colors import ColorImages
 from .crops import FieldWindow, PairWindow
-from .dense_maps import ClassMaps, ValueMaps
 from .graphs import Adjacency, Edges
 from .images import ImagePair, Images, VectorField, Window
 from .key_points import PixelPoints
+from .on_maps import ClassMaps, ValueMaps
 from .points import Irreps, Points, Rows, Vectors
-from .signals import Positions, Signals, SignalWindow
-from .volumes import ClassVolumes, ValueVolumes, Volumes
+from .signals import Frames, Positions, Signals, SignalWindow
+from .volumes import Volumes
 
 __all__ = [
     "Action",
     "Adjacency",
     "Boxes",
     "ClassMaps",
-    "ClassVolumes",
     "ColorImages",
     "Edges",
     "FieldWindow",
     "Fields",
+    "Frames",
     "ImagePair",
     "Images",
     "Irreps",
@@ -39,13 +50,15 @@ __all__ = [
     "Signals",
     "Trivial",
     "ValueMaps",
-    "ValueVolumes",
     "VectorField",
     "Vectors",
     "Volumes",
     "Window",
     "as_action",
     "check_group",
+    "flat",
+    "is_own",
+    "places_left",
     "register",
     "view_of",
 ]

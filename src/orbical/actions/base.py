@@ -24,6 +24,9 @@ class Action(ABC):
     """
 
     parts: ClassVar[tuple[str, ...]] = ()
+    in_place: ClassVar[tuple[str, ...]] = ()
+    """Those of `parts` that change values and leave every place where it is: colors, gains, and
+    coordinates of points. What a model predicts at a place is not moved by them."""
     dims: ClassVar[tuple[str, ...]] = ()
     """The dimensions of a batch, a number for one of fixed size; nothing for any."""
     drawn_as: ClassVar[str] = "values"
@@ -78,6 +81,10 @@ class Action(ABC):
         """Return the parts of a group that move this data; by default all that the action knows."""
         return frozenset(self.parts)
 
+    def unknown(self, group: Group) -> set[str]:
+        """Return the parts of a group whose effect on the data the action does not know."""
+        return {*group.parts} - {*self.parts}
+
     def doubt(self, x: Tree) -> Tensor | None:
         """Return a flag on the device: whether a batch may hold values that cannot be moved.
 
@@ -94,7 +101,11 @@ class Action(ABC):
 
     def describe(self) -> dict[str, Any]:
         """Return the settings that change what the action does, for the record of a scan."""
-        settings = {key: value for key, value in sorted(vars(self).items()) if key[0] != "_"}
+        settings = {
+            key: value.describe() if isinstance(value, Action) else value
+            for key, value in sorted(vars(self).items())
+            if key[0] != "_"
+        }
         return {"action": type(self).__name__, **settings}
 
     @staticmethod
@@ -129,8 +140,13 @@ class Action(ABC):
                 remedy="import the file that registers it (--import MODULE), or pass the task "
                 "itself",
             )
-        settings = {key: value for key, value in described.items() if key not in kind._fixed}
-        del settings["action"]
+        settings = {
+            key: Action.from_record(value)
+            if isinstance(value, Mapping) and "action" in value
+            else value
+            for key, value in described.items()
+            if key != "action" and key not in kind._fixed
+        }
         return kind(**settings)
 
 
@@ -224,6 +240,10 @@ class Trivial(Exact):
     def check(self, group: Group, x: Tree) -> None:
         """Accept any data."""
 
+    def unknown(self, group: Group) -> set[str]:
+        """Return nothing: the data stay as they are, whatever the group."""
+        return set()
+
 
 class Fields(Action):
     """An action for each field of a tree, such as `{"pos": Points(), "numbers": Trivial()}`."""
@@ -252,6 +272,10 @@ class Fields(Action):
         """Return the parts that move some field."""
         each = tree_map(lambda action, leaf: action.moved_by(leaf), self.actions, x)
         return frozenset().union(*leaves(each))
+
+    def unknown(self, group: Group) -> set[str]:
+        """Return the parts that some field does not know."""
+        return set().union(*(leaf.unknown(group) for leaf in flat(self)))
 
     def doubt(self, x: Tree) -> Tensor | None:
         """Return a flag that is set if the flag of any field is."""
@@ -320,7 +344,7 @@ def check_group(action: Action, group: Group, x: Tree) -> None:
     action.check(group, x)
     idle = sorted({*group.parts} - action.moved_by(x))
     if idle:
-        kinds = ", ".join(type(leaf).__name__ for leaf in _flat(action))
+        kinds = ", ".join(type(leaf).__name__ for leaf in flat(action))
         known = " and ".join(sorted(action.moved_by(x))) or "nothing"
         users = "; ".join(f"{part} moves {_users(part)}" for part in idle)
         hints = (_HINTS.get((*idle, part), "") for part in sorted(action.moved_by(x)))
@@ -351,14 +375,33 @@ def view_of(action: Action) -> str:
     >>> view_of(as_action({"mask": Trivial(), "pos": Points()})), view_of(Trivial())
     ('points', 'values')
     """
-    views = [leaf.drawn_as for leaf in _flat(action)]
+    views = [leaf.drawn_as for leaf in flat(action)]
     return next((view for view in views if view != "values"), "values")
 
 
-def _flat(action: Action) -> list[Action]:
+def flat(action: Action) -> list[Action]:
+    """Return the actions of all fields."""
     if isinstance(action, Fields):
-        return [leaf for item in leaves(action.actions) for leaf in _flat(item)]
+        return [leaf for item in leaves(action.actions) for leaf in flat(item)]
     return [action]
+
+
+def is_own(action: Action, method: str = "move") -> bool:
+    """Check whether an action moves data by code of your own, and not by that of orbical."""
+    home = next(kind for kind in type(action).__mro__ if method in vars(kind))
+    return not home.__module__.startswith("orbical.")
+
+
+def places_left(action: Action) -> frozenset[str]:
+    """Return the parts that change values of the data and leave all places where they are.
+
+    >>> from orbical.actions import Points, Rows
+    >>> sorted(places_left(as_action({"pos": Points(), "mask": Rows()})))
+    ['plane', 'space']
+    """
+    fields = flat(action)
+    moving = {part for leaf in fields for part in leaf.parts if part not in leaf.in_place}
+    return frozenset(part for leaf in fields for part in leaf.in_place) - moving
 
 
 def matrices(part: np.ndarray, like: Tensor) -> Tensor:

@@ -27,6 +27,7 @@ class ColorImages(Images):
     """
 
     parts: ClassVar[tuple[str, ...]] = ("plane", "color")
+    in_place: ClassVar[tuple[str, ...]] = ("color",)
 
     def move(self, elements: Elements, x: Tensor) -> Tensor:
         """Move and recolor `x[K or 1, B, 3, H, W]`."""

@@ -14,7 +14,7 @@ from torch import Tensor
 from ..errors import InputError, whole_number
 from ..groups import Elements, Group
 from .base import relative_loss
-from .images import ImagePair, Images, VectorField, _check_large
+from .images import ImagePair, Images, VectorField, check_large
 from .pixel_grids import check_affine, inside_of, pixel_frame
 
 
@@ -117,4 +117,4 @@ class FieldWindow(_Central, VectorField):
     def check(self, group: Group, x: Tensor) -> None:
         """Check the size of what moves."""
         super().check(group, x)
-        _check_large(x, self.size)
+        check_large(x, self.size)

@@ -139,7 +139,7 @@ class Images(OfFinite):
     def check(self, group: Group, x: Tensor) -> None:
         """Check the shape, and that quarter turns meet square images."""
         super().check(group, x)
-        _check_square(group, x)
+        check_square(group, x)
         if x.ndim == 4 and x.shape[-1] <= _MOST_CHANNELS < min(x.shape[1:3]):
             warnings.warn(
                 f"data: images of shape {tuple(x.shape)} are taken as [sample, channel, row, "
@@ -214,7 +214,7 @@ class Window(Images):
     def check(self, group: Group, x: Tensor) -> None:
         """Check that no element moves the view out of the image."""
         Action.check(self, group, x)
-        _check_large(x, self.size)
+        check_large(x, self.size)
         if not stays_inside(group, self.size, tuple(x.shape[-2:])):
             room = (min(x.shape[-2:]) - self.size) // 2
             raise InputError(
@@ -223,6 +223,21 @@ class Window(Images):
                 f"{x.shape[-2]} x {x.shape[-1]}",
                 remedy=f"the largest admissible radius is {room}",
             )
+
+
+class View(Window):
+    """What is predicted in a `Window`: the central `size` pixels of maps that may be larger.
+
+    Every element is resampled, and the border continues outside.
+    """
+
+    def __init__(self, size: int, interpolation: str = "bilinear") -> None:
+        super().__init__(size, interpolation)
+        self.padding = "border"
+
+    def move(self, elements: Elements, x: Tensor) -> Tensor:
+        """Resample `x[K or 1, B, C, H, W]` to `[K, B, C, size, size]`."""
+        return self._resample(elements, x, (self.size, self.size))
 
 
 class ImagePair(Images):
@@ -327,7 +342,8 @@ def _move_exactly(elements: Elements, x: Tensor) -> Tensor:
     return torch.gather(pixels, 2, index).reshape(count, *lead, height, width)
 
 
-def _check_large(x: Tensor, size: int) -> None:
+def check_large(x: Tensor, size: int) -> None:
+    """Refuse images that are smaller than a window."""
     if min(x.shape[-2:]) < size:
         raise InputError(
             "data",
@@ -338,7 +354,8 @@ def _check_large(x: Tensor, size: int) -> None:
         )
 
 
-def _check_square(group: Group, x: Any) -> None:
+def check_square(group: Group, x: Any) -> None:
+    """Refuse quarter turns of images that are not square."""
     if 0 in x.shape[1:]:
         raise InputError("data", "some pixels", f"images of shape {tuple(x.shape)}")
     turned = group.exact_on_grid and "plane" in group.parts and group.parts["plane"][:, 0, 1].any()

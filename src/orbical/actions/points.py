@@ -43,6 +43,7 @@ class Points(OfFinite, Exact):
     """
 
     parts: ClassVar[tuple[str, ...]] = ("plane", "space", "rows")
+    in_place: ClassVar[tuple[str, ...]] = ("plane", "space")
     dims: ClassVar[tuple[str, ...]] = ("sample", "point", "coordinate")
     drawn_as: ClassVar[str] = "points"
 
@@ -92,6 +93,7 @@ class Vectors(Exact):
     """
 
     parts: ClassVar[tuple[str, ...]] = ("plane", "space", "rows")
+    in_place: ClassVar[tuple[str, ...]] = ("plane", "space")
 
     def __init__(self, per_point: bool = False) -> None:
         self.per_point = per_point
@@ -122,6 +124,7 @@ class Irreps(Exact):
     """
 
     parts: ClassVar[tuple[str, ...]] = ("space", "rows")
+    in_place: ClassVar[tuple[str, ...]] = ("space",)
 
     def __init__(self, irreps: str, per_point: bool = False) -> None:
         self.irreps = str(_load_irreps(irreps))

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ..errors import InputError, real_number, whole_number
 from ..groups import Elements, Group
-from .base import Exact, matrices
+from .base import Action, Exact, matrices
 from .finite import OfFinite
 
 
@@ -33,17 +33,13 @@ class Signals(OfFinite):
     """
 
     parts: ClassVar[tuple[str, ...]] = ("shift", "time", "gain")
+    in_place: ClassVar[tuple[str, ...]] = ("gain",)
     dims: ClassVar[tuple[str, ...]] = ("sample", "channel", "time")
     drawn_as: ClassVar[str] = "signal"
 
     def move(self, elements: Elements, x: Tensor) -> Tensor:
         """Move `x[K or 1, B, C, T]`."""
-        moved = x.expand(len(elements), *x.shape[1:])
-        if "time" in elements.parts:
-            backward = torch.as_tensor(elements.parts["time"] < 0, device=x.device)
-            moved = moved.flip(-1).where(backward[:, None, None, None], moved)
-        if "shift" in elements.parts:
-            moved = _shifted(moved, elements.parts["shift"])
+        moved = _along(elements, x)
         if "gain" in elements.parts:
             moved = moved * matrices(elements.parts["gain"], moved)[:, None, None, None]
         return moved
@@ -154,6 +150,38 @@ class Positions(Exact):
             return moved
         by = matrices(self.step * elements.parts["shift"], x)
         return moved + by.reshape(-1, *[1] * (x.ndim - 1))
+
+
+class Frames(Action):
+    """What is predicted for each sample of signals, `[B, T, ...]`: it moves with the signals.
+
+    `shifts` and `time_reversal` move frames as `Signals` moves samples, around the end; signs and
+    gains leave them. Whole numbers, such as classes, move by the nearest whole shift.
+
+    >>> from orbical.groups import shifts
+    >>> Frames().apply(shifts(1), torch.tensor([[5, 6, 7]]))[:, 0].tolist()
+    [[6, 7, 5], [5, 6, 7], [7, 5, 6]]
+    """
+
+    parts: ClassVar[tuple[str, ...]] = ("shift", "time")
+
+    def move(self, elements: Elements, x: Tensor) -> Tensor:
+        """Move `x[K or 1, B, T, ...]`."""
+        if not x.is_floating_point() and "shift" in elements.parts:
+            whole = {**elements.parts, "shift": np.rint(elements.parts["shift"])}
+            elements = Elements(whole, len(elements))
+        channels = x.flatten(3) if x.ndim > 3 else x[..., None]
+        moved = _along(elements, channels.transpose(2, 3)).transpose(2, 3)
+        return moved.reshape(len(elements), *x.shape[1:])
+
+
+def _along(elements: Elements, x: Tensor) -> Tensor:
+    """Reverse and shift `x[K or 1, B, C, T]` along T."""
+    moved = x.expand(len(elements), *x.shape[1:])
+    if "time" in elements.parts:
+        backward = torch.as_tensor(elements.parts["time"] < 0, device=x.device)
+        moved = moved.flip(-1).where(backward[:, None, None, None], moved)
+    return _shifted(moved, elements.parts["shift"]) if "shift" in elements.parts else moved
 
 
 def _shifted(x: Tensor, shift: np.ndarray) -> Tensor:

@@ -1,4 +1,4 @@
-"""Actions on volumes: arrays of voxels, and classes, values or vectors of each voxel.
+"""The action on volumes: arrays of voxels.
 
 Space has x along the columns, y up (against the rows) and z along the depth, so that a turn about z
 turns every slice as `Images` turns it. As with images, a group of axis permutations and mirrors
@@ -18,8 +18,6 @@ from torch import Tensor
 
 from ..errors import InputError, check_name
 from ..groups import Elements, Group
-from .base import Action, matrices
-from .dense_maps import REPRESENTATIONS, move_known
 from .finite import OfFinite
 from .images import PADDINGS
 from .pixel_grids import check_affine
@@ -84,112 +82,10 @@ class Volumes(OfFinite):
                 "of each slice), or pass the action of other data, such as "
                 "input=ob.actions.ImagePair()",
             )
-        _check_sides(group, x)
+        check_sides(group, x)
 
 
-class ClassVolumes(Action):
-    """Class maps of volumes, which move with them.
-
-    Probabilities `[B, C, D, H, W]` are resampled by `interpolation`, labels `[B, D, H, W]`
-    (integers) by the nearest neighbor, so that no class is invented.
-
-    >>> import torch
-    >>> from orbical.groups import inversion
-    >>> ClassVolumes().apply(inversion(), torch.arange(8).reshape(1, 2, 2, 2))[1].flatten()
-    tensor([7, 6, 5, 4, 3, 2, 1, 0])
-    """
-
-    parts: ClassVar[tuple[str, ...]] = ("space",)
-
-    def __init__(self, interpolation: str = "trilinear") -> None:
-        self._smooth = Volumes(interpolation, "border")
-        self._nearest = Volumes("nearest", "border")
-        self.interpolation = interpolation
-
-    def move(self, elements: Elements, x: Tensor) -> Tensor:
-        """Move probabilities `x[K or 1, B, C, D, H, W]`, or labels `x[K or 1, B, D, H, W]`."""
-        if x.is_floating_point():
-            return self._smooth.move(elements, x)
-        if elements.exact_on_grid:
-            return _move_exactly(elements, x)
-        return self._nearest.move(elements, x[:, :, None])[:, :, 0].round().to(x.dtype)
-
-    def valid(self, elements: Elements, x: Tensor) -> Tensor | None:
-        """Return a mask `[K, D, H, W]` of voxels that come from inside; None if all do."""
-        return _inside(elements, x)
-
-    def check(self, group: Group, x: Tensor) -> None:
-        """Check the number of dimensions and the sides."""
-        if isinstance(x, Tensor) and x.ndim != (5 if x.is_floating_point() else 4):
-            sides = ", ".join(_SIDES)
-            raise InputError(
-                "class maps",
-                f"probabilities [sample, class, {sides}] or integer labels [sample, {sides}]",
-                f"{x.dtype} of shape {tuple(x.shape)}",
-            )
-        super().check(group, x)
-        _check_sides(group, x)
-
-
-class ValueVolumes(Action):
-    """Values or vectors of each voxel `[B, C, D, H, W]`, which move with volumes; NaN is unknown.
-
-    `representation` is `trivial` (values only move), `vector` (displacements in voxels, which an
-    element turns, mirrors and scales) or `normal` (directions, which it turns and mirrors). As in
-    `ValueMaps`, vectors are (x along the columns, y down the rows, z along the depth).
-
-    >>> import torch
-    >>> from orbical.groups import inversion
-    >>> ahead = torch.tensor([0.0, 0.0, 1.0]).reshape(1, 3, 1, 1, 1)
-    >>> ValueVolumes("vector").apply(inversion(), ahead)[1].flatten() + 0.0
-    tensor([ 0.,  0., -1.])
-    """
-
-    parts: ClassVar[tuple[str, ...]] = ("space",)
-    dims: ClassVar[tuple[str, ...]] = ("sample", "component", *_SIDES)
-
-    def __init__(self, representation: str = "trivial", interpolation: str = "trilinear") -> None:
-        check_name("representation", representation, REPRESENTATIONS)
-        self._smooth = Volumes(interpolation, "border")
-        self.representation = representation
-        self.interpolation = interpolation
-
-    def move(self, elements: Elements, x: Tensor) -> Tensor:
-        """Move `x[K or 1, B, C, D, H, W]`."""
-        moved = move_known(partial(self._smooth.move, elements), x)
-        if self.representation == "trivial":
-            return moved
-        turn = _voxel_frame(elements)[:, :3, :3]
-        if self.representation == "normal":
-            turn = turn / np.cbrt(np.abs(np.linalg.det(turn)))[:, None, None]
-        return torch.einsum("kij,kbjdhw->kbidhw", matrices(turn, moved), moved)
-
-    def valid(self, elements: Elements, x: Tensor) -> Tensor | None:
-        """Return a mask `[K, D, H, W]` of voxels that come from inside; None if all do."""
-        return _inside(elements, x)
-
-    def check(self, group: Group, x: Tensor) -> None:
-        """Check the sides, the number of components, and that directions stay directions."""
-        super().check(group, x)
-        _check_sides(group, x)
-        if self.representation == "trivial":
-            return
-        if x.shape[1] != 3:
-            raise InputError("maps", f"3 components of each {self.representation}", x.shape[1])
-        linear = _voxel_frame(group)[:, :3, :3]
-        size = np.cbrt(np.linalg.det(linear) ** 2)[:, None, None] * np.eye(3)
-        if self.representation == "normal" and not np.allclose(
-            linear @ linear.transpose(0, 2, 1), size, atol=1e-9
-        ):
-            raise InputError(
-                "group",
-                problem=f"{group.spec} shears or stretches space, which does not move normals as "
-                "directions",
-                remedy="use rotations, reflections, shifts and scalings",
-            )
-
-
-def _voxel_frame(elements: Elements) -> np.ndarray:
+def voxel_frame(elements: Elements) -> np.ndarray:
     """Return the matrices of space `[K, 4, 4]` in voxels: columns, rows down, depth."""
     if "space" not in elements.parts:
         return np.tile(np.eye(4), (len(elements), 1, 1))
@@ -201,7 +97,7 @@ def _move_exactly(elements: Elements, x: Tensor) -> Tensor:
     """Permute and mirror the axes of `x[K or 1, B, ..., D, H, W]`, element by element."""
     lead = tuple(range(x.ndim - 4))
     moved = x.new_empty(len(elements), *x.shape[1:])
-    for place, turn in enumerate(_voxel_frame(elements)[:, :3, :3]):
+    for place, turn in enumerate(voxel_frame(elements)[:, :3, :3]):
         source = np.abs(turn).argmax(1)  # the axis (column, row, depth) that each new axis shows
         mirrored = turn[np.arange(3), source] < 0
         order = [x.ndim - 2 - int(axis) for axis in source[::-1]]
@@ -224,7 +120,7 @@ def _grids(elements: Elements, x: Tensor) -> Iterator[tuple[slice, Tensor]]:
     """Yield sampling grids `[k, D, H, W, 3]` of a few elements at a time, in torch's units."""
     size = x.shape[-3:]
     half = np.array([*size[::-1], 2.0]) / 2  # from torch's units to voxels
-    back = _voxel_frame(elements.inverse()) * half / half[:, None]
+    back = voxel_frame(elements.inverse()) * half / half[:, None]
     step = max(1, _MOST_GRID_NUMBERS // (3 * max(1, size.numel())))
     for start in range(0, len(elements), step):
         rows = slice(start, start + step)
@@ -243,7 +139,8 @@ def _inside(elements: Elements, x: Tensor) -> Tensor | None:
     return None if bool(inside.all()) else inside
 
 
-def _check_sides(group: Group, x: Tensor) -> None:
+def check_sides(group: Group, x: Tensor) -> None:
+    """Refuse volumes without voxels, and those of which axes of different length are exchanged."""
     if 0 in x.shape[1:]:
         raise InputError("data", "some voxels", f"volumes of shape {tuple(x.shape)}")
     check_affine(group, "Volumes")

@@ -69,6 +69,7 @@ class OrbitAverage(Predictor):
         """Return a copy whose task moves inputs of this shape, where it was given no action."""
         suited = copy.copy(self)
         suited.task = self.task.for_inputs(batch)
+        suited.task.check_group(self.group, batch)
         return suited
 
     def _averaged(self, batch: Tree) -> Any:

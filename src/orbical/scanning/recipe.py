@@ -128,7 +128,7 @@ def checked_data(
     """
     first, targets = samples.first(PROBE_SAMPLES)
     check_group(task.input, group, first)
-    task.check_group(group)
+    task.check_group(group, first)
     task.input.check_values(first)
     count = min(PROBE_SAMPLES, len(samples))
     if samples.labels is None:

@@ -9,18 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from .._trees import Tree
-from ..actions import as_action, view_of
-from ..errors import ModelError, check_name
+from ..actions import Action, ClassMaps, ValueMaps, Window, view_of
+from ..actions.crops import central
+from ..errors import InputError, ModelError
+from ..groups import Group
+from .base import Task, described_output
 
-_OF_VOLUMES = {"nearest": "nearest", "bilinear": "trilinear"}
-"""The interpolations of volumes, by the name of the same one in the plane."""
+MAP = ("map_row", "map_column")
 MAP_SIDE = 32
 """Cells along the longer side of a reduced map: enough for a view, little to store."""
 UNSEEN = -1
@@ -39,16 +41,63 @@ def slices_at(places: Places | None) -> Iterator[None]:
         _SLICES.reset(token)
 
 
-def map_sides(input: Any) -> tuple[str, ...]:
-    """Return the dimensions of the maps of some inputs; None is for images."""
-    volumes = input is not None and view_of(as_action(input)) == "volume"
-    return ("depth", "row", "column") if volumes else ("row", "column")
+class MapTask(Task):
+    """What tasks share that predict something for each pixel, voxel or other place of an input."""
 
+    truth_kind: ClassVar[str] = "map"
+    detail_view: ClassVar[str] = "maps"
 
-def volume_interpolation(name: str) -> str:
-    """Return the interpolation of volumes that is like one of images."""
-    check_name("interpolation", name, _OF_VOLUMES)
-    return _OF_VOLUMES[name]
+    def keep_map_settings(self, interpolation: str, output: Action | None, *lead: str) -> None:
+        """Keep how maps are resampled and moved, and the names of their dimensions after `lead`."""
+        self.interpolation, self._output = interpolation, output
+        self.window = self.input.size if isinstance(self.input, Window) else None
+        volumes = view_of(self.input) == "volume"
+        self._sides = ("depth", "row", "column") if volumes else ("row", "column")
+        sides = self._sides if self.window is None else ("image_row", "image_column")
+        self.truth_dims = (*lead, *sides)
+
+    def settings(self) -> dict[str, Any]:
+        """Return the arguments of the constructor other than `input` and `read`."""
+        return {
+            **super().settings(),
+            "interpolation": self.interpolation,
+            "output": described_output(self._output),
+        }
+
+    def check_group(self, group: Group, x: Tree) -> None:
+        """Refuse a group that changes maps otherwise than by moving their places."""
+        super().check_group(group, x)
+        if isinstance(self.output, ClassMaps | ValueMaps):
+            self.output.check_places(group, x)
+
+    def joined(self, outputs: Tree, moved: Tree) -> Tree:
+        """Check that the maps are as large as the inputs that the model saw."""
+        maps = self.primary(outputs)
+        if isinstance(moved, Tensor) and maps.shape[3:] != moved.shape[3:]:
+            what = ("pixels", "images") if moved.ndim == 5 else ("voxels", "volumes")
+            raise ModelError(
+                f"model output: expected maps of {tuple(moved.shape[3:])} {what[0]}, as the "
+                f"{what[1]} have, got {tuple(maps.shape[3:])}; resize them with read="
+            )
+        return outputs
+
+    def check_size(self, true: tuple[int, ...], predicted: tuple[int, ...]) -> None:
+        """Check that maps of the truth have the size of predicted ones, or surround the window."""
+        of_each = "pixels" if len(predicted) == 2 else "voxels"
+        fits, size = true == predicted, f"{predicted} {of_each}, as the model predicts"
+        if self.window is not None:
+            fits = min(true) >= self.window and not any((side - self.window) % 2 for side in true)
+            size = f"the size of the images around the window of {self.window} pixels"
+        if not fits:
+            raise InputError("labels", f"maps of {size}", true)
+
+    def average(self, outputs: Tensor, weights: Tensor, valid: Tensor | None) -> Tensor:
+        """Average over the elements that see a pixel."""
+        return seen_mean(outputs, weights, valid)
+
+    def in_view(self, reference: Tensor) -> Tensor:
+        """Return the part of a reference that a window shows."""
+        return reference if self.window is None else central(reference, self.window)
 
 
 def lengths(vectors: Tensor) -> Tensor:
@@ -58,16 +107,6 @@ def lengths(vectors: Tensor) -> Tensor:
     """
     length: Tensor = vectors.movedim(2, -1).contiguous().norm(dim=-1)
     return length
-
-
-def check_map_size(maps: Tensor, moved: Tree) -> None:
-    """Check that maps `[K, B, C, ...]` are as large as the inputs that the model saw."""
-    if isinstance(moved, Tensor) and maps.shape[3:] != moved.shape[3:]:
-        what = ("pixels", "images") if moved.ndim == 5 else ("voxels", "volumes")
-        raise ModelError(
-            f"model output: expected maps of {tuple(moved.shape[3:])} {what[0]}, as the {what[1]} "
-            f"have, got {tuple(maps.shape[3:])}; resize them with read="
-        )
 
 
 def masked_mean(values: Tensor, valid: Tensor | None) -> Tensor:

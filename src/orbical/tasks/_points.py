@@ -11,11 +11,40 @@ from torch import Tensor
 
 from .._ragged import NODES, from_ragged, graph_fields, to_padded
 from .._trees import Tree
-from ..actions import Action, Fields, Points, Rows
+from ..actions import (
+    Action,
+    Fields,
+    Frames,
+    Images,
+    Points,
+    Rows,
+    Signals,
+    SignalWindow,
+    as_action,
+    flat,
+    is_own,
+)
 from ..errors import InputError, ModelError
 
 CLOUDS = {"pos": Points(), "mask": Rows()}
 """The usual actions on clouds of different sizes."""
+
+
+def point_values(input: Any) -> Action:
+    """Return how numbers of points move: with the samples of their signal, or else with rows."""
+    for leaf in flat(as_action(Images() if input is None else input)):
+        if isinstance(leaf, Signals) and not isinstance(leaf, SignalWindow) and not is_own(leaf):
+            return Frames()
+    return Rows()
+
+
+def check_frames(action: Action, count: int, moved: Tree) -> None:
+    """Check that there is a prediction for each sample of signals, which it moves with."""
+    if isinstance(action, Frames) and isinstance(moved, Tensor) and moved.shape[-1] != count:
+        raise ModelError(
+            f"model output: expected one for each of the {moved.shape[-1]} samples of a signal, "
+            f"got {count}; pass the task the action of other frames"
+        )
 
 
 def padded_samples(data: Any, action: Action, unknown: float) -> Any:

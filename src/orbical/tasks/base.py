@@ -15,7 +15,18 @@ from torch import Tensor
 from .._arrays import as_array
 from .._imports import name_of, words_of
 from .._trees import Tree, as_tensors, leaves
-from ..actions import Action, Images, Volumes, as_action, view_of
+from ..actions import (
+    Action,
+    Frames,
+    Images,
+    Rows,
+    Trivial,
+    Volumes,
+    as_action,
+    flat,
+    places_left,
+    view_of,
+)
 from ..errors import InputError, ModelError
 from ..groups import Elements, Group
 from ._points import CLOUDS
@@ -72,6 +83,27 @@ ACTION_DEFECT = per_element(
 )
 
 
+@dataclass(frozen=True)
+class Orbit:
+    """The answers to a batch along its orbits, and their consensus.
+
+    Attributes:
+        answers: `[K, B, ...]`, as predicted for the moved inputs.
+        home: the same, un-transformed, and `seen`, the mask of their valid places.
+        consensus: their mean, `[B, ...]`.
+        moved: the reference of the consensus moved along, and `valid`, its mask.
+    """
+
+    answers: Tensor
+    home: Tensor
+    seen: Tensor | None
+    consensus: Tensor
+    moved: Tensor
+    valid: Tensor | None
+    elements: Elements
+    weights: Tensor
+
+
 class Task(ABC):
     """What a model predicts, how a prediction is scored, and how it moves with the input.
 
@@ -95,6 +127,8 @@ class Task(ABC):
     """What the truth of a sample is: one `class`, `labels`, `values`, a `map`, `boxes`, `points`,
     `text`, or the `quantities` of a structure of atoms."""
     detail_view: ClassVar[str] = "values"
+    unseen_score: ClassVar[float | None] = None
+    """The score against the consensus of a view that shows none of it, where it is not missing."""
     truth_dims: tuple[str, ...] = ()
     """The dimensions of the targets after `sample`."""
     quantities: tuple[str, ...] = ()
@@ -143,6 +177,10 @@ class Task(ABC):
 
     # What a task may say.
 
+    def orbit_extras(self, outputs: Tree, target: Tensor | None, orbit: Orbit) -> dict[str, Tensor]:
+        """Return the task's own variables that need the answers along the whole orbit."""
+        return {}
+
     @property
     def input_view(self) -> str:
         """The view of the inputs; by default the one of the input action."""
@@ -151,8 +189,18 @@ class Task(ABC):
     def check_range(self, target: Tensor, outputs: Tree) -> None:  # noqa: B027 - a task may accept any
         """Check the targets against a model's outputs for the first samples."""
 
-    def check_group(self, group: Group) -> None:  # noqa: B027 - most follow any group
-        """Refuse a group whose effect on the outputs is not known, before any model runs."""
+    def check_group(self, group: Group, x: Tree) -> None:
+        """Refuse a group whose effect on the outputs for inputs x is not known, before any run."""
+        unknown = sorted(self.output.unknown(group) - places_left(self.input))
+        if unknown:
+            names = ", ".join(type(leaf).__name__ for leaf in flat(self.output))
+            raise InputError(
+                "group",
+                f"parts that the action of the outputs ({names}) knows",
+                f"{' and '.join(unknown)} in {group.spec}",
+                remedy="pass the task an action of the outputs that knows them, or list them in "
+                "`in_place` of the action of the inputs if they leave outputs as they are",
+            )
 
     def for_inputs(self, x: Tree) -> Task:
         """Return the task with the action that suits the inputs, where none was given."""
@@ -214,6 +262,8 @@ class Task(ABC):
 
     def isometric(self, group: Group) -> bool:
         """Check whether the score is unchanged when output and target move together."""
+        if isinstance(self.output, Trivial | Rows | Frames):
+            return True
         return not group.has_homographies and all(
             np.allclose(part @ part.transpose(0, 2, 1), np.eye(part.shape[-1]), atol=1e-9)
             for part in (group.linear(name) for name in ("plane", "space") if name in group.parts)
@@ -272,7 +322,13 @@ class Task(ABC):
 
     @classmethod
     def _restored(cls, settings: Mapping[str, Any], input: Action, read: Reader | None) -> Task:
-        return cls(input=input, read=read, **settings)
+        given = {
+            name: Action.from_record(value)
+            if isinstance(value, Mapping) and "action" in value
+            else value
+            for name, value in settings.items()
+        }
+        return cls(input=input, read=read, **given)
 
     def common_variables(self, labeled: bool, output_dims: tuple[str, ...]) -> dict[str, Variable]:
         """Declare what every task stores: the consensus, the gap, and the scores against them.
@@ -321,24 +377,26 @@ class Task(ABC):
         """
         answers = self.primary(outputs)
         backward = elements.inverse()
-        home = self.output.move(backward, answers)
-        home_valid = self.output.valid(backward, answers)
-        consensus = self.average(home, weights, home_valid)
-        gap = torch.einsum("k,kb->b", weights.double(), self.deviation(home, consensus, home_valid))
+        home, seen = self.output.move(backward, answers), self.output.valid(backward, answers)
+        consensus = self.average(home, weights, seen)
+        gap = torch.einsum("k,kb->b", weights.double(), self.deviation(home, consensus, seen))
+        moved = self.output.move(elements, self.reference(consensus)[None])
         valid = self.output.valid(elements, answers)
-        judged = self.reference(consensus)
+        against = self.score(answers, moved, valid)
+        if self.unseen_score is not None:
+            against = against.nan_to_num(self.unseen_score)
         summary = {
             "consensus": consensus,
             "invariance_gap": gap.sqrt().float(),
-            "score_vs_consensus": self.score(
-                answers, self.output.move(elements, judged[None]), valid
-            ),
+            "score_vs_consensus": against,
         }
         if target is not None:
-            seen = self.output.valid(elements, target)  # the truth may reach beyond the answers
-            summary["score"] = self.score(answers, self.output.move(elements, target[None]), seen)
+            inside = self.output.valid(elements, target)  # the truth may reach beyond the answers
+            summary["score"] = self.score(answers, self.output.move(elements, target[None]), inside)
             summary["consensus_vs_truth"] = self.score(consensus[None], target[None], None)[0]
         summary |= self.extras(outputs, target, elements)
+        orbit = Orbit(answers, home, seen, consensus, moved, valid, elements, weights)
+        summary |= self.orbit_extras(outputs, target, orbit)
         return self._sample_first(summary, target is not None)
 
     def _sample_first(self, summary: dict[str, Tensor], labeled: bool) -> dict[str, Tensor]:
@@ -373,6 +431,11 @@ def described(given: Any) -> str:
     if isinstance(given, Tensor):
         return f"{given.dtype} of shape {tuple(given.shape)}"
     return type(given).__name__
+
+
+def described_output(action: Action | None) -> dict[str, Any] | None:
+    """Describe the action of the outputs in the settings of a task; None where none was passed."""
+    return None if action is None else action.describe()
 
 
 def unreadable(given: Any, expected: str) -> ModelError:

@@ -11,7 +11,7 @@ from torch import Tensor
 from .._arrays import both_classes
 from ..actions import Trivial
 from ..errors import InputError, ModelError, check_name
-from ..groups import Elements, Group
+from ..groups import Elements
 from .base import (
     SHARE,
     Reader,
@@ -32,7 +32,56 @@ OUTPUTS = ("logits", "probabilities")
 CLASS_PROBABILITY = "probability of the true class"
 
 
-class Classification(Task):
+class ClassTask(Task):
+    """What tasks share whose models return logits or probabilities of classes.
+
+    Args:
+        input: the action on the inputs.
+        output: the action on the outputs.
+        outputs: `"logits"` or `"probabilities"`.
+        read: a function that picks the outputs from a raw model output.
+        classes: the names of the classes.
+    """
+
+    higher_is_better: ClassVar[bool] = True
+    score_unit = "share"
+
+    def __init__(
+        self,
+        input: Any,
+        output: Any,
+        outputs: str,
+        read: Reader | None,
+        classes: Sequence[str] | None,
+    ) -> None:
+        check_name("outputs", outputs, OUTPUTS)
+        super().__init__(input, output, read)
+        self.outputs = outputs
+        self.classes = class_names(classes)
+
+    def settings(self) -> dict[str, Any]:
+        """Return the arguments of the constructor other than `input` and `read`."""
+        return {"outputs": self.outputs, "classes": self.classes}
+
+    def check_classes(self, count: int, largest: int = -1, remedy: str = "") -> None:
+        """Check that each of the model's classes has a name, and that the largest label is one."""
+        if self.classes is not None and len(self.classes) != count:
+            raise InputError(
+                "classes",
+                f"the names of the model's {count} classes",
+                len(self.classes),
+                remedy="pass all of them with classes= (--classes)",
+            )
+        if largest >= count:
+            raise InputError(
+                "labels",
+                f"class indices below {count}, as the model has",
+                largest,
+                remedy=remedy,
+            )
+
+
+class Classification(ClassTask):
     """Predict one of C classes; the class does not change when the input moves.
 
     The score is the probability of the true class.
@@ -56,8 +105,6 @@ class Classification(Task):
 
     name: ClassVar[str] = "classification"
     score_meaning = CLASS_PROBABILITY
-    higher_is_better: ClassVar[bool] = True
-    score_unit = "share"
     truth_name: ClassVar[str] = "label"
     truth_kind: ClassVar[str] = "class"
     detail_view: ClassVar[str] = "bars"
@@ -69,10 +116,7 @@ class Classification(Task):
         read: Reader | None = None,
         classes: Sequence[str] | None = None,
     ) -> None:
-        check_name("outputs", outputs, OUTPUTS)
-        super().__init__(input, Trivial(), read)
-        self.outputs = outputs
-        self.classes = class_names(classes)
+        super().__init__(input, Trivial(), outputs, read, classes)
 
     def read(self, raw: Any, outputs: str | None = None) -> Tensor:
         """Read class probabilities `[N, C]`."""
@@ -103,18 +147,7 @@ class Classification(Task):
 
     def check_range(self, labels: Tensor, outputs: Tensor) -> None:
         """Check that every label is a class of the model, and that each class has a name."""
-        classes = outputs.shape[-1]
-        if self.classes is not None and len(self.classes) != classes:
-            raise InputError(
-                "classes",
-                f"the names of the model's {classes} classes",
-                len(self.classes),
-                remedy="pass all of them with classes= (--classes)",
-            )
-        if len(labels) and int(labels.max()) >= classes:
-            raise InputError(
-                "labels", f"class indices below {classes}, as the model has", int(labels.max())
-            )
+        self.check_classes(outputs.shape[-1], int(labels.max()) if len(labels) else -1)
 
     def variables(self, labeled: bool) -> dict[str, Variable]:
         """Declare confidence, predicted class and whether it is correct."""
@@ -136,10 +169,6 @@ class Classification(Task):
         """Return the class of the largest mean probability."""
         return consensus.argmax(-1)
 
-    def isometric(self, group: Group) -> bool:
-        """Return True: a class never moves."""
-        return True
-
     def extras(
         self, outputs: Tensor, target: Tensor | None, elements: Elements
     ) -> dict[str, Tensor]:
@@ -153,10 +182,6 @@ class Classification(Task):
         if target is not None:
             extras["correct"] = predicted == target[None]
         return extras
-
-    def settings(self) -> dict[str, Any]:
-        """Return the arguments of the constructor other than `input` and `read`."""
-        return {"outputs": self.outputs, "classes": self.classes}
 
 
 def class_probabilities(given: Tensor, outputs: str) -> Tensor:

@@ -8,25 +8,22 @@ import torch
 from torch import Tensor
 
 from .._trees import Tree
-from ..actions import ValueMaps, ValueVolumes, Window
-from ..actions.crops import central
+from ..actions import Action, ValueMaps
 from ..errors import InputError, ModelError, check_name
 from ..groups import Elements
 from ._maps import (
-    check_map_size,
+    MapTask,
     grid_values,
     lengths,
-    map_sides,
     masked_mean,
     reduced_means,
     reduced_values,
     seen_mean,
-    volume_interpolation,
 )
 from .base import (
     Move,
+    Orbit,
     Reader,
-    Task,
     Variable,
     as_truth,
     described,
@@ -51,7 +48,7 @@ _MEANINGS = {
 }
 
 
-class DenseRegression(Task):
+class DenseRegression(MapTask):
     """Predict numbers or a vector for each pixel; the maps move with the image.
 
     Inputs are images `[N, C, H, W]`, outputs and targets maps `[N, components, H, W]`, or
@@ -82,6 +79,8 @@ class DenseRegression(Task):
             the variance has one component, or as many as the mean where nothing turns.
         interpolation: how maps are resampled: `nearest`, `bilinear` (of volumes, trilinear) or
             `bicubic` (of images).
+        output: the action on the maps. By default they move by the action of the inputs, also by
+            one of your own, whose parts in `in_place` leave maps as they are.
 
     Raises:
         InputError: if an argument is not one of these.
@@ -98,8 +97,7 @@ class DenseRegression(Task):
     name: ClassVar[str] = "dense_regression"
     higher_is_better: ClassVar[bool] = False
     truth_name: ClassVar[str] = "true_map"
-    truth_kind: ClassVar[str] = "map"
-    detail_view: ClassVar[str] = "maps"
+    unseen_score: ClassVar[float | None] = 0.0
 
     def __init__(
         self,
@@ -108,31 +106,22 @@ class DenseRegression(Task):
         read: Reader | None = None,
         uncertainty: str | None = None,
         interpolation: str = "bilinear",
+        output: Action | None = None,
     ) -> None:
-        self.window = input.size if isinstance(input, Window) else None
-        self._sides = map_sides(input)
-        super().__init__(input, self._moving(representation, interpolation), read)
+        self._scalars = output or ValueMaps("trivial", input, interpolation)
+        super().__init__(input, output or ValueMaps(representation, input, interpolation), read)
+        self.keep_map_settings(interpolation, output, "component")
         if uncertainty is not None:
             check_name("uncertainty", uncertainty, ("variance",))
         self.representation, self.uncertainty = representation, uncertainty
-        self.interpolation = interpolation
         self.score_meaning, self.score_unit = _MEANINGS[representation]
-        sides = self._sides if self.window is None else ("image_row", "image_column")
-        self.truth_dims = ("component", *sides)
-        self._scalars = self._moving("trivial", interpolation)
-
-    def _moving(self, representation: str, interpolation: str) -> ValueMaps | ValueVolumes:
-        """Return the action on maps of values of this kind."""
-        if len(self._sides) == 2:
-            return ValueMaps(representation, interpolation, self.window)
-        return ValueVolumes(representation, volume_interpolation(interpolation))
 
     def settings(self) -> dict[str, Any]:
         """Return the arguments of the constructor other than `input` and `read`."""
         return {
+            **super().settings(),
             "representation": self.representation,
             "uncertainty": self.uncertainty,
-            "interpolation": self.interpolation,
         }
 
     def read(self, raw: Any, outputs: str | None = None) -> dict[str, Tensor]:
@@ -142,7 +131,7 @@ class DenseRegression(Task):
         mean = found["mean"]
         if not is_real(mean) or mean.ndim != 2 + len(self._sides) or 0 in mean.shape[1:]:
             raise unreadable(mean, f"maps [sample, component, {', '.join(self._sides)}]")
-        many = (2, 3) if len(self._sides) == 2 else (3,)
+        many = getattr(self.output, "widths", mean.shape[1:2])
         if self.representation != "trivial" and mean.shape[1] not in many:
             raise ModelError(
                 f"model output: expected {' or '.join(map(str, many))} components of each "
@@ -158,11 +147,6 @@ class DenseRegression(Task):
                 f"of the mean {tuple(mean.shape)}, got {tuple(variance.shape)}"
             )
         return found
-
-    def joined(self, outputs: dict[str, Tensor], moved: Tree) -> dict[str, Tensor]:
-        """Check that the maps are as large as the images that the model saw."""
-        check_map_size(outputs["mean"], moved)
-        return outputs
 
     def faults(self, outputs: Tree) -> dict[str, Tensor]:
         """Mark outputs that are not finite, and variances that are not positive."""
@@ -193,16 +177,9 @@ class DenseRegression(Task):
     def check_range(self, target: Tensor, outputs: Tree) -> None:
         """Check that truth and mean have the same shape, or the truth surrounds the window."""
         predicted, true = tuple(outputs["mean"].shape[1:]), tuple(target.shape[1:])
-        if self.window is None:
-            fits = true == predicted
-        else:
-            apart = [side - self.window for side in true[1:]]
-            fits = true[0] == predicted[0] and min(apart) >= 0 and not any(a % 2 for a in apart)
-        if not fits:
-            around = "" if self.window is None else ", or as large as the images around the window"
-            raise InputError(
-                "labels", f"maps of shape {predicted}, as the model predicts{around}", true
-            )
+        if true[0] != predicted[0]:
+            raise InputError("labels", f"{predicted[0]} components, as the model predicts", true[0])
+        self.check_size(true[1:], predicted[1:])
 
     def variables(self, labeled: bool) -> dict[str, Variable]:
         """Declare the errors, the reduced maps, and errors with variances at points."""
@@ -243,41 +220,22 @@ class DenseRegression(Task):
         error = self._errors(outputs, reference)
         return _known_mean(error, valid)
 
-    def average(self, outputs: Tensor, weights: Tensor, valid: Tensor | None) -> Tensor:
-        """Average over the elements that see a pixel."""
-        return seen_mean(outputs, weights, valid)
-
     def deviation(self, outputs: Tensor, center: Tensor, valid: Tensor | None) -> Tensor:
         """Return the mean squared error from the center over valid pixels, in the score's unit."""
         return masked_mean(self._errors(outputs, center[None]).double().square(), valid)
 
-    def summarize(
-        self, outputs: Tree, target: Tensor | None, elements: Elements, weights: Tensor
-    ) -> dict[str, Tensor]:
-        """Return the variables of a scan from the maps along the orbits of a batch."""
-        answers, backward = self.primary(outputs), elements.inverse()
-        home, seen = self.output.move(backward, answers), self.output.valid(backward, answers)
-        mean = self.average(home, weights, seen)
-        gap = torch.einsum("k,kb->b", weights.double(), self.deviation(home, mean, seen))
-        moved, valid = self.output.move(elements, mean[None]), self.output.valid(elements, mean)
-        summary = {
-            "consensus": mean,
-            "invariance_gap": gap.sqrt().float(),
-            "score_vs_consensus": self.score(answers, moved, valid).nan_to_num(0.0),
-            "map_vs_consensus": _reduced(self._errors(answers, moved), valid),
-            **self.extras(outputs, target, elements),
-        }
-        if target is not None:
-            truth = self.output.move(elements, target[None])
-            summary["score"] = self.score(answers, truth, self.output.valid(elements, target))
-            summary["consensus_vs_truth"] = self.score(mean[None], target[None], None)[0]
+    def orbit_extras(self, outputs: Tree, target: Tensor | None, orbit: Orbit) -> dict[str, Tensor]:
+        """Return where answers differ from the consensus, and errors and variances at points."""
+        against = self._errors(orbit.answers, orbit.moved)
+        found = {"map_vs_consensus": _reduced(against, orbit.valid)}
         if "variance" in outputs:
-            spread = self._scalars.move(backward, outputs["variance"])
-            summary["consensus_variance"] = seen_mean(spread, weights, seen)
-            summary["variance"] = self._at_points(spread, seen)
+            spread = self._scalars.move(orbit.elements.inverse(), outputs["variance"])
+            found["consensus_variance"] = seen_mean(spread, orbit.weights, orbit.seen)
+            found["variance"] = self._at_points(spread, orbit.seen)
             if target is not None:
-                summary["error"] = self._at_points(self._in_view(target)[None] - home, seen)
-        return self._sample_first(summary, target is not None)
+                away = self.in_view(target)[None] - orbit.home
+                found["error"] = self._at_points(away, orbit.seen)
+        return found
 
     def extras(self, outputs: Tree, target: Tensor | None, elements: Elements) -> dict[str, Tensor]:
         """Return the maps, reduced, and with a truth their errors."""
@@ -301,7 +259,7 @@ class DenseRegression(Task):
 
     def _errors(self, outputs: Tensor, reference: Tensor) -> Tensor:
         """Return the error of each pixel `[K, B, ...]`, NaN where the reference is unknown."""
-        reference = self._in_view(reference)
+        reference = self.in_view(reference)
         if self.representation == "trivial":
             return (outputs - reference).abs().mean(2)
         if self.representation == "vector":
@@ -318,9 +276,6 @@ class DenseRegression(Task):
         if maps.shape[2] == 2:  # a direction in the plane
             return torch.rad2deg(torch.atan2(-maps[:, :, 1], maps[:, :, 0]))
         return torch.rad2deg(torch.atan2(lengths(maps[:, :, :2]), maps[:, :, 2].abs()))
-
-    def _in_view(self, reference: Tensor) -> Tensor:
-        return reference if self.window is None else central(reference, self.window)
 
     def _as_maps(self, values: Tensor) -> Tensor:
         """Return maps `[N, ...]` of one component as `[N, 1, ...]`, and others as they are."""

@@ -7,12 +7,31 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from ..actions import FieldWindow, ImagePair, PairWindow, VectorField
+from ..actions import (
+    Action,
+    FieldWindow,
+    ImagePair,
+    PairWindow,
+    VectorField,
+    as_action,
+    flat,
+    is_own,
+)
 from ..actions.crops import central
 from ..errors import InputError, ModelError
 from ..groups import Elements
 from ._maps import block_means, lengths, masked_mean, seen_mean
-from .base import Reader, Task, Variable, as_truth, described, is_real, per_element, unreadable
+from .base import (
+    Reader,
+    Task,
+    Variable,
+    as_truth,
+    described,
+    described_output,
+    is_real,
+    per_element,
+    unreadable,
+)
 
 __all__ = ["Flow", "angle_between"]
 
@@ -41,6 +60,7 @@ class Flow(Task):
         read: a function that picks the outputs from a raw model output.
         window: the side of the central square of larger pairs that the model sees. The truth is
             then as large as the pairs, so that no rotation needs padding at the border.
+        output: the action on the flow, for an input action of your own.
 
     Example:
         >>> Flow(window=96)
@@ -61,22 +81,35 @@ class Flow(Task):
         interpolation: str = "bilinear",
         read: Reader | None = None,
         window: int | None = None,
+        output: Action | None = None,
     ) -> None:
+        if output is None and input is not None and any(map(is_own, flat(as_action(input)))):
+            raise InputError(
+                "output",
+                f"the action on the flow of pairs that {type(input).__name__} moves",
+                "None",
+                remedy="displacements turn with the plane only as ImagePair and PairWindow move it",
+            )
         if window is None and isinstance(input, PairWindow):
             window = input.size
         if window is None:
             pair, field = ImagePair(interpolation), VectorField(interpolation)
         else:
             pair, field = PairWindow(window, interpolation), FieldWindow(window, interpolation)
-        super().__init__(pair if input is None else input, field, read)
-        self.window = window
+        moving = field if output is None else output
+        super().__init__(pair if input is None else input, moving, read)
+        self.window, self._output = window, output
         self.interpolation = interpolation
         # A window shows only part of the pairs, which the truth is as large as.
         self.truth_dims = ANSWER_DIMS if window is None else ("axis", "pair_row", "pair_column")
 
     def settings(self) -> dict[str, Any]:
         """Return the arguments of the constructor other than `input` and `read`."""
-        return {"interpolation": self.interpolation, "window": self.window}
+        return {
+            "interpolation": self.interpolation,
+            "window": self.window,
+            "output": described_output(self._output),
+        }
 
     def read(self, raw: Any, outputs: str | None = None) -> Tensor:
         """Read displacements `[N, 2, H, W]`."""

@@ -137,8 +137,9 @@ class KeyPoints(Task):
             "edges": self.edges,
         }
 
-    def check_group(self, group: Group) -> None:
+    def check_group(self, group: Group, x: Tree) -> None:
         """Refuse mirrors unless `swaps` states which points they exchange."""
+        super().check_group(group, x)
         assert isinstance(self.output, PixelPoints)
         self.output.check_mirrors(group)
 

@@ -10,22 +10,20 @@ from torch import Tensor
 
 from ..actions import Trivial
 from ..errors import InputError, ModelError, check_name, real_number
-from ..groups import Elements, Group
+from ..groups import Elements
 from ._answer_codes import ANSWER, answer_codes
 from .base import (
     SHARE,
     Reader,
-    Task,
     Variable,
     as_truth,
-    class_names,
     described,
     is_real,
     per_element,
     single_or_double,
     unreadable,
 )
-from .classification import OUTPUTS
+from .classification import ClassTask
 
 __all__ = ["MultiLabel"]
 
@@ -37,7 +35,7 @@ SCORES = {
 }
 
 
-class MultiLabel(Task):
+class MultiLabel(ClassTask):
     """Predict which of K labels an input has; they do not change when the input moves.
 
     A model returns a logit or a probability for each label, `[N, K]`. The truth is `[N, K]`, 1
@@ -75,8 +73,6 @@ class MultiLabel(Task):
     """
 
     name: ClassVar[str] = "multilabel"
-    higher_is_better: ClassVar[bool] = True
-    score_unit = "share"
     truth_name: ClassVar[str] = "true_labels"
     truth_kind: ClassVar[str] = "labels"
     truth_dims = ("class",)
@@ -91,23 +87,16 @@ class MultiLabel(Task):
         score: str = "f1",
         threshold: float = 0.5,
     ) -> None:
-        check_name("outputs", outputs, OUTPUTS)
         check_name("score", score, SCORES)
         if not 0 < real_number("threshold", threshold) < 1:
             raise InputError("threshold", "a number between 0 and 1", repr(threshold))
-        super().__init__(input, Trivial(), read)
-        self.outputs, self.classes = outputs, class_names(classes)
+        super().__init__(input, Trivial(), outputs, read, classes)
         self.chosen, self.score_meaning = score, SCORES[score]
         self.threshold = float(threshold)
 
     def settings(self) -> dict[str, Any]:
         """Return the arguments of the constructor other than `input` and `read`."""
-        return {
-            "outputs": self.outputs,
-            "classes": self.classes,
-            "score": self.chosen,
-            "threshold": self.threshold,
-        }
+        return {**super().settings(), "score": self.chosen, "threshold": self.threshold}
 
     def read(self, raw: Any, outputs: str | None = None) -> Tensor:
         """Read the probabilities of labels, `[N, K]`."""
@@ -156,10 +145,7 @@ class MultiLabel(Task):
         count = outputs.shape[-1]
         if target.shape[-1] != count:
             raise InputError("labels", f"{count} labels, as the model predicts", target.shape[-1])
-        if self.classes is not None and len(self.classes) != count:
-            raise InputError(
-                "classes", f"the names of the model's {count} labels", len(self.classes)
-            )
+        self.check_classes(count)
 
     def variables(self, labeled: bool) -> dict[str, Variable]:
         """Declare probabilities, and how well the predicted labels match."""
@@ -181,10 +167,6 @@ class MultiLabel(Task):
     def reference(self, consensus: Tensor) -> Tensor:
         """Return the labels of the mean probabilities."""
         return (consensus >= self.threshold).float()
-
-    def isometric(self, group: Group) -> bool:
-        """Return True: a label never moves."""
-        return True
 
     def extras(
         self, outputs: Tensor, target: Tensor | None, elements: Elements

@@ -9,33 +9,33 @@ import torch
 from torch import Tensor
 
 from .._trees import Tree
-from ..actions import Rows
-from ..errors import InputError, ModelError, check_name
-from ..groups import Elements, Group
+from ..actions import Action
+from ..errors import InputError
+from ..groups import Elements
 from ._pixel_counts import binned_error, confidence_bins, confusion, disagreement, overlap
-from ._points import CLOUDS, blanked, padded_samples, real_points
+from ._points import CLOUDS, blanked, check_frames, padded_samples, point_values, real_points
 from .base import (
     SHARE,
+    Orbit,
     Reader,
-    Task,
     Variable,
     as_truth,
-    class_names,
     described,
+    described_output,
     is_real,
     per_element,
     per_sample,
     single_or_double,
     unreadable,
 )
-from .classification import OUTPUTS, class_probabilities
+from .classification import ClassTask, class_probabilities
 
 __all__ = ["PointClassification"]
 
 UNLABELED = -1
 
 
-class PointClassification(Task):
+class PointClassification(ClassTask):
     """Predict a class for each point; classes follow their points and do not change with them.
 
     Inputs are points `[N, n, 3]`, a list of clouds of different sizes, a ragged batch, graphs of
@@ -59,6 +59,8 @@ class PointClassification(Task):
             column, `[N, n, 1]`, is class 1 of two.
         read: a function that picks the outputs `[N, n, classes]` from a raw model output.
         classes: the names of the classes, in the order of their indices, for display.
+        output: the action on the outputs; by default classes follow their points, and those of
+            `Signals` their samples.
 
     Raises:
         InputError: if an argument is not one of these.
@@ -77,8 +79,6 @@ class PointClassification(Task):
 
     name: ClassVar[str] = "point_classification"
     score_meaning = "share of correct points"
-    higher_is_better: ClassVar[bool] = True
-    score_unit = "share"
     truth_name: ClassVar[str] = "point_label"
     truth_kind: ClassVar[str] = "points"
     truth_dims = ("point",)
@@ -90,15 +90,16 @@ class PointClassification(Task):
         outputs: str = "logits",
         read: Reader | None = None,
         classes: Sequence[str] | None = None,
+        output: Action | None = None,
     ) -> None:
-        check_name("outputs", outputs, OUTPUTS)
-        super().__init__(CLOUDS if input is None else input, Rows(), read)
-        self.outputs = outputs
-        self.classes = class_names(classes)
+        self._output = output
+        usual = CLOUDS if input is None else input
+        moving = point_values(usual) if output is None else output
+        super().__init__(usual, moving, outputs, read, classes)
 
     def settings(self) -> dict[str, Any]:
         """Return the arguments of the constructor other than `input` and `read`."""
-        return {"outputs": self.outputs, "classes": self.classes}
+        return {**super().settings(), "output": described_output(self._output)}
 
     # Data and truth.
 
@@ -125,10 +126,7 @@ class PointClassification(Task):
         points, classes = outputs["probabilities"].shape[-2:]
         if target.shape[1] != points:
             raise InputError("labels", f"{points} points, as the model predicts", target.shape[1])
-        if target.numel() and int(target.max()) >= classes:
-            raise InputError(
-                "labels", f"class indices below {classes}, as the model has", int(target.max())
-            )
+        self.check_classes(classes, int(target.max()) if target.numel() else -1)
 
     # What models return.
 
@@ -144,16 +142,13 @@ class PointClassification(Task):
                 (given == 0).all(-1, keepdim=True), torch.nan
             )
         found = class_probabilities(given.movedim(-1, 1), kind).movedim(1, -1)
-        if self.classes is not None and found.shape[-1] != len(self.classes):
-            raise ModelError(
-                f"model output: expected {len(self.classes)} classes, as classes= names, got "
-                f"{found.shape[-1]}"
-            )
+        self.check_classes(found.shape[-1])
         return {"probabilities": found}
 
     def joined(self, outputs: Tree, moved: Tree) -> Tree:
         """Add the mask of real points, and blank the rest."""
         found = outputs["probabilities"]
+        check_frames(self.output, found.shape[2], moved)
         mask = real_points(moved, found.shape[2])
         if mask is None:
             mask = torch.ones(found.shape[:3], dtype=torch.bool, device=found.device)
@@ -190,40 +185,20 @@ class PointClassification(Task):
         """Return the largest probability."""
         return answers.nan_to_num(0.0).max()
 
-    def isometric(self, group: Group) -> bool:
-        """Return True: a class never moves."""
-        return True
-
     def variables(self, labeled: bool) -> dict[str, Variable]:
         """Declare the classes and confidences of points, and their sums."""
         about = self.common_variables(labeled, ("point",)) | _UNLABELED
         about["consensus"] = per_sample("class of the largest mean probability", "point")
         return about | _LABELED if labeled else about
 
-    def summarize(
-        self, outputs: Tree, target: Tensor | None, elements: Elements, weights: Tensor
-    ) -> dict[str, Tensor]:
-        """Return the variables of a scan from the probabilities along the orbits of a batch."""
-        answers, backward = self.primary(outputs), elements.inverse()
-        home = self.output.move(backward, answers)
-        mean = self.average(home, weights, None)
-        gap = torch.einsum("k,kb->b", weights.double(), self.deviation(home, mean, None))
-        agreed = self.reference(mean)
-        there = self.output.move(backward, outputs["mask"])
-        summary = {
-            "consensus": agreed,
-            "consensus_probabilities": mean,
-            "invariance_gap": gap.sqrt().float(),
-            "score_vs_consensus": self.score(
-                answers, self.output.move(elements, agreed[None]), None
-            ),
-            **disagreement(home.argmax(-1), there, answers.shape[-1]),
-            **self.extras(outputs, target, elements),
+    def orbit_extras(self, outputs: Tree, target: Tensor | None, orbit: Orbit) -> dict[str, Tensor]:
+        """Return the consensus as classes, and how many points change."""
+        there = self.output.move(orbit.elements.inverse(), outputs["mask"])
+        return {
+            "consensus": self.reference(orbit.consensus),
+            "consensus_probabilities": orbit.consensus,
+            **disagreement(orbit.home.argmax(-1), there, orbit.answers.shape[-1]),
         }
-        if target is not None:
-            summary["score"] = self.score(answers, self.output.move(elements, target[None]), None)
-            summary["consensus_vs_truth"] = self.score(mean[None], target[None], None)[0]
-        return self._sample_first(summary, target is not None)
 
     def extras(self, outputs: Tree, target: Tensor | None, elements: Elements) -> dict[str, Tensor]:
         """Return classes and confidences and, with a truth, which are correct, and all sums."""

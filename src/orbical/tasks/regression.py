@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from fractions import Fraction
 from functools import partial
 from typing import Any, ClassVar
@@ -11,17 +10,16 @@ import torch
 from torch import Tensor
 
 from .._trees import Tree
-from ..actions import Action, Irreps, Positions, Rows, Trivial, Vectors
+from ..actions import Action, Irreps, Positions, Trivial, Vectors
 from ..errors import InputError, ModelError
 from ..groups import Elements
-from ._points import blanked, padded_samples, real_points, repeated
-from .base import Move, Reader, Task, Variable, as_truth, per_element, per_sample
+from ._points import blanked, check_frames, padded_samples, point_values, real_points, repeated
+from .base import Move, Orbit, Reader, Task, Variable, as_truth, per_element, per_sample
 from .uncertainty import (
     check_form,
     fit_to_mean,
     invalid_distributions,
     moved_covariance,
-    moved_variance,
     named_parts,
     variances,
 )
@@ -74,8 +72,8 @@ class Regression(Task):
         read: Reader | None = None,
         uncertainty: str | None = None,
     ) -> None:
-        output = _output_action(representation, per_point)
-        super().__init__(input, output, read)
+        self._scalars = point_values(input) if per_point else Trivial()
+        super().__init__(input, _output_action(representation, per_point, self._scalars), read)
         self.representation = representation
         self.per_point = per_point
         self.truth_dims = ("point", "component") if per_point else ("component",)
@@ -98,6 +96,7 @@ class Regression(Task):
 
     def joined(self, outputs: Tree, moved: Tree) -> Tree:
         """Blank the outputs on padding, where the data have a mask of points."""
+        check_frames(self.output, outputs["mean"].shape[2], moved)
         mask = real_points(moved, outputs["mean"].shape[2]) if self.per_point else None
         if mask is None:
             return outputs
@@ -178,12 +177,9 @@ class Regression(Task):
         """Return variances, which stay or follow their points, or the covariance, which rotates."""
         found = variances(outputs)
         if "covariance" in found:
-            turn = partial(moved_covariance, self.output, per_point=self.per_point)
+            turn = partial(moved_covariance, self.output, self._scalars)
             return {"covariance": (found["covariance"], turn)}
-        return {
-            name: (values, partial(moved_variance, per_point=self.per_point))
-            for name, values in found.items()
-        }
+        return {name: (values, self._scalars.move) for name, values in found.items()}
 
     def score(self, outputs: Tensor, reference: Tensor, valid: Tensor | None) -> Tensor:
         """Return the Euclidean error, root mean square over the points that have a truth."""
@@ -207,20 +203,18 @@ class Regression(Task):
             found["error"] = self.output.move(elements, target[None]) - outputs["mean"]
         return found
 
-    def summarize(
-        self, outputs: Tree, target: Tensor | None, elements: Elements, weights: Tensor
-    ) -> dict[str, Tensor]:
-        """Add the mean of the un-transformed variances, and their distance from it."""
-        summary = super().summarize(outputs, target, elements, weights)
+    def orbit_extras(self, outputs: Tree, target: Tensor | None, orbit: Orbit) -> dict[str, Tensor]:
+        """Return the mean of the un-transformed variances, and their distance from it."""
         found = self.companions(outputs)
         if not found:
-            return summary
+            return {}
         name = "covariance" if "covariance" in found else "variance"
         values, move = found[name]
-        home = move(elements.inverse(), values)
-        consensus = self.average(home, weights, None)
-        gap = torch.einsum("k,kb->b", weights.double(), self.deviation(home, consensus, None))
-        return summary | {f"consensus_{name}": consensus, "variance_gap": gap.sqrt().float()}
+        home = move(orbit.elements.inverse(), values)
+        consensus = self.average(home, orbit.weights, None)
+        apart = self.deviation(home, consensus, None)
+        gap = torch.einsum("k,kb->b", orbit.weights.double(), apart)
+        return {f"consensus_{name}": consensus, "variance_gap": gap.sqrt().float()}
 
     def settings(self) -> dict[str, Any]:
         """Return the arguments of the constructor other than `input` and `read`."""
@@ -231,18 +225,12 @@ class Regression(Task):
             "uncertainty": self.uncertainty,
         }
 
-    @classmethod
-    def _restored(cls, settings: Mapping[str, Any], input: Action, read: Reader | None) -> Task:
-        form = settings["representation"]
-        form = Action.from_record(form) if isinstance(form, Mapping) else form
-        return super()._restored({**settings, "representation": form}, input, read)
 
-
-def _output_action(representation: str | Action, per_point: bool) -> Action:
+def _output_action(representation: str | Action, per_point: bool, scalars: Action) -> Action:
     if isinstance(representation, Action):
         return representation
     if representation == "trivial":
-        return Rows() if per_point else Trivial()
+        return scalars
     if representation == "vector":
         return Vectors(per_point=per_point)
     name, _, step = representation.partition(":")

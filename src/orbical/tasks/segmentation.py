@@ -9,21 +9,10 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from .._trees import Tree
-from ..actions import ClassMaps, ClassVolumes, Window
-from ..actions.crops import central
-from ..errors import InputError, ModelError, check_name
+from ..actions import Action, ClassMaps
+from ..errors import InputError
 from ..groups import Elements
-from ._maps import (
-    UNSEEN,
-    check_map_size,
-    map_sides,
-    masked_mean,
-    reduced_labels,
-    reduced_means,
-    seen_mean,
-    volume_interpolation,
-)
+from ._maps import UNSEEN, MapTask, masked_mean, reduced_labels, reduced_means
 from ._pixel_counts import (
     binned_error,
     confidence_bins,
@@ -34,18 +23,17 @@ from ._pixel_counts import (
 )
 from .base import (
     SHARE,
+    Orbit,
     Reader,
-    Task,
     Variable,
     as_truth,
-    class_names,
     described,
     is_real,
     per_element,
     per_sample,
     unreadable,
 )
-from .classification import OUTPUTS, class_probabilities
+from .classification import ClassTask, class_probabilities
 
 __all__ = ["Segmentation"]
 
@@ -54,7 +42,7 @@ LARGEST_CLASS = 32_000
 REGION_IOU = 0.5
 
 
-class Segmentation(Task):
+class Segmentation(MapTask, ClassTask):
     """Predict a class for each pixel; class maps move with the image.
 
     Inputs are images `[N, C, H, W]`, outputs class scores `[N, classes, H, W]`, targets label maps
@@ -88,6 +76,8 @@ class Segmentation(Task):
         ignore_index: the label of pixels that are not judged.
         interpolation: how probabilities are resampled: `nearest`, `bilinear` (of volumes,
             trilinear) or `bicubic` (of images).
+        output: the action on the maps. By default they move by the action of the inputs, also by
+            one of your own, whose parts in `in_place` leave maps as they are.
 
     Raises:
         InputError: if an argument is not one of these.
@@ -106,11 +96,8 @@ class Segmentation(Task):
 
     name: ClassVar[str] = "segmentation"
     score_meaning = "share of correct pixels"
-    higher_is_better: ClassVar[bool] = True
-    score_unit = "share"
     truth_name: ClassVar[str] = "label_map"
-    truth_kind: ClassVar[str] = "map"
-    detail_view: ClassVar[str] = "maps"
+    unseen_score: ClassVar[float | None] = 1.0
 
     def __init__(
         self,
@@ -120,30 +107,16 @@ class Segmentation(Task):
         classes: Sequence[str] | None = None,
         ignore_index: int = 255,
         interpolation: str = "bilinear",
+        output: Action | None = None,
     ) -> None:
-        check_name("outputs", outputs, OUTPUTS)
-        self.window = input.size if isinstance(input, Window) else None
-        self._sides = map_sides(input)
-        maps = (
-            ClassMaps(interpolation, self.window)
-            if len(self._sides) == 2
-            else ClassVolumes(volume_interpolation(interpolation))
-        )
-        super().__init__(input, maps, read)
-        self.outputs = outputs
-        self.classes = class_names(classes)
+        maps = ClassMaps(input, interpolation) if output is None else output
+        super().__init__(input, maps, outputs, read, classes)
+        self.keep_map_settings(interpolation, output)
         self.ignore_index = _label("ignore_index", ignore_index)
-        self.interpolation = interpolation
-        self.truth_dims = self._sides if self.window is None else ("image_row", "image_column")
 
     def settings(self) -> dict[str, Any]:
         """Return the arguments of the constructor other than `input` and `read`."""
-        return {
-            "outputs": self.outputs,
-            "classes": self.classes,
-            "ignore_index": self.ignore_index,
-            "interpolation": self.interpolation,
-        }
+        return {**super().settings(), "ignore_index": self.ignore_index}
 
     def read(self, raw: Any, outputs: str | None = None) -> Tensor:
         """Read class probabilities `[N, C, ...]`, one map for each class."""
@@ -151,17 +124,8 @@ class Segmentation(Task):
         if not is_real(given) or given.ndim != 2 + len(self._sides) or 0 in given.shape[1:]:
             raise unreadable(given, f"class scores [sample, class, {', '.join(self._sides)}]")
         given = class_probabilities(given, outputs or self.outputs)
-        if self.classes is not None and given.shape[1] != len(self.classes):
-            raise ModelError(
-                f"model output: expected {len(self.classes)} classes, as classes= names, got "
-                f"{given.shape[1]}"
-            )
+        self.check_classes(given.shape[1])
         return given
-
-    def joined(self, outputs: Tensor, moved: Tree) -> Tensor:
-        """Check that the maps are as large as the images that the model saw."""
-        check_map_size(outputs, moved)
-        return outputs
 
     def check_target(self, target: Any, count: int) -> Tensor:
         """Check label maps `[N, ...]` or `[N, 1, ...]`."""
@@ -187,24 +151,13 @@ class Segmentation(Task):
 
     def check_range(self, target: Tensor, outputs: Tensor) -> None:
         """Check size and classes of the label maps against the outputs."""
-        predicted, true = tuple(outputs.shape[2:]), tuple(target.shape[1:])
-        of_each = "pixels" if len(predicted) == 2 else "voxels"
-        fits, size = true == predicted, f"{predicted} {of_each}, as the model predicts"
-        if self.window is not None:
-            fits = min(true) >= self.window and not any((side - self.window) % 2 for side in true)
-            size = f"the size of the images around the window of {self.window} pixels"
-        if not fits:
-            raise InputError("labels", f"label maps of {size}", true)
-        classes = outputs.shape[1]
+        self.check_size(tuple(target.shape[1:]), tuple(outputs.shape[2:]))
         largest = int(target.where(target != self.ignore_index, 0).max()) if len(target) else 0
-        if largest >= classes:
-            raise InputError(
-                "labels",
-                f"class indices below {classes}, as the model has",
-                largest,
-                remedy="pass the label of pixels that are not judged as ignore_index= "
-                "(--ignore-index)",
-            )
+        self.check_classes(
+            outputs.shape[1],
+            largest,
+            "pass the label of pixels that are not judged as ignore_index= (--ignore-index)",
+        )
 
     def variables(self, labeled: bool) -> dict[str, Variable]:
         """Declare the scores, the counts of pixels, and the reduced maps."""
@@ -229,7 +182,7 @@ class Segmentation(Task):
     def score(self, outputs: Tensor, reference: Tensor, valid: Tensor | None) -> Tensor:
         """Return the share of judged pixels `[K, B]` whose class is that of the reference."""
         judged = self._judged(reference, valid)
-        right = _winners(outputs, 2) == self._in_view(reference)
+        right = _winners(outputs, 2) == self.in_view(reference)
         return (right & judged).flatten(2).sum(-1) / judged.flatten(2).sum(-1)  # 0 / 0 is NaN
 
     def reference(self, consensus: Tensor) -> Tensor:
@@ -237,40 +190,21 @@ class Segmentation(Task):
         whole = consensus.is_floating_point()
         return _winners(consensus, 1).to(torch.int16) if whole else consensus
 
-    def average(self, outputs: Tensor, weights: Tensor, valid: Tensor | None) -> Tensor:
-        """Average over the elements that see a pixel."""
-        return seen_mean(outputs, weights, valid)
-
     def deviation(self, outputs: Tensor, center: Tensor, valid: Tensor | None) -> Tensor:
         """Return the squared distance of the probabilities, mean over valid pixels."""
         return masked_mean((outputs - center[None]).double().square().sum(2), valid)
 
-    def summarize(
-        self, outputs: Tensor, target: Tensor | None, elements: Elements, weights: Tensor
+    def orbit_extras(
+        self, outputs: Tensor, target: Tensor | None, orbit: Orbit
     ) -> dict[str, Tensor]:
-        """Return the variables of a scan from the probabilities along the orbits of a batch."""
-        backward = elements.inverse()
-        home, seen = self.output.move(backward, outputs), self.output.valid(backward, outputs)
-        mean = self.average(home, weights, seen)
-        gap = torch.einsum("k,kb->b", weights.double(), self.deviation(home, mean, seen))
-        agreed = self.reference(mean)
-        moved, valid = self.output.move(elements, agreed[None]), self.output.valid(elements, agreed)
-        differs = (_winners(outputs, 2) != moved).float()
-        summary = {
-            "consensus": agreed,
-            "consensus_probabilities": mean,
-            "invariance_gap": gap.sqrt().float(),
-            # A view without any pixel of the upright one has nothing that could differ.
-            "score_vs_consensus": self.score(outputs, moved, valid).nan_to_num(1.0),
-            "map_vs_consensus": reduced_means(differs, valid).half(),
-            **disagreement(_winners(home, 2), seen, outputs.shape[2]),
-            **self.extras(outputs, target, elements),
+        """Return the consensus as classes, and where and how often the classes of pixels change."""
+        differs = (_winners(outputs, 2) != orbit.moved).float()
+        return {
+            "consensus": self.reference(orbit.consensus),
+            "consensus_probabilities": orbit.consensus,
+            "map_vs_consensus": reduced_means(differs, orbit.valid).half(),
+            **disagreement(_winners(orbit.home, 2), orbit.seen, outputs.shape[2]),
         }
-        if target is not None:
-            truth, inside = self._moved_truth(target, elements)
-            summary["score"] = self.score(outputs, truth, inside)
-            summary["consensus_vs_truth"] = self.score(mean[None], target[None], None)[0]
-        return self._sample_first(summary, target is not None)
 
     def extras(
         self, outputs: Tensor, target: Tensor | None, elements: Elements
@@ -321,11 +255,8 @@ class Segmentation(Task):
 
     def _judged(self, reference: Tensor, valid: Tensor | None) -> Tensor:
         """Return a mask `[K, B, ...]` of the pixels of the view that are judged."""
-        labeled = self._in_view(reference) != self.ignore_index
+        labeled = self.in_view(reference) != self.ignore_index
         return labeled if valid is None else labeled & valid[:, None]
-
-    def _in_view(self, reference: Tensor) -> Tensor:
-        return reference if self.window is None else central(reference, self.window)
 
 
 def _winners(outputs: Tensor, dim: int) -> Tensor:

@@ -12,7 +12,7 @@ from torch import Tensor
 from .._trees import Tree
 from ..actions import Images, Trivial
 from ..errors import InputError, ModelError, check_name, whole_number
-from ..groups import Elements, Group
+from ..groups import Elements
 from ._answer_codes import ANSWER, answer_codes, majority
 from ._edit_distance import edit_distance, encoded, lengths
 from .base import (
@@ -171,10 +171,6 @@ class Text(Task):
     def score(self, outputs: Tensor, reference: Tensor, valid: Tensor | None) -> Tensor:
         """Score texts `[K, B, L]` against others."""
         return _compared(outputs, reference)[self.chosen]
-
-    def isometric(self, group: Group) -> bool:
-        """Return True: a text never moves."""
-        return True
 
     def extras(self, outputs: Tree, target: Tensor | None, elements: Elements) -> dict[str, Tensor]:
         """Return texts, confidences and, with a truth, all scores."""

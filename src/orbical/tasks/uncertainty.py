@@ -25,7 +25,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..actions import Action, Irreps, Rows, Trivial
+from ..actions import Action, Frames, Irreps, Rows, Trivial
 from ..errors import ModelError, unknown_name
 from ..groups import Elements
 from .base import described, is_real, single_or_double
@@ -106,7 +106,7 @@ def rotates(action: Action) -> bool:
         from e3nn import o3
 
         return any(irrep.l > 0 for _, irrep in o3.Irreps(action.irreps))
-    return not isinstance(action, Trivial | Rows)
+    return not isinstance(action, Trivial | Rows | Frames)
 
 
 def fit_to_mean(parts: dict[str, Tensor], action: Action) -> dict[str, Tensor]:
@@ -199,16 +199,15 @@ def _any(marks: Tensor) -> Tensor:
     return marks.flatten(2).any(-1)
 
 
-def moved_variance(elements: Elements, values: Tensor, per_point: bool) -> Tensor:
-    """Move variances `[K or 1, B, ...]`: they stay, or are reordered with their points."""
-    return (Rows() if per_point else Trivial()).move(elements, values)
+def moved_covariance(action: Action, scalars: Action, elements: Elements, values: Tensor) -> Tensor:
+    """Rotate covariances `[K or 1, B, ..., d, d]` with the representation D, `D S D^T`.
 
-
-def moved_covariance(action: Action, elements: Elements, values: Tensor, per_point: bool) -> Tensor:
-    """Rotate covariances `[K or 1, B, ..., d, d]` with the representation D: `D S D^T`."""
+    They also move with their points, as `scalars` do.
+    """
     if rotates(action):
         linear = copy.copy(action)
-        if per_point:
-            linear.per_point = False  # type: ignore[attr-defined] # points are reordered once
+        if hasattr(linear, "per_point"):
+            linear.per_point = False  # points are reordered once
         values = linear.move(elements, linear.move(elements, values).mT).mT
-    return moved_variance(elements, values, per_point)
+    moved: Tensor = scalars.move(elements, values)
+    return moved

@@ -107,7 +107,7 @@ def equivariance_error(
     x = tensors_of(task, x)
     task = task.for_inputs(x)
     check_group(task.input, group, x)
-    task.check_group(group)
+    task.check_group(group, x)
     task.input.check_values(x)
     first = next(leaves(x))
     predictor = as_predictor(model)
