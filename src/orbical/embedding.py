@@ -111,7 +111,11 @@ def embed(
     apart = points == "responses"
     found = moments(arrays, str(like.name))
     components = principal_components(
-        arrays, str(like.name), [[one] for one in chosen] if apart else [chosen], found
+        arrays,
+        str(like.name),
+        [[one] for one in chosen] if apart else [chosen],
+        found,
+        components_of(method, dims),
     )
     finished = np.isfinite(components.scores).all(-1)
     least = max(4, dims + 1)
@@ -212,9 +216,9 @@ class Components:
 
 
 def principal_components(
-    arrays: ScanArrays, name: str, sets: Sequence[Sequence[int]], sums: Sums
+    arrays: ScanArrays, name: str, sets: Sequence[Sequence[int]], sums: Sums, most: int
 ) -> Components:
-    """Return points in the frame of their principal components, at most `MOST_COMPONENTS`.
+    """Return points in the frame of their principal components, the `most` largest.
 
     All methods start from there, which keeps distances and removes rounding errors. The covariance
     is summed over blocks of samples, so that memory is that of the result.
@@ -224,7 +228,8 @@ def principal_components(
         name: The array of responses.
         sets: Sets of models. The responses of a set lie side by side in one point; those of
             different sets are different points of one map.
-        sums: Sums of the responses over all samples, which give the center `[models K]`.
+        sums: Sums of the responses over all samples, which give the center.
+        most: The most components; see `components_of`.
     """
     whole, across = sums[:], len(sets[0])
     size = across * len(arrays.group)
@@ -242,33 +247,41 @@ def principal_components(
                 for rows in runs(len(each[0]), ROWS):
                     some = np.concatenate([one[rows] for one in each], axis=1, dtype=np.float64)
                     some -= center
-                    seen = np.isfinite(some)
-                    if not seen.all():
+                    if not np.isfinite(some.sum()):
+                        seen = np.isfinite(some)
                         begun = seen.reshape(len(some), across, -1).any(2).all(1)
                         some[~seen & begun[:, None]] = 0
-                    some *= roots
+                        some[~begun] = np.nan
                     yield number, slice(block.start + rows.start, block.start + rows.stop), some
 
     second, first, used = np.zeros((size, size)), np.zeros(size), 0
     for _, rows, some in points():
         some = some[-rows.start % stride :: stride]
-        some = some[np.isfinite(some[:, :: len(arrays.group)]).all(1)]
+        if np.isnan(some[:, 0]).any():
+            some = some[~np.isnan(some[:, 0])]
         second += some.T @ some
         first += some.sum(0)
         used += len(some)
     if not used:
         return Components(np.full((len(sets), arrays.samples, 1), np.nan), [], 0)
     shift = first / used
-    variances, axes = np.linalg.eigh(second / used - np.outer(shift, shift))
+    covariance = (second / used - np.outer(shift, shift)) * np.outer(roots, roots)
+    variances, axes = np.linalg.eigh(covariance)
     variances, axes = variances[::-1].clip(0), axes[:, ::-1]
-    kept = (variances > _TINY * max(variances[0], _TINY)) & (np.arange(size) < MOST_COMPONENTS)
+    kept = (variances > _TINY * max(variances[0], _TINY)) & (np.arange(size) < most)
     axes = axes[:, kept]
-    axes = axes * np.sign(axes[np.abs(axes).argmax(0), np.arange(axes.shape[1])])
+    axes = axes * np.sign(axes[np.abs(axes).argmax(0), np.arange(axes.shape[1])]) * roots[:, None]
     scores = np.empty((len(sets), arrays.samples, axes.shape[1]))
     for number, rows, some in points():
-        scores[number, rows] = (some - shift) @ axes
+        np.matmul(some, axes, out=scores[number, rows])
+    scores -= shift @ axes
     explained = variances[:2] / max(float(variances.sum()), _TINY)
     return Components(scores, explained.tolist(), used)
+
+
+def components_of(method: str, dims: int) -> int:
+    """Return how many principal components a method starts from; a linear one returns them."""
+    return dims if method in ("pca", "ica") else MOST_COMPONENTS
 
 
 def place(points: Array, method: str, dims: int, seed: int) -> Array:

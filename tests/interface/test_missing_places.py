@@ -10,8 +10,8 @@ from talking import ask
 import orbical as ob
 from orbical.interface.reports.parts import chosen_samples
 from orbical.interface.session import Session
-from orbical.interface.session.moments import moments_of, over_models
 from orbical.interface.session.scan_view import ScanView
+from orbical.nero.moments import over_models
 
 SAMPLES = 12
 
@@ -69,9 +69,9 @@ def test_means_and_variances_are_over_what_is_seen(view: ScanView, variable: str
     weights = np.broadcast_to(view.group.weights, values.shape)
     mean = np.ma.average(values, 2, weights)
     variance = np.ma.average((values - mean[..., None]) ** 2, 2, weights)
-    found = moments_of(view, variable)
-    np.testing.assert_allclose(found.mean, mean.filled(np.nan), atol=1e-6)
-    np.testing.assert_allclose(found.variance, variance.filled(np.nan), atol=1e-6)
+    found = view.moments(variable)
+    np.testing.assert_allclose(found.orbit_mean, mean.filled(np.nan), atol=1e-6)
+    np.testing.assert_allclose(found.orbit_variance, variance.filled(np.nan), atol=1e-6)
 
 
 def test_every_sample_is_in_the_list_on_the_map_and_colored(shifted: ob.Scan) -> None:

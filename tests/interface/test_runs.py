@@ -10,7 +10,6 @@ import orbical as ob
 from orbical.calibration import compare_means, share_interval
 from orbical.errors import InputError
 from orbical.interface.session import Session
-from orbical.interface.session.runs import same_samples
 
 COUNT = 60
 
@@ -186,8 +185,8 @@ def test_the_same_samples_are_told_from_others_that_begin_alike(scans):
             progress=False,
             chunk=chunk,
         )
-        assert not same_samples(scans["first"], other)
-    assert same_samples(scans["first"], scans["second"])
+        assert not scans["first"].has_samples_of(other)
+    assert scans["first"].has_samples_of(scans["second"])
 
 
 def test_runs_are_offered_where_another_scan_is_alike(several, scans):

@@ -18,11 +18,11 @@ from orbical.interface.session import (
     confidence_columns,
     sample_columns,
     sample_maps,
-    scan_reader,
 )
 from orbical.interface.session.cache import Cache, _size_of
 from orbical.interface.session.pass_scheduler import PassScheduler
 from orbical.interface.session.scan_reader import ScanReader
+from orbical.store import blocks
 
 LASSO = [[-0.6, -1], [0.6, -1], [0.6, 1], [-0.6, 1]]
 
@@ -59,7 +59,7 @@ def test_one_sample_is_read_from_its_own_chunk_alone(folder: Path, tmp_path: Pat
 def test_the_cache_is_bounded_and_changes_nothing(
     digits: ob.Scan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scan_reader, "BLOCK_ROWS", 32)
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", 32)
     small = Session({"digits": digits})
     small.scan_view().reader._cache = Cache(size=3 * 32 * 24 * 4)
     usual = open_session(digits)
@@ -137,7 +137,7 @@ def test_axes_may_come_from_every_nth_sample(
     digits: ob.Scan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = ask(open_session(digits), "embedding")[1]["xy"]
-    monkeypatch.setattr(sample_maps, "MOST_PRODUCTS", 120 * 48**2 / 2)
+    monkeypatch.setattr(ob.embedding, "MOST_PRODUCTS", 120 * 48**2 / 2)
     header, arrays = ask(open_session(digits), "embedding")
     assert header["note"] == "axes from 60 of 120 samples"
     assert abs(np.corrcoef(whole[:, 0], arrays["xy"][:, 0])[0, 1]) > 0.9

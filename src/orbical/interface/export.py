@@ -20,7 +20,6 @@ from .selection import Selection
 from .session.aggregates import aggregate
 from .session.input_pictures import thumbnails
 from .session.long_work import Progress, progress_of
-from .session.moments import moments_of
 from .session.sample_maps import sample_map
 from .session.sample_views import sample
 from .session.scan_view import ScanView
@@ -112,7 +111,7 @@ def parquet(view: ScanView, selection: Selection, progress: Progress | None = No
     metadata = view.scan.metadata
     columns |= {name: values[chosen] for name, values in metadata.items() if name not in columns}
     reference = view.reference(selection)
-    mean = moments_of(view, view.variable(view.metrics["score"], reference)).mean
+    mean = view.moments(view.variable(view.metrics["score"], reference)).orbit_mean
     gap = view.reader.whole("invariance_gap") if "invariance_gap" in view.reader else None
     for model, name in enumerate(view.models):
         columns[f"mean_{name}"] = mean[model, chosen]

@@ -76,14 +76,13 @@ def aggregate(
         sums = sums_over(arrays, name, places.reshape(-1), len(values))
         coords |= {by: values, "samples": (by, np.bincount(places.reshape(-1)))}
         dims.insert(-1, by)
-    shape = tuple(len(values) if dim == by else like.sizes[dim] for dim in dims)
+    mean, *ends = (
+        (part if by else part[:, 0]) if "model" in dims else (part[0] if by else part[0, 0])
+        for part in sums.interval(*interval_settings(arrays, name), level)
+    )
     if interval:
-        ends = sums.interval(*interval_settings(arrays, name), level)[1:]
-        coords |= {
-            end: (dims, part.reshape(shape))
-            for end, part in zip(("low", "high"), ends, strict=True)
-        }
-    return xr.DataArray(sums.mean.reshape(shape), coords, dims, name=name, attrs=like.attrs)
+        coords |= {end: (dims, part) for end, part in zip(("low", "high"), ends, strict=True)}
+    return xr.DataArray(mean, coords, dims, name=name, attrs=like.attrs)
 
 
 def interval_settings(arrays: ScanArrays, name: str) -> tuple[bool, float | None]:

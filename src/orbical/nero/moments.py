@@ -84,7 +84,7 @@ def sums_over(arrays: ScanArrays, name: str, sets: Array | None = None, count: i
         sets: `[N]`, the set of each sample, -1 for none; all samples are one set by default.
         count: The number of sets.
     """
-    sums = _empty(arrays, name, count)
+    sums = _empty(arrays, count)
     for rows in arrays.blocks(name):
         places = None if sets is None else sets[rows]
         if places is None or (places >= 0).any():
@@ -95,7 +95,7 @@ def sums_over(arrays: ScanArrays, name: str, sets: Array | None = None, count: i
 
 def moments(arrays: ScanArrays, name: str, sets: Array | None = None, count: int = 1) -> Moments:
     """Compute sums over samples as `sums_over` does, and moments over each orbit, in one pass."""
-    sums, weights = _empty(arrays, name, count), arrays.group.weights
+    sums, weights = _empty(arrays, count), arrays.group.weights
     mean, variance = (np.full((sums.shape[1], arrays.samples), np.nan) for _ in range(2))
     low, high = np.inf, -np.inf
     for rows in arrays.blocks(name):
@@ -109,9 +109,8 @@ def moments(arrays: ScanArrays, name: str, sets: Array | None = None, count: int
     return Moments(*sums, mean, variance, low, high)
 
 
-def _empty(arrays: ScanArrays, name: str, sets: int) -> Array:
-    models = len(arrays.models) if name not in arrays or arrays.by_model(name) else 1
-    return np.zeros((3, models, sets, len(arrays.group)))
+def _empty(arrays: ScanArrays, sets: int) -> Array:
+    return np.zeros((3, len(arrays.models), sets, len(arrays.group)))
 
 
 def add_sums(sums: Array, values: Array, sets: Array | None = None) -> None:

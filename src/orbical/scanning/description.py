@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from ..store.layout import ArraySpec, Fixed
     from ..store.scan_result import Scan
 
-_PROBE_TOLERANCE = 1e-3
 _MOST_UNITS = 512
 _MOST_NUMBERS = 64
 
@@ -273,10 +272,7 @@ def same_model(stored: ModelEntry, given: ModelEntry, same_device: bool) -> bool
         return True
     if not (stored.deterministic and given.deterministic):
         return True
-    old, new = np.asarray(stored.probe), np.asarray(given.probe)
-    return old.shape == new.shape and np.allclose(
-        old, new, rtol=_PROBE_TOLERANCE, atol=_PROBE_TOLERANCE
-    )
+    return stored.reproduced_by(given.probe)
 
 
 def _differing(stored: Any, given: Any) -> tuple[Any, Any]:

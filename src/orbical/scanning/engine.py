@@ -19,7 +19,7 @@ from ..tasks import Task
 from .description import adopt, warn_of_failures
 from .executors import Remote, crew_of, remote
 from .facts import sample_facts
-from .identity import check_finished, is_known
+from .identity import check_finished
 from .parts import Part, as_part
 from .progress import progress_bar
 from .recipe import Recipe, plan
@@ -181,7 +181,7 @@ def scan(
             store, size = new(), record.run.batch_size
             stack.enter_context(files.locked(path))
         store.durable = durable
-        if not is_known(store.record.data, record.data):
+        if not store.record.data.confirms(record.data):
             check_finished(store, recipe, share)
         _fill(store, work, list(recipe.models), share, size, progress)
     result = Scan(store if path is None else open_store(path))

@@ -18,26 +18,11 @@ if TYPE_CHECKING:
 
 def refuse_other_data(name: str, stored: DataEntry, given: DataEntry) -> None:
     """Refuse data that differ in number, in labels, in the first samples or in the fingerprint."""
-    both = stored.fingerprint is not None and given.fingerprint is not None
-    same = (stored.samples, stored.labeled, stored.first) == (
-        given.samples,
-        given.labeled,
-        given.first,
-    )
-    if not same or (both and stored.fingerprint != given.fingerprint):
+    if stored.contradicts(given):
         raise StoreError(
             f"{name} was made from other data: it holds {_short(stored)}, got {_short(given)}; "
             "choose another store or overwrite this one"
         )
-
-
-def is_known(stored: DataEntry, given: DataEntry) -> bool:
-    """Check whether data are the stored ones for sure, without reading them.
-
-    Their fingerprint was given and is the same, or the names, sizes and times of their files are.
-    """
-    named = stored.fingerprint is not None and stored.fingerprint == given.fingerprint
-    return named or (stored.stamp is not None and stored.stamp == given.stamp)
 
 
 def check_finished(store: Store, recipe: Recipe, part: Part) -> None:

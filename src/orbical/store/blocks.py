@@ -115,15 +115,18 @@ class ScanArrays(ABC):
         """Read the responses `[rows, K]` of a model as numbers, NaN where there are none."""
         return self.as_numbers(name, lambda stored: self.read(stored, rows, model, keep))
 
+    def outcomes(self, name: str, read: Callable[[str], Array]) -> Array:
+        """Return responses as they are stored; `read` returns those of an array."""
+        if name == AGREES:
+            return np.asarray(read("predicted") == read("consensus").argmax(-1)[..., None])
+        return read(name)
+
     def as_numbers(self, name: str, read: Callable[[str], Array]) -> Array:
-        """Return responses as numbers; `read` returns those of an array.
+        """Return responses as numbers.
 
         Classes, and what is right or wrong, cannot be NaN: they are missing where the score is.
         """
-        if name == AGREES:
-            values: Array = read("predicted") == read("consensus").argmax(-1)[..., None]
-        else:
-            values = read(name)
+        values = self.outcomes(name, read)
         if values.dtype.kind == "f":
             return values
         values = values.astype(np.float32)

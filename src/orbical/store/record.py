@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+import numpy as np
+
 FORMAT = 4
+_PROBE_TOLERANCE = 1e-3
 
 MOST_UNITS = 1_000_000
 """Of a model: more would be more files than a folder should have."""
@@ -67,6 +70,20 @@ class DataEntry:
     stamp: str | None
     fingerprint: str | None
 
+    def contradicts(self, other: DataEntry) -> bool:
+        """Check whether two data sets differ for sure, by what is known without reading them."""
+        mine, its = ((entry.samples, entry.labeled, entry.first) for entry in (self, other))
+        named = None not in (self.fingerprint, other.fingerprint)
+        return mine != its or (named and self.fingerprint != other.fingerprint)
+
+    def confirms(self, other: DataEntry) -> bool:
+        """Check whether two data sets are the same for sure, without reading them.
+
+        Their fingerprint was given and is the same, or the names, sizes and times of their files.
+        """
+        named = self.fingerprint is not None and self.fingerprint == other.fingerprint
+        return named or (self.stamp is not None and self.stamp == other.stamp)
+
 
 @dataclass(frozen=True)
 class ModelEntry:
@@ -77,6 +94,13 @@ class ModelEntry:
     fingerprint: str | None
     deterministic: bool
     probe: list[float]
+
+    def reproduced_by(self, outputs: Sequence[float] | np.ndarray) -> bool:
+        """Check whether outputs on the same few inputs are those of the model, up to rounding."""
+        known, given = np.asarray(self.probe), np.asarray(outputs)
+        return known.shape == given.shape and np.allclose(
+            given, known, rtol=_PROBE_TOLERANCE, atol=_PROBE_TOLERANCE
+        )
 
 
 @dataclass(frozen=True)

@@ -116,6 +116,19 @@ class Scan:
         found = [units.get((None, chunk)) for chunk in range(self.record.chunks)]
         return [None if unit is None else unit.data for unit in found]
 
+    def has_samples_of(self, other: Scan) -> bool:
+        """Check whether two scans are of the same samples, by what their records and units say."""
+        mine, its = self.record, other.record
+        if mine.data.contradicts(its.data):
+            return False
+        if mine.data.confirms(its.data):
+            return True
+        if mine.run.chunk == its.run.chunk:
+            pairs = zip(self.hashes, other.hashes, strict=True)
+            return all(None in pair or pair[0] == pair[1] for pair in pairs)
+        names = [name for name in ("label", "name") if name in self.stored and name in other.stored]
+        return all(np.array_equal(self._fixed(name), other._fixed(name)) for name in names)
+
     @property
     def share_done(self) -> float:
         """How much of the scan is done, 0 to 1."""

@@ -18,7 +18,6 @@ import numpy as np
 from ..selection import Selection
 from ..session.columns import sample_columns
 from ..session.input_pictures import thumbnails
-from ..session.moments import moments_of
 from ..session.sample_maps import sample_map
 from ..session.sample_sets import UnknownSet, mask_of_set, packed
 from ..session.scan_state import state as state_of
@@ -45,10 +44,11 @@ def chosen_samples(view: ScanView, count: int | None) -> ChosenSamples:
     if count is None or view.samples <= count >= FEWEST:
         return ChosenSamples(np.arange(view.samples), view.samples, "")
     variable = view.variable(view.metrics["score"], references(view)[0])
-    sums = moments_of(view, variable)
+    moments = view.moments(variable)
     xy = sample_map(view, Selection(reference=references(view)[0])).xy
     upward = view.metrics["score"].higher_is_better is not False
-    chosen = informative_samples(sums.mean, sums.variance, xy, view.label, count, upward)
+    means, variances = moments.orbit_mean, moments.orbit_variance
+    chosen = informative_samples(means, variances, xy, view.label, count, upward)
     return with_findings(view, chosen)
 
 

@@ -11,12 +11,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...calibration import MEASURES, along_orbit, interval, interval_of_sums, share_interval_of_sums
+from ...calibration import MEASURES, along_orbit, interval
+from ...nero.moments import Sums
 from ..clauses import labels_alone
 from ..selection import Selection
 from .confidence_columns import alike, columns_of
 from .metrics import Metric
-from .moments import moments_of, sums_over
 from .scan_view import ScanView
 from .subsets import Answer, mask_of, subset_key
 
@@ -42,7 +42,7 @@ def aggregate(view: ScanView, selection: Selection, message: dict[str, Any]) -> 
     if metric.per_sample:
         labels = None if selection.subset else labels_alone(selection.filter)
         variable = view.variable(metric, reference)
-        found = mean_of_sums(metric, *sums_of(view, variable, mask, key, labels))
+        found = mean_of_sums(metric, sums_of(view, variable, mask, key, labels))
     else:
         found = measures_over(view, metric.name, reference, mask, key)
     arrays = {name: found[name][models] for name in ENDS[:3] if name in found}
@@ -71,32 +71,24 @@ def sums_of(
     mask: Array | None,
     key: tuple[Hashable, ...],
     labels: tuple[int, ...] | None = None,
-) -> tuple[Array, Array, Array]:
-    """Return count, sum and sum of squares `[M, K]` over a mask; `labels` are its classes, if it
-    is whole classes: those are summed already.
+) -> Sums:
+    """Return sums over a mask; `labels` are its classes, if it is whole classes: those are summed
+    already.
     """
-    sums = moments_of(view, variable)
-    if mask is not None and not (labels and sums.by_class):
-        return view.cache.get_or_compute(
-            ("sums", variable, *key), lambda: sums_over(view, variable, mask)
-        )
-    classes = sums.count.shape[1]
-    known = [label for label in labels or () if label < classes]
-    chosen = slice(None) if mask is None else known
-    return (
-        sums.count[:, chosen].sum(1),
-        sums.total[:, chosen].sum(1),
-        sums.squares[:, chosen].sum(1),
+    sums = view.moments(variable)
+    if mask is None:
+        return sums[:]
+    if labels and sums.count.shape[1] > 1:
+        return sums[[label for label in labels if label < len(view.classes)]]
+    return view.cache.get_or_compute(
+        ("sums", variable, *key), lambda: view.sums_over(variable, np.where(mask, 0, -1))
     )
 
 
-def mean_of_sums(metric: Metric, count: Array, total: Array, squares: Array) -> dict[str, Array]:
-    """Return the mean of a metric with the ends of its interval."""
-    of_sums = share_interval_of_sums if metric.unit == "share" else interval_of_sums
-    mean, low, high = of_sums(count, total, squares)
-    if metric.low is not None:
-        low = np.maximum(low, metric.low)  # no distance is below zero
-    return {"values": mean, "low": low, "high": high}
+def mean_of_sums(metric: Metric, sums: Sums) -> dict[str, Array]:
+    """Return the mean `[M, K]` of a metric with the ends of its interval."""
+    ends = sums.interval(metric.unit == "share", metric.low)
+    return {name: part[:, 0] for name, part in zip(ENDS, ends, strict=False)}
 
 
 def measures_over(

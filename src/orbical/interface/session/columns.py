@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError, check_name
+from ...nero.moments import over_models
 from ..clauses import Clause
-from .moments import moments_of, over_models
 from .orbit_failures import near_to_far, upright_of
 from .scan_view import ScanView
 from .text_columns import Texts, as_categories, matching
@@ -231,7 +231,7 @@ def _of_models(view: ScanView) -> list[Column]:
     reference = "truth" if view.scan.labeled else "consensus"
 
     def mean(name: str) -> Array:
-        return moments_of(view, view.variable(view.metrics[name], reference)).mean
+        return view.moments(view.variable(view.metrics[name], reference)).orbit_mean
 
     def number(name: str, read: Read, unit: str, *ends: float) -> Column:
         return Column(name, *_WORDS[name], "number", read, True, unit, ends=[*ends] or None)

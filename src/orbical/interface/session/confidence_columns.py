@@ -24,8 +24,11 @@ class ConfidenceColumns(SampleColumns):
 
         def signed(rows: slice, model: int) -> Array:
             sure = view.responses("confidence", rows, model, keep=False)
-            right = view.responses(correct, rows, model, keep=False)
-            return np.where(np.isnan(right), np.nan, np.where(right > 0, sure, -sure))
+            right = view.reader.outcomes(
+                correct, lambda name: view.reader.read(name, rows, model, keep=False)
+            )
+            unknown = right != right
+            return np.where(unknown, np.nan, np.where(right > 0, sure, -sure))
 
         super().__init__(view, "confidence", signed)
 

@@ -119,7 +119,7 @@ def _consensus(view: ScanView) -> Array:
     found = np.full((len(view.models), view.samples), -1, np.int64)
     for rows in view.reader.blocks("consensus"):
         for model in range(len(found)):
-            mean = view.reader.span("consensus", rows, model, keep=False)
+            mean = view.reader.read("consensus", rows, model, keep=False)
             known = np.isfinite(mean).all(-1)
             found[model, rows] = np.where(known, mean.argmax(-1), -1)
     return found

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError, unknown_name
+from ...nero.moments import over_models
 from ..selection import Selection
 from .columns import sample_columns, titled, values_of
-from .moments import moments_of, over_models
 from .scan_view import ScanView
 from .subsets import Answer, mask_of, subset_key
 
@@ -54,9 +54,11 @@ def _sorted_by(view: ScanView, selection: Selection) -> tuple[Array, bool, str, 
     order = selection.order
     if order in _BY_METRIC:
         metric = view.metric(selection, per_sample=True)
-        sums = moments_of(view, view.variable(metric, view.reference(selection)))
+        moments = view.moments(view.variable(metric, view.reference(selection)))
         spread = order == "variable"
-        values = over_models((sums.variance if spread else sums.mean)[view.of(selection)])
+        values = over_models(
+            (moments.orbit_variance if spread else moments.orbit_mean)[view.of(selection)]
+        )
         upward = metric.higher_is_better is not False
         kind = "variance" if spread else "mean"
         unit = "number" if spread and metric.unit != "share" else metric.unit

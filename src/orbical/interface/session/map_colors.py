@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from ...errors import check_name
+from ...nero.moments import over_models
 from ..selection import Selection
 from .columns import keys_of, robust_ends, sample_columns, titled, values_of
-from .moments import moments_of, over_models
 from .scan_view import ScanView
 from .subsets import Answer
 
@@ -44,9 +44,11 @@ def color(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answ
 def _of_metric(view: ScanView, selection: Selection) -> Answer:
     """Answer the mean or the variance of the metric over the orbit."""
     metric = view.metric(selection, per_sample=True)
-    sums = moments_of(view, view.variable(metric, view.reference(selection)))
+    moments = view.moments(view.variable(metric, view.reference(selection)))
     spread = selection.color == "variance"
-    values = over_models((sums.variance if spread else sums.mean)[view.of(selection)])
+    values = over_models(
+        (moments.orbit_variance if spread else moments.orbit_mean)[view.of(selection)]
+    )
     low, high = robust_ends(values)
     if spread:
         low = 0.0

@@ -47,7 +47,7 @@ def find_metrics(reader: ScanReader) -> dict[str, Metric]:
         better = score.higher_is_better if name == "score" else about.get("higher_is_better")
         better = None if better is None else bool(better)  # attributes are stored as 0 or 1
         share = unit == "share"
-        meaning = score.meaning if name == "score" else reader.meanings[name]
+        meaning = score.meaning if name == "score" else str(about.get("meaning", name))
         if reader.scan.record.views.input == "volume":
             meaning = meaning.replace("pixels", "voxels")
         title = meaning if name == "score" else quantity_title(name)

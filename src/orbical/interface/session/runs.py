@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ...calibration import interval_of_sums
 from ...errors import check_name
-from ...store.scan_result import Scan
+from ...nero.changes import share_of
+from ...nero.moments import Sums, add_sums, over_orbit
 from ..clauses import labels_alone
 from ..selection import Selection
 from . import consistency
@@ -21,7 +21,6 @@ from .calibration_plots import pooled
 from .confidence_columns import columns_of
 from .long_work import progress_of
 from .metrics import Metric
-from .moments import power_sums
 from .sample_sets import keep_set, mask_of_set
 from .scan_view import ScanView
 from .subsets import Answer, mask_of, subset_key
@@ -134,24 +133,10 @@ def _unlike(view: ScanView, other: ScanView) -> str:
     return ""
 
 
-def same_samples(one: Scan, other: Scan) -> bool:
-    """Check whether two scans are of the same samples, by what their records and units say."""
-    mine, its = one.record.data, other.record.data
-    if (mine.samples, mine.labeled, mine.first) != (its.samples, its.labeled, its.first):
-        return False
-    if None not in (mine.fingerprint, its.fingerprint):
-        return mine.fingerprint == its.fingerprint
-    if one.record.run.chunk == other.record.run.chunk:
-        pairs = zip(one.hashes, other.hashes, strict=True)
-        return all(None in pair or pair[0] == pair[1] for pair in pairs)
-    names = [name for name in ("label", "name") if name in one.data and name in other.data]
-    return all(np.array_equal(one.data[name].values, other.data[name].values) for name in names)
-
-
 def _run(view: ScanView, other: ScanView, selection: Selection) -> Run:
     """Apply the subset of the scan that is shown, if the other scan has its samples."""
     same = other is view or view.cache.get_or_compute(
-        ("same samples", other.name), partial(same_samples, view.scan, other.scan)
+        ("same samples", other.name), partial(view.scan.has_samples_of, other.scan)
     )
     mask = mask_of(view, selection) if same else None
     reference = view.reference(selection)
@@ -174,7 +159,7 @@ def _shown(view: ScanView, selection: Selection) -> list[int]:
 def _mean(run: Run, name: str) -> dict[str, Array]:
     metric = run.view.metrics[name]
     variable = run.view.variable(metric, run.reference)
-    return mean_of_sums(metric, *sums_of(run.view, variable, run.mask, run.key, run.labels))
+    return mean_of_sums(metric, sums_of(run.view, variable, run.mask, run.key, run.labels))
 
 
 def _curve(run: Run, metric: Metric) -> dict[str, Array]:
@@ -211,7 +196,7 @@ def _difference(
     if paired:
         key = ("paired", metric.name, run.reference, base.view.name, pairs, *run.key)
         compute = partial(paired_sums, run, base, metric.name, pairs)
-        ends = interval_of_sums(*run.view.cache.get_or_compute(key, compute))
+        ends = [part[:, 0] for part in run.view.cache.get_or_compute(key, compute).interval()]
     else:
         ends = unpaired(
             *(
@@ -230,7 +215,7 @@ def _alike(run: Run, base: Run) -> bool:
         return True
     return run.view.cache.get_or_compute(
         ("same samples", base.view.name),
-        partial(same_samples, run.view.scan, base.view.scan),
+        partial(run.view.scan.has_samples_of, base.view.scan),
     )
 
 
@@ -246,12 +231,10 @@ def unpaired(one: list[Array], other: list[Array]) -> tuple[Array, Array, Array]
     return a - b, a - b - np.hypot(a - low_a, high_b - b), a - b + np.hypot(high_a - a, b - low_b)
 
 
-def paired_sums(
-    run: Run, base: Run, name: str, pairs: tuple[tuple[int, int], ...]
-) -> tuple[Array, Array, Array]:
-    """Sum the differences of samples over a pair of models: count, total and squares, `[P, K]`."""
+def paired_sums(run: Run, base: Run, name: str, pairs: tuple[tuple[int, int], ...]) -> Sums:
+    """Sum the differences of samples over each pair of models, `[P, 1, K]`."""
     mine, its = (one.view.variable(one.view.metrics[name], one.reference) for one in (run, base))
-    sums = np.zeros((3, len(pairs), len(run.view.group)))
+    sums = np.zeros((3, len(pairs), 1, len(run.view.group)))
     for span in run.view.blocks(mine):
         chosen = slice(None) if run.mask is None else run.mask[span]
         for row, (model, other) in enumerate(pairs):
@@ -260,9 +243,8 @@ def paired_sums(
                 values = run.view.responses(mine, span, model)[chosen].astype(np.float64)
             with base.view.passes.turn(patient=True):
                 values = values - base.view.responses(its, span, other)[chosen]
-            sums[:, row] += power_sums(values)
-    count, total, squares = sums
-    return count, total, squares
+            add_sums(sums[:, row], values)
+    return Sums(*sums)
 
 
 def _numbers(run: Run, metric: Metric) -> dict[str, Array]:
@@ -272,30 +254,20 @@ def _numbers(run: Run, metric: Metric) -> dict[str, Array]:
     def compute() -> dict[str, Array]:
         found: dict[str, Array] = {}
         if "correct" in view.metrics:
-            found["accuracy"] = _over_orbit(view, _mean(run, "correct"))
+            found["accuracy"] = over_orbit(_mean(run, "correct")["values"], view.group.weights)
         if {"correct", "confidence"} <= view.metrics.keys():
-            sure = _over_orbit(view, _mean(run, "confidence"))
+            sure = over_orbit(_mean(run, "confidence")["values"], view.group.weights)
             found["gap"] = sure - found["accuracy"]
             columns, models = columns_of(view, run.reference), range(len(view.models))
             errors = [pooled(view, columns, model, run.mask)[1].value for model in models]
             found["ece"] = np.asarray([float(one) for one in errors])
         if consistency.counted(view):
-            rows = np.ones(view.samples, bool) if run.mask is None else run.mask
-            count, total, _ = consistency.sums(consistency.changes(view)["changed"], rows).T
-            found["changed"] = total / np.where(count > 0, count, np.nan)
+            rows = slice(None) if run.mask is None else run.mask
+            found["changed"] = share_of(consistency.changes(view)["changed"][:, rows])[0]
         return found
 
     known = view.cache.get_or_compute(("numbers", run.reference, *run.key), compute)
-    return {"mean": _over_orbit(view, _curve(run, metric)), **known}
-
-
-def _over_orbit(view: ScanView, curve: dict[str, Array]) -> Array:
-    """Return the mean `[M]` of values `[M, K]` over the orbit, where there are any."""
-    values = curve["values"]
-    seen = np.isfinite(values)
-    share = (seen * view.group.weights).sum(1)
-    total = (np.where(seen, values, 0.0) * view.group.weights).sum(1)
-    return np.asarray(total / np.where(share > 0, share, np.nan))
+    return {"mean": over_orbit(_curve(run, metric)["values"], view.group.weights), **known}
 
 
 def _about_zero(differences: list[Array]) -> list[float]:

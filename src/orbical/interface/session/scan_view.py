@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...errors import InputError, check_name
-from ...store.scan_result import Scan
+from ...nero.moments import Moments, Sums, moments, sums_over
+from ...store import Scan
+from ...store.blocks import AGREES, FINISHED
 from ..live_models import LiveModels
 from ..selection import Selection
 from ..sidecar import Sidecar
@@ -24,9 +26,8 @@ if TYPE_CHECKING:
 
 Array = np.ndarray
 
-AGREES = "agrees"
-FINISHED = "score_vs_consensus"
-
+_MOST_CELLS = 1 << 22
+"""Sums for each model, class and element that are held; of more classes none are."""
 _MOST_CLASSES = 1_000_000
 """What an attribute may say: the page is told of every class."""
 
@@ -109,7 +110,8 @@ class ScanView:
     @property
     def truth(self) -> str | None:
         """The array of the truth if it is not a class: values, fields, boxes."""
-        names = [name for name, meaning in self.reader.meanings.items() if meaning == "truth"]
+        attributes = self.reader.attributes
+        names = [name for name in self.reader.dims if attributes(name).get("meaning") == "truth"]
         return next((name for name in names if name != "label"), None)
 
     @property
@@ -212,33 +214,39 @@ class ScanView:
 
     def responses(self, variable: str, rows: slice, model: int, keep: bool = True) -> Array:
         """Return the responses `[rows, K]` of a range of samples."""
-        return self._values(
-            variable, model, lambda name, owner: self.reader.span(name, rows, owner, keep)
-        )
+        return self.reader.responses(variable, rows, model, keep)
 
     def response(self, variable: str, sample: int, model: int) -> Array:
         """Return one sample's response `[K]`."""
-        return self._values(
-            variable, model, lambda name, owner: self.reader.row(name, sample, owner)
-        )
+        return self.reader.as_numbers(variable, lambda name: self.reader.row(name, sample, model))
 
     def blocks(self, variable: str) -> Iterator[slice]:
         """Iterate over the blocks of a variable."""
-        return self.reader.blocks("predicted" if variable == AGREES else variable)
+        return self.reader.blocks(variable)
 
-    def _values(self, variable: str, model: int, read: Callable[[str, int | None], Array]) -> Array:
-        """Read responses in single precision, NaN if unfinished."""
-        values: Array
-        if variable == AGREES:
-            values = read("predicted", model) == read("consensus", model).argmax(-1)[..., None]
-        else:
-            values = read(variable, model if self.reader.by_model(variable) else None)
-        if values.dtype.kind == "f":
-            return values
-        values = values.astype(np.float32)
-        if not self.complete:
-            values[np.isnan(read(FINISHED, model))] = np.nan
-        return values
+    @cached_property
+    def _class_of(self) -> tuple[Array | None, int]:
+        """The class of each sample as a set of sums, and their number; the last has no class."""
+        if self.label is None or len(self.classes) < 2:
+            return None, 1
+        count = len(self.classes) + bool((self.label < 0).any())
+        if len(self.models) * count * len(self.group) > _MOST_CELLS:
+            return None, 1
+        return np.where(self.label < 0, len(self.classes), self.label), count
+
+    def moments(self, variable: str) -> Moments:
+        """Return sums over the samples of each class and moments over orbits, computed once."""
+
+        def compute() -> Moments:
+            with self.passes.turn():
+                return moments(self.reader, variable, *self._class_of)
+
+        return self.cache.get_or_compute(("moments", variable), compute)
+
+    def sums_over(self, variable: str, sets: Array, count: int = 1) -> Sums:
+        """Sum a variable over the samples of each set, `[N]` with -1 for none."""
+        with self.passes.turn():
+            return sums_over(self.reader, variable, sets, count)
 
 
 def check_texts(argument: str, names: Any) -> None:

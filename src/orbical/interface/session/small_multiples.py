@@ -10,12 +10,12 @@ import numpy as np
 
 from ...calibration import MEASURES
 from ...errors import InputError, check_name
+from ...nero.moments import Sums
 from ..clauses import Clause
 from ..selection import Selection
 from .aggregates import axis_of, measured_together, regression
 from .columns import Column, keys_of, sample_columns, values_of
 from .metrics import Metric
-from .moments import moments_of, sums_by
 from .scan_view import ScanView
 from .subsets import Answer, mask_of, subset_key
 
@@ -97,13 +97,10 @@ def _values(
     counts = np.bincount(codes[codes >= 0], minlength=groups)
     if metric.per_sample:
         variable = view.variable(metric, reference)
-        sums = moments_of(view, variable) if mask is None and column.name == "label" else None
-        if sums is not None and sums.count.shape[1] == groups > 1:
-            count, total = sums.count, sums.total
-        else:
-            count, total = sums_by(view, variable, codes, groups)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return (total / count).transpose(1, 0, 2), counts
+        sums: Sums = view.moments(variable)
+        if mask is not None or column.name != "label" or sums.count.shape[1] < groups:
+            sums = view.sums_over(variable, codes, groups)
+        return sums.mean[:, :groups].transpose(1, 0, 2), counts
     masks: list[Array | None] = [codes == one for one in range(groups)]
     if MEASURES[metric.name].kind == "pair":
         found = measured_together(view, [metric.name], reference, masks)[metric.name]
