@@ -123,12 +123,8 @@ def _beyond(scores: Tensor, tolerance: float, higher_is_better: bool) -> Tensor:
     return torch.where(beyond, 1 + torch.arange(scores.shape[1]), 0)
 
 
-def share_sums(values: Array) -> Array:
-    """Return count, sum and sum of squares `[M, 3]` over the finished samples of `[M, N]`."""
-    filled = np.nan_to_num(values)
-    return np.stack([(~np.isnan(values)).sum(1), filled.sum(1), np.square(filled).sum(1)], -1)
-
-
 def share_of(values: Array, level: float = 0.95) -> tuple[Array, Array, Array]:
     """Return the mean share `[M]` of finished samples `[M, N]`, and the ends of its interval."""
-    return share_interval_of_sums(*share_sums(values).T, level)
+    filled = np.nan_to_num(values)
+    count = (~np.isnan(values)).sum(1)
+    return share_interval_of_sums(count, filled.sum(1), np.square(filled).sum(1), level)
