@@ -26,7 +26,7 @@ from .encoding import Array, encode_part, quantize
 
 MOST_CLASSES = 100
 """The most classes whose answers are recorded, each by itself."""
-MOST_PLACES = 1_000
+MOST_PLACES = 500
 """The most places whose calibration plots are recorded, beyond those of all samples."""
 FIELDS = {
     "aggregate": ("reference", "metric"),
@@ -86,17 +86,18 @@ def encoded_answers(
     view: ScanView, subsets: Sequence[Subset], references: Sequence[str], kinds: Iterable[str]
 ) -> Iterator[bytes]:
     """Yield the recorded answers of each subset to requests of some kinds, encoded."""
-    offered = {*kinds}
-    size, places = len(view.group) + 1, 0
+    offered, size = {*kinds}, len(view.group) + 1
+    others = [(one, reference) for reference in references for one in subsets if not one.whole]
+    drawn = others[: MOST_PLACES // size]
     for subset in subsets:
         answers: dict[str, list[dict[str, Any]]] = {}
         arrays: dict[str, Any] = {}
-        if not subset.whole and places + size * len(references) > MOST_PLACES:
-            offered.discard("calibration")
-        places += 0 if subset.whole else size * len(references)
         for name, selections in _requests(view, subset, references):
-            kind = name.partition("/")[0]
-            if kind not in offered:
+            kind, _, reference = name.partition("/")
+            left_out = (
+                kind == "calibration" and not subset.whole and (subset, reference) not in drawn
+            )
+            if kind not in offered or left_out:
                 continue
             answered = [HANDLERS[kind](view, selection, {}) for selection in selections]
             answers[name] = [about for about, _ in answered]
