@@ -48,7 +48,7 @@ class PointClassification(ClassTask):
       `mean_confidence`; `class_iou`, and `mean_iou` over the classes that occur;
     - `pixel_count`, `pixel_confidence` and `pixel_correct`, the sums over the points in bins of
       confidence, named and read as those of a segmentation: `orbical.calibration.along_orbit(scan,
-      "ece")` is the calibration error of points; `pixel_ece`, that of one sample;
+      "ece")` is the calibration error of points; `sample_ece`, that of one sample;
     - `consensus`, the class of the largest mean un-transformed probability, and `changed_pixels`
       and `changed_pairs`, how many points and pairs of elements disagree along the orbit.
 
@@ -222,7 +222,7 @@ class PointClassification(ClassTask):
             "class_iou": both / either,  # 0 / 0 is NaN: it does not occur
             "mean_iou": (both / either).nanmean(-1),
             **bins,
-            "pixel_ece": binned_error(bins),
+            "sample_ece": binned_error(bins),
         }
 
 
@@ -243,7 +243,9 @@ _LABELED = {
     "pixel_count": per_element(f"number {_SUM}", "bin"),
     "pixel_confidence": per_element(f"summed confidence {_SUM}", "bin"),
     "pixel_correct": per_element(f"number of correct ones {_SUM}", "bin"),
-    "pixel_ece": per_element(
-        "expected calibration error over points", unit="share", higher_is_better=False
+    "sample_ece": per_element(
+        "expected calibration error of the points of one sample",
+        unit="share",
+        higher_is_better=False,
     ),
 }

@@ -55,7 +55,7 @@ class Segmentation(MapTask, ClassTask):
       `class_intersection` and `class_union` in pixels, whose sums give the IoU of a whole data set;
     - `pixel_count`, `pixel_confidence` and `pixel_correct`: number, summed confidence and summed
       correctness of the pixels in 15 bins of confidence, from which
-      `orbical.calibration.along_orbit` makes the calibration error; `pixel_ece`, that of one view;
+      `orbical.calibration.along_orbit` makes the calibration error; `sample_ece`, that of one view;
     - `region_confidence` and `region_correct` of each predicted class, for
       `orbical.calibration.pairs_within`. The region of a class is all pixels of the view predicted
       as that class, its confidence their mean probability of it, and it is correct if its IoU with
@@ -244,7 +244,7 @@ class Segmentation(MapTask, ClassTask):
             "class_intersection": both.int(),
             "class_union": either.int(),
             **bins,
-            "pixel_ece": binned_error(bins),
+            "sample_ece": binned_error(bins),
             "region_confidence": region,
             "region_correct": correct,
             "truth_map": reduced_labels(truth.where(judged, hidden)),
@@ -282,8 +282,10 @@ _LABELED = {
     "pixel_count": per_element(f"number {_SUM}", "bin"),
     "pixel_confidence": per_element(f"summed confidence {_SUM}", "bin"),
     "pixel_correct": per_element(f"number of correct ones {_SUM}", "bin"),
-    "pixel_ece": per_element(
-        "expected calibration error over pixels", unit="share", higher_is_better=False
+    "sample_ece": per_element(
+        "expected calibration error of the pixels of one image",
+        unit="share",
+        higher_is_better=False,
     ),
     "region_confidence": per_element(f"mean confidence {_REGION}", "class", unit="share"),
     "region_correct": per_element("whether a region has an IoU of at least 0.5", "class", **SHARE),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +27,10 @@ def found(scan: Scan, images: bool) -> str:
     """
     group = scan.group
     if "predicted" not in scan.stored:
-        return _of_scores(scan)
+        scores, score = _read(scan, "score_vs_consensus"), scan.record.score
+        seen = np.isfinite(scores)
+        means = np.where(seen, scores, 0).sum(1) / np.maximum(seen.sum(1), 1)
+        return score_sentence(means, scan.models, group, score.meaning, score.higher_is_better)
     finished = np.isfinite(_read(scan, "score_vs_consensus")).all(2)
     answers = _read(scan, "predicted")
     place = element_to_name(group)
@@ -57,17 +60,24 @@ def found(scan: Scan, images: bool) -> str:
     return f"{', '.join(parts)}{own}." if parts else ""
 
 
-def _of_scores(scan: Scan) -> str:
-    scores = _read(scan, "score_vs_consensus")
-    seen = np.isfinite(scores)
-    values = np.where(seen, scores, 0).sum(1) / np.maximum(seen.sum(1), 1)
-    place = element_to_name(scan.group)
+def score_sentence(
+    values: np.ndarray, models: Sequence[str], group: Group, meaning: str, higher_is_better: bool
+) -> str:
+    """Say how far scores `[M, K]` against the consensus agree with it, or differ from it.
+
+    >>> from orbical.groups import rotations
+    >>> values = np.array([[1.0, 0.79] + 10 * [0.9]])
+    >>> score_sentence(values, ["net"], rotations(12), "share of correct pixels", True)
+    'net agrees with its average over the orbit to 0.79 when turned by 30° and to 1 as they are ...'
+    """
+    how, to = ("agrees with", "to") if higher_is_better else ("differs from", "by")
+    place = element_to_name(group)
     each = [
-        f"{name} differs from its average over the orbit by {row[place]:.3g} "
-        f"{words_for(scan.group, place)} and {row[scan.group.identity]:.3g} as they are"
-        for name, row in zip(scan.models, values, strict=True)
+        f"{name} {how} its average over the orbit {to} {row[place]:.3g} {words_for(group, place)} "
+        f"and {to} {row[group.identity]:.3g} as they are"
+        for name, row in zip(models, values, strict=True)
     ]
-    return f"{', '.join(each)} ({scan.record.score.meaning})."
+    return f"{', '.join(each)} ({meaning})."
 
 
 def _read(scan: Scan, name: str) -> np.ndarray:
