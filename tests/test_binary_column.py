@@ -65,7 +65,7 @@ def test_a_metric_agrees_with_that_of_torchmetrics_for_binary_outputs() -> None:
 
 
 @shapes
-@pytest.mark.parametrize("name", losses.classification.__all__)
+@pytest.mark.parametrize("name", losses.classification_losses.__all__)
 def test_losses_take_it(name: str, shape: tuple[int, ...]) -> None:
     loss = getattr(losses, name)
     column = LOGITS.clone().requires_grad_()

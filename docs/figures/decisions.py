@@ -15,7 +15,7 @@ import xarray as xr
 
 import orbical as ob
 from orbical.conformal import LAC, along_orbit
-from orbical.conformal.orbits import CALIBRATED
+from orbical.conformal.orbit_coverage import CALIBRATED
 from orbical.figures import save
 from orbical.figures.calibration import error_along_orbit
 

@@ -32,13 +32,13 @@ def scores(weight: float, seed: int) -> tuple[float, float]:
         DataLoader(TensorDataset(images[part], labels[part]), BATCH, shuffle=True, drop_last=True)
         for part in parts
     ]
-    training.fit(
-        model,
-        training.interleave(*loaders),
-        objective=training.interleaved(losses.esd, weight=weight),
-        optimizer=torch.optim.Adam(model.parameters(), lr=1e-3),
-        epochs=EPOCHS,
-    )
+    objective = training.interleaved(losses.esd, weight=weight)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for _ in range(EPOCHS):
+        for pair in training.interleave(*loaders):
+            optimizer.zero_grad()
+            objective(model, pair).backward()
+            optimizer.step()
     with torch.no_grad():
         logits = model(images[TRAIN + HELD :])
     confidence, correct = ob.calibration.top_label(logits=logits, labels=labels[TRAIN + HELD :])

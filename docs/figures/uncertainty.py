@@ -48,9 +48,11 @@ def trained(model: nn.Module, batch: tuple[Tensor, Tensor], objective: Objective
     """Fit a network on one batch, 2,000 steps."""
     optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
     scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 2000)
-    training.fit(
-        model, [batch], optimizer=optimizer, scheduler=scheduler, epochs=2000, objective=objective
-    )
+    for _ in range(2000):
+        optimizer.zero_grad()
+        objective(model, batch).backward()
+        optimizer.step()
+        scheduler.step()
     return model.eval()
 
 

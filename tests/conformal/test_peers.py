@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from orbical.conformal import APS, CQR, LAC, RAPS, Absolute, conformal_quantile
-from orbical.conformal.sets import at_labels
+from orbical.conformal.class_sets import at_labels
 
 pytestmark = pytest.mark.peers
 COVERAGE = 0.95

@@ -17,14 +17,13 @@ true, vacuous or false, each with its correction.
 
 from __future__ import annotations
 
-from ._checks import normalize
 from .any_model import ModelOutputs
-from .bleed import nll_optimal_bleed, nll_optimal_variance
+from .bleed_bounds import nll_optimal_bleed, nll_optimal_variance
 from .bound import Bound, Bounds
 from .certified import certified_ceiling
 from .classification_bounds import classification, forced_overconfidence, worst_predictions
-from .comparison import Candidate, Comparison, compare_groups
 from .fibers import Fibers, fibers_from_errors
+from .group_comparison import Candidate, Comparison, compare_groups
 from .matching import (
     Orbits,
     elements_between,
@@ -36,6 +35,7 @@ from .neighbors import Estimate, neighbor_ceiling, neighbor_floor
 from .orbit_table import OrbitTable
 from .pointwise_taxonomy import Density, Taxonomy, confidence_density, taxonomy
 from .regression_bounds import best_equivariant, regression
+from .table_checks import normalize
 from .value_table import ValueTable
 
 __all__ = [

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError, check_name
-from ._equivariant_fit import sum_by
+from .equivariant_fit import sum_by
 from .matching import Orbits
 
 Array = np.ndarray

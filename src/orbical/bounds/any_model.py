@@ -15,7 +15,7 @@ import numpy as np
 
 from .._arrays import as_numpy
 from ..errors import InputError
-from . import _checks
+from . import table_checks as checks
 from .bound import Bound, lower_bound, not_applicable, share_at_most
 
 if TYPE_CHECKING:
@@ -86,11 +86,11 @@ def outputs_by_orbit(
             f"differences up to {spread['confidence']:.3g}",
             remedy="pass predicted= too, or average it over each orbit",
         )
-    answer = _checks.whole_numbers("predicted", predicted, len(index), below=labels)
+    answer = checks.whole_numbers("predicted", predicted, len(index), below=labels)
     cells = np.bincount(index * labels + answer, weights=mass, minlength=len(first) * labels)
     sure = None
     if confidence is not None:
-        _checks.probabilities("confidence", arrays["confidence"])
+        checks.probabilities("confidence", arrays["confidence"])
         sure = float(mass @ arrays["confidence"])
     accuracy = float(mass @ (answer == label))
     return {"outputs": ModelOutputs(cells.reshape(len(first), labels), accuracy, sure)}

@@ -7,7 +7,7 @@ from scipy.optimize import brentq
 from scipy.special import xlogy
 
 from ..errors import InputError
-from . import _checks
+from . import table_checks as checks
 from .orbit_table import OrbitTable
 
 __all__ = ["certified_ceiling"]
@@ -57,7 +57,7 @@ def certified_ceiling(table: OrbitTable, *, level: float = 0.95) -> tuple[float,
             "a table counted from two or more samples of equal mass, on exact orbits",
             "another",
         )
-    count, risk = table.samples, (1 - _checks.level(level)) / 2
+    count, risk = table.samples, (1 - checks.level(level)) / 2
     right = round(table.accuracy_ceiling * count)
     high = 1.0 if right == count else float(beta.ppf(1 - risk, right + 1, count - right))
     accuracy = _split_accuracy(np.rint(table.mass * count).astype(np.int64))

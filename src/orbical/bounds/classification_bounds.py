@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from ..errors import InputError
-from . import _checks
+from . import table_checks as checks
 from .any_model import any_model_bounds, own_accuracy
 from .bound import ROUNDING, Bound, Bounds, estimates, lower_bound, not_applicable, share_at_most
 from .fibers import Fibers, fiber_index
@@ -106,7 +106,7 @@ def classification(
     """
     if not isinstance(table, OrbitTable | Fibers):
         raise InputError("table", "an OrbitTable or Fibers", type(table).__name__)
-    _checks.level(level)
+    checks.level(level)
     orbits = table if isinstance(table, OrbitTable) else None
     if orbits is None:
         fibers: Fibers | None = table  # type: ignore[assignment]

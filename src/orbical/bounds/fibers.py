@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from . import _checks
+from . import table_checks as checks
 
 __all__ = ["Fibers", "fibers_from_errors"]
 
@@ -86,13 +86,13 @@ def fibers_from_errors(
     """
     given = {"mass": mass, "confidence": confidence, "accuracy": accuracy}
     given |= {"least_error": least_error, "greatest_error": greatest_error}
-    arrays = {n: _checks.numbers(n, v, "fiber") for n, v in given.items() if v is not None}
+    arrays = {n: checks.numbers(n, v, "fiber") for n, v in given.items() if v is not None}
     sizes = {name: len(array) for name, array in arrays.items()}
     if len(set(sizes.values())) > 1:
         raise InputError("fibers", "one value for each fiber", f"sizes {sizes}")
-    _checks.masses("mass", arrays["mass"])
+    checks.masses("mass", arrays["mass"])
     for name in sizes.keys() - {"mass"}:
-        _checks.probabilities(name, arrays[name])
+        checks.probabilities(name, arrays[name])
     best, worst = 1 - arrays["least_error"], 1 - arrays["greatest_error"]
     if (best < worst).any():
         raise InputError("least_error", "at most greatest_error on every fiber", "more")

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from ..errors import InputError
 from ..scanning.progress import progress_bar
-from . import _checks
+from . import table_checks as checks
 from .matching import Mover
 
 if TYPE_CHECKING:
@@ -109,16 +109,16 @@ def neighbor_ceiling(
 
     mover = Mover(x, group, action, exact=False)
     size = len(mover)
-    classes = _checks.whole_numbers("label", label, size, below=labels)
+    classes = checks.whole_numbers("label", label, size, below=labels)
     count = max(2, int(classes.max()) + 1) if labels is None else labels
-    weight = _checks.sample_mass(mass, size)
+    weight = checks.sample_mass(mass, size)
     truth, chosen = torch.as_tensor(classes, device=mover.device), _queries(mover)
 
     def wrong(query: Tensor, near: Tensor, _: Tensor) -> Tensor:
         return (truth[near] != truth[query]).double()
 
     error, worth = _mean(_over_neighbors(mover, chosen, weight, wrong, progress), weight[chosen])
-    risk = (1 - _checks.level(level)) / 2
+    risk = (1 - checks.level(level)) / 2
     least = float(beta.ppf(risk, error * worth, worth - error * worth + 1)) if error > 0 else 0.0
     most = float(beta.ppf(1 - risk, error * worth + 1, worth - error * worth)) if error < 1 else 1.0
     share = (count - 1) / count
@@ -168,13 +168,16 @@ def neighbor_floor(
     from scipy.stats import norm  # takes half a second
 
     mover = Mover(x, group, action, exact=False)
-    values, weight = _checks.columns("value", value), _checks.sample_mass(mass, len(mover))
+    values, weight = (
+        checks.columns("value", value),
+        checks.sample_mass(mass, len(mover)),
+    )
     if len(values) != len(mover):
         raise InputError("value", f"one for each of {len(mover)} samples", len(values))
     truth, chosen = mover.tensor(values), _queries(mover)
     turns = None
     if not isinstance(representation, str):
-        turns = mover.tensor(_checks.representation(representation, values.shape[1]))
+        turns = mover.tensor(checks.representation(representation, values.shape[1]))
 
     def half_difference(query: Tensor, near: Tensor, element: Tensor) -> Tensor:
         here = truth[query]
@@ -185,7 +188,7 @@ def neighbor_floor(
     spread = _over_neighbors(mover, chosen, weight, half_difference, progress)
     floor, worth = _mean(spread, weight[chosen])
     deviation = np.sqrt(_mean(np.square(spread - floor), weight[chosen])[0] / worth)
-    reach = float(norm.ppf((1 + _checks.level(level)) / 2) * deviation)
+    reach = float(norm.ppf((1 + checks.level(level)) / 2) * deviation)
     return Estimate(floor, max(0.0, floor - reach), floor + reach, len(chosen))
 
 

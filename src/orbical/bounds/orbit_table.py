@@ -14,7 +14,7 @@ import numpy as np
 
 from .._arrays import as_numpy
 from ..errors import InputError
-from . import _checks
+from . import table_checks as checks
 from .any_model import ModelOutputs, outputs_by_orbit, own_outputs
 from .fibers import Fibers, all_distinct, fiber_index, gathered_fibers
 from .matching import Orbits, match_orbits, orbits_of_permutations
@@ -82,23 +82,23 @@ class OrbitTable:
     minority_dissent: Array = field(init=False)
 
     def __post_init__(self) -> None:
-        mass = _checks.numbers("mass", self.mass, "orbit label")
+        mass = checks.numbers("mass", self.mass, "orbit label")
         orbits, labels = mass.shape
         if labels < 2:
             raise InputError("mass", "at least 2 labels (columns)", labels)
         largest, smallest, total = _row_extremes(mass)
-        _checks.masses("mass", mass)
+        checks.masses("mass", mass)
         keep = object.__setattr__  # the dataclass is frozen for its users, not for its own making
         keep(self, "mass", mass)
         keep(self, "orbit_mass", total)
         keep(self, "dissent", np.maximum(0, total - largest))
         keep(self, "minority_dissent", total - smallest)
         if self.confidence is not None:
-            confidence = _checks.numbers("confidence", self.confidence, "orbit", orbits)
-            _checks.probabilities("confidence", confidence)
+            confidence = checks.numbers("confidence", self.confidence, "orbit", orbits)
+            checks.probabilities("confidence", confidence)
             keep(self, "confidence", confidence)
         if self.predicted is not None:
-            predicted = _checks.whole_numbers("predicted", self.predicted, orbits, below=labels)
+            predicted = checks.whole_numbers("predicted", self.predicted, orbits, below=labels)
             keep(self, "predicted", predicted)
 
     def __repr__(self) -> str:
@@ -215,11 +215,11 @@ class OrbitTable:
         ids = as_numpy("orbit", orbit.orbit if isinstance(orbit, Orbits) else orbit)
         if ids.ndim != 1 or len(ids) == 0:
             raise InputError("orbit", "shape [sample]", f"shape {list(ids.shape)}")
-        ids = _checks.whole_numbers("orbit", _checks.partition("orbit", ids), len(ids))
-        label = _checks.whole_numbers("label", label, len(ids), below=labels)
+        ids = checks.whole_numbers("orbit", checks.partition("orbit", ids), len(ids))
+        label = checks.whole_numbers("label", label, len(ids), below=labels)
         count = max(2, int(label.max()) + 1) if labels is None else int(labels)
         first, index = np.unique(ids, return_index=True, return_inverse=True)[1:]
-        weight = _checks.sample_mass(mass, len(ids))
+        weight = checks.sample_mass(mass, len(ids))
         cells = np.bincount(index * count + label, weights=weight, minlength=len(first) * count)
         return cls(
             mass=cells.reshape(len(first), count),

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from ..errors import InputError
-from . import _checks
+from . import table_checks as checks
 from ._nearest import Nearest
 from .matching import Mover
 
@@ -128,7 +128,7 @@ def taxonomy(
     """
     mover = Mover(x, group, action)
     size = len(mover)
-    weight = _checks.sample_mass(mass, size)
+    weight = checks.sample_mass(mass, size)
     values, moved = _truth(truth, representation, size, len(mover.group))
     inside = _support(support, mover)
     radius = float(support) if isinstance(support, Real) else np.inf
@@ -253,13 +253,13 @@ def confidence_density(
         >>> density.round(3), accuracy
         (array([1.667, 0.   ]), array([ 1., nan]))
     """
-    values = _checks.numbers("confidence", confidence, "sample")
-    _checks.probabilities("confidence", values)
-    p = _checks.numbers("at", at, "value")
-    _checks.probabilities("at", p)
+    values = checks.numbers("confidence", confidence, "sample")
+    checks.probabilities("confidence", values)
+    p = checks.numbers("at", at, "value")
+    checks.probabilities("at", p)
     if not 0 < window <= 1:
         raise InputError("window", "a half-width in (0, 1]", repr(window))
-    weight = _checks.sample_mass(mass, len(values))
+    weight = checks.sample_mass(mass, len(values))
     order = np.argsort(values, kind="stable")
     low = np.searchsorted(values[order], p - window, side="right")
     high = np.searchsorted(values[order], p + window, side="left")
@@ -272,7 +272,7 @@ def confidence_density(
     inside = within(weight)
     if correct is None:
         return inside / length, None
-    right = _checks.numbers("correct", correct, "sample", len(values))
+    right = checks.numbers("correct", correct, "sample", len(values))
     filled = inside > 0
     accuracy = np.full(len(p), np.nan)
     accuracy[filled] = within(weight * right)[filled] / inside[filled]

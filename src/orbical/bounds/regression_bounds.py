@@ -19,7 +19,9 @@ import numpy as np
 
 from ..calibration.measures.generalized import gence_floor, gence_sq_floor
 from ..errors import InputError
-from ._equivariant_fit import (
+from .bleed_bounds import bleed_bounds
+from .bound import Bound, Bounds, estimates, lower_bound, not_applicable
+from .equivariant_fit import (
     Frames,
     best_fit,
     covariances_pulled_back,
@@ -27,8 +29,6 @@ from ._equivariant_fit import (
     pulled_back,
     spread_along_orbits,
 )
-from .bleed import bleed_bounds
-from .bound import Bound, Bounds, estimates, lower_bound, not_applicable
 from .value_table import ValueTable
 
 __all__ = ["best_equivariant", "regression"]
@@ -85,7 +85,7 @@ def regression(table: ValueTable, representation: Any = "invariant") -> Bounds:
     | `thm8` | GENCE_sq >= sum over s < m of r (m - s)^2 / s^2, m = min V_s; one coordinate |
     | `thm8_fiberwise` | GENCE_sq >= sum_s r (V_s - sum s)_+^2 / (D norm(s)^2) |
     | `mahalanobis`, `mahalanobis_floor` | E[e^T S^-1 e] and its least value; D if calibrated |
-    | `bleed`, `bleed_floor`, `nll_bleed_*` | see `orbical.bounds.bleed` |
+    | `bleed`, `bleed_floor`, `nll_bleed_*` | see `orbical.bounds.bleed_bounds` |
 
     Args:
         table: the values, with whatever predictions are known.

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._arrays import as_numpy
 from ..errors import InputError
-from . import _checks
+from . import table_checks as checks
 from .matching import Orbits, elements_between, match_orbits, orbits_of_permutations
 
 if TYPE_CHECKING:
@@ -70,14 +70,14 @@ class ValueTable:
 
     def __post_init__(self) -> None:
         keep = object.__setattr__  # the dataclass is frozen for its users, not for its own making
-        value = _checks.columns("value", self.value)
+        value = checks.columns("value", self.value)
         size, dimension = value.shape
         keep(self, "value", value)
-        ids = _checks.whole_numbers("orbit", _checks.partition("orbit", self.orbit), size)
+        ids = checks.whole_numbers("orbit", checks.partition("orbit", self.orbit), size)
         keep(self, "orbit", np.unique(ids, return_inverse=True)[1])
-        keep(self, "mass", _checks.sample_mass(self.mass, size))
+        keep(self, "mass", checks.sample_mass(self.mass, size))
         if self.mean is not None:
-            mean = _checks.columns("mean", self.mean)
+            mean = checks.columns("mean", self.mean)
             if mean.shape != value.shape:
                 raise InputError(
                     "mean", f"shape {list(value.shape)}, as the values have", list(mean.shape)
@@ -101,11 +101,11 @@ class ValueTable:
             raise InputError("point, element", "both or neither", "one")
         if self.point is not None and self.element is not None:
             pairs = len(np.asarray(self.point))
-            point = _checks.whole_numbers("point", self.point, pairs, below=size)
+            point = checks.whole_numbers("point", self.point, pairs, below=size)
             keep(self, "point", point)
-            keep(self, "element", _checks.whole_numbers("element", self.element, pairs))
+            keep(self, "element", checks.whole_numbers("element", self.element, pairs))
             if self.undone is not None:
-                keep(self, "undone", _checks.whole_numbers("undone", self.undone, pairs))
+                keep(self, "undone", checks.whole_numbers("undone", self.undone, pairs))
             if len(np.unique(point)) != size:
                 raise InputError("point", "an element for every point", "none for some")
 

@@ -65,7 +65,7 @@ def conformal(
         rows = [_of_outputs(store, method, coverage, settings)]
         _show(rows, as_json, as_csv, lambda: _print_outputs(rows, coverage, level))
         return
-    from ..conformal.orbits import holds_values
+    from ..conformal.orbit_coverage import holds_values
     from ..store.scan_result import load
 
     scan = load(store)
@@ -93,7 +93,7 @@ def _of_scan(
     scan: Scan, method: Any, calibrate: list[str] | None, settings: dict[str, Any]
 ) -> Iterator[dict[str, Any]]:
     """Yield a row for each place of calibration, model and element."""
-    from ..conformal.orbits import CALIBRATED, along_orbit, holds_values
+    from ..conformal.orbit_coverage import CALIBRATED, along_orbit, holds_values
 
     averaged = scan.group.closed and not holds_values(scan.data)
     usual = [place for place in CALIBRATED if place != "average" or averaged]
@@ -118,7 +118,7 @@ def _of_outputs(
     import torch
 
     from ..calibration import interval_of_sums, wilson_interval
-    from ..conformal.orbits import halves
+    from ..conformal.orbit_coverage import halves
 
     outputs = read_outputs(path)
     regression = "mean" in outputs
@@ -176,7 +176,7 @@ def _print_outputs(rows: list[dict[str, Any]], coverage: float, level: float) ->
 
 def _print_scan(scan: Scan, rows: list[dict[str, Any]], coverage: float, level: float) -> None:
     """Print a row for each place of calibration: coverage at three places, and the mean size."""
-    from ..conformal.orbits import CALIBRATED, holds_values
+    from ..conformal.orbit_coverage import CALIBRATED, holds_values
 
     numbers = holds_values(scan.data)
     what, extent = ("intervals", "width") if numbers else ("sets", "size")

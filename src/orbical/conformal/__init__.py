@@ -39,10 +39,10 @@ Rotated inputs are not exchangeable with upright ones. Calibrate where you will 
 True
 """
 
-from .intervals import CQR, Absolute, ConformalIntervals, Normalized
-from .orbits import OrbitCoverage, along_orbit
+from .class_sets import APS, LAC, RAPS, ConformalSets
+from .orbit_coverage import OrbitCoverage, along_orbit
 from .quantiles import conformal_quantile
-from .sets import APS, LAC, RAPS, ConformalSets
+from .target_intervals import CQR, Absolute, ConformalIntervals, Normalized
 from .wrappers import Mondrian, OrbitAveraged
 
 __all__ = [

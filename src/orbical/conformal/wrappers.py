@@ -11,10 +11,10 @@ from torch import Tensor
 
 from .._arrays import ArrayLike
 from ..errors import InputError
-from ..recalibrate._score_reader import read_weights
-from .intervals import ConformalIntervals
+from ..recalibrate.score_reader import read_weights
+from .class_sets import ConformalSets, at_labels
 from .quantiles import checked_coverage, conformal_quantile
-from .sets import ConformalSets, at_labels
+from .target_intervals import ConformalIntervals
 
 
 class Mondrian(BaseEstimator):  # type: ignore[misc]

@@ -19,14 +19,14 @@ device at every step.
 | `nig_nll`, `nig_regularizer` | `NIGNLLLoss`, `NIGRegularizerLoss` | evidential regression |
 """
 
-from . import classification, distributed, modules, regression
-from .classification import *
+from . import classification_losses, distributed, modules, regression_losses
+from .classification_losses import *
 from .distributed import *
 from .modules import *
-from .regression import *
+from .regression_losses import *
 
 __all__: list[str] = []
-__all__ += classification.__all__
+__all__ += classification_losses.__all__
 __all__ += distributed.__all__
 __all__ += modules.__all__
-__all__ += regression.__all__
+__all__ += regression_losses.__all__

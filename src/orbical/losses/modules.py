@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import InputError
-from . import classification, regression
+from . import classification_losses, regression_losses
 
 __all__ = [
     "BetaNLLLoss", "CovarianceNLLLoss", "ECELoss", "ESDLoss", "GaussianNLLLoss", "MMCELoss",
@@ -86,7 +86,7 @@ class _LikelihoodLoss(_Loss):
         return type(self).function(*input, target, weights=weights, **self.settings)
 
 
-class ESDLoss(_LabelLoss, function=classification.esd):
+class ESDLoss(_LabelLoss, function=classification_losses.esd):
     """Expected squared difference of the top label; see `esd` for the settings.
 
     As in all modules for labels, `weight` `[classes]` rescales each class, as in
@@ -104,27 +104,27 @@ class ESDLoss(_LabelLoss, function=classification.esd):
     """
 
 
-class SoftenedESDLoss(_LabelLoss, function=classification.esd_softened):
+class SoftenedESDLoss(_LabelLoss, function=classification_losses.esd_softened):
     """ESD with a softened indicator; see `esd_softened` for the settings."""
 
 
-class MMCELoss(_LabelLoss, function=classification.mmce):
+class MMCELoss(_LabelLoss, function=classification_losses.mmce):
     """Squared maximum mean calibration error; see `mmce` for the settings."""
 
 
-class SBECELoss(_LabelLoss, function=classification.sb_ece):
+class SBECELoss(_LabelLoss, function=classification_losses.sb_ece):
     """Soft-binned calibration error; see `sb_ece` for the settings."""
 
 
-class SAvUCLoss(_LabelLoss, function=classification.s_avuc):
+class SAvUCLoss(_LabelLoss, function=classification_losses.s_avuc):
     """Soft accuracy-versus-uncertainty loss; see `s_avuc` for the settings."""
 
 
-class ECELoss(_LabelLoss, function=classification.ece):
+class ECELoss(_LabelLoss, function=classification_losses.ece):
     """Binned calibration error with the bins held fixed; see `ece` for the settings."""
 
 
-class GaussianNLLLoss(_LikelihoodLoss, function=regression.gaussian_nll):
+class GaussianNLLLoss(_LikelihoodLoss, function=regression_losses.gaussian_nll):
     """Gaussian negative log-density; input is `(mean, variance)`; see `gaussian_nll`.
 
     Example:
@@ -135,17 +135,17 @@ class GaussianNLLLoss(_LikelihoodLoss, function=regression.gaussian_nll):
     """
 
 
-class BetaNLLLoss(_LikelihoodLoss, function=regression.beta_nll):
+class BetaNLLLoss(_LikelihoodLoss, function=regression_losses.beta_nll):
     """Gaussian density weighted by its variance; input is `(mean, variance)`; see `beta_nll`."""
 
 
-class CovarianceNLLLoss(_LikelihoodLoss, function=regression.covariance_nll):
+class CovarianceNLLLoss(_LikelihoodLoss, function=regression_losses.covariance_nll):
     """Gaussian with a full covariance; input is `(mean, covariance)`; see `covariance_nll`."""
 
 
-class NIGNLLLoss(_LikelihoodLoss, function=regression.nig_nll):
+class NIGNLLLoss(_LikelihoodLoss, function=regression_losses.nig_nll):
     """Evidential negative log-density; input is `(gamma, nu, alpha, beta)`; see `nig_nll`."""
 
 
-class NIGRegularizerLoss(_LikelihoodLoss, function=regression.nig_regularizer):
+class NIGRegularizerLoss(_LikelihoodLoss, function=regression_losses.nig_regularizer):
     """Penalty of wrong evidence; input is `(gamma, nu, alpha)`; see `nig_regularizer`."""

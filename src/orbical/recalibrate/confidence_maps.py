@@ -17,7 +17,7 @@ from torch import Tensor
 
 from ..calibration.numerics.sorting import ascending
 from ..errors import check_name, whole_number
-from ._base import Calibrator
+from .calibrator import Calibrator
 
 _UNSEEN = 1e-3
 

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from ..errors import InputError
-from ._base import Calibrator
+from .calibrator import Calibrator
 
 _CONJUGATE_STEPS = 200
 """Most products with the Hessian for one Newton step; an inexact step is a step all the same."""

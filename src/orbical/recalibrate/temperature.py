@@ -13,8 +13,8 @@ from torch import Tensor
 
 from .._arrays import ArrayLike, callers_level
 from ..errors import InputError, unknown_name
-from ._base import Calibrator
-from ._score_reader import read_weights
+from .calibrator import Calibrator
+from .score_reader import read_weights
 
 _BLOCK = 1 << 19
 """Elements of a block on a CPU: what stays in a core's cache while several passes read it."""

@@ -20,11 +20,12 @@ import torch
 from PIL import Image
 from torch import Tensor, nn
 
-from orbical import losses, training
+from orbical import losses
 from orbical.errors import InputError
 
 from ..framework import Results
 from ..framework import training as framework
+from ..framework.training_loop import fit
 from ..networks.classifiers import CompactResNet
 from .batches import Batches, Split, as_images, partition
 from .objectives import objective_of
@@ -112,13 +113,12 @@ def run(parts: dict[str, Split], trial: Trial) -> framework.Trained:
     )
     model = CompactResNet(classes=int(parts["test"].labels.max()) + 1, widths=WIDTHS)
     model = framework.placed(model, place)
-    training.fit(
+    optimizer = torch.optim.AdamW(model.parameters(), RATE, weight_decay=DECAY)
+    fit(
         model,
         batches,
-        optimizer=torch.optim.AdamW(model.parameters(), RATE, weight_decay=DECAY),
-        scheduler=lambda optimizer: torch.optim.lr_scheduler.CosineAnnealingLR(
-            optimizer, trial.epochs
-        ),
+        optimizer=optimizer,
+        scheduler=torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, trial.epochs),
         epochs=trial.epochs,
         objective=objective,
         autocast=torch.bfloat16 if place.type == "cuda" else None,

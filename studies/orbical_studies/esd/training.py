@@ -11,10 +11,9 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
-from orbical import training
-
 from ..framework import Results
 from ..framework import training as framework
+from ..framework.training_loop import fit
 from ..networks.classifiers import CompactResNet, LeNet5
 from ..trials import FILE, read_lines
 from .batches import Batches, Split, Splits, as_images, partition
@@ -121,7 +120,7 @@ def run(splits: Splits, trial: Trial) -> framework.Trained:
         }
         return {f"{name}_{k}": found[name][k] for name in found for k in ("accuracy", "ece")}
 
-    history = training.fit(
+    history = fit(
         model,
         batches,
         optimizer=optimizer_of(model),
@@ -135,7 +134,7 @@ def run(splits: Splits, trial: Trial) -> framework.Trained:
     images = trial.epochs * len(batches) * trial.batch * (1 if trial.loss == BASELINE else 2)
     points = [
         {"epoch": point.pop("epoch"), "training_loss": point.pop("loss"), **point}
-        for point in map(dict, history.rows)
+        for point in map(dict, history)
         if "test_ece" in point
     ]
     kept = {"logits": logits.half().numpy()} if (trial.seed, trial.batch) == (0, BATCH) else {}

@@ -16,9 +16,9 @@ from torch import Tensor, nn
 
 from orbical.bounds import taxonomy
 from orbical.calibration import ece, top_label
-from orbical.training import fit
 
 from ..framework import Results
+from ..framework.training_loop import fit
 from .networks import HeightInvariant, perceptron
 from .spirals import SwissRoll, swap_of_heights, swiss_roll
 from .training import (

@@ -14,10 +14,10 @@ from torch import Tensor, nn
 from orbical.bounds import OrbitTable, classification
 from orbical.calibration import ece, top_label
 from orbical.errors import InputError
-from orbical.training import fit
 
 from .. import framework
 from ..framework import Results, option
+from ..framework.training_loop import fit
 from ..networks import parameters_of
 from .networks import HeightInvariant, perceptron
 from .spirals import SwissRoll, swap_of_heights, swiss_roll

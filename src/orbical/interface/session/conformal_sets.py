@@ -79,7 +79,7 @@ def coverage(view: ScanView, selection: Selection, message: dict[str, Any]) -> A
 def _tested(view: ScanView, place: str) -> TestedSets:
     """Calibrate on half of the samples and test the others; of very many, evenly chosen ones."""
     from ...conformal import LAC
-    from ...conformal.orbits import halves, tested
+    from ...conformal.orbit_coverage import halves, tested
 
     models, elements = len(view.models), len(view.group)
     most = min(MOST_SAMPLES, MOST_CELLS // (models * elements))

@@ -10,7 +10,7 @@ from torch import Tensor
 from .._arrays import ArrayLike, as_array, as_floating, can_inspect
 from ..calibration.pairs.validation import check_weights, weighted_mean, weights_of
 from ..errors import InputError, check_name
-from ._evidential import log_gamma_step, terms_at_once
+from .evidential import log_gamma_step, terms_at_once
 
 __all__ = ["beta_nll", "covariance_nll", "gaussian_nll", "nig_nll", "nig_regularizer"]
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from . import _checks
+from . import table_checks as checks
 from .value_table import ValueTable
 
 Array = np.ndarray
@@ -60,7 +60,7 @@ def frames(table: ValueTable, representation: Any) -> Frames:
             )
         matrix = np.broadcast_to(np.eye(dimension), (size, dimension, dimension))
         return Frames(np.arange(size), matrix, np.ones(size), True, True, True)
-    matrices = _checks.representation(representation, dimension)
+    matrices = checks.representation(representation, dimension)
     if table.point is None or table.element is None:
         raise InputError(
             "table",

@@ -14,9 +14,9 @@ from ..calibration import interval_of_sums, wilson_interval
 from ..calibration.intervals.interval_ends import checked_level
 from ..errors import InputError, check_name, whole_number
 from ..store.xarray_blocks import sample_blocks
-from .intervals import Absolute, ConformalIntervals, Normalized
+from .class_sets import LAC, ConformalSets, at_labels
 from .quantiles import checked_coverage, conformal_quantile
-from .sets import LAC, ConformalSets, at_labels
+from .target_intervals import Absolute, ConformalIntervals, Normalized
 
 if TYPE_CHECKING:
     import xarray as xr

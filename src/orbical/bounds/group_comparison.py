@@ -11,7 +11,7 @@ import numpy as np
 from .._arrays import as_numpy
 from ..errors import InputError
 from ..groups import Group, as_group, trivial
-from . import _checks
+from . import table_checks as checks
 from .certified import certified_ceiling
 from .classification_bounds import forced_overconfidence
 from .matching import Orbits, match_orbits
@@ -237,7 +237,7 @@ def compare_groups(
             own |= _of_labels(table, group, p, level)
             turns = None
         else:
-            truth = _checks.columns("value", truth)
+            truth = checks.columns("value", truth)
             turns = _matrices(representation, group, truth.shape[1])
             table = ValueTable.from_data(x, truth, group, tolerance=tolerance, **both)
             own["estimate"] = neighbor_floor(
@@ -279,7 +279,7 @@ def _of_labels(table: OrbitTable, group: Group, p: Array, level: float) -> dict[
 
 def _matched(orbits: Orbits, mass: Any | None) -> float:
     together = np.bincount(orbits.orbit)[orbits.orbit] > 1
-    return float(_checks.sample_mass(mass, len(together)) @ together)
+    return float(checks.sample_mass(mass, len(together)) @ together)
 
 
 def _matrices(representation: Representation, group: Group, dimension: int) -> Any:

@@ -18,7 +18,7 @@ from torch import Tensor
 from .._arrays import ArrayLike
 from .._imports import existing_file
 from ..errors import InputError, StoreError, unknown_name
-from ._score_reader import ScoreReader, read_weights
+from .score_reader import ScoreReader, read_weights
 
 _REGISTRY: dict[str, type[Calibrator]] = {}
 

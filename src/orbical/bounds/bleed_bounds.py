@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from . import _checks
-from ._equivariant_fit import Frames, best_fit, covariances_pulled_back, frames, pulled_back, sum_by
+from . import table_checks as checks
 from .bound import Bound, lower_bound, not_applicable
+from .equivariant_fit import Frames, best_fit, covariances_pulled_back, frames, pulled_back, sum_by
 from .value_table import ValueTable
 
 __all__ = ["nll_optimal_bleed", "nll_optimal_variance"]
@@ -83,7 +83,7 @@ def nll_optimal_bleed(table: ValueTable, *, fit: Any = None) -> Array:
         array([0.5])
     """
     mean = _orbit_means(table.orbit, table.mass, table.value)[table.orbit]
-    best = mean if fit is None else _checks.columns("fit", fit)
+    best = mean if fit is None else checks.columns("fit", fit)
     if best.shape != table.value.shape:
         raise InputError("fit", f"shape {list(table.value.shape)}", list(best.shape))
     spread = _orbit_means(table.orbit, table.mass, np.square(table.value - best))[table.orbit]
