@@ -7,8 +7,9 @@ from pathlib import Path
 
 from orbical.errors import check_name
 
-from .audit import Audit, Outcome, Package, Picture, Table, Verdict, loading
+from .audit import Audit, Outcome, Package, Picture, Table, loading
 from .statistics import holm, interval, share
+from .verdicts import Verdict
 
 __all__ = [
     "Audit",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -11,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from orbical.errors import Interrupted, MissingExtra, ModelError
 
+from .verdicts import Verdict
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -18,16 +19,6 @@ Rows = list[dict[str, Any]]
 Tables = Mapping[str, Rows]
 Size = Mapping[str, Any]
 INTERVALS = "Intervals are 95 %, over samples."
-
-
-class Verdict(enum.StrEnum):
-    """The five verdicts, from the best to the worst."""
-
-    EXACT = "exact"
-    PRECISE = "equivariant to precision"
-    KNOWS = "knows when it fails"
-    BROKEN = "broken"
-    SURE = "broken and sure"
 
 
 @dataclass(frozen=True)

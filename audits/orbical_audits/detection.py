@@ -22,7 +22,7 @@ from torch import nn
 import orbical as ob
 
 from . import detection_figures
-from .audit import Outcome, Picture, Table, Tables, Verdict
+from .audit import Outcome, Picture, Table, Tables
 from .detection_tables import (
     CELL,
     RADIUS,
@@ -43,6 +43,7 @@ from .photographs import (
     validation_photographs,
     whole_views,
 )
+from .verdicts import Verdict, stays_confident, verdict_of
 
 __all__ = [
     "FULL",
@@ -74,17 +75,18 @@ INPUTS = (
 )
 
 RULE = (
-    "A key object is found where the detection that fits it best has its class, an IoU of at least "
-    "0.5 and the detector's working confidence. **Exact** if no key object is found at one shift "
-    "and lost at another, and no confidence changes by more than 1e-4. **Equivariant to "
-    "precision** if less than 5 % of the key objects are found at one shift and lost at another "
-    "(upper limit). Otherwise look at the objects that are found in the middle of the view with a "
-    "confidence of at least 0.5, and at the share of them that is lost at some shift: **broken and "
-    "sure** if it exceeds 10 % (lower limit), **knows when it fails** if it is below 10 % (upper "
-    "limit), else **broken**. Shifts are those of up to 32 pixels in steps of 16, and every key "
-    "object is wholly in view at all of them. What shifts of one pixel do counts as confirmed if, "
-    "on other photographs, more than 5 % of the key objects are found at one of them and lost at "
-    "another (lower limit)."
+    "A key object is found where the detection that fits it best has its class, an IoU of at "
+    "least 0.5 and the detector's working confidence. **Invariant** if no key object is found "
+    "at one shift and lost at another, and no confidence changes by more than 1e-4. **Within "
+    "tolerance** if less than 5 % of the key objects are found at one shift and lost at "
+    "another (upper limit). Otherwise look at the objects that are found in the middle of the "
+    "view with a confidence of at least 0.5, and at the share of them that is lost at some "
+    "shift: **not invariant and confident** if it exceeds 10 % (lower limit), **not invariant, "
+    "low confidence there** if it is below 10 % (upper limit), else **not invariant**. Shifts "
+    "are those of up to 32 pixels in steps of 16, and every key object is wholly in view at "
+    "all of them. What shifts of one pixel do counts as confirmed if, on other photographs, "
+    "more than 5 % of the key objects are found at one of them and lost at another (lower "
+    "limit)."
 )
 
 ROWS = "".join(
@@ -230,11 +232,7 @@ def audited(
 def decide(name: str, tables: Tables) -> dict[str, Verdict]:
     """Apply the rule."""
     row = next(row for row in tables["objects"] if row["transformation"] == "shifts")
-    changes, surely = row["found and lost"], row["found surely and lost"]
-    if changes["value"] == 0 and row["confidence varies by"]["high"] < 1e-4:
-        return {name: Verdict.EXACT}
-    if changes["high"] < STEADY:
-        return {name: Verdict.PRECISE}
-    if surely["low"] > TOLERATED:
-        return {name: Verdict.SURE}
-    return {name: Verdict.KNOWS if surely["high"] < TOLERATED else Verdict.BROKEN}
+    changes = row["found and lost"]
+    exact = changes["value"] == 0 and row["confidence varies by"]["high"] < 1e-4
+    confident = stays_confident(row["found surely and lost"], high=TOLERATED, low=TOLERATED)
+    return {name: verdict_of(changes, STEADY, exact=exact, confident=confident)}

@@ -129,7 +129,7 @@ def of_rings(scan: ob.Scan, working: float, seed: int) -> Rows:
                 "confidence": interval(confidence, **options),
                 "average precision": interval(precision, **options),
                 "detections": sum(map(len, pairs)),
-                "too sure by": interval(every, too_sure, **options),
+                "confidence minus accuracy": interval(every, too_sure, **options),
                 "ECE": interval(every, ece, resamples=300, seed=seed),
             }
         )
@@ -231,5 +231,5 @@ def maps_of(scan: ob.Scan, working: float) -> dict[str, np.ndarray]:
         "found": found(scan, working).mean(0),
         "confidence": values(scan, "match_confidence").mean(0),
         "AP": values(scan, "ap").mean(0),
-        "too sure by": np.array([np.subtract(*rows.mean(0)) for rows in pairs]),
+        "confidence minus accuracy": np.array([np.subtract(*rows.mean(0)) for rows in pairs]),
     }

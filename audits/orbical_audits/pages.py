@@ -13,8 +13,9 @@ from typing import Any
 from orbical.errors import InputError
 
 from . import find, names
-from .audit import Audit, Outcome, Rows, Verdict
+from .audit import Audit, Outcome, Rows
 from .environment import CHECKOUT
+from .verdicts import CHANGES, Verdict
 
 DOCS = CHECKOUT / "docs" / "audits"
 RESULTS = CHECKOUT / "audits" / "results"
@@ -158,10 +159,11 @@ def render(name: str) -> str:
 def grouped(verdicts: Mapping[str, Verdict]) -> dict[Verdict, str]:
     """Return what got each verdict, from the worst to the best, without the words all begin with.
 
-    >>> grouped({"Net tiny, sign": Verdict.SURE, "Net full, sign": Verdict.EXACT})
-    {<Verdict.SURE: 'broken and sure'>: 'tiny, sign', <Verdict.EXACT: 'exact'>: 'full, sign'}
-    >>> grouped({"Net": Verdict.EXACT})
-    {<Verdict.EXACT: 'exact'>: 'Net'}
+    >>> found = grouped({"Net tiny, sign": Verdict.OPEN, "Net full, sign": Verdict.INVARIANT})
+    >>> {str(verdict): models for verdict, models in found.items()}
+    {'open': 'tiny, sign', 'invariant': 'full, sign'}
+    >>> [*grouped({"Net": Verdict.INVARIANT}).values()]
+    ['Net']
     """
     words = [name.split(" ") for name in verdicts]
     alike = [len({*column}) == 1 for column in zip(*words, strict=False)]
@@ -189,7 +191,9 @@ def render_index() -> str:
             "name": name, "audit": audit, "size": found["size"], "verdicts": grouped(verdicts),
             "rank": " ".join(map(str, ranks)), "alt": next(iter(found["pictures"].values())),
         })  # fmt: skip
-    return _template("index.md").render(lines=lines, counts=counts)
+    return _template("index.md").render(
+        lines=lines, counts=counts, changed=sum(counts[verdict] for verdict in CHANGES)
+    )
 
 
 def write_all() -> Iterator[Path]:

@@ -13,8 +13,8 @@ import numpy as np
 
 import orbical as ob
 
-from .audit import Verdict
 from .statistics import interval
+from .verdicts import Verdict, stays_confident, verdict_of
 
 GROUP = (
     "rotations by equal steps and the mirror image of each (D_n), of which quarter turns and "
@@ -23,19 +23,21 @@ GROUP = (
 JUDGED = ("mirrored", "tilted", "turned")
 EXACT, WRONG, SURE, KNOWS, LEAST = 1e-3, 0.05, 0.5, 0.2, 10
 RULE = (
-    "By families of positions: **mirrored** (left and right exchanged), **tilted** (by up to 30°), "
-    "**turned** (by more), over {samples}. {wrong} {sure} **Exact** if {moved} (upper limit); "
-    "**equivariant to precision** if less than 5 % of the {short} are wrong at some position of "
-    "the family (upper limit). Otherwise, if at least ten of them are wrong somewhere: **broken "
-    "and sure** if it is sure of more than half of the {failures} (lower limit); **knows when it "
-    "fails** if it is sure of less than a fifth of them (upper limit), and of more than half of "
-    "the {successes} (lower limit); else **broken**."
+    "By families of positions: **mirrored** (left and right exchanged), **tilted** (by up to "
+    "30°), **turned** (by more), over {samples}. {wrong} {sure} **Invariant** if {moved} "
+    "(upper limit); **within tolerance** if less than 5 % of the {short} are wrong at some "
+    "position of the family (upper limit). Otherwise, if at least ten of them are wrong "
+    "somewhere: **not invariant and confident** if it is sure of more than half of the "
+    "{failures} (lower limit); **not invariant, low confidence there** if it is sure of less "
+    "than a fifth of them (upper limit), and of more than half of the {successes} (lower "
+    "limit); else **not invariant**."
 )
 SECOND_WAY = (
     " A verdict counts as confirmed if other persons, moved by NumPy and Pillow, give it: "
-    "**broken** if more than 5 % are wrong (lower limit), when tilted also more than of pictures "
-    "that were tilted and tilted back (lower limit above their upper limit); **broken and sure** "
-    "if, besides, the network is sure of more than half of the {failures} (lower limit)."
+    "**not invariant** if more than 5 % are wrong (lower limit), when tilted also more than of "
+    "pictures that were tilted and tilted back (lower limit above their upper limit); **not "
+    "invariant and confident** if, besides, the network is sure of more than half of the "
+    "{failures} (lower limit)."
 )
 
 
@@ -67,15 +69,12 @@ def share_of(part: np.ndarray, whole: np.ndarray, seed: int) -> dict[str, float]
 
 def judge(row: Mapping[str, Any], upright: Mapping[str, Any]) -> Verdict:
     """Apply the rule to the row of a family, and to that of the upright views."""
-    if row["moved by"]["high"] < EXACT:
-        return Verdict.EXACT
-    if row["wrong somewhere"]["high"] < WRONG:
-        return Verdict.PRECISE
-    wrong, right = row["sure where wrong"], upright["sure where right"]
-    if wrong is not None and wrong["low"] > SURE:
-        return Verdict.SURE
-    knows = wrong is not None and wrong["high"] < KNOWS and right and right["low"] > SURE
-    return Verdict.KNOWS if knows else Verdict.BROKEN
+    right = upright["sure where right"]
+    confident = stays_confident(row["sure where wrong"], high=SURE, low=KNOWS)
+    if confident is False and not (right and right["low"] > SURE):  # it is never confident
+        confident = None
+    exact = row["moved by"]["high"] < EXACT
+    return verdict_of(row["wrong somewhere"], WRONG, exact=exact, confident=confident)
 
 
 def confirms(row: Mapping[str, Any], control: Mapping[str, Any] | None = None) -> str:
@@ -84,10 +83,10 @@ def confirms(row: Mapping[str, Any], control: Mapping[str, Any] | None = None) -
     if row["wrong"]["low"] <= limit:
         return "none"
     sure = row["sure where wrong"]
-    return str(Verdict.SURE if sure and sure["low"] > SURE else Verdict.BROKEN)
+    return str(Verdict.CONFIDENT if sure and sure["low"] > SURE else Verdict.NOT_INVARIANT)
 
 
-def decide(title: str, tables: Mapping[str, Any]) -> dict[str, Verdict]:
+def decide(title: str, tables: Mapping[str, Any]) -> dict[str]:
     """Return the verdict of each network on each family; `title` has a place for the network."""
     upright = {row["network"]: row for row in tables["upright"]}
     return {

@@ -50,16 +50,20 @@ def test_the_figures_of_a_page_are_committed_and_no_others(name):
 def test_the_first_page_has_a_row_for_each_audit_with_its_verdicts_from_the_worst(monkeypatch):
     import dataclasses
 
-    given = {"Net a, x": Verdict.EXACT, "Net b, x": Verdict.SURE, "Net b, y": Verdict.EXACT}
+    given = {
+        "Net a, x": Verdict.INVARIANT,
+        "Net b, x": Verdict.CONFIDENT,
+        "Net b, y": Verdict.INVARIANT,
+    }
     audit = dataclasses.replace(find("digits"), decide=lambda tables: given)
     monkeypatch.setattr(pages, "find", lambda name: audit)
     monkeypatch.setattr(pages, "names", lambda: ["digits"])
     text = pages.render_index()
     assert text.count("<tr>") == 2
-    assert 'data-sort="4 0 0"' in text
+    assert 'data-sort="6 0 0"' in text
     assert "</strong> b, x</li>" in text
-    assert text.index("broken and sure</strong> b, x") < text.index("exact</strong> a, x; b, y")
-    assert "In 1 of the 3 verdicts of these 1 audits" in text
+    assert text.index("confident</strong> b, x") < text.index("invariant</strong> a, x; b, y")
+    assert "In 1 of 3 tests the prediction changed" in text
 
 
 def test_the_gallery_shows_every_audit():
@@ -104,19 +108,20 @@ def test_a_rule_reaches_each_of_its_verdicts():
         return {
             "network": "net",
             "probability changes by": {"high": change},
-            "answer changes": {"high": answers},
-            "too sure by": {"low": low, "high": high},
+            "answer changes": {"low": answers / 2, "high": answers},
+            "confidence minus accuracy": {"low": low, "high": high},
         }
 
     rows = [
         row(1e-9, 0, (0, 0)),
         row(0.1, 0.005, (0, 0)),
+        row(0.1, 0.015, (0.2, 0.3)),
         row(0.5, 0.5, (-0.02, 0.03)),
         row(0.5, 0.5, (0.03, 0.08)),
         row(0.5, 0.5, (0.2, 0.3)),
     ]
     given = [next(iter(digits.decide({"networks": [one]}).values())) for one in rows]
-    assert given == list(Verdict)
+    assert given == [verdict for verdict in Verdict if verdict is not Verdict.BY_DESIGN]
 
 
 def test_an_unknown_name_lists_the_names(capsys):

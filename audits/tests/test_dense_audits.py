@@ -66,25 +66,25 @@ def test_the_flow_that_time_must_change_is_that_of_the_gradient():
 @pytest.mark.parametrize(
     ("distance", "far", "verdict"),
     [
-        (1e-4, 0.0, Verdict.EXACT),
-        (0.05, 0.01, Verdict.PRECISE),
-        (0.05, 0.06, Verdict.BROKEN),
-        (0.2, 0.01, Verdict.BROKEN),
+        (1e-4, 0.0, Verdict.INVARIANT),
+        (0.05, 0.01, Verdict.TOLERATED),
+        (0.05, 0.06, Verdict.NOT_INVARIANT),
+        (0.2, 0.01, Verdict.NOT_INVARIANT),
     ],
 )
 def test_the_worst_experiment_decides_for_flow(distance, far, verdict):
     def row(high, share):
         return {
             "estimator": "net",
-            "turns and mirrors": {"high": high},
-            "vectors far off": {"high": share},
-            "reversed time": {"high": 0.0},
-            "far off in time": {"high": 0.0},
+            "turns and mirrors": {"low": high, "high": high},
+            "vectors far off": {"low": share, "high": share},
+            "reversed time": {"low": 0.0, "high": 0.0},
+            "far off in time": {"low": 0.0, "high": 0.0},
         }
 
     tables = {"experiments": [row(0.0, 0.0), row(distance, far)]}
     decided = particle_flow.decide(tables)
-    assert decided == {"net, turns and mirrors": verdict, "net, reversed time": Verdict.EXACT}
+    assert decided == {"net, turns and mirrors": verdict, "net, reversed time": Verdict.INVARIANT}
 
 
 def test_images_of_a_missing_package_are_named_with_the_command(monkeypatch):
@@ -129,19 +129,20 @@ def test_a_threshold_changes_no_verdict_and_a_sideways_glance_many():
 @pytest.mark.parametrize(
     ("change", "share", "surplus", "verdict"),
     [
-        (1e-5, 0.0, None, Verdict.EXACT),
-        (0.3, 0.005, (0.3, 0.4), Verdict.PRECISE),
-        (0.9, 0.1, (0.12, 0.2), Verdict.SURE),
-        (0.9, 0.1, (0.0, 0.04), Verdict.KNOWS),
-        (0.9, 0.1, (0.04, 0.2), Verdict.BROKEN),
-        (0.9, 0.1, None, Verdict.BROKEN),
+        (1e-5, 0.0, None, Verdict.INVARIANT),
+        (0.3, 0.005, (0.3, 0.4), Verdict.TOLERATED),
+        (0.9, 0.1, (0.12, 0.2), Verdict.CONFIDENT),
+        (0.9, 0.1, (0.0, 0.04), Verdict.UNCONFIDENT),
+        (0.9, 0.1, (0.04, 0.2), Verdict.NOT_INVARIANT),
+        (0.9, 0.1, None, Verdict.NOT_INVARIANT),
     ],
 )
 def test_single_pixels_decide_for_masks(change, share, surplus, verdict):
     row = {
         "method": "net",
         "largest change": {"high": change},
-        "verdict changes": {"high": share},
-        "too sure where changed": surplus and dict(zip(("low", "high"), surplus, strict=True)),
+        "verdict changes": {"low": share, "high": share},
+        "confidence minus accuracy where changed": surplus
+        and dict(zip(("low", "high"), surplus, strict=True)),
     }
     assert cosmic_rays.decide({"methods": [row]}) == {"net": verdict}

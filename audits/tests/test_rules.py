@@ -19,10 +19,10 @@ def summary(energy, force):
 @pytest.mark.parametrize(
     ("energy", "force", "verdict"),
     [
-        (0.001, 0.001, Verdict.EXACT),
-        (0.05, 0.5, Verdict.PRECISE),
-        (4.0, 0.001, Verdict.BROKEN),
-        (0.001, 2.0, Verdict.BROKEN),
+        (0.001, 0.001, Verdict.INVARIANT),
+        (0.05, 0.5, Verdict.TOLERATED),
+        (4.0, 0.001, Verdict.NOT_INVARIANT),
+        (0.001, 2.0, Verdict.NOT_INVARIANT),
     ],
 )
 def test_a_potential_is_judged_by_its_largest_change(energy, force, verdict):
@@ -39,40 +39,36 @@ def test_mirror_images_are_those_of_the_other_space_group():
         np.testing.assert_allclose(*near, atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("ratio", "ranks", "verdict"),
-    [
-        ((0.8, 1.2), (0.1, 0.4), Verdict.KNOWS),
-        ((0.8, 1.2), (-0.1, 0.2), Verdict.BROKEN),
-        ((0.4, 0.6), (0.1, 0.4), Verdict.BROKEN),
-        ((1.6, 2.0), (0.1, 0.4), Verdict.SURE),
-    ],
-)
-def test_a_spread_needs_the_size_and_the_order_of_the_errors(ratio, ranks, verdict):
-    row = {
-        "error / spread": dict(zip(("low", "high"), ratio, strict=True)),
-        "rank correlation": dict(zip(("low", "high"), ranks, strict=True)),
-    }
-    tables = {"symmetry": [{"largest": 0.0}] * 3, "spread": [row, row]}
-    moves, knows = ani1x.decide(tables).values()
-    assert (moves, knows) == (Verdict.EXACT, verdict)
+def test_how_well_a_spread_fits_the_error_gets_no_verdict():
+    tables = {"symmetry": [{"largest": 0.0}] * 3}
+    assert ani1x.decide(tables) == {"ANI-1x": Verdict.INVARIANT}
+
+
+def test_what_only_a_mirror_changes_is_by_design_where_the_authors_exclude_mirrors():
+    assert _potentials.decide_without_mirrors(summary(4.0, 0.001)) == {"net": Verdict.BY_DESIGN}
+    assert _potentials.decide_without_mirrors(summary(4.0, 2.0)) == {"net": Verdict.NOT_INVARIANT}
+    assert _potentials.decide_without_mirrors(summary(0.0, 0.0)) == {"net": Verdict.INVARIANT}
 
 
 @pytest.mark.parametrize(
     ("change", "share", "surplus", "verdict"),
     [
-        (0.0, 0.0, None, Verdict.EXACT),
-        (0.001, 0.0, None, Verdict.PRECISE),
-        (0.2, 0.05, (0.15, 0.2), Verdict.SURE),
-        (0.2, 0.05, (0.0, 0.2), Verdict.BROKEN),
-        (0.2, 0.05, (-0.1, 0.01), Verdict.KNOWS),
-        (0.2, 0.0, None, Verdict.BROKEN),
+        (0.0, 0.0, None, Verdict.INVARIANT),
+        (0.001, 0.0, None, Verdict.TOLERATED),
+        (0.2, 0.05, (0.15, 0.2), Verdict.CONFIDENT),
+        (0.2, 0.05, (0.0, 0.2), Verdict.NOT_INVARIANT),
+        (0.2, 0.05, (-0.1, 0.01), Verdict.UNCONFIDENT),
+        (0.2, 0.0, None, Verdict.NOT_INVARIANT),
     ],
 )
 def test_a_mirror_does_not_decide_for_proteins(change, share, surplus, verdict):
     limits = surplus and dict(zip(("low", "high"), surplus, strict=True))
-    row = {"model": "net", "probability changes by": change, "answer changes": {"value": share}}
-    kept = {**row, "move": "rotation", "too sure where changed": limits}
+    row = {
+        "model": "net",
+        "probability changes by": change,
+        "answer changes": {"value": share, "low": share, "high": share},
+    }
+    kept = {**row, "move": "rotation", "confidence minus accuracy where changed": limits}
     mirror = {**kept, "move": "mirror", "probability changes by": 0.9}
     assert proteinmpnn.decide({"moves": [kept, mirror]}) == {"net": verdict}
 
@@ -80,24 +76,29 @@ def test_a_mirror_does_not_decide_for_proteins(change, share, surplus, verdict):
 @pytest.mark.parametrize(
     ("changes", "surplus", "verdict"),
     [
-        (0.005, (0.2, 0.3), Verdict.PRECISE),
-        (0.4, (0.11, 0.2), Verdict.SURE),
-        (0.4, (0.05, 0.2), Verdict.BROKEN),
-        (0.4, (-0.04, 0.04), Verdict.KNOWS),
-        (0.4, (-0.06, 0.04), Verdict.BROKEN),
+        (0.005, (0.2, 0.3), Verdict.TOLERATED),
+        (0.4, (0.11, 0.2), Verdict.CONFIDENT),
+        (0.4, (0.05, 0.2), Verdict.NOT_INVARIANT),
+        (0.4, (-0.04, 0.04), Verdict.UNCONFIDENT),
+        (0.4, (-0.06, 0.04), Verdict.NOT_INVARIANT),
     ],
 )
 def test_the_worst_family_decides_for_classifiers(changes, surplus, verdict):
     def row(high, limits):
         sure = dict(zip(("low", "high"), limits, strict=True))
-        return {"network": "net", "answer changes": {"high": high}, "too sure by": sure}
+        return {
+            "network": "net",
+            "answer changes": {"low": high, "high": high},
+            "confidence minus accuracy": sure,
+        }
 
     tables = {"networks": [row(0.0, (0.0, 0.0)), row(changes, surplus)]}
     assert efficientnet_lite.decide(tables) == {"EfficientNet-net": verdict}
 
 
 @pytest.mark.parametrize(
-    ("confirmed", "verdict"), [("broken and sure", Verdict.SURE), ("broken", Verdict.BROKEN)]
+    ("confirmed", "verdict"),
+    [("not invariant and confident", Verdict.CONFIDENT), ("not invariant", Verdict.NOT_INVARIANT)],
 )
 def test_that_pose_is_sure_when_tilted_is_called_what_other_persons_confirm(confirmed, verdict):
     sure = {"value": 0.7, "low": 0.6, "high": 0.8, "n": 60}

@@ -10,7 +10,8 @@ import numpy as np
 
 import orbical as ob
 from orbical.figures import style
-from orbical_audits import Outcome, Picture, Table, Verdict, interval
+from orbical_audits import Outcome, Picture, Table, interval
+from orbical_audits.verdicts import CHANGES, Verdict, verdict_of
 
 ENERGY, FORCE = 0.1, 1.0  # tolerances: meV/atom, meV/Å
 ROUNDING = 0.01  # of energies in single precision, both units
@@ -262,30 +263,41 @@ def transposed(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{"quantity": name, **{row["model"]: row[name] for row in rows}} for name in names]
 
 
-def decide(tables: Any) -> dict[str, Verdict]:
+PROPER = ("rotations: energy", "order of atoms", "other cell")
+MIRRORS = ("mirror, chiral: largest", "mirror, achiral: largest")
+
+
+def decide(tables: Any, moves: tuple[str, ...] = PROPER + MIRRORS) -> dict[str, Verdict]:
     """Apply the rule to each model."""
     rows = {row["quantity"]: row for row in tables["summary"]}
     names = [key for key in tables["summary"][0] if key != "quantity"]
-    parts = ("rotations: energy", "order of atoms", "other cell", "mirror, chiral: largest",
-             "mirror, achiral: largest")  # fmt: skip
-    energies = {name: max(rows[f"{part}, meV/atom"][name] for part in parts) for name in names}
+    energies = {name: max(rows[f"{move}, meV/atom"][name] for move in moves) for name in names}
     forces = {name: rows["rotations: forces, meV/Å"][name] for name in names}
     return {name: _decide(energies[name], forces[name]) for name in names}
 
 
+def decide_without_mirrors(tables: Any) -> dict[str, Verdict]:
+    """Apply the rule to models whose authors exclude mirrors: what only mirrors change is meant."""
+    proper, every = decide(tables, PROPER), decide(tables)
+    return {
+        name: Verdict.BY_DESIGN if every[name] in CHANGES and proper[name] not in CHANGES else found
+        for name, found in every.items()
+    }
+
+
 def _decide(energy: float, force: float) -> Verdict:
-    if energy < ROUNDING and force < ROUNDING:
-        return Verdict.EXACT
-    return Verdict.PRECISE if energy < ENERGY and force < FORCE else Verdict.BROKEN
+    beyond = max(energy / ENERGY, force / FORCE)
+    exact = energy < ROUNDING and force < ROUNDING
+    return verdict_of({"low": beyond, "high": beyond}, 1, exact=exact)
 
 
 RULE = (
-    f"**Exact** if no rotation, inversion, reordering of atoms or rewriting of the cell changes an "
-    f"energy by {ROUNDING} meV/atom nor a rotation a force by {ROUNDING} meV/Å. **Equivariant to "
-    f"precision** if the changes stay below {ENERGY} meV/atom (a tenth of what DFT energies are "
-    f"usually converged to) and {FORCE:.0f} meV/Å. Otherwise **broken**. These potentials state no "
-    "confidence, so the two verdicts about it cannot be given. The numbers are deterministic; "
-    "intervals are given where a mean over crystals is."
+    "**Invariant** if no rotation, inversion, reordering of atoms or rewriting of the cell "
+    f"changes an energy by {ROUNDING} meV/atom nor a rotation a force by {ROUNDING} meV/Å. "
+    f"**Within tolerance** if the changes stay below {ENERGY} meV/atom (a tenth of what DFT "
+    f"energies are usually converged to) and {FORCE:.0f} meV/Å. Otherwise **not invariant**. "
+    "These potentials state no confidence, so the two verdicts about it cannot be given. The "
+    "numbers are deterministic; intervals are given where a mean over crystals is."
 )
 GROUP = "rotations and inversion, O(3); orders of the atoms; other cells and supercells"
 INPUTS = (

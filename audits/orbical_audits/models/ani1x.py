@@ -10,7 +10,8 @@ import torch
 
 import orbical as ob
 from orbical.figures import style
-from orbical_audits import Audit, Outcome, Package, Picture, Table, Verdict, interval, loading
+from orbical_audits import Audit, Outcome, Package, Picture, Table, interval, loading
+from orbical_audits.verdicts import Verdict, verdict_of
 
 HARTREE = 27.211386245988  # eV
 RESOURCES = ("rHCNO-5.2R_16-3.5A_a4-8.params", "sae_linfit.dat", "train")
@@ -196,22 +197,12 @@ def drawn(error: np.ndarray, spread: np.ndarray) -> Any:
 
 
 def decide(tables: Any) -> dict[str, Verdict]:
-    """Apply the rule: a verdict on the symmetry, and one on the spread."""
+    """Apply the rule; how well the spread fits the error is no change, and gets no verdict."""
     turned, reordered, force = (row["largest"] for row in tables["symmetry"][:3])
     energy = max(turned, reordered)
-    if energy < 0.01 and force < 0.01:
-        moves = Verdict.EXACT
-    else:
-        moves = Verdict.PRECISE if energy < 0.1 and force < 1 else Verdict.BROKEN
-    row = tables["spread"][1]
-    ratio, ranks = row["error / spread"], row["rank correlation"]
-    if ratio["low"] > 1.5:
-        knows = Verdict.SURE
-    elif ratio["high"] < 1.5 and ratio["low"] > 1 / 1.5 and ranks["low"] > 0:
-        knows = Verdict.KNOWS
-    else:
-        knows = Verdict.BROKEN
-    return {"ANI-1x, energies and forces": moves, "ANI-1x, spread of the ensemble": knows}
+    beyond = max(energy / 0.1, force / 1)  # in units of what is tolerated
+    exact = energy < 0.01 and force < 0.01
+    return {"ANI-1x": verdict_of({"low": beyond, "high": beyond}, 1, exact=exact)}
 
 
 audit = Audit(
@@ -226,13 +217,10 @@ audit = Audit(
     "torchani offers the spread (`energies_qbcs`, query by committee) for analysis and active "
     "learning; it promises no calibrated error.",
     promised="E(3); spread not calibrated",
-    rule="Symmetry: **exact** if no rotation, inversion or reordering of the atoms changes an "
-    "energy by 0.01 meV/atom nor a rotation or inversion a force by 0.01 meV/Å, **equivariant to "
-    "precision** below 0.1 meV/atom and 1 meV/Å, else **broken**. Spread, over the whole orbit: "
-    "**broken and sure** if the root mean square error of relative energies exceeds the root mean "
-    "square spread by more than half (lower limit of the ratio above 1.5); **knows when it fails** "
-    "if the ratio lies between 1/1.5 and 1.5 (both limits) and a larger spread goes with a larger "
-    "error (lower limit of the rank correlation above 0); else **broken**.",
+    rule="**Invariant** if no rotation, inversion or reordering of the atoms changes an "
+    "energy by 0.01 meV/atom nor a rotation or inversion a force by 0.01 meV/Å, **within "
+    "tolerance** below 0.1 meV/atom and 1 meV/Å, else **not invariant**. How well the spread fits "
+    "the error is measured over the whole orbit and gets no verdict: it is no change.",
     decide=decide,
     finding="In size, almost: the root mean square error is "
     "{{ spread[1]['error / spread'] | cell }} times the spread, and "

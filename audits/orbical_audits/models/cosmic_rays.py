@@ -13,7 +13,8 @@ from torch import Tensor
 
 import orbical as ob
 from orbical.errors import ModelError
-from orbical_audits import Audit, Outcome, Package, Picture, Table, Verdict, interval, loading
+from orbical_audits import Audit, Outcome, Package, Picture, Table, interval, loading
+from orbical_audits.verdicts import Verdict, stays_confident, verdict_of
 
 NAME = "cosmic_rays"
 SIDE = 128
@@ -196,7 +197,7 @@ def measured(name: str, found: np.ndarray, hit: np.ndarray, seed: int) -> dict[s
         "IoU of the average": interval(mean, _iou, seed=seed),
         **changes(found, hit, seed),
         "largest change": interval(gap, seed=seed),
-        "too sure where changed": too_sure(name, found, hit, seed),
+        "confidence minus accuracy where changed": too_sure(name, found, hit, seed),
     }
 
 
@@ -295,16 +296,9 @@ def decide(tables: Any) -> dict[str, Verdict]:
 
 
 def _decide(row: Any) -> Verdict:
-    if row["largest change"]["high"] < 1e-4:
-        return Verdict.EXACT
-    if row["verdict changes"]["high"] < 0.01:
-        return Verdict.PRECISE
-    surplus = row["too sure where changed"]
-    if surplus is None:
-        return Verdict.BROKEN
-    if surplus["low"] > 0.10:
-        return Verdict.SURE
-    return Verdict.KNOWS if surplus["high"] < 0.05 else Verdict.BROKEN
+    confident = stays_confident(row["confidence minus accuracy where changed"], high=0.10, low=0.05)
+    exact = row["largest change"]["high"] < 1e-4
+    return verdict_of(row["verdict changes"], 0.01, exact=exact, confident=confident)
 
 
 METHODS_CAPTION = (
@@ -342,25 +336,27 @@ audit = Audit(
     "images at random (`dataloader.py`), that of deepCR does not. L.A.Cosmic is a sequence of "
     "filters; its median filter is by default separable, rows before columns.",
     promised="Cosmic-CoNN: trained on all 8; others nothing",
-    rule="A pixel is flagged if its probability is above 0.5. **Exact** if no probability of a "
-    "square changes by 1e-4, in the mean over squares (upper limit). **Equivariant to precision** "
-    "if the verdict changes with the orientation for less than 1 % of the pixels that a ray hit "
-    "(upper limit). Otherwise, at all pixels whose verdict changes: **broken and sure** if "
-    "confidence exceeds accuracy by more than 0.10 (lower limit), **knows when it fails** if by "
-    "less than 0.05 (upper limit), else **broken**; a method without a confidence is **broken**. "
-    "The IoU, which averages over pixels, decides nothing. A first look before this rule had found "
-    "4 and 13 % of the hit pixels to change for the two networks of Cosmic-CoNN.",
+    rule="A pixel is flagged if its probability is above 0.5. **Invariant** if no probability "
+    "of a square changes by 1e-4, in the mean over squares (upper limit). **Within "
+    "tolerance** if the verdict changes with the orientation for less than 1 % of the "
+    "pixels that a ray hit (upper limit). Otherwise, at all pixels whose verdict changes: "
+    "**not invariant and confident** if confidence exceeds accuracy by more than 0.10 "
+    "(lower limit), **not invariant, low confidence there** if by less than 0.05 (upper "
+    "limit), else **not invariant**; a method without a confidence is **not invariant**. "
+    "The IoU, which averages over pixels, decides nothing. A first look before this rule "
+    "had found 4 and 13 % of the hit pixels to change for the two networks of Cosmic-CoNN.",
     decide=decide,
-    finding="For Cosmic-CoNN it does, and it is sure: the orientation changes the verdict on "
-    "{{ methods[0]['verdict changes'] | percent }} (ground) and "
-    "{{ methods[1]['verdict changes'] | percent }} (Hubble) of the pixels that a ray hit, and "
-    "confidence exceeds accuracy there by {{ methods[0]['too sure where changed'] | cell }} and "
-    "{{ methods[1]['too sure where changed'] | cell }}. The mean hides it: the IoU is "
-    "{{ methods[0]['IoU upright'] | cell }} upright and {{ methods[0]['IoU, all'] | cell }} over "
-    "all orientations. deepCR changes its verdict on "
-    "{{ methods[2]['verdict changes'] | percent }} of the pixels, and its probability says so; "
-    "L.A.Cosmic, which is no network, on {{ methods[3]['verdict changes'] | percent }}. Training "
-    "on turned images is no guarantee: the code of Cosmic-CoNN does it, that of deepCR does not.",
+    finding="For Cosmic-CoNN it does, and it stays confident: the orientation changes the "
+    "verdict on {{ methods[0]['verdict changes'] | percent }} (ground) and {{ "
+    "methods[1]['verdict changes'] | percent }} (Hubble) of the pixels that a ray hit, "
+    "and confidence exceeds accuracy there by {{ methods[0]['confidence minus accuracy "
+    "where changed'] | cell }} and {{ methods[1]['confidence minus accuracy where "
+    "changed'] | cell }}. The mean hides it: the IoU is {{ methods[0]['IoU upright'] | "
+    "cell }} upright and {{ methods[0]['IoU, all'] | cell }} over all orientations. "
+    "deepCR changes its verdict on {{ methods[2]['verdict changes'] | percent }} of "
+    "the pixels, too close to the tolerance of 1 % to decide; L.A.Cosmic, which is no "
+    "network, on {{ methods[3]['verdict changes'] | percent }}. Training on turned "
+    "images is no guarantee: the code of Cosmic-CoNN does it, that of deepCR does not.",
     confirmed="With other squares and rays, turned by NumPy without orbical, the shares are "
     "{{ again[0]['verdict changes'] | percent }}, {{ again[1]['verdict changes'] | percent }}, "
     "{{ again[2]['verdict changes'] | percent }} and {{ again[3]['verdict changes'] | percent }}, "

@@ -15,7 +15,8 @@ import torch
 from torch import Tensor
 
 import orbical as ob
-from orbical_audits import Audit, Outcome, Package, Picture, Table, Verdict, interval, loading
+from orbical_audits import Audit, Outcome, Package, Picture, Table, interval, loading
+from orbical_audits.verdicts import Verdict, stays_confident, verdict_of
 
 KINDS = ("tiny", "full")
 FRAME = 1024
@@ -265,14 +266,8 @@ def decide(tables: Any) -> dict[str, Verdict]:
 
 
 def _decide(row: Any) -> Verdict:
-    if row["by cents"]["high"] < 0.01:
-        return Verdict.EXACT
-    if row["by cents"]["high"] < 5:
-        return Verdict.PRECISE
-    sure = row["probability there"]
-    if sure and sure["low"] > 0.5:
-        return Verdict.SURE
-    return Verdict.KNOWS if sure and sure["high"] < 0.21 else Verdict.BROKEN
+    confident = stays_confident(row["probability there"], high=0.5, low=0.21)
+    return verdict_of(row["by cents"], 5, exact=row["by cents"]["high"] < 0.01, confident=confident)
 
 
 audit = Audit(
@@ -289,22 +284,24 @@ audit = Audit(
     "single frames as the paper does (mean about the peak); the package decodes by default whole "
     "sequences, which hides single frames that jump.",
     promised="any loudness; sign not mentioned",
-    rule="For each change, over frames, drawn by notes: **exact** if the pitch moves by less than "
-    "0.01 cents in the mean (upper limit). **Equivariant to precision** if by less than 5 cents "
-    "(upper limit), about what listeners can tell. Otherwise, by the network's largest probability "
-    "where the pitch moves by more than 50 cents: **broken and sure** if it is above 0.5 (lower "
-    "limit); **knows when it fails** if it is below 0.21 (upper limit), the authors' threshold for "
-    "clean speech; else **broken**. What the sign does counts as confirmed if the package's own "
+    rule="For each change, over frames, drawn by notes: **invariant** if the pitch moves by "
+    "less than 0.01 cents in the mean (upper limit). **Within tolerance** if by less than "
+    "5 cents (upper limit), about what listeners can tell. Otherwise, by the network's "
+    "largest probability where the pitch moves by more than 50 cents: **not invariant and "
+    "confident** if it is above 0.5 (lower limit); **not invariant, low confidence "
+    "there** if it is below 0.21 (upper limit), the authors' threshold for clean speech; "
+    "else **not invariant**. What the sign does counts as confirmed if the package's own "
     "function, on all frames of the recordings in steps of 40 ms, gets the same verdict.",
     decide=decide,
-    finding="For `tiny` it does not: the sign moves the pitch of "
-    "{{ changes[0]['pitch moves'] | percent }} of the frames by more than half a semitone, namely "
-    "by an octave or a twelfth, and the network is sure there (probability "
-    "{{ changes[0]['probability there'] | cell }}); a shift by 2 ms moves none. A transposition "
-    "moves {{ changes[6]['pitch moves'] | percent }} to a wrong place. `full` is called broken for "
-    "{{ changes[1]['pitch moves'] | percent }} of its frames, which is a single frame: the rule "
-    "counts it. The pitch of a typical frame of `full` moves by "
-    "{{ changes[1]['median cents'] | cell }} cents. Loudness moves neither.",
+    finding="For `tiny` it does not: the sign moves the pitch of {{ changes[0]['pitch moves'] "
+    "| percent }} of the frames by more than half a semitone, namely by an octave or a "
+    "twelfth, and the network is confident there (probability {{ "
+    "changes[0]['probability there'] | cell }}); a shift by 2 ms moves none. A "
+    "transposition moves {{ changes[6]['pitch moves'] | percent }} to a wrong place. "
+    "The verdict on `full` is open, because it rests on one frame ({{ "
+    "changes[1]['pitch moves'] | percent }} of its frames). The pitch of a typical "
+    "frame of `full` moves by {{ changes[1]['median cents'] | cell }} cents. Loudness "
+    "moves neither.",
     confirmed="The package's own function, on whole recordings, gets the same verdicts: the "
     "sign moves the pitch of {{ package[0]['pitch moves'] | percent }} of the frames of "
     "`tiny`, in {{ package[0]['notes with one'] }} of {{ package[0]['pitch moves'].n }} notes, "

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 import orbical as ob
-from orbical_audits import Audit, Outcome, Picture, Table, Verdict, interval, share
+from orbical_audits import Audit, Outcome, Picture, Table, interval, share
+from orbical_audits.verdicts import Verdict, stays_confident, verdict_of
 
 UPRIGHT = "upright"
 
@@ -60,7 +61,7 @@ def measured(scan: ob.Scan, model: str, seed: int) -> dict[str, Any]:
         "rotated": interval(correct[:, away].mean(1), seed=seed),
         "answer changes": share((predicted != predicted[:, [start]]).any(1)),
         "probability changes by": interval(change, seed=seed),
-        "too sure by": interval((confidence - correct)[:, away].mean(1), seed=seed),
+        "confidence minus accuracy": interval((confidence - correct)[:, away].mean(1), seed=seed),
     }
 
 
@@ -70,14 +71,12 @@ def decide(tables: Any) -> dict[str, Verdict]:
 
 
 def _decide(row: Any) -> Verdict:
-    if row["probability changes by"]["high"] < 1e-6:
-        return Verdict.EXACT
-    if row["answer changes"]["high"] < 0.01:
-        return Verdict.PRECISE
-    if row["too sure by"]["low"] > 0.10:
-        return Verdict.SURE
-    sure = max(abs(row["too sure by"]["low"]), abs(row["too sure by"]["high"]))
-    return Verdict.KNOWS if sure < 0.05 else Verdict.BROKEN
+    surplus = row["confidence minus accuracy"]
+    confident = stays_confident(surplus, high=0.10, low=0.05)
+    if confident is False and surplus["low"] < -0.05:
+        confident = None
+    exact = row["probability changes by"]["high"] < 1e-6
+    return verdict_of(row["answer changes"], 0.01, exact=exact, confident=confident)
 
 
 audit = Audit(
@@ -89,15 +88,16 @@ audit = Audit(
     promise="`plain` was trained on upright digits only and promises nothing else; `augmented` "
     "was trained on rotated digits to recognize them at any angle.",
     promised="augmented: any angle",
-    rule="**Exact** if the probabilities change along the orbit by less than 1e-6 in the mean over "
-    "digits (upper limit). **Equivariant to precision** if the answer changes somewhere for less "
-    "than 1 % of the digits (upper limit). Otherwise **broken and sure** if confidence exceeds "
-    "accuracy away from upright by more than 0.10 (lower limit); **knows when it fails** if the "
-    "two agree within 0.05 (both limits); else **broken**.",
+    rule="**Invariant** if the probabilities change along the orbit by less than 1e-6 in the "
+    "mean over digits (upper limit). **Within tolerance** if the answer changes somewhere "
+    "for less than 1 % of the digits (upper limit). Otherwise **not invariant and "
+    "confident** if confidence exceeds accuracy away from upright by more than 0.10 "
+    "(lower limit); **not invariant, low confidence there** if the two agree within 0.05 "
+    "(both limits); else **not invariant**.",
     decide=decide,
     finding="It does. Away from upright the accuracy of `plain` falls to "
     "{{ networks[0].rotated | percent }}, and its confidence exceeds its accuracy by "
-    "{{ networks[0]['too sure by'] | cell }}. `augmented` keeps an accuracy of "
+    "{{ networks[0]['confidence minus accuracy'] | cell }}. `augmented` keeps an accuracy of "
     "{{ networks[1].rotated | percent }}; its answer still changes somewhere for "
     "{{ networks[1]['answer changes'] | percent }} of the digits, and its confidence matches its "
     "accuracy.",

@@ -13,9 +13,10 @@ from torch import Tensor
 
 import orbical as ob
 from orbical.errors import ModelError
-from orbical_audits import Audit, Outcome, Package, Picture, Table, Verdict, interval, loading
+from orbical_audits import Audit, Outcome, Package, Picture, Table, interval, loading
 from orbical_audits.environment import npm_folder
 from orbical_audits.tfjs_layers import read_layers
+from orbical_audits.verdicts import Verdict, verdict_of
 
 PHOTOGRAPHS = ("astronaut.png", "chelsea.png", "coffee.png", "rocket.jpg", "hubble_deep_field.jpg")
 """In the public domain or CC0, and in color."""
@@ -150,9 +151,8 @@ def decide(tables: Any) -> dict[str, Verdict]:
 
 
 def _decide(row: Any) -> Verdict:
-    if row["worst pixel"]["high"] < 1e-2:
-        return Verdict.EXACT
-    return Verdict.PRECISE if row["worst pixel"]["high"] < VISIBLE else Verdict.BROKEN
+    worst = row["worst pixel"]
+    return verdict_of(worst, VISIBLE, exact=worst["high"] < 1e-2)
 
 
 audit = Audit(
@@ -169,11 +169,11 @@ audit = Audit(
     promise="Pictures two, three, four or eight times as large; nothing is said about turned ones. "
     "A picture has no preferred direction for an enlargement, so that one may be expected to turn.",
     promised="nothing",
-    rule="By the range of single pixels along the eight positions, moved back, in levels of 255: "
-    "**exact** if the worst pixel of a square changes by less than 0.01 levels, in the mean over "
-    "squares (upper limit); **equivariant to precision** if by less than 8 levels, which an eye "
-    "hardly sees (upper limit); else **broken**, however small the mean over pixels is. The "
-    "network states no confidence.",
+    rule="By the range of single pixels along the eight positions, moved back, in levels of "
+    "255: **invariant** if the worst pixel of a square changes by less than 0.01 levels, "
+    "in the mean over squares (upper limit); **within tolerance** if by less than 8 "
+    "levels, which an eye hardly sees (upper limit); else **not invariant**, however "
+    "small the mean over pixels is. The network states no confidence.",
     decide=decide,
     finding="On average it does: the eight answers lie within {{ networks[0].distance | cell }} "
     "levels of 255 (x2) and {{ networks[1].distance | cell }} levels (x4) of their mean, far less "

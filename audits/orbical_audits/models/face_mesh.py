@@ -17,7 +17,8 @@ from torch import Tensor
 
 import orbical as ob
 from orbical.errors import ModelError
-from orbical_audits import Audit, Outcome, Package, Picture, Table, Verdict, loading, turned_views
+from orbical_audits import Audit, Outcome, Package, Picture, Table, loading, turned_views
+from orbical_audits.verdicts import Verdict, stays_confident, verdict_of
 
 NAME, TITLE = "face_mesh", "MediaPipe Face Mesh"
 VIEW, LARGE = 192, 272
@@ -32,11 +33,11 @@ WRONG, PRESENT = 0.1, 0.5
 """In distances of the outer corners of the eyes; and the package's own threshold."""
 
 FINDING = """
-The mesh follows a mirror but not a turn, and **upside down the network is wrong and sure**: it
+The mesh follows a mirror but not a turn, and **upside down the network is wrong and confident**: it
 draws an upright mesh onto the face, {{ families[3]['moved by'] | cell }} eye distances off, with a
 presence of {{ families[3].presence | cell }}. In a mirror left stays left, and the mesh is
 {{ families[0]['moved by'] | cell }} off. Tilted by 30°, it is {{ families[1]['moved by'] | cell }}
-off and stays sure (presence {{ families[1].presence | cell }}); at a quarter turn it is
+off and stays confident (presence {{ families[1].presence | cell }}); at a quarter turn it is
 {{ again[1]['moved by'] | cell }} off and knows (presence {{ again[1].presence | cell }}). The
 network alone breaks no promise: it is made for level eyes. The graph of the package levels them
 first and follows this face to 90°, but upside down it returns a mesh that is
@@ -299,14 +300,12 @@ def decide(tables: Any) -> dict[str, Verdict]:
 
 
 def _decide(row: Any) -> Verdict:
-    if row["moved by"]["high"] < turned_views.EXACT:
-        return Verdict.EXACT
-    if row["moved by"]["high"] < WRONG:
-        return Verdict.PRECISE
     sure = row["sure where wrong"]
-    if sure > turned_views.SURE:
-        return Verdict.SURE
-    return Verdict.KNOWS if sure < turned_views.KNOWS else Verdict.BROKEN
+    confident = sure is not None and stays_confident(
+        {"low": sure, "high": sure}, high=turned_views.SURE, low=turned_views.KNOWS
+    )
+    exact = row["moved by"]["high"] < turned_views.EXACT
+    return verdict_of(row["moved by"], WRONG, exact=exact, confident=confident)
 
 
 audit = Audit(
@@ -331,15 +330,17 @@ audit = Audit(
     "the eyes is level before this network sees it. The audit leaves that out on purpose; the "
     "table of the graph shows what the whole does.",
     promised="level eyes; the graph turns the picture first",
-    rule="By families of positions: **mirrored** (left and right exchanged), **tilted** (by up to "
-    "30°), **turned** (by more), over all views of the one face, against the network's own answer "
-    "to the upright view, moved along. A mesh is wrong if its points are off by more than a tenth "
-    "of the distance of the outer corners of the eyes, in the mean. The network is sure if it "
-    "states a presence of at least 0.5, the package's default of `min_tracking_confidence`, below "
-    "which its graph gives no face. **Exact** if no mesh is off by more than a thousandth; "
-    "**equivariant to precision** if none is wrong; otherwise **broken and sure** if it is sure of "
-    "more than half of the wrong meshes, **knows when it fails** if of less than a fifth, else "
-    "**broken**. There are no limits, because there is one face.",
+    rule="By families of positions: **mirrored** (left and right exchanged), **tilted** (by up "
+    "to 30°), **turned** (by more), over all views of the one face, against the network's "
+    "own answer to the upright view, moved along. A mesh is wrong if its points are off "
+    "by more than a tenth of the distance of the outer corners of the eyes, in the mean. "
+    "The network is sure if it states a presence of at least 0.5, the package's default "
+    "of `min_tracking_confidence`, below which its graph gives no face. **Invariant** if "
+    "no mesh is off by more than a thousandth; **within tolerance** if none is wrong; "
+    "otherwise **not invariant and confident** if it is sure of more than half of the "
+    "wrong meshes, **not invariant, low confidence there** if of less than a fifth, else "
+    "**not invariant**. There are no intervals, because there is one face: **open** if "
+    "some of its views are wrong and some are not.",
     decide=decide,
     finding=FINDING,
     confirmed=CONFIRMED,

@@ -118,8 +118,11 @@ def decide(tables: Any) -> dict[str, Verdict]:
     """Apply the rule; that the network is sure is called only what other persons confirm."""
     verdicts = turned_views.decide("MediaPipe Pose {}", tables)
     tilted = "MediaPipe Pose full, tilted"
-    if verdicts[tilted] is Verdict.SURE and tables["tilts"][0]["confirms"] != Verdict.SURE:
-        verdicts[tilted] = Verdict.BROKEN
+    if (
+        verdicts[tilted] is Verdict.CONFIDENT
+        and tables["tilts"][0]["confirms"] != Verdict.CONFIDENT
+    ):
+        verdicts[tilted] = Verdict.NOT_INVARIANT
     return verdicts
 
 
@@ -146,8 +149,8 @@ audit = Audit(
         "`min_tracking_confidence`, below which its graph gives no pose."
     )
     + turned_views.SECOND_WAY.format(failures="wrong poses")
-    + " Added after the run, because it makes the verdict milder: tilts are called **broken** "
-    "where **broken and sure** is not confirmed.",
+    + " Added after the run, because it makes the verdict milder: tilts are called **not "
+    "invariant** where **not invariant and confident** is not confirmed.",
     decide=decide,
     finding="The network alone does not turn with the person; the graph around it does. Turned by "
     "more than 30 degrees, {{ families[2].wrong | percent }} of the poses are wrong that were "
@@ -156,21 +159,22 @@ audit = Audit(
     "{{ families[1].wrong | percent }} are wrong, and it is sure of "
     "{{ families[1]['sure where wrong'] | percent }} of them, but of "
     "{{ tilts[0]['sure where wrong'] | percent }} with other persons, which may be less than half. "
-    "In a mirror {{ families[0].wrong | percent }} are wrong; the verdict there is broken because "
+    "In a mirror {{ families[0].wrong | percent }} are wrong; the verdict there is open because "
     "with {{ families[0].wrong.n }} persons more than 5 % cannot be excluded (upper limit "
     "{{ families[0]['wrong somewhere'].high | percent }}). This breaks no promise: the network is "
     "made for persons whom the graph has turned upright.",
-    confirmed="**Broken** is confirmed for turns and tilts. On other persons, at quarter turns "
-    "that move pixels exactly, {{ again[1].wrong | percent }} of the poses are wrong; tilted "
-    "by 30 degrees by Pillow, {{ tilts[0].wrong | percent }}, of pictures that were tilted and "
-    "tilted back {{ tilts[1].wrong | percent }}. The cause is known: the graph of the package, "
-    "which turns the picture first, is right for {{ graph[0].right | percent }} of the persons "
-    "upright, {{ graph[1].right | percent }} at a quarter turn, {{ graph[2].right | percent }} "
-    "upside down and {{ graph[4].right | percent }} tilted. **Not confirmed** is that the "
-    "network is sure when tilted: of the wrong poses of other persons it is sure of {{ "
-    "tilts[0]['sure where wrong'] | percent }}, and the rule asks for a lower limit above a "
-    "half. Nor is the mirror, in which {{ again[0].wrong | percent }} of the other persons are "
-    "wrong: too few persons to say.",
+    confirmed="**Not invariant** is confirmed for turns and tilts. On other persons, at "
+    "quarter turns that move pixels exactly, {{ again[1].wrong | percent }} of the "
+    "poses are wrong; tilted by 30 degrees by Pillow, {{ tilts[0].wrong | percent "
+    "}}, of pictures that were tilted and tilted back {{ tilts[1].wrong | percent "
+    "}}. The cause is known: the graph of the package, which turns the picture "
+    "first, is right for {{ graph[0].right | percent }} of the persons upright, {{ "
+    "graph[1].right | percent }} at a quarter turn, {{ graph[2].right | percent }} "
+    "upside down and {{ graph[4].right | percent }} tilted. **Not confirmed** is "
+    "that the network is sure when tilted: of the wrong poses of other persons it is "
+    "sure of {{ tilts[0]['sure where wrong'] | percent }}, and the rule asks for a "
+    "lower limit above a half. Nor is the mirror, in which {{ again[0].wrong | "
+    "percent }} of the other persons are wrong: too few persons to say.",
     sizes=_poses.SIZES,
     run=run,
     shown=(loaded, _poses.scanned),

@@ -79,7 +79,7 @@ audit = Audit(
     "{{ families[1].wrong | percent }} and {{ families[6].wrong | percent }} are wrong, and too "
     "few of them to say whether it knows. In a mirror left stays left for nearly all: only "
     "{{ families[0].wrong | percent }} and {{ families[5].wrong | percent }} of the poses are "
-    "wrong. The verdict there is broken because with so few persons it cannot be excluded that "
+    "wrong. The verdict there is open because with so few persons it cannot be excluded that "
     "more than 5 % are (upper limits {{ families[0]['wrong somewhere'].high | percent }} and "
     "{{ families[5]['wrong somewhere'].high | percent }}), not because many were seen.",
     confirmed="On other persons, at quarter turns that move pixels exactly, "

@@ -20,12 +20,13 @@ objects**, although shifts are whole cells of the network's grid and the object 
 single pixel does so for {{ pixel['found and lost'] | percent }}. Of the
 {{ shifts['found surely and lost'].n }} objects found with a confidence of at least 0.5,
 {{ shifts['found surely and lost'] | percent }} are lost at some shift: too few objects to decide
-between "knows when it fails" and "broken and sure". Scales from 0.75 to 1.33 do more:
+between low confidence and confident. Scales from 0.75 to 1.33 do more:
 {{ scales['found and lost'] | percent }} of all objects change, and
 {{ scales['found surely and lost'] | percent }} of those found surely are lost. Confidence minus
-precision is {{ rings[0]['too sure by'] | cell }} in the middle and
-{{ rings[2]['too sure by'] | cell }} at 16 to 32 pixels. In whole photographs, the mirror image
-decides about the largest object for {{ mirror['found and lost'] | percent }} of the photographs.
+precision is {{ rings[0]['confidence minus accuracy'] | cell }} in the middle and
+{{ rings[2]['confidence minus accuracy'] | cell }} at 16 to 32 pixels. In whole
+photographs, the mirror image decides about the largest object for
+{{ mirror['found and lost'] | percent }} of the photographs.
 """
 )
 CONFIRMED = (

@@ -11,8 +11,9 @@ import torch
 from torch import Tensor
 
 import orbical as ob
-from orbical_audits import Audit, Outcome, Package, Picture, Table, Verdict, interval, loading
+from orbical_audits import Audit, Outcome, Package, Picture, Table, interval, loading
 from orbical_audits.particle_images import EXPERIMENTS, SIDE, blocks
+from orbical_audits.verdicts import Verdict, largest, verdict_of
 
 NAME = "particle_flow"
 CELL, EDGE = 8, 2
@@ -281,11 +282,9 @@ def decide(tables: Any) -> dict[str, Verdict]:
 
 
 def _decide(rows: list[Any], distance: str, far: str) -> Verdict:
-    largest = max(row[distance]["high"] for row in rows)
-    if largest < 1e-3:
-        return Verdict.EXACT
-    few = max(row[far]["high"] for row in rows) < FEW
-    return Verdict.PRECISE if largest < TOLERANCE and few else Verdict.BROKEN
+    moved = largest((row[distance] for row in rows), TOLERANCE)
+    lost = largest((row[far] for row in rows), FEW)
+    return verdict_of(largest((moved, lost)), 1, exact=moved["high"] * TOLERANCE < 1e-3)
 
 
 EXPERIMENT_CAPTION = (
@@ -326,13 +325,14 @@ audit = Audit(
     "all sixteen views.",
     promised="symmetric: all 16 views; others nothing",
     rule="A vector is the mean flow of 8 x 8 pixels, at least 16 pixels from the border of its "
-    "block. For turns and mirrors, and for reversed time, in each of the four experiments: "
-    "**exact** if the root mean square distance of the vectors from the mean of all views is below "
-    "0.001 px (upper limits); **equivariant to precision** if it is below 0.1 px, the uncertainty "
-    "that is usually claimed for such measurements, and less than 5 % of the vectors lie more than "
-    "1 px off in some view, as many as are usually accepted as spurious (upper limits of both); "
-    "else **broken**. The estimators state no confidence. Reversed time is no exact symmetry of a "
-    "flow that starts at the first frame; the table shows what it must change. A first look at one "
+    "block. For turns and mirrors, and for reversed time, in each of the four "
+    "experiments: **invariant** if the root mean square distance of the vectors from the "
+    "mean of all views is below 0.001 px (upper limits); **within tolerance** if it is "
+    "below 0.1 px, the uncertainty that is usually claimed for such measurements, and "
+    "less than 5 % of the vectors lie more than 1 px off in some view, as many as are "
+    "usually accepted as spurious (upper limits of both); else **not invariant**. The "
+    "estimators state no confidence. Reversed time is no exact symmetry of a flow that "
+    "starts at the first frame; the table shows what it must change. A first look at one "
     "image, before this rule, had given 0.06 px for Farneback and 0.04 px for DIS.",
     decide=decide,
     finding="For Farneback it does: turned views agree to "

@@ -20,12 +20,12 @@ from orbical_audits import (
     Package,
     Picture,
     Table,
-    Verdict,
     interval,
     loading,
     share,
 )
 from orbical_audits.license_text import FONTS, free_font, license_words
+from orbical_audits.verdicts import Verdict, stays_confident, verdict_of
 
 NAME, TITLE = "pp_ocr", "PP-OCRv6 small"
 HEIGHT, WIDTH = 160, 448
@@ -331,13 +331,10 @@ def decide(tables: Any) -> dict[str, Verdict]:
 
 
 def _decide(row: Any) -> Verdict:
-    if row["changes somewhere"]["value"] == 0 and row["confidence changes by"] < 1e-6:
-        return Verdict.EXACT
-    if row["changes somewhere"]["high"] < ALLOWED:
-        return Verdict.PRECISE
-    if row["wrong and sure"]["low"] > WRONG_SURE:
-        return Verdict.SURE
-    return Verdict.KNOWS if row["wrong and sure"]["high"] < WRONG_SURE else Verdict.BROKEN
+    changes = row["changes somewhere"]
+    exact = changes["value"] == 0 and row["confidence changes by"] < 1e-6
+    confident = stays_confident(row["wrong and sure"], high=WRONG_SURE, low=WRONG_SURE)
+    return verdict_of(changes, ALLOWED, exact=exact, confident=confident)
 
 
 audit = Audit(
@@ -355,13 +352,14 @@ audit = Audit(
     "below 0.5 are dropped (`text_score`). Nothing is said about mirror images. The audit asks the "
     "network alone; the last table asks the package.",
     promised="upright lines; the package turns the others first",
-    rule="Over lines that are read exactly, letter by letter, when upright, by families of views: "
-    "**mirrored** (left-right, and top-bottom), **upside down** (a half turn), **tilted by up to "
-    "4°**, **tilted by 6 to 15°**. **Exact** if no line changes and no confidence by more than "
-    "1e-6; **equivariant to precision** if less than 3 % of the lines change at some view (upper "
-    "limit); **broken and sure** if more than 5 % of the views are wrong with a confidence above "
-    "0.8 (lower limit); **knows when it fails** if less than 5 % are (upper limit); else "
-    "**broken**. A mirrored line cannot be read, so that only the confidence decides there.",
+    rule="Over lines that are read exactly, letter by letter, when upright, by families of "
+    "views: **mirrored** (left-right, and top-bottom), **upside down** (a half turn), "
+    "**tilted by up to 4°**, **tilted by 6 to 15°**. **Invariant** if no line changes and "
+    "no confidence by more than 1e-6; **within tolerance** if less than 3 % of the lines "
+    "change at some view (upper limit); **not invariant and confident** if more than 5 % "
+    "of the views are wrong with a confidence above 0.8 (lower limit); **not invariant, "
+    "low confidence there** if less than 5 % are (upper limit); else **not invariant**. A "
+    "mirrored line cannot be read, so that only the confidence decides there.",
     decide=decide,
     finding="Tilted by up to 4 degrees, every line is read as upright: "
     "{{ families[2]['changes somewhere'] | percent }} of the lines change. Tilted by 6 to 15 "

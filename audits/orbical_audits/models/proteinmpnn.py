@@ -15,8 +15,9 @@ import torch
 import orbical as ob
 from orbical.errors import ModelError
 from orbical.figures import style
-from orbical_audits import Audit, Outcome, Package, Picture, Table, Verdict, interval, loading
+from orbical_audits import Audit, Outcome, Package, Picture, Table, interval, loading
 from orbical_audits.environment import unpacked
+from orbical_audits.verdicts import Verdict, largest, stays_confident, verdict_of
 
 LETTERS = "ACDEFGHIKLMNPQRSTVWY"
 KINDS = {"ProteinMPNN, vanilla": "vanilla", "ProteinMPNN, soluble": "soluble"}
@@ -166,7 +167,7 @@ def moved(scan: ob.Scan, model: str, mask: np.ndarray, seed: int) -> list[dict[s
             "answer changes": interval(differs.sum((1, 2)) / total, seed=seed),
             "probability changes by": change,
             "recovery": interval(recovered, seed=seed),
-            "too sure where changed": surplus,
+            "confidence minus accuracy where changed": surplus,
         })  # fmt: skip
     return rows
 
@@ -297,16 +298,14 @@ def decide(tables: Any) -> dict[str, Verdict]:
 
 def _decide(rows: Any) -> Verdict:
     change = max(row["probability changes by"] for row in rows)
-    if change < 1e-6:
-        return Verdict.EXACT
-    if change < 0.01 and max(row["answer changes"]["value"] for row in rows) < 0.001:
-        return Verdict.PRECISE
-    worst = max(rows, key=lambda row: row["answer changes"]["value"])["too sure where changed"]
-    if worst is None:
-        return Verdict.BROKEN
-    if worst["low"] > 0.10:
-        return Verdict.SURE
-    return Verdict.KNOWS if worst["high"] < 0.05 else Verdict.BROKEN
+    worst = max(rows, key=lambda row: row["answer changes"]["value"])
+    confident = stays_confident(
+        worst["confidence minus accuracy where changed"], high=0.10, low=0.05
+    )
+    changed = largest(row["answer changes"] for row in rows)
+    if change >= 0.01:  # of all residues, so without an interval
+        changed = {"low": 1.0, "high": 1.0}
+    return verdict_of(changed, 0.001, exact=change < 1e-6, confident=confident)
 
 
 audit = Audit(
@@ -325,32 +324,32 @@ audit = Audit(
     "and, for CA-only, relative orientations, which by their names depend on neither position nor "
     "orientation. Nothing is said about mirror images: proteins have one hand.",
     promised="not said; features are relative",
-    rule="Rotations and shifts decide; a mirror makes another molecule. **Exact** if no "
-    "probability of the answer changes by 1e-6. **Equivariant to precision** if none changes by "
-    "0.01 and the answer changes for less than 0.1 % of the residues. Otherwise, where the answer "
-    "changes under the worst kind of move: **broken and sure** if confidence exceeds accuracy "
-    "there by more than 0.10 (lower limit, over proteins), **knows when it fails** if by less than "
-    "0.05 (upper limit), else **broken**.",
+    rule="Rotations and shifts decide; a mirror makes another molecule. **Invariant** if no "
+    "probability of the answer changes by 1e-6. **Within tolerance** if none changes by "
+    "0.01 and the answer changes for less than 0.1 % of the residues. Otherwise, where "
+    "the answer changes under the worst kind of move: **not invariant and confident** if "
+    "confidence exceeds accuracy there by more than 0.10 (lower limit, over proteins), "
+    "**not invariant, low confidence there** if by less than 0.05 (upper limit), else "
+    "**not invariant**.",
     decide=decide,
-    finding="For the full-backbone weights it does not: no rotation or shift changes an answer. "
-    "For the CA-only weights it does: moved by 30 Å, {{ moves[12]['answer changes'] | percent }} "
-    "of the answers change, a probability by up to "
-    "{{ moves[12]['probability changes by'] | cell }}; turned, "
-    "{{ moves[10]['answer changes'] | percent }}. Recovery of the native residue stays the same, "
-    "so an average hides it. Mirrored, the vanilla weights recover "
-    "{{ moves[4].recovery | percent }} of the residues instead of "
-    "{{ upright[0].recovery | percent }}, and {{ upright[0]['glycine, mirrored'] | percent }} of "
-    "the answers are glycine, the one residue without a hand; mirrored, CA-only recovers "
-    "{{ moves[14].recovery | percent }} instead of {{ upright[2].recovery | percent }}, although "
-    "{{ moves[14]['answer changes'] | percent }} of its answers change. The verdict on CA-only is "
-    "a close call: of all moves, shifts by 100 Å change the most answers "
-    "({{ '%.3f' % (100 * moves[13]['answer changes'].value) }} %) and shifts by 10 Å almost as "
-    "many ({{ '%.3f' % (100 * moves[11]['answer changes'].value) }} %); by the row of the latter "
-    "the rule would say *knows when it fails*. "
-    "Confidence minus recovery, upright, is "
-    "{{ upright[0]['confidence minus recovery'] | cell }} (vanilla), "
-    "{{ upright[1]['confidence minus recovery'] | cell }} (soluble) and "
-    "{{ upright[2]['confidence minus recovery'] | cell }} (CA-only).",
+    finding="For the full-backbone weights it does not: no rotation or shift changes an "
+    "answer. For the CA-only weights it does: moved by 30 Å, {{ moves[12]['answer "
+    "changes'] | percent }} of the answers change, a probability by up to {{ "
+    "moves[12]['probability changes by'] | cell }}; turned, {{ moves[10]['answer "
+    "changes'] | percent }}. Recovery of the native residue stays the same, so an "
+    "average hides it. Mirrored, the vanilla weights recover {{ moves[4].recovery | "
+    "percent }} of the residues instead of {{ upright[0].recovery | percent }}, and {{ "
+    "upright[0]['glycine, mirrored'] | percent }} of the answers are glycine, the one "
+    "residue without a hand; mirrored, CA-only recovers {{ moves[14].recovery | "
+    "percent }} instead of {{ upright[2].recovery | percent }}, although {{ "
+    "moves[14]['answer changes'] | percent }} of its answers change. The verdict on "
+    "CA-only is borderline: judged on shifts by 10 Å ({{ '%.3f' % (100 * "
+    "moves[11]['answer changes'].value) }} % of the predictions change) instead of 100 "
+    "Å ({{ '%.3f' % (100 * moves[13]['answer changes'].value) }} %), it would be *not "
+    "invariant, low confidence there*. Confidence minus recovery, upright, is {{ "
+    "upright[0]['confidence minus recovery'] | cell }} (vanilla), {{ "
+    "upright[1]['confidence minus recovery'] | cell }} (soluble) and {{ "
+    "upright[2]['confidence minus recovery'] | cell }} (CA-only).",
     confirmed="Each cause was found in `protein_mpnn_utils.py`, class `CA_ProteinFeatures`, and "
     "taken out. `forward` puts missing neighbors of the chain ends at the origin (`torch.zeros`): "
     "with these at the centroid, shifts by 30 Å change "

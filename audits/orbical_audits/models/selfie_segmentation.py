@@ -323,15 +323,15 @@ audit = Audit(
     + turned_views.SECOND_WAY.format(failures="pixels that change in wrong masks"),
     decide=decide,
     finding="The masks do not turn with the picture. In a mirror they overlap with the upright "
-    "ones to {{ families[0].IoU | cell }} (IoU), tilted by 30 degrees to "
-    "{{ families[1].IoU | cell }}, and turned further to {{ families[2].IoU | cell }}. A mask is "
-    "wrong (below 0.8) for {{ families[0].wrong | percent }} of the persons in a mirror, in "
-    "{{ families[1].wrong | percent }} of the tilted and {{ families[2].wrong | percent }} of the "
-    "turned views. Turned, the network is sure of "
-    "{{ families[2]['sure where wrong'] | percent }} of the pixels that change in wrong masks (of "
-    "all pixels upright: {{ upright[0]['sure where right'] | percent }}). In a mirror and tilted "
-    "the interval of that share includes a half, so that these are called broken and no more. "
-    "Nobody promises turned pictures.",
+    "ones to {{ families[0].IoU | cell }} (IoU), tilted by 30 degrees to {{ "
+    "families[1].IoU | cell }}, and turned further to {{ families[2].IoU | cell }}. A "
+    "mask is wrong (below 0.8) for {{ families[0].wrong | percent }} of the persons in "
+    "a mirror, in {{ families[1].wrong | percent }} of the tilted and {{ "
+    "families[2].wrong | percent }} of the turned views. Turned, the network is sure "
+    "of {{ families[2]['sure where wrong'] | percent }} of the pixels that change in "
+    "wrong masks (of all pixels upright: {{ upright[0]['sure where right'] | percent "
+    "}}). In a mirror and tilted the interval of that share includes a half, so that "
+    "these are called not invariant and no more. Nobody promises turned pictures.",
     confirmed="All three verdicts are confirmed on other persons, moved by NumPy and Pillow "
     "without orbical: {{ again[0].wrong | percent }} of the masks are wrong in a mirror, {{ "
     "again[1].wrong | percent }} tilted and {{ again[2].wrong | percent }} turned by quarters, "

@@ -18,14 +18,13 @@ On average YOLOv5s sees equally well everywhere in its view: it finds
 at 16 to 32 pixels from it. Yet whether an object is found depends on the shift for
 **{{ shifts['found and lost'] | percent }} of the objects**, although shifts are whole cells of the
 network's grid and the object is wholly in view. A single pixel does so for
-{{ pixel['found and lost'] | percent }}. It was not sure of what it loses: of the
+{{ pixel['found and lost'] | percent }}. It was not confident of what it loses: of the
 {{ shifts['found surely and lost'].n }} objects found with a
 confidence of at least 0.5, {{ shifts['found surely and lost'] | percent }} are lost at some
-shift. The verdict is not "knows when it fails", because for so few objects the upper limit exceeds
-the 10 % of the rule.
-Confidence minus precision is {{ rings[0]['too sure by'] | cell }} in the middle and
-{{ rings[2]['too sure by'] | cell }} at 16 to 32 pixels: cautious, and much the same everywhere. In
-whole photographs, the mirror image decides about the largest object for
+shift: too few objects to conclude that its confidence is low there.
+Confidence minus precision is {{ rings[0]['confidence minus accuracy'] | cell }} in the middle and
+{{ rings[2]['confidence minus accuracy'] | cell }} at 16 to 32 pixels: underconfident, and much
+the same everywhere. In whole photographs, the mirror image decides about the largest object for
 {{ mirror['found and lost'] | percent }} of the photographs.
 """
 )

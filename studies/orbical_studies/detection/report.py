@@ -125,7 +125,7 @@ def _published(shifts: pd.DataFrame) -> Figure:
         "found": "key objects found",
         "confidence": "confidence",
         "AP": "average precision",
-        "too_sure_by": "too sure by",
+        "confidence_minus_accuracy": "confidence minus accuracy",
     }
     names = list(shifts["detector"].unique())
     with styled():
@@ -136,7 +136,7 @@ def _published(shifts: pd.DataFrame) -> Figure:
         for line, name in zip(panels, names, strict=True):
             mine = shifts[shifts["detector"] == name]
             for axes, column in zip(line, columns, strict=True):
-                signed = column == "too_sure_by"
+                signed = column == "confidence_minus_accuracy"
                 look = {"cmap": "RdBu_r", "vmin": -0.3, "vmax": 0.3} if signed else {"vmax": 1.0}
                 shown = _heat(axes, mine[column].to_numpy(), int(mine["right"].max()), **look)
                 for row in mine.itertuples():

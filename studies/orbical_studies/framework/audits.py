@@ -33,8 +33,8 @@ def audit_rows(name: str, table: str) -> Iterator[dict[str, Any]]:
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return a row whose intervals are columns: the value under the name itself.
 
-    >>> _flat({"too sure by": {"value": 0.1, "low": 0.0, "high": 0.2, "n": 9}})
-    {'too_sure_by': 0.1, 'too_sure_by_low': 0.0, 'too_sure_by_high': 0.2}
+    >>> _flat({"mean score": {"value": 0.1, "low": 0.0, "high": 0.2, "n": 9}})
+    {'mean_score': 0.1, 'mean_score_low': 0.0, 'mean_score_high': 0.2}
     """
     flat: dict[str, Any] = {}
     for name, cell in row.items():
