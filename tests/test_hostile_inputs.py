@@ -188,9 +188,10 @@ TOML_NAMES += ["max_worst_", "max_", "min", "max_pooled_score", "a.b", "\u00e9",
 
 def thresholds(folder: Path) -> Callable[[random.Random], None]:
     """Return an attack that writes odd thresholds into a pyproject.toml and reads them."""
-    from orbical.cli.thresholds import limits_from, settings_from, table_from
+    from orbical.checks import configured
 
-    path = folder / "pyproject.toml"
+    path, sound = folder / "pyproject.toml", folder / "sound.npz"
+    np.savez(sound, probs=np.full((7, 3), 1 / 3), labels=np.arange(7) % 3)
 
     def attack(rng: random.Random) -> None:
         headings = ["[tool.orbical.check]"] * 6 + ["[tool.orbical]", "[tool]", "[[tool]]", ""]
@@ -201,9 +202,9 @@ def thresholds(folder: Path) -> Callable[[random.Random], None]:
         if content and rng.random() < 0.2:
             content[rng.randrange(len(content))] = rng.randrange(256)
         path.write_bytes(bytes(content))
-        table = table_from(path)
-        settings_from(table)
-        limits_from({}, table)
+        settings = configured(path, {})
+        settings.pop("strict", None)
+        ob.check(sound, **settings)
 
     return attack
 
@@ -216,9 +217,7 @@ KINDS = ["f4", "f8", "i8", "?", "c16", "U3", "f2", "M8[s]", ">f8", "u8"]
 
 def outputs(folder: Path) -> Callable[[random.Random], None]:
     """Return an attack that saves outputs of odd shapes, kinds and values, and checks them."""
-    from orbical.cli.findings import judge_outputs
-    from orbical.cli.outputs import _FORMS
-    from orbical.cli.thresholds import Settings
+    from orbical.data.saved_outputs import _FORMS
 
     path = folder / "outputs.npz"
 
@@ -245,7 +244,7 @@ def outputs(folder: Path) -> Callable[[random.Random], None]:
         classes = ["max_ece", "max_nll", "min_accuracy", "max_smooth_ece"]
         regression = ["max_gaussian_nll", "max_ence", "max_bleed", "max_mahalanobis"]
         limits = {rng.choice(classes if "labels" in names else regression): 0.5}
-        judge_outputs(path, limits, Settings(resamples=3))
+        ob.check(path, resamples=3, **limits)
 
     return attack
 

@@ -13,7 +13,7 @@ Four questions, and where to find the answers:
   `report`, `figures`; `worst_case` searches between the sampled elements. `groups`, `actions` and
   `tasks` define what moves and what is scored.
 * Can its confidence be trusted there? `calibration`; sets with guaranteed coverage are in
-  `conformal`, and when not to answer in `selective`.
+  `conformal`, and when not to answer in `selective`. `check` holds a scan against thresholds.
 * What does a built-in symmetry allow, at best and at worst? `bounds`.
 * How do I make it better? `losses`, `training`, `recalibrate`.
 
@@ -34,6 +34,7 @@ _FUNCTIONS = {
     "load": "store",
     "Scan": "store",
     "worst_case": "adversarial",
+    "check": "checks",
     "view": "interface",
     "report": "interface",
 }
@@ -63,6 +64,7 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors
         zoo,
     )
     from .adversarial import worst_case
+    from .checks import check
     from .interface import report, view
     from .scanning import scan
     from .store import Scan, load
@@ -73,6 +75,7 @@ __all__ = [
     "actions",
     "bounds",
     "calibration",
+    "check",
     "conformal",
     "data",
     "datasets",

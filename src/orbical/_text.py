@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import re
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, SupportsFloat
 
 _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 """Control characters, among them those that reverse the direction of text, and what XML forbids."""
@@ -25,13 +26,46 @@ def printable(text: object) -> str:
     return _UNSAFE.sub("?", str(text))
 
 
-def counted(number: int, thing: str) -> str:
+def counted(count: int, thing: str) -> str:
     """Write a number of things, in the plural unless it is one.
 
     >>> counted(1, "model"), counted(8, "element")
     ('1 model', '8 elements')
     """
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
+
+
+def number(value: SupportsFloat) -> str:
+    """Write a number in a sentence: four digits, without trailing zeros.
+
+    >>> [number(value) for value in (0.5, 1234.56, 3.21e-6, float("nan"))]
+    ['0.5', '1235', '3.21e-06', 'nan']
+    """
+    return f"{float(value):.4g}"
+
+
+def in_column(value: SupportsFloat) -> str:
+    """Write a number below others: at most four decimals, and few where it is far from 1.
+
+    >>> [in_column(value) for value in (0.57079, 427.36812, 16292.7, 3.2e-6, -1.24e7, 0.0)]
+    ['0.5708', '427.37', '16293', '3.2e-06', '-1.2e+07', '0']
+    """
+    value = float(value)
+    size = abs(value)
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    if size < 1e-3 or size >= 1e5:
+        return f"{value:.1e}"
+    return f"{value:.{max(0, min(4, 4 - math.floor(math.log10(size))))}f}"
+
+
+def percent(share: SupportsFloat, decimals: int = 0) -> str:
+    """Write a share in percent.
+
+    >>> percent(0.95), percent(0.1234, 1)
+    ('95%', '12.3%')
+    """
+    return f"{float(share):.{decimals}%}"
 
 
 def csv_text(rows: Iterable[Iterable[Any]]) -> str:

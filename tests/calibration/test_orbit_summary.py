@@ -21,7 +21,6 @@ from orbical.calibration import (
     scan_measures,
 )
 from orbical.cli import calibration as calibration_command
-from orbical.cli import findings
 from orbical.errors import InputError
 
 
@@ -83,20 +82,21 @@ def test_command_check_and_library_agree(scan: ob.Scan, store: Path) -> None:
     app = typer.Typer()
     app.command()(calibration_command.calibration)
     done = CliRunner().invoke(app, [str(store), "--json", "--resamples", "20"])
-    rows = {(r["model"], r["measure"]): r for r in json.loads(done.stdout)["orbit"]}
+    rows = {(r["model"], r["measure"], r["place"]): r for r in json.loads(done.stdout)["rows"]}
     limits = {"max_ece": 1.0, "max_pooled_ece": 1.0, "max_worst_ks": 1.0, "max_pooled_ks": 1.0}
-    checked = {(v.rule.name, v.model): v.verdict.value for v in findings.judge(scan, limits)}
+    checked = {(row.name, row.model): row.value for row in ob.check(scan, **limits)}
     mean, pooled = mean_over_orbit(scan, "ece"), pooled_over_orbit(scan, "ece")
     for model in scan.models:
-        row = rows[model, "ece"]
-        assert row["mean"] == pytest.approx(float(mean.sel(model=model)))
-        assert row["mean"] == pytest.approx(checked["max_ece", model])
-        assert row["pooled"] == pytest.approx(float(pooled.sel(model=model)))
-        assert row["pooled"] == pytest.approx(checked["max_pooled_ece", model])
-        assert row["pooled_low"] <= row["pooled"] <= row["pooled_high"]
-        assert rows[model, "ks"]["pooled"] == pytest.approx(checked["max_pooled_ks", model])
-        assert rows[model, "ks"]["worst"] == pytest.approx(checked["max_worst_ks", model])
-    lines = [verdict.line() for verdict in findings.judge(scan, limits)]
+        row = rows[model, "ece", "pooled"]
+        assert rows[model, "ece", "mean"]["value"] == pytest.approx(float(mean.sel(model=model)))
+        assert rows[model, "ece", "mean"]["value"] == pytest.approx(checked["max_ece", model])
+        assert row["value"] == pytest.approx(float(pooled.sel(model=model)))
+        assert row["value"] == pytest.approx(checked["max_pooled_ece", model])
+        assert row["low"] <= row["value"] <= row["high"]
+        for place in ("pooled", "worst"):
+            value = rows[model, "ks", place]["value"]
+            assert value == pytest.approx(checked[f"max_{place}_ks", model])
+    lines = [str(row) for row in ob.check(scan, **limits)]
     assert "ECE, mean over the orbit" in lines[0]
     assert "ECE, pooled over the orbit" in lines[2]
 

@@ -8,12 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-import typer
 from calibration_command import FEW, outputs, refused, run
-from typer.testing import CliRunner
 
 import orbical as ob
-from orbical.cli import calibration as command
 
 
 def test_regression_outputs_are_taken(tmp_path: Path) -> None:
@@ -58,15 +55,13 @@ def test_regressors_are_compared_in_pairs(tmp_path: Path) -> None:
 
 
 def test_a_classifier_and_a_regressor_are_not_compared(tmp_path: Path) -> None:
-    app = typer.Typer()
-    app.command()(command.calibration)
-    paths = [str(outputs(tmp_path, "net")), str(regressor(tmp_path, "reg"))]
-    done = CliRunner().invoke(app, [*paths, "--json", *FEW])
-    assert "one is a classifier and one a regressor" in done.stderr
+    paths = outputs(tmp_path, "net"), regressor(tmp_path, "reg")
+    with pytest.warns(UserWarning, match="one is a classifier and one a regressor"):
+        run(*paths, "--json", *FEW)
     other = tmp_path / "other.npz"
     np.savez(other, mean=np.zeros(9), variance=np.ones(9), target=np.zeros(9))
-    done = CliRunner().invoke(app, [paths[1], str(other), "--json", *FEW])
-    assert "their targets differ" in done.stderr
+    with pytest.warns(UserWarning, match="their targets differ"):
+        run(paths[1], other, "--json", *FEW)
 
 
 def test_evidential_outputs_and_parts_of_a_variance_are_taken(tmp_path: Path) -> None:
@@ -115,7 +110,7 @@ def test_evidence_that_is_none_is_named_with_its_file(
 
 
 def test_of_maps_of_values_some_points_are_measured_and_the_table_says_so():
-    from orbical.cli.calibration_scan import _kinds
+    from orbical.calibration.overview import _kinds
 
     def net(images):
         return images, torch.full_like(images, 0.01)

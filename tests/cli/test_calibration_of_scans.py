@@ -37,22 +37,21 @@ def test_a_scan_is_summarized_along_its_orbit(tmp_path: Path) -> None:
     picture = tmp_path / "orbit.png"
     answer = json.loads(run(store, "--json", "--figure", picture, *FEW))
     assert picture.is_file()
-    row = answer["orbit"][0]
+    rows = {(row["model"], row["measure"], row["place"]): row for row in answer["rows"]}
     data = scan.data.sel(model="a")
     each = [
         float(ece(data["confidence"][:, g].values, data["correct"][:, g].values)) for g in range(8)
     ]
-    assert row["identity"] == pytest.approx(each[0])
-    assert row["mean"] == pytest.approx(np.mean(each))
     pooled = ece(data["confidence"].values.ravel(), data["correct"].values.ravel())
-    assert row["pooled"] == pytest.approx(float(pooled))
-    assert row["worst"] == pytest.approx(max(each))
-    assert row["worst_element"] == scan.group.name(int(np.argmax(each)))
-    assert "ks" in answer["identity"]["b"]
-    assert row["identity_low"] <= row["identity"] <= row["identity_high"]
-    assert row["worst_low"] <= row["worst"] <= row["worst_high"]
-    assert row["mean_low"] <= row["mean"] <= row["mean_high"]
-    assert row["pooled_low"] <= row["pooled"] <= row["pooled_high"]
+    expected = {"identity": each[0], "mean": np.mean(each), "worst": max(each), "pooled": pooled}
+    for place, value in expected.items():
+        row = rows["a", "ece", place]
+        assert row["value"] == pytest.approx(float(value))
+        assert row["low"] <= row["value"] <= row["high"]
+    assert rows["a", "ece", "worst"]["element"] == scan.group.name(int(np.argmax(each)))
+    assert ("b", "ks", "identity") in rows
+    table = ob.calibration.scan_table(scan, resamples=40)
+    assert table["value"].tolist() == [row["value"] for row in answer["rows"]]
     text = run(store, *FEW)
     assert "a, along the orbit" in text
     assert "its interval is known for the ECE only" in text
@@ -74,20 +73,11 @@ def test_an_unfinished_scan_is_said_to_be_one(tmp_path: Path) -> None:
 def test_csv_and_latex_of_a_scan_hold_what_the_screen_shows(tmp_path: Path) -> None:
     store = tmp_path / "run.zarr"
     scan_of_digits(store)
-    answer = json.loads(run(store, "--json", *FEW))
+    answer = json.loads(run(store, "--json", *FEW))["rows"]
     rows = list(csv.DictReader(io.StringIO(run(store, "--csv", *FEW))))
-    identity = sum(len(table) for table in answer["identity"].values())
-    assert len(rows) == identity + 3 * len(answer["orbit"])  # the identity is said once
-    for row in answer["orbit"]:
-        said = answer["identity"][row["model"]][row["measure"]]
-        assert [row["identity"], row["identity_low"]] == [said["value"], said["low"]]
-    (worst,) = [
-        row for row in rows if (row["model"], row["place"], row["measure"]) == ("b", "worst", "ks")
-    ]
-    (expected,) = [r for r in answer["orbit"] if (r["model"], r["measure"]) == ("b", "ks")]
-    assert float(worst["value"]) == expected["worst"]
-    assert float(worst["high"]) == expected["worst_high"]
-    assert worst["element"] == expected["worst_element"]
+    assert [float(row["value"]) for row in rows] == [row["value"] for row in answer]
+    named = [(row["model"], row["measure"], row["place"]) for row in rows]
+    assert len({*named}) == len(named)
     latex = run(store, "--latex", *FEW)
     assert latex.count(r"\begin{tabular}") == 2
     assert "b & smooth ECE & $" in latex
@@ -110,14 +100,15 @@ def test_a_scan_of_a_regressor_has_the_measures_of_regression(tmp_path: Path) ->
     picture = tmp_path / "orbit.png"
     answer = json.loads(run(store, "--json", "--figure", picture, *FEW))
     assert picture.is_file()
-    assert set(answer["identity"]) == {"unsure"}  # a model without a variance is not judged
-    measured = {row["measure"] for row in answer["orbit"] if row["model"] == "unsure"}
+    assert {row["model"] for row in answer["rows"]} == {"unsure"}  # the other has no variance
+    measured = {row["measure"] for row in answer["rows"] if row["place"] == "mean"}
     assert {"gence", "ence", "quantile_calibration", "aleatoric_bleed", "gaussian_nll"} <= measured
     assert "unsure, along the orbit" in run(store, *FEW)
     task = ob.tasks.Regression(ob.actions.Vectors(), uncertainty="variance")
     ob.scan(lambda x: (0 * x, x.abs() + 1), (x, x), task=task, out=wide, **settings)
-    rows = json.loads(run(wide, "--json", *FEW))["orbit"]
-    apart = {row["measure"]: row["mean"] for row in rows if "bleed" in row["measure"]}
+    rows = json.loads(run(wide, "--json", *FEW))["rows"]
+    means = [row for row in rows if row["place"] == "mean"]
+    apart = {row["measure"]: row["value"] for row in means if "bleed" in row["measure"]}
     total = apart.pop("aleatoric_bleed")
     assert list(apart) == ["aleatoric_bleed, component 0", "aleatoric_bleed, component 1"]
     assert sum(apart.values()) == pytest.approx(total)

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import os
 import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from pathlib import Path
-from typing import ClassVar
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 import torch
 import typer
-import xarray as xr
 from typer.testing import CliRunner, Result
 
 import orbical as ob
 from orbical.calibration import ece
-from orbical.cli import calibration, findings, report, thresholds, view
+from orbical.cli import calibration, report, view
 from orbical.cli import check as command
 from orbical.errors import InputError, StoreError
 
@@ -84,21 +86,21 @@ def test_regressors_have_limits_of_their_own(tmp_path: Path, store: Path) -> Non
         out=path,
         progress=False,
     )
-    judged = findings.judge(scan, dict.fromkeys(OF_REGRESSORS, 9.0))
-    found = {one.rule.name: one.verdict.value for one in judged}
+    judged = ob.check(scan, **dict.fromkeys(OF_REGRESSORS, 9.0))
+    found = {one.name: one.value for one in judged}
     curve = ob.calibration.along_orbit(scan, "mahalanobis_calibration")
     assert found["max_mahalanobis"] == pytest.approx(float(curve.mean()))
     assert found["max_worst_mahalanobis"] == pytest.approx(float(curve.max()))
     assert found["max_bleed"] > 0
     assert run(path, "--max-worst-mahalanobis", 0.01).exit_code == 1
     with pytest.raises(InputError, match=r"^max_ece: expected .* got 'ece'"):
-        findings.judge(scan, {"max_ece": 1.0})
+        ob.check(scan, max_ece=1.0)
     with pytest.raises(InputError, match=r"max_bleed: .* needs aleatoric variance"):
-        findings.judge(ob.load(store), {"max_bleed": 1.0})
+        ob.check(ob.load(store), max_bleed=1.0)
     with pytest.raises(InputError, match=r"known: .*max_nll, "):
-        findings.judge(ob.load(store), {"max_foo": 1.0})
+        ob.check(ob.load(store), max_foo=1.0)
     with pytest.raises(InputError, match=r"max_nll: .* such as ece, got 'nll', .* outputs.npz"):
-        findings.judge(ob.load(store), {"max_nll": 3.0})
+        ob.check(ob.load(store), max_nll=3.0)
 
 
 def test_changing_answers_pass_fail_or_leave_doubt(store: Path, tmp_path: Path) -> None:
@@ -106,21 +108,21 @@ def test_changing_answers_pass_fail_or_leave_doubt(store: Path, tmp_path: Path) 
     found = ob.nero.consistency(scan)
     limits = {"pass": 1.0, "fail": 0.1, "inconclusive": float(found["changed"][0])}
     for outcome, limit in limits.items():
-        assert findings.judge(scan, {"max_changed": limit}, models=["a"])[0].outcome == outcome
+        assert ob.check(scan, max_changed=limit, models=["a"])[0].outcome == outcome
     assert "predictions that change on the orbit" in run(store, "--max-changed", 0.1).output
     task = ob.tasks.Regression(ob.actions.Vectors(), "vector")
     x = torch.randn(10, 2)
     numbers = ob.scan(torch.nn.Linear(2, 2), x, group="cyclic:4", task=task, progress=False)
     with pytest.raises(InputError, match=r"max_changed: .* got a scan of regression; use max_gap"):
-        findings.judge(numbers, {"max_changed": 0.1})
+        ob.check(numbers, max_changed=0.1)
 
 
 def test_measured_values_are_those_of_the_library(store: Path) -> None:
     scan = ob.load(store)
-    rules = [name for name in thresholds.SHORTCUTS if name not in OF_REGRESSORS]
+    rules = [name for name in command.SHORTCUTS if name not in OF_REGRESSORS]
     limits = dict.fromkeys(rules, 0.0)
-    judged = findings.judge(scan, limits, thresholds.Settings(bins=10))
-    found = {(one.rule.name, one.model): one.verdict.value for one in judged}
+    judged = ob.check(scan, bins=10, **limits)
+    found = {(one.name, one.model): one.value for one in judged}
     assert len(found) == 2 * len(rules)
     for model in scan.models:
         data = scan.data.sel(model=model)
@@ -190,7 +192,7 @@ def test_all_numbers_are_said(store: Path) -> None:
     done = run(store, "--max-worst-ece", 0.9, "--model", "a", "--level", 0.9)
     assert re.match(
         r"pass a: ECE, at the worst element 0\.\d+ \[0\.\d+, 0\.\d+\] at 90% of 8 positions, "
-        r"threshold <= 0\.9 \(max_worst_ece, 80 samples\)\n",
+        r"limit <= 0\.9 \(max_worst_ece, 80 samples\)\n",
         done.output,
     )
 
@@ -218,12 +220,11 @@ def calibrated_world(samples: int, elements: int, seed: int, accuracy: float = 0
 
 def outcomes_of_calibrated_worlds(worlds: int) -> list[str]:
     limits = {"max_ece": 0.05, "max_worst_ece": 0.05, "max_worst_ks": 0.05}
-    settings = thresholds.Settings(resamples=50)
     return [
         finding.outcome
         for samples in (200, 500)
         for seed in range(worlds)
-        for finding in findings.judge(calibrated_world(samples, 36, seed), limits, settings)
+        for finding in ob.check(calibrated_world(samples, 36, seed), resamples=50, **limits)
     ]
 
 
@@ -242,7 +243,7 @@ def test_a_scan_of_perfect_answers_leaves_doubt_where_samples_are_few() -> None:
     for samples, outcome in ((20, "inconclusive"), (2000, "pass")):
         world = calibrated_world(samples, 4, 0, accuracy=1.0)
         limits = {"min_accuracy": 0.97, "max_accuracy_drop": 0.03, "min_worst_accuracy": 0.97}
-        assert {one.outcome for one in findings.judge(world, limits)} == {outcome}
+        assert {one.outcome for one in ob.check(world, **limits)} == {outcome}
 
 
 def test_saved_outputs_are_checked_too(tmp_path: Path) -> None:
@@ -272,13 +273,10 @@ def test_saved_outputs_are_checked_too(tmp_path: Path) -> None:
 
 
 def test_a_value_that_is_not_a_number_breaks_its_limit() -> None:
-    class Unknown:
-        complete, models, group = True, ["net"], ob.groups.rotations(2)
-        failures: ClassVar[dict[str, list[object]]] = {"net": []}
-        data = xr.Dataset({"score": (("model", "sample", "element"), np.full((1, 5, 2), np.nan))})
-
-    for name in ("max_score", "min_score"):
-        assert [one.outcome for one in findings.judge(Unknown(), {name: 0.5})] == ["fail"]
+    world = calibrated_world(20, 4, 0)
+    world.arrays["score"][:] = np.nan
+    for limits in ({"max_score": 0.5}, {"min_score": 0.5}):
+        assert [one.outcome for one in ob.check(world, **limits)] == ["fail"]
 
 
 def test_bad_input_is_named(store: Path, tmp_path: Path) -> None:
@@ -364,9 +362,29 @@ def test_a_measure_of_an_imported_module_is_in_the_calibration_table(
         assert ",own," in CliRunner().invoke(app, words).output
 
 
-def test_an_unfinished_scan_is_refused(store: Path) -> None:
-    class Unfinished:
-        complete, share_done = False, 0.4
+def test_an_unfinished_scan_is_refused(tmp_path: Path) -> None:
+    images, labels = ob.datasets.digits()
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+    options = {"group": "cyclic:2", "task": "classification", "chunk": 6, "progress": False}
+    ob.scan(net, (images[:30], labels[:30]), out=tmp_path / "run.zarr", part="2/5", **options)
+    with pytest.raises(StoreError, match=r"20% done; finish it first"):
+        ob.check(tmp_path / "run.zarr", max_gap=1.0)
 
-    with pytest.raises(StoreError, match=r"40% done; finish it first"):
-        findings.judge(Unfinished(), {"max_gap": 1.0})
+
+@pytest.mark.parametrize("flag", ["--json", "--csv", "--markdown"])
+def test_other_formats_have_the_same_rows_and_status(store: Path, flag: str) -> None:
+    done = run(store, "--max-gap", 10, "--min-accuracy", 0.99, flag)
+    assert done.exit_code == 1
+    rows = ob.check(store, max_gap=10, min_accuracy=0.99)
+    if flag == "--json":
+        assert json.loads(done.output) == [asdict(row) for row in rows]
+    elif flag == "--csv":
+        found = list(csv.DictReader(io.StringIO(done.output)))
+        assert [(row["model"], float(row["value"])) for row in found] == [
+            (row.model, row.value) for row in rows
+        ]
+    else:
+        lines = done.output.strip().splitlines()
+        assert len(lines) == 2 + len(rows)
+        assert lines[2].startswith("| a | max_gap | invariance gap |")
+        assert lines[-1].endswith("| fail |")

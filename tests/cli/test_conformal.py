@@ -55,7 +55,7 @@ def test_saved_outputs_are_one_row(tmp_path, orbical):
     np.savez(tmp_path / "classes.npz", probs=probs, labels=labels)
     (row,) = json.loads(orbical(tmp_path, "conformal", "classes.npz", "--json"))
     assert row["coverage_low"] < 0.93 < row["coverage_high"] + 0.05
-    assert row["test"] == 200
+    assert row["tested"] == 200
     mean = rng.normal(size=400)
     np.savez(
         tmp_path / "numbers.npz",

@@ -15,8 +15,7 @@ from typer.testing import CliRunner
 
 import orbical as ob
 from orbical import cli
-from orbical.cli.calibration_tables import print_json
-from orbical.cli.sheets import latex_sheet
+from orbical.cli.formats import Sheet, latex, print_json
 
 NAME = "=1+1\x1b]0;title\x07[/]\n[link=x]\x9b31m\u202e"
 SHOWN = "=1+1?]0;title?[/]?[link=x]?31m?"
@@ -76,7 +75,7 @@ def test_junit_is_xml_whatever_a_model_is_called(store, tmp_path):
 
 
 def test_latex_and_json_hold_no_control_characters(capsys):
-    assert "\x1b" not in latex_sheet([NAME], [[NAME]])
+    assert "\x1b" not in latex(Sheet("", [NAME], [[NAME]]))
     print_json({NAME: 1})
     printed = capsys.readouterr().out
     assert "\x1b" not in printed

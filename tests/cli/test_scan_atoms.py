@@ -10,7 +10,6 @@ import pytest
 import orbical as ob
 from orbical._console import Console
 from orbical.cli.atoms import print_audit, verdict, violations
-from orbical.cli.findings import judge
 
 pytest.importorskip("ase", reason="ase is not installed")
 from ase.build import molecule
@@ -187,19 +186,19 @@ def test_a_molecule_with_one_answer_says_nothing_about_equivariance(handed, caps
 
 def test_a_gap_of_each_quantity_can_be_checked(handed):
     """`max_gap` is that of the forces, and let energies pass that depend on handedness."""
-    found = {f.model: f for f in judge(handed, {"max_energy_gap": 1e-6}, models=["axial", "even"])}
+    found = {f.model: f for f in ob.check(handed, max_energy_gap=1e-6, models=["axial", "even"])}
     assert {name: one.outcome for name, one in found.items()} == {"axial": "fail", "even": "pass"}
     off = handed.data["energy_vs_consensus"].sel(model="axial").values
-    assert found["axial"].verdict.value == pytest.approx(np.sqrt((off**2).mean()))
-    assert "gap of the energy in eV" in found["axial"].line()
-    (failing,) = judge(handed, {"max_energy_gap": 1}, models=["failing"])
-    assert "2 samples, 2 with failures" in failing.line()
+    assert found["axial"].value == pytest.approx(np.sqrt((off**2).mean()))
+    assert "gap of the energy in eV" in str(found["axial"])
+    (failing,) = ob.check(handed, max_energy_gap=1, models=["failing"])
+    assert "2 samples, 2 with failures" in str(failing)
     assert failing.outcome == "fail"  # nothing is known: each molecule has a single answer
     assert handed.data["invariance_gap"].sel(model="failing").isnull().all()
-    gaps = judge(handed, {"max_gap": 1, "max_forces_gap": 1}, models=["axial"])
-    assert gaps[0].verdict.value == pytest.approx(gaps[1].verdict.value, rel=1e-5)
+    gaps = ob.check(handed, max_gap=1, max_forces_gap=1, models=["axial"])
+    assert gaps[0].value == pytest.approx(gaps[1].value, rel=1e-5)
     with pytest.raises(ob.errors.InputError, match="max_stress_gap: expected a scan with stress"):
-        judge(handed, {"max_stress_gap": 1})
+        ob.check(handed, max_stress_gap=1)
 
 
 def test_what_cannot_be_asked_is_refused_in_one_line(orbical, folder):

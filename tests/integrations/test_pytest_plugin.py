@@ -10,7 +10,7 @@ import orbical as ob
 
 # Imported before: a session inside this one forgets what it imported, and NumPy loads only once.
 import orbical.calibration
-import orbical.cli.findings
+import orbical.checks
 import orbical.scanning
 import orbical.store.scan_result
 import orbical.testing

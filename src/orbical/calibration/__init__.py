@@ -7,14 +7,14 @@ them are entries of one registry, `MEASURES`, which tables, commands and the int
 
 | to | use |
 |---|---|
-| see everything at once | `classification_table`, `regression_table` |
+| see everything at once | `outputs_table`, `scan_table` |
 | measure a classifier | `ece`, `smooth_ece`, `ks`, `esd`, `mmce`, `skce`, `sb_ece`, `classwise_*` |
 | score it | `nll`, `brier`, `brier_parts`, `accuracy` |
 | measure a regressor | `ence`, `regression_esd`, `mahalanobis_calibration`, `gaussian_nll`, ... |
 | quantify uncertainty | `interval`, `regression_interval`, `mean_interval` |
-| compare two models | `compare`, `compare_means`, `regression_compare` |
+| compare two models | `compare_outputs`, `compare`, `compare_means`, `regression_compare` |
 | draw | `reliability`, `reliability_curve`, `cumulative_curve`; `orbical.figures.calibration` |
-| measure along an orbit | `along_orbit`, `mean_over_orbit`, `pooled_over_orbit` |
+| measure along an orbit | `along_orbit`, `at_places`, `mean_over_orbit`, `pooled_over_orbit` |
 | measure each label, threshold, point, region or box | `pairs_within` |
 | check it against a threshold | `verdict`, `judge`, `error_verdict` |
 | add a measure | `register`, `Measure`, `list_measures` |
@@ -31,7 +31,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from . import built_in, measure_tables, registry
+from . import built_in, measure_tables, overview, registry
 from .intervals import brier_intervals, comparisons, curves, interval_ends, means, resampled
 from .intervals.brier_intervals import *
 from .intervals.comparisons import *
@@ -70,6 +70,7 @@ from .orbit.pooled import *
 from .orbit.positions import *
 from .orbit.verdicts import *
 from .orbit.whole_orbit import *
+from .overview import *
 from .pairs import from_outputs, from_scans
 from .pairs.from_outputs import *
 from .pairs.from_scans import *
@@ -77,7 +78,7 @@ from .registry import *
 
 # fmt: off
 _MODULES = (
-    measure_tables, registry, brier_intervals, comparisons, curves, interval_ends, means,
+    measure_tables, overview, registry, brier_intervals, comparisons, curves, interval_ends, means,
     resampled, binned, bleed, by_class, cumulative, gaussian, generalized, kernel_errors,
     proper_scores, smooth, soft, variance_errors, pixel_bins, pooled, positions, verdicts,
     whole_orbit, from_outputs, from_scans,

@@ -3,32 +3,33 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Mapping
+import statistics
+import warnings
+from collections.abc import Iterable, Mapping
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..store.files import is_remote
+from .._text import percent
+from ..errors import InputError
 from .arguments import Import, path_or_url
-from .calibration_pairs import compared
-from .calibration_scan import show_scan
-from .calibration_tables import (
-    latex_by_method,
-    numbers,
-    print_csv,
-    print_groups,
-    print_json,
-    show_comparisons,
-    show_measures,
-)
-from .outputs import read_outputs
-from .sheets import Number
+from .formats import Cell, Number, Sheet, Span, formatted, show
 
 if TYPE_CHECKING:
-    from ..calibration.intervals.interval_ends import Interval
+    from ..calibration import Interval
+
+Row = dict[str, Any]
+
+_CAPTION = "if calibrated: mean and range of a calibrated model with the same predictions; "
+_CAPTION += "bold: a value outside that range"
+_FEW_COMPONENTS = 8
+_ERRORS = ("ece", "mahalanobis_calibration")
+"""Measures whose finding is said, the first that a table has."""
 
 
+@formatted("json", "csv", "markdown", "latex")
 def calibration(
     files: Annotated[list[Any] | None, typer.Argument(parser=path_or_url, metavar="FILES")] = None,
     group: Annotated[list[str] | None, typer.Option("--group", metavar="NAME=PATTERN")] = None,
@@ -37,10 +38,8 @@ def calibration(
     resamples: int = 1000,
     seed: Annotated[int, typer.Option(min=0)] = 0,
     figure: Path | None = None,
-    as_json: Annotated[bool, typer.Option("--json")] = False,
-    as_csv: Annotated[bool, typer.Option("--csv")] = False,
-    as_latex: Annotated[bool, typer.Option("--latex")] = False,
     imports: Import = None,
+    format_: str = "text",
 ) -> None:
     """Measure how well a model's confidence is calibrated.
 
@@ -62,81 +61,95 @@ def calibration(
         resamples: Number of resamples for each interval.
         seed: Seed of the resampling.
         figure: Write a reliability figure: .png, .pdf or .svg.
-        as_json: Print the numbers as JSON.
-        as_csv: Print the numbers as CSV.
-        as_latex: Print a LaTeX table.
     """
-    from ..errors import InputError
+    from ..store.files import is_remote
 
     settings: dict[str, Any] = {"bins": bins, "level": level, "resamples": resamples, "seed": seed}
-    if sum((as_json, as_csv, as_latex)) > 1:
-        raise InputError("--json, --csv, --latex", "at most one of them", "several")
-    format_ = "json" if as_json else "csv" if as_csv else "latex" if as_latex else "text"
     given = list(files or [])
     if group:
         if given:
             raise InputError("files", "none with --group", given[0])
         if figure is not None:
             raise InputError("--figure", "none with --group", "one")
-        _show_groups({name: _tables(paths, settings) for name, paths in _groups(group)}, format_)
+        _show_groups(dict(map(_matching, group)), settings, format_)
         return
     if not given:
         raise InputError("files", "outputs.npz, run.zarr or --group name=glob", "none")
     if any(path.is_dir() or is_remote(path) for path in given):
         if len(given) > 1:
             raise InputError("files", "a single stored scan", "several paths")
-        show_scan(given[0], settings, figure, format_)
+        _show_scan(given[0], settings, figure, format_)
         return
-    outputs = _named_outputs(given)
-    tables = {name: _table(name, one, settings) for name, one in outputs.items()}
-    comparisons = compared(outputs, settings)
-    if figure is not None:
-        _draw(outputs, figure, settings)
-    _show(tables, comparisons, format_, level)
+    _show_outputs(given, settings, figure, format_)
 
 
-def _named_outputs(paths: list[Path]) -> dict[str, dict[str, Any]]:
+def _show_outputs(
+    paths: list[Path], settings: dict[str, Any], figure: Path | None, format_: str
+) -> None:
+    from ..calibration import compare_outputs
+    from ..data import read_outputs
+
     names = [path.stem for path in paths]
     if len(set(names)) < len(names):
         names = [str(path) for path in paths]
-    return {name: read_outputs(path) for name, path in zip(names, paths, strict=True)}
+    outputs = {name: read_outputs(path) for name, path in zip(names, paths, strict=True)}
+    tables = {name: _numbers(_table(name, one, settings)) for name, one in outputs.items()}
+    differences = compare_outputs(outputs, **settings).to_dict("records")
+    if figure is not None:
+        _draw(outputs, figure, settings)
+    if format_ == "latex":
+        cells = {
+            name: {measure: Number(row["value"]) for measure, row in table.items()}
+            for name, table in tables.items()
+        }
+        sheets = [_by_method(cells, "outputs")]
+    else:
+        sheets = [_measure_sheet(name, table, settings) for name, table in tables.items()]
+    pairs = groupby(differences, lambda row: (row["a"], row["b"]))
+    compared = [_difference_sheet(*pair, rows, settings["level"]) for pair, rows in pairs]
+    records = [
+        {"outputs": name, "measure": measure, **row}
+        for name, table in tables.items()
+        for measure, row in table.items()
+    ]
+    for row in differences:  # in the same table: that of `outputs` minus that of `minus`
+        named = {"outputs": row["a"], "minus": row["b"], "value": row["difference"]}
+        records.append(named | {key: row[key] for key in ("measure", "low", "high", "p_value")})
+    content = {"level": settings["level"], "outputs": tables, "comparisons": differences}
+    footer = "Differences on the same samples are bold if 0 is outside the interval."
+    show(format_, content, sheets + compared, footer if compared else "", records)
 
 
-def _groups(given: list[str]) -> list[tuple[str, list[Path]]]:
-    from ..errors import InputError
-
-    found = []
-    for text in given:
-        name, equals, pattern = text.partition("=")
-        if not equals or not name or not pattern:
-            raise InputError("--group", "name=pattern", repr(text))
-        paths = sorted(map(Path, glob.glob(pattern)))  # noqa: PTH207 - it may be absolute
-        if not paths:
-            raise InputError("--group", f"files that match {pattern!r}", "none")
-        found.append((name, paths))
-    return found
-
-
-def _tables(paths: list[Path], settings: dict[str, Any]) -> list[dict[str, Interval]]:
-    few = {**settings, "resamples": 20}
-    return [_table(str(path), read_outputs(path), few) for path in paths]
+def _matching(text: str) -> tuple[str, list[Path]]:
+    """Return the name and the files of `NAME=PATTERN`."""
+    name, equals, pattern = text.partition("=")
+    if not equals or not name or not pattern:
+        raise InputError("--group", "name=pattern", repr(text))
+    paths = sorted(map(Path, glob.glob(pattern)))  # noqa: PTH207 - it may be absolute
+    if not paths:
+        raise InputError("--group", f"files that match {pattern!r}", "none")
+    return name, paths
 
 
 def _table(name: str, outputs: Mapping[str, Any], settings: dict[str, Any]) -> dict[str, Interval]:
-    from ..calibration.measure_tables import classification_table, regression_table
-    from ..errors import InputError
+    from ..calibration import outputs_table
 
-    table = regression_table if "mean" in outputs else classification_table
     try:
-        return table(**outputs, **settings)
+        return outputs_table(outputs, **settings)
     except InputError as error:
         raise InputError(name, problem=str(error)) from error
 
 
+def _numbers(table: dict[str, Interval]) -> dict[str, Row]:
+    fields = ("value", "low", "high", "calibrated", "calibrated_low", "calibrated_high")
+    return {
+        name: {field: float(getattr(found, field)) for field in fields}
+        for name, found in table.items()
+    }
+
+
 def _draw(outputs: dict[str, dict[str, Any]], path: Path, settings: dict[str, Any]) -> None:
-    from ..calibration import top_label
-    from ..calibration.intervals.curves import reliability_curve
-    from ..errors import InputError
+    from ..calibration import reliability_curve, top_label
     from ..figures import save
     from ..figures.calibration import reliability_diagram
 
@@ -150,76 +163,157 @@ def _draw(outputs: dict[str, dict[str, Any]], path: Path, settings: dict[str, An
     save(reliability_diagram(curves), path)
 
 
-def _show(
-    tables: dict[str, dict[str, Interval]],
-    comparisons: list[dict[str, Any]],
-    format_: str,
-    level: float,
-) -> None:
-    plain = {name: numbers(table) for name, table in tables.items()}
-    if format_ == "json":
-        print_json({"level": level, "outputs": plain, "comparisons": comparisons})
-    elif format_ == "csv":
-        rows = [
-            {"outputs": name, "measure": measure, **values}
-            for name, table in plain.items()
-            for measure, values in table.items()
+def _titled(measure: str) -> str:
+    from ..calibration.registry import titled
+
+    return titled(measure)
+
+
+def _measure_sheet(
+    name: str, table: Mapping[str, Row], settings: dict[str, Any], about: str = ""
+) -> Sheet:
+    """Return the measures of one model, and what its calibration error says."""
+    from ..calibration import MEASURES, error_finding
+
+    rows: list[list[Cell]] = []
+    for measure, row in table.items():
+        mean = measure in MEASURES and MEASURES[measure].interval == "bootstrap"
+        below = mean and row["value"] < row["calibrated_low"]
+        bold = below or row["value"] > row["calibrated_high"]
+        usual = Span(row["calibrated_low"], row["calibrated_high"])
+        ends = Span(row["low"], row["high"])
+        rows.append(
+            [
+                _titled(measure),
+                Number(row["value"], bold=bold),
+                ends,
+                Number(row["calibrated"]),
+                usual,
+            ]
+        )
+    error = next((name for name in _ERRORS if name in table), None)
+    ends = () if error is None else (table[error][end] for end in ("value", "low", "high"))
+    said = error_finding(*ends) if error else ""
+    caption = f"{_CAPTION}. {_titled(error)}: {said}" if said and error else _CAPTION
+    interval = f"{percent(settings['level'])} interval"
+    headings = ["measure", "value", interval, "if calibrated", "its range"]
+    return Sheet(name, headings, rows, about, caption, "model")
+
+
+def _difference_sheet(a: str, b: str, rows: Iterable[Row], level: float) -> Sheet:
+    cells: list[list[Cell]] = [
+        [
+            _titled(row["measure"]),
+            Number(row["difference"], bold=row["low"] > 0 or row["high"] < 0),
+            Span(row["low"], row["high"]),
+            Number(row["p_value"]),
         ]
-        print_csv(rows + [_as_output(row) for row in comparisons])
-    else:
-        if format_ == "latex":
-            cells = {
-                name: {key: Number(part["value"]) for key, part in table.items()}
-                for name, table in plain.items()
-            }
-            typer.echo(latex_by_method(cells, "outputs"))
-        else:
-            show_measures(plain, level)
-        show_comparisons(comparisons, level, format_ == "latex")
+        for row in rows
+    ]
+    headings = ["measure", "difference", f"{percent(level)} interval", "p"]
+    return Sheet(f"{a} minus {b}", headings, cells, corner="models")
 
 
-def _as_output(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a difference as a row of the same table: that of `outputs` minus that of `minus`."""
-    return {
-        "outputs": row["a"],
-        "minus": row["b"],
-        "measure": row["measure"],
-        "value": row["difference"],
-        **{key: row[key] for key in ("low", "high", "p_value")},
-    }
+def _by_method(cells: Mapping[str, Mapping[str, Number]], corner: str) -> Sheet:
+    """Return a row for each method and a column for each measure."""
+    listed = list(dict.fromkeys(key for row in cells.values() for key in row))
+    rows = [[name, *(row.get(key, "--") for key in listed)] for name, row in cells.items()]
+    return Sheet("", [corner, *map(_titled, listed)], rows)
 
 
-def over_seeds(tables: list[dict[str, Interval]]) -> dict[str, Number]:
-    """Return each measure's mean and standard deviation over seeds; None for a single seed."""
-    import statistics
+def _show_groups(groups: dict[str, list[Path]], settings: dict[str, Any], format_: str) -> None:
+    """Show mean and standard deviation over seeds, which one seed does not have."""
+    from ..data import read_outputs
 
-    found = {}
-    for measure in tables[0]:
-        values = [float(table[measure].value) for table in tables if measure in table]
-        spread = statistics.stdev(values) if len(values) > 1 else None
-        found[measure] = Number(statistics.fmean(values), spread)
-    return found
-
-
-def _show_groups(groups: dict[str, list[dict[str, Interval]]], format_: str) -> None:
-    found = {name: over_seeds(tables) for name, tables in groups.items()}
-    seeds = {name: len(tables) for name, tables in groups.items()}
-    rows = [
-        {
-            "group": name,
-            "seeds": seeds[name],
-            "measure": measure,
-            "mean": number.value,
-            "sd": number.spread,
+    few = settings | {"resamples": 20}
+    cells: dict[str, dict[str, Number]] = {}
+    for name, paths in groups.items():
+        tables = [_numbers(_table(str(path), read_outputs(path), few)) for path in paths]
+        values = {
+            measure: [table[measure]["value"] for table in tables if measure in table]
+            for measure in tables[0]
         }
-        for name, table in found.items()
+        cells[name] = {
+            measure: Number(statistics.fmean(of), statistics.stdev(of) if len(of) > 1 else None)
+            for measure, of in values.items()
+        }
+    records = [
+        {"group": name, "seeds": len(groups[name]), "measure": measure}
+        | {"mean": number.value, "sd": number.spread}
+        for name, table in cells.items()
         for measure, number in table.items()
     ]
-    if format_ == "json":
-        print_json(rows)
-    elif format_ == "csv":
-        print_csv(rows)
-    elif format_ == "latex":
-        typer.echo(latex_by_method(found, "method"))
-    else:
-        print_groups(found, seeds)
+    sheet = _by_method(cells, "method")
+    if format_ != "latex":
+        measured = dict.fromkeys(key for row in cells.values() for key in row)
+        rows = [[_titled(key), *(row.get(key, "-") for row in cells.values())] for key in measured]
+        headings = ["measure", *(f"{name} ({len(groups[name])})" for name in cells)]
+        sheet = Sheet("Mean and standard deviation over seeds", headings, rows)
+    show(format_, records, [sheet])
+
+
+def _show_scan(path: Path, settings: dict[str, Any], figure: Path | None, format_: str) -> None:
+    """Show how calibrated each model of a scan is, at the identity and along the orbit."""
+    from ..calibration import scan_table
+    from ..store import load
+
+    scan = load(path)
+    if not scan.complete:
+        warnings.warn(scan.caveat, stacklevel=2)
+    rows = scan_table(scan, **settings).to_dict("records")
+    if figure is not None:
+        from ..calibration import error_curve
+        from ..figures import save
+        from ..figures.calibration import error_along_orbit
+
+        save(error_along_orbit(error_curve(scan, **settings)), figure)
+    by_model: dict[str, dict[str, dict[str, Row]]] = {}
+    for row in rows:
+        of_model = by_model.setdefault(row["model"], {})
+        of_model.setdefault(row["measure"], {})[row["place"]] = row
+    at_identity = [
+        _measure_sheet(
+            model,
+            {name: at["identity"] for name, at in table.items() if "component" not in name},
+            settings,
+            ", at the identity",
+        )
+        for model, table in by_model.items()
+    ]
+    along = [_orbit_sheet(model, table) for model, table in by_model.items()]
+    footer = (
+        f"In brackets: {percent(settings['level'])} intervals. Mean: mean of the measure over the "
+        "elements, with\nthe mean of their intervals. Pooled: the measure of the outputs of all "
+        "elements\ntogether; its interval is known for the ECE only. Worst: the interval is not\n"
+        "corrected for picking the worst."
+    )
+    content = {"level": settings["level"], "rows": rows}
+    show(format_, content, [*at_identity, *along], footer, records=rows)
+
+
+def _orbit_sheet(model: str, table: Mapping[str, Mapping[str, Row]]) -> Sheet:
+    """Return each measure at each place; of many components those with the most bleed."""
+    from ..groups import PLACES
+
+    along = {measure: at for measure, at in table.items() if "mean" in at}
+    apart = [measure for measure in along if "component" in measure]
+    most = sorted(apart, key=lambda one: -along[one]["mean"]["value"])[:_FEW_COMPONENTS]
+    rows: list[list[Cell]] = [
+        [
+            _titled(measure),
+            *(
+                Number(
+                    row["value"],
+                    interval=(row["low"], row["high"]),
+                    note=row["element"] if place == "worst" else "",
+                )
+                for place, row in at.items()
+            ),
+        ]
+        for measure, at in along.items()
+        if measure not in apart or measure in most
+    ]
+    said = f"the {len(most)} of {len(apart)} components with the most bleed"
+    headings = ["measure", *("\nthe ".join(text.rsplit(" the ", 1)) for text in PLACES.values())]
+    caption = said if len(apart) > len(most) else ""
+    return Sheet(model, headings, rows, ", along the orbit", caption, "model")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,16 +12,33 @@ import typer
 
 from .._imports import existing_file
 from .._text import printable
-from ..errors import InputError, unknown_name
+from ..errors import InputError
 from .arguments import Import, path_or_url
-from .thresholds import SHORTCUTS, limits_from, settings_from, table_from
+from .formats import Cell, Number, Sheet, Span, formatted, show
 
 if TYPE_CHECKING:
-    from .findings import Finding
+    from ..checks import Check
 
 INCONCLUSIVE = 3
 """The exit status of checks of which none fails and some are inconclusive; 2 is that of errors."""
 
+SHORTCUTS = {
+    "max_gap": "Largest invariance gap.",
+    "max_changed": "Largest share of samples whose prediction changes somewhere on the orbit.",
+    "min_accuracy": "Smallest accuracy, mean over the orbit.",
+    "min_worst_accuracy": "Smallest accuracy at the worst element.",
+    "max_accuracy_drop": "Largest loss of accuracy from the identity to the worst element.",
+    "max_ece": "Largest calibration error, mean over the orbit.",
+    "max_worst_ece": "Largest calibration error at the worst element.",
+    "max_pooled_ece": "Largest calibration error, pooled over the orbit.",
+    "max_ks": "Largest KS calibration error, mean over the orbit.",
+    "max_mahalanobis": "Largest Mahalanobis calibration error, mean over the orbit.",
+    "max_worst_mahalanobis": "Largest Mahalanobis calibration error at the worst element.",
+    "max_bleed": "Largest aleatoric bleed of noise-free targets.",
+    "min_score": "Smallest score, mean over the orbit.",
+    "max_score": "Largest score, mean over the orbit.",
+}
+"""Thresholds that have an option of their own; `--max` and `--min` take all others."""
 _COLORS = {"pass": None, "fail": "red", "inconclusive": "yellow"}
 
 
@@ -40,6 +58,7 @@ def _with_shortcuts(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
+@formatted("json", "csv", "markdown")
 @_with_shortcuts
 def check(
     store: Annotated[Any, typer.Argument(parser=path_or_url, metavar="STORE")],
@@ -53,6 +72,7 @@ def check(
     junit: Path | None = None,
     config: Path | None = None,
     imports: Import = None,
+    format_: str = "text",
     **shortcuts: float | None,
 ) -> None:
     """Check a scan against thresholds, for CI. Exits with status 1 if any fails.
@@ -84,33 +104,28 @@ def check(
         junit: Write JUnit XML to this file.
         config: A TOML file with tool.orbical.check; ./pyproject.toml by default.
     """
-    from ..store.scan_result import load
-    from .findings import judge, judge_outputs
+    from ..checks import check as checked
+    from ..checks import configured
+    from ..store import load
 
-    scan = None if store.suffix == ".npz" else load(store)
-    given = shortcuts | _thresholds("max", max_) | _thresholds("min", min_)
-    chosen = existing_file("--config", config) if config else Path("pyproject.toml")
-    table = table_from(chosen) if chosen.is_file() else {}
-    limits = limits_from(given, table)
-    settings = settings_from(table, bins=bins, level=level, resamples=resamples, strict=strict)
-    if scan is None:
-        for name in model or []:
-            if name != store.stem:
-                raise unknown_name("model", name, [store.stem])
-        findings = judge_outputs(store, limits, settings)
-    else:
-        findings = judge(scan, limits, settings, model)
+    subject = store if store.suffix == ".npz" else load(store)
+    given: dict[str, Any] = shortcuts | _thresholds("max", max_) | _thresholds("min", min_)
+    given |= {"bins": bins, "level": level, "resamples": resamples, "strict": strict}
+    given["models"] = model
+    table = existing_file("--config", config) if config else Path("pyproject.toml")
+    settings = configured(table, given)
+    counted_as_failures = settings.pop("strict", False)
+    rows = checked(subject, **settings)
     if junit is not None:
         junit.parent.mkdir(parents=True, exist_ok=True)
-        junit.write_text(junit_xml(findings, str(store), settings.strict), encoding="utf-8")
-    for finding in findings:
-        typer.secho(printable(finding.line()), fg=_COLORS[finding.outcome])
-    failed, unsure = (sum(f.outcome == name for f in findings) for name in ("fail", "inconclusive"))
+        junit.write_text(junit_xml(rows, str(store), counted_as_failures), encoding="utf-8")
+    failed, unsure = (sum(row.outcome == name for row in rows) for name in ("fail", "inconclusive"))
+    if format_ == "text":
+        _print(rows, failed, unsure, counted_as_failures)
+    else:
+        show(format_, [asdict(row) for row in rows], [_sheet(rows)])
     if failed or unsure:
-        counted = ", which --strict counts as failures" if settings.strict else ""
-        doubt = f", {unsure} inconclusive: too few samples to tell{counted}" if unsure else ""
-        typer.echo(f"{failed} of {len(findings)} checks failed{doubt}")
-        raise typer.Exit(1 if failed or settings.strict else INCONCLUSIVE)
+        raise typer.Exit(1 if failed or counted_as_failures else INCONCLUSIVE)
 
 
 def _thresholds(side: str, given: list[str] | None) -> dict[str, float | None]:
@@ -125,24 +140,50 @@ def _thresholds(side: str, given: list[str] | None) -> dict[str, float | None]:
     return found
 
 
-def junit_xml(findings: list[Finding], suite: str, strict: bool) -> str:
-    """Write findings as JUnit XML, a test case for each rule and model.
+def _print(rows: list[Check], failed: int, unsure: int, strict: bool) -> None:
+    for row in rows:
+        typer.secho(printable(row), fg=_COLORS[row.outcome])
+    if failed or unsure:
+        counted = ", which --strict counts as failures" if strict else ""
+        doubt = f", {unsure} inconclusive: too few samples to tell{counted}" if unsure else ""
+        typer.echo(f"{failed} of {len(rows)} checks failed{doubt}")
+
+
+def _sheet(rows: list[Check]) -> Sheet:
+    cells: list[list[Cell]] = [
+        [
+            row.model,
+            row.name,
+            row.what,
+            Number(row.value),
+            Span(row.low, row.high),
+            Number(row.limit),
+            row.outcome,
+        ]
+        for row in rows
+    ]
+    headings = ["model", "threshold", "what", "value", "interval", "limit", "outcome"]
+    return Sheet("checks", headings, cells)
+
+
+def junit_xml(rows: list[Check], suite: str, strict: bool) -> str:
+    """Write checks as JUnit XML, a test case for each threshold and model.
 
     An inconclusive check is a skipped test or, if strict, a failed one.
     """
     from xml.etree import ElementTree
 
     name = printable(f"orbical check {suite}")
-    root = ElementTree.Element("testsuite", name=name, tests=str(len(findings)))
+    root = ElementTree.Element("testsuite", name=name, tests=str(len(rows)))
     counts = {"failure": 0, "skipped": 0}
-    for finding in findings:
+    for row in rows:
         case = ElementTree.SubElement(
-            root, "testcase", classname=printable(finding.model), name=finding.rule.name
+            root, "testcase", classname=printable(row.model), name=row.name
         )
-        if finding.outcome != "pass":
-            kind = "failure" if strict or finding.outcome == "fail" else "skipped"
+        if row.outcome != "pass":
+            kind = "failure" if strict or row.outcome == "fail" else "skipped"
             counts[kind] += 1
-            ElementTree.SubElement(case, kind, message=printable(finding.line()))
+            ElementTree.SubElement(case, kind, message=printable(row))
     root.attrib |= {"failures": str(counts["failure"]), "skipped": str(counts["skipped"])}
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"

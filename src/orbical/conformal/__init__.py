@@ -6,7 +6,7 @@
 | predict intervals | `Absolute` (one width), `Normalized` (by the predicted deviation), `CQR` |
 | ask for the coverage in each category, or at each position | `Mondrian` |
 | predict the same set along the orbit | `OrbitAveraged` |
-| measure coverage and size at each position of a scan | `along_orbit` |
+| measure coverage and size at each position of a scan | `along_orbit`, `coverage_table` |
 
 Split conformal prediction scores how badly an answer fits the outputs of a model, and keeps every
 answer whose score is at most a quantile of the scores of held-out samples. The guarantee
@@ -40,13 +40,20 @@ True
 """
 
 from .class_sets import APS, LAC, RAPS, ConformalSets
-from .orbit_coverage import OrbitCoverage, along_orbit
+from .orbit_coverage import (
+    CALIBRATED,
+    OrbitCoverage,
+    along_orbit,
+    coverage_table,
+    holds_values,
+)
 from .quantiles import conformal_quantile
 from .target_intervals import CQR, Absolute, ConformalIntervals, Normalized
 from .wrappers import Mondrian, OrbitAveraged
 
 __all__ = [
     "APS",
+    "CALIBRATED",
     "CQR",
     "LAC",
     "RAPS",
@@ -59,4 +66,6 @@ __all__ = [
     "OrbitCoverage",
     "along_orbit",
     "conformal_quantile",
+    "coverage_table",
+    "holds_values",
 ]

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
+import xarray as xr
 from sklearn.base import clone
 from torch import Tensor
 
-from ..calibration import interval_of_sums, wilson_interval
+from .._arrays import ArrayLike, as_numpy
+from ..calibration import interval_of_sums, probabilities, top_label, wilson_interval
 from ..calibration.intervals.interval_ends import checked_level
 from ..errors import InputError, check_name, whole_number
+from ..store import Scan
 from ..store.xarray_blocks import sample_blocks
 from .class_sets import LAC, ConformalSets, at_labels
 from .quantiles import checked_coverage, conformal_quantile
 from .target_intervals import Absolute, ConformalIntervals, Normalized
 
 if TYPE_CHECKING:
-    import xarray as xr
-
-    from ..store.scan_result import Scan
+    import pandas as pd
 
 CALIBRATED = ("identity", "pooled", "position", "average")
 """Where the threshold comes from."""
@@ -30,8 +31,9 @@ CALIBRATED = ("identity", "pooled", "position", "average")
 class OrbitCoverage(NamedTuple):
     """Coverage and size at each position, `[model, element]`.
 
-    Both have the coordinates `low` and `high`, the ends of their intervals, and `calibrated`, the
-    coverage that was asked for, or the size at the identity.
+    Both have the coordinates `low` and `high`, the ends of their intervals, `calibrated`, the
+    coverage that was asked for, or the size at the identity, and `held` and `tested`, the numbers
+    of samples that calibrated the sets and that tested them.
 
     Attributes:
         coverage: the share of test samples whose set contains the truth.
@@ -51,7 +53,7 @@ class _Block(NamedTuple):
 
 
 def along_orbit(
-    scan: Scan | xr.Dataset,
+    scan: Scan | xr.Dataset | Mapping[str, ArrayLike],
     method: ConformalSets | ConformalIntervals | None = None,
     *,
     calibrate: str | int = "pooled",
@@ -67,8 +69,10 @@ def along_orbit(
 
     Args:
         scan: a labeled scan of classification with `keep="probabilities"`, or of regression; or
-            its `data`. Targets with several components have balls instead of intervals, whose
-            radius is a multiple of 1 (`Absolute`) or of the root mean variance (`Normalized`).
+            its `data`; or the outputs of a model, as `orbical.data.read_outputs` returns them,
+            which have a single position. Targets with several components have balls instead of
+            intervals, whose radius is a multiple of 1 (`Absolute`) or of the root mean variance
+            (`Normalized`).
         method: the method; `LAC(coverage=0.9)` or, for regression, `Absolute(coverage=0.9)` by
             default. Only its parameters are used.
         calibrate: where the threshold comes from: "pooled" for one from all positions, "position"
@@ -98,6 +102,7 @@ def along_orbit(
     from ..store import responses
 
     checked_level(level)
+    scan = scan if isinstance(scan, Scan | xr.Dataset) else _at_one_position(scan)
     data: Any = getattr(scan, "data", scan)
     like = responses(scan, "score")
     chosen = _method_of(data, method)
@@ -106,17 +111,107 @@ def along_orbit(
     _refuse_open_groups(place, scan, chosen)
     counts = {
         name: np.zeros((like.sizes["model"], like.sizes["element"]))
-        for name in ("n", "hits", "size", "squares")
+        for name in ("held", "n", "hits", "size", "squares")
     }
     for model in range(like.sizes["model"]):
         finished = np.flatnonzero(np.isfinite(like.isel(model=model).values).all(1))
         parts = halves(finished, share, seed)
+        counts["held"][model] = len(parts[0])
         for _, hits, size in tested(data, chosen, model, parts, place):
             counts["n"][model] += len(size)
             counts["hits"][model] += hits.sum(0)
             counts["size"][model] += size.sum(0)
             counts["squares"][model] += np.square(size).sum(0)
     return _labeled(like, counts, wanted, level)
+
+
+def coverage_table(
+    scan: Scan | Mapping[str, ArrayLike],
+    method: ConformalSets | ConformalIntervals | None = None,
+    *,
+    calibrate: Sequence[str] | None = None,
+    share: float = 0.5,
+    level: float = 0.95,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Measure coverage and size at each position, for several places of calibration.
+
+    Args:
+        scan: as in `along_orbit`.
+        method: as in `along_orbit`.
+        calibrate: where the thresholds come from; by default all that apply.
+        share: the share of the samples that calibrate.
+        level: nominal coverage of the intervals.
+        seed: seed of the choice of samples.
+
+    Returns:
+        A row for each place of calibration, `model` and `element`: `coverage` and `size`, with
+        `coverage_low` and so on, the `weight` of the element and whether it is the
+        `identity`, and the numbers of samples that
+        calibrated (`held`) and that were tested (`tested`).
+
+    Example:
+        >>> outputs = {"mean": [0.0] * 40, "target": [float(i) for i in range(40)]}
+        >>> found = coverage_table(outputs, Absolute(0.8))
+        >>> found[["held", "tested"]].values.tolist()
+        [[20, 20]]
+    """
+    import pandas as pd
+
+    if not isinstance(scan, Scan):
+        names, usual = [""], ["identity"]
+    else:
+        names = [scan.group.name(element) for element in range(len(scan.group))]
+        averaged = scan.group.closed and not holds_values(scan.data)
+        usual = [place for place in CALIBRATED if place != "average" or averaged]
+    frames = []
+    for place in usual if calibrate is None else calibrate:
+        found = along_orbit(scan, method, calibrate=place, share=share, level=level, seed=seed)
+        columns = {
+            f"{part.name}{end}": values.values.ravel()
+            for part in found
+            for end, values in (("", part), ("_low", part.low), ("_high", part.high))
+        }
+        covered = found.coverage
+        count, identity = covered.sizes["model"], covered.attrs["identity"]
+        about = {
+            "model": covered["model"].values.repeat(len(names)),
+            "calibrated": place,
+            "element": names * count,
+            "weight": np.tile(covered["weight"].values, count),
+            "identity": np.tile(np.arange(len(names)) == identity, count),
+            "held": covered["held"].values.ravel(),
+            "tested": covered["tested"].values.ravel(),
+        }
+        frames.append(pd.DataFrame(about | columns))
+    return pd.concat(frames, ignore_index=True)
+
+
+def _at_one_position(outputs: Mapping[str, ArrayLike]) -> xr.Dataset:
+    """Return outputs as a scan would hold them: of one model, at the identity alone."""
+    if holds_values(outputs):
+        mean, truth = (as_numpy(name, outputs[name]) for name in ("mean", "target"))
+        away = (truth - mean).reshape(len(mean), -1)
+        values = {"score": np.linalg.norm(away, axis=1)[None, :, None], "mean": mean[None, :, None]}
+        if "variance" in outputs:
+            variance = as_numpy("variance", outputs["variance"])
+            if variance.ndim > 2:
+                variance = np.diagonal(variance, axis1=1, axis2=2)
+            values["variance"] = variance.reshape(1, len(mean), 1, -1)
+        coords: dict[str, Any] = {}
+        task = "regression"
+    else:
+        given = {name: outputs[name] for name in ("logits", "probs") if name in outputs}
+        probs = probabilities(**given).numpy()
+        truth = as_numpy("labels", outputs["labels"])
+        right = top_label(**given, labels=truth)[1].numpy()[None, :, None]
+        values = {"probabilities": probs[None, :, None], "score": right * 1.0, "correct": right}
+        coords, task = {"label": ("sample", truth)}, "classification"
+    dims = ("model", "sample", "element", "class" if task == "classification" else "component")
+    held = {name: (dims[: part.ndim], part) for name, part in values.items()}
+    held["score_vs_consensus"] = (dims[:3], 0.0 * values["score"])
+    labels = coords | {"model": ["outputs"], "weight": ("element", [1.0])}
+    return xr.Dataset(held, labels, {"task": task, "group": "trivial", "score": "score"})
 
 
 def tested(
@@ -142,7 +237,7 @@ def tested(
 
 def holds_values(data: Any) -> bool:
     """Check whether scanned outputs are numbers, for which methods give intervals, not sets."""
-    return "mean" in getattr(data, "data_vars", ())
+    return "mean" in getattr(data, "data_vars", data)
 
 
 def _method_of(data: Any, method: Any) -> Any:
@@ -272,8 +367,6 @@ def _distances(chosen: Any, method: ConformalIntervals, rows: np.ndarray) -> Ite
 def _labeled(
     like: xr.DataArray, counts: dict[str, np.ndarray], wanted: float, level: float
 ) -> OrbitCoverage:
-    import xarray as xr
-
     n, identity = counts["n"], like.attrs["identity"]
     share = torch.from_numpy(counts["hits"] / n)
     ends = [part.numpy() for part in wilson_interval(share, torch.from_numpy(n), level)]
@@ -283,9 +376,10 @@ def _labeled(
         "size": (size, low, high, np.repeat(size[:, [identity]], size.shape[1], axis=1)),
     }
     dims = ("model", "element")
-    coords = {
+    coords: dict[Any, Any] = {
         name: part for name, part in like.coords.items() if part.dims in (("model",), ("element",))
     }
+    coords |= {"held": (dims, counts["held"].astype(int)), "tested": (dims, n.astype(int))}
     common = {
         name: like.attrs[name]
         for name in ("task", "models", "group", "identity", "layout", "layout_index", "layout_axes")

@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors
     from .hugging_face import HuggingFace
     from .image_folder import ImageFolder
     from .preprocessing import ImagePreprocessing
+    from .saved_outputs import read_outputs
     from .source import Source
     from .streams import Stream
     from .tables import Table
@@ -29,6 +30,7 @@ _HOMES = {
     "Stream": "streams",
     "Table": "tables",
     "open_path": "files",
+    "read_outputs": "saved_outputs",
 }
 
 __all__ = [
@@ -39,6 +41,7 @@ __all__ = [
     "Stream",
     "Table",
     "open_path",
+    "read_outputs",
 ]
 
 

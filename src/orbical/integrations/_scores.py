@@ -103,13 +103,11 @@ def summary_scores(scan: Scan) -> dict[str, float]:
 
 def measure_scores(scan: Scan, measures: Sequence[str]) -> dict[str, float]:
     """Return calibration measures at the identity, on average, and at the worst element."""
-    from ..calibration import along_orbit
+    from ..calibration import at_places
 
-    scores = {}
-    for name in measures:
-        curve = along_orbit(scan, name).isel(model=0)
-        worst = curve.min() if curve.attrs.get("higher_is_better", False) else curve.max()
-        scores[f"{name}_identity"] = float(curve.isel(element=scan.group.identity))
-        scores[f"{name}_mean"] = float(curve.weighted(curve["weight"]).mean("element"))
-        scores[f"{name}_worst"] = float(worst)
-    return scores
+    return {
+        f"{name}_{place}": float(value)
+        for name in measures
+        for value in at_places(scan, name)["value"].isel(model=0)
+        if (place := str(value["place"].values)) != "pooled"
+    }

@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -40,7 +40,7 @@ def orbical_check(pytestconfig: pytest.Config) -> Callable[..., None]:
 
     It takes a stored scan (a path) or a `Scan`, `models=` to check only some, and thresholds by
     name such as `max_gap=0.02`, which take precedence over the table `[tool.orbical.check]` of the
-    `pyproject.toml` in pytest's root folder. Thresholds are those of `orbical check`. Where there
+    `pyproject.toml` in pytest's root folder. Thresholds are those of `orbical.check`. Where there
     are too few samples to tell, the test passes with a warning, or fails with `strict=True`.
     """
 
@@ -51,21 +51,18 @@ def orbical_check(pytestconfig: pytest.Config) -> Callable[..., None]:
         strict: bool | None = None,
         **thresholds: float,
     ) -> None:
-        from ..cli.findings import judge
-        from ..cli.thresholds import limits_from, settings_from, table_from
-        from ..store import load
+        from ..checks import check as checked
+        from ..checks import configured
 
-        config = pytestconfig.rootpath / "pyproject.toml"
-        table: dict[str, Any] = table_from(config) if config.is_file() else {}
-        settings = settings_from(table, strict=strict)
-        loaded = load(scan) if isinstance(scan, str | Path) else scan
-        findings = judge(loaded, limits_from(thresholds, table), settings, models)
-        broken = ("fail", "inconclusive") if settings.strict else ("fail",)
-        lines = [finding.line() for finding in findings if finding.outcome in broken]
-        if lines:
-            pytest.fail("\n".join(lines), pytrace=False)
-        for finding in findings:
-            if finding.outcome == "inconclusive":
-                warnings.warn(finding.line(), stacklevel=2)
+        given = thresholds | {"strict": strict, "models": models}
+        settings = configured(pytestconfig.rootpath / "pyproject.toml", given)
+        broken = ("fail", "inconclusive") if settings.pop("strict", False) else ("fail",)
+        rows = checked(scan, **settings)
+        failed = [str(row) for row in rows if row.outcome in broken]
+        if failed:
+            pytest.fail("\n".join(failed), pytrace=False)
+        for row in rows:
+            if row.outcome == "inconclusive":
+                warnings.warn(str(row), stacklevel=2)
 
     return check

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from ..._arrays import ArrayLike
+from ..._text import number
 from ...errors import InputError
 from ..pairs.validation import pair
 from ..registry import BoundMeasure
@@ -76,12 +77,10 @@ _ROUNDING = 1e-12
 
 
 def in_short(values: Tensor) -> str:
-    """Write a number, or the span of an array of them, in four digits."""
-    if values.ndim == 0:
-        return f"{values:.4g}"
+    """Write a number, or the span of an array of them."""
     if values.numel() == 0:
         return "none"
-    return f"{values.min():.4g}..{values.max():.4g}"
+    return "..".join(map(number, [values] if values.ndim == 0 else [values.min(), values.max()]))
 
 
 def binary_pair(confidence: ArrayLike, correct: ArrayLike) -> tuple[Tensor, Tensor]:

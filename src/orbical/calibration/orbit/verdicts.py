@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ..._text import number, percent
 from ...errors import InputError, check_name
 from ..intervals.interval_ends import checked_level
 from ..registry import MeasureLike
@@ -47,12 +48,18 @@ class Verdict:
     positions: int
 
     def __str__(self) -> str:
+        return f"{self.outcome}: {self.numbers}"
+
+    @property
+    def numbers(self) -> str:
+        """Value, interval and limit in words."""
         sign = "<=" if self.upper else ">="
-        ends = "no interval" if math.isnan(self.low) else f"[{self.low:.4g}, {self.high:.4g}]"
+        known = not math.isnan(self.low)
+        ends = f"[{number(self.low)}, {number(self.high)}]" if known else "no interval"
         several = f" of {self.positions} positions" if self.positions > 1 else ""
         return (
-            f"{self.outcome}: {self.value:.4g} {ends} at {self.level:.0%}{several},"
-            f" limit {sign} {self.limit:g}"
+            f"{number(self.value)} {ends} at {percent(self.level)}{several},"
+            f" limit {sign} {number(self.limit)}"
         )
 
 
@@ -137,8 +144,8 @@ def error_finding(value: float, low: float, high: float, gap: float | None = Non
     """
     word = error_verdict(value, low, high, gap)
     if word == UNDETECTED:
-        return f"{word}; one of up to {high:.4g} could have been missed"
-    return word and f"{word}, of at least {low:.4g}"
+        return f"{word}; one of up to {number(high)} could have been missed"
+    return word and f"{word}, of at least {number(low)}"
 
 
 def verdict(

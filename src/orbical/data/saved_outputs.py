@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ..data.array_files import read_npz
 from ..errors import InputError
+from .array_files import read_npz
 
 _FORMS = (
     ("logits", "labels"),
@@ -19,7 +19,17 @@ _FORMS = (
 
 
 def read_outputs(path: Path) -> dict[str, Any]:
-    """Read saved outputs by the names of their arrays; `logits` take precedence over `probs`."""
+    """Read the saved outputs of a model by the names of their arrays.
+
+    Args:
+        path: an `.npz` file with `labels` and `logits` (which take precedence) or `probs`; or with
+            `target` and `mean` with `variance`, `covariance`, or `aleatoric` and `epistemic`; or
+            with `target`, `gamma`, `nu`, `alpha` and `beta`.
+
+    Returns:
+        `labels` and `logits` or `probs`; or `mean`, `variance`, `target` and, if it is known,
+        `aleatoric`.
+    """
     arrays = read_npz(path, "files")
     for names in _FORMS:
         if set(names) <= arrays.keys():

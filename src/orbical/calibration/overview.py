@@ -1,0 +1,379 @@
+"""Everything at once, as tables: of saved outputs, of several models, and of a scan."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Collection, Iterator, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._arrays import ArrayLike
+from ..errors import InputError
+from ..groups import PLACES
+from .intervals.comparisons import Comparison, compare, regression_compare
+from .intervals.interval_ends import Interval
+from .intervals.means import compare_means
+from .measure_tables import (
+    classification_table,
+    pair_table,
+    regression_score_terms,
+    regression_table,
+    score_terms,
+)
+from .orbit.orbit_arrays import ENDS
+from .orbit.pixel_bins import by_point, holds_pixels, pixels_at
+from .orbit.positions import along_orbit, pair_at
+from .orbit.regression_orbit import holds_regression, predictions_along, predictions_at
+from .orbit.whole_orbit import pooled_over_orbit, scan_measures
+from .pairs.from_outputs import top_label
+from .pairs.from_scans import pairs_within
+from .registry import MEASURES, Measure, MeasureLike, list_measures
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+    from ..store.scan_result import Scan
+
+__all__ = ["at_places", "compare_outputs", "error_curve", "outputs_table", "scan_table"]
+
+_FIELDS = ("value", "low", "high", "calibrated", "calibrated_low", "calibrated_high")
+_MOST_POINTS = 2048
+_GAUSSIAN = ("mean", "variance", "target")
+
+
+def outputs_table(
+    outputs: Mapping[str, ArrayLike],
+    *,
+    bins: int = 15,
+    level: float = 0.95,
+    resamples: int = 1000,
+    seed: int = 0,
+    only: Collection[str] | None = None,
+) -> dict[str, Interval]:
+    """Compute every registered measure of the outputs of a classifier or a regressor.
+
+    Args:
+        outputs: arguments of `classification_table` or, with `mean`, of `regression_table`, as
+            `orbical.data.read_outputs` returns them.
+        bins: Number of bins of the binned measures.
+        level: Nominal coverage.
+        resamples: Number of draws.
+        seed: Seed of the draws.
+        only: The names of the measures to compute; all by default.
+
+    Returns:
+        The interval of each measure, by name.
+
+    Example:
+        >>> outputs = {"probs": [[0.7, 0.3], [0.4, 0.6], [0.2, 0.8]], "labels": [0, 0, 1]}
+        >>> list(outputs_table(outputs, resamples=50, only=["nll", "ece"]))
+        ['nll', 'ece']
+    """
+    table: Any = regression_table if "mean" in outputs else classification_table
+    settings = {"bins": bins, "level": level, "resamples": resamples, "seed": seed, "only": only}
+    found: dict[str, Interval] = table(**outputs, **settings)
+    return found
+
+
+def compare_outputs(
+    outputs: Mapping[str, Mapping[str, ArrayLike]],
+    *,
+    bins: int = 15,
+    level: float = 0.95,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Compare the outputs of every two models on the same samples.
+
+    Args:
+        outputs: the outputs of each model, as `outputs_table` takes them. Two models whose labels
+            or targets differ are not compared, with a warning.
+        bins: Number of bins of the binned measures.
+        level: Nominal coverage.
+        resamples: Number of draws.
+        seed: Seed of the draws.
+
+    Returns:
+        A row for each pair of models and measure: `a`, `b`, `measure`, `difference` (a minus b),
+        the ends `low` and `high` of its interval, and `p_value`.
+
+    Example:
+        >>> labels = [0, 1, 0, 1, 1]
+        >>> probs = {"a": [[0.9, 0.1]] * 5, "b": [[0.4, 0.6]] * 5}
+        >>> outputs = {name: {"probs": part, "labels": labels} for name, part in probs.items()}
+        >>> compare_outputs(outputs, resamples=50)["measure"].tolist()[:3]
+        ['accuracy', 'nll', 'brier']
+    """
+    import pandas as pd
+
+    settings = {"bins": bins, "level": level, "resamples": resamples, "seed": seed}
+    rows = []
+    for (a, one), (b, other) in itertools.combinations(outputs.items(), 2):
+        kinds = ["labels" if "labels" in given else "target" for given in (one, other)]
+        if kinds[0] != kinds[1]:
+            reason = "one is a classifier and one a regressor"
+        elif not np.array_equal(one[kinds[0]], other[kinds[0]]):
+            reason = f"their {'labels' if kinds[0] == 'labels' else 'targets'} differ"
+        else:
+            for name, found in _comparisons(one, other, settings):
+                numbers = {key: float(part) for key, part in vars(found).items() if key != "level"}
+                rows.append({"a": a, "b": b, "measure": name, **numbers})
+            continue
+        warnings.warn(f"{a} and {b} are not compared: {reason}", stacklevel=2)
+    return pd.DataFrame(rows)
+
+
+def _comparisons(
+    one: Mapping[str, Any], other: Mapping[str, Any], settings: dict[str, Any]
+) -> Iterator[tuple[str, Comparison]]:
+    contrast: Any
+    if "labels" in one:
+        terms = score_terms(**one), score_terms(**other)
+        pairs = top_label(**one), top_label(**other)
+        listed = list_measures("pair", "outputs", listed="comparison", samples=len(pairs[0][0]))
+        contrast = partial(compare, a=pairs[0], b=pairs[1])
+    else:
+        given = [{key: part[key] for key in _GAUSSIAN} for part in (one, other)]
+        terms = regression_score_terms(**given[0]), regression_score_terms(**given[1])
+        size, targets = len(one["mean"]), one["mean"].ndim
+        listed = list_measures("regression", listed="comparison", targets=targets, samples=size)
+        a, b = ((part["mean"], part["variance"]) for part in given)
+        contrast = partial(regression_compare, a=a, b=b, target=one["target"])
+    for measure in listed:
+        if measure.terms is not None:
+            each = (part[measure.name] for part in terms)
+            yield measure.name, compare_means(*each, level=settings["level"])
+        elif measure.kind != "outputs":
+            options = {key: settings[key] for key in ("level", "resamples", "seed")}
+            options |= measure.accepted({"bins": settings["bins"]})
+            yield measure.name, contrast(measure, **options)
+
+
+def at_places(
+    scan: Scan | xr.Dataset,
+    measure: MeasureLike = "ece",
+    *,
+    by: str | None = None,
+    interval: bool = False,
+    level: float = 0.95,
+    resamples: int = 200,
+    seed: int = 0,
+    **options: Any,
+) -> xr.Dataset:
+    """Return a measure of a scan at each of the `orbical.groups.PLACES`, for each model.
+
+    The interval of the mean over the orbit is the mean of the elements' intervals, which is no
+    narrower than its own; that of the worst element does not account for its selection. Of pooled
+    positions only the ECE of classifiers has an interval.
+
+    Args:
+        scan: A labeled scan of classification or segmentation, or of regression with uncertainty;
+            or its `data`.
+        measure: The name of a measure, an entry of `MEASURES`, or a function; see `along_orbit`.
+        by: A coordinate on `sample`, or "component" of regression; see `along_orbit`. Nothing is
+            pooled then.
+        interval: Whether to compute `low`, `high` and `calibrated` too; see `along_orbit`.
+        level: Nominal coverage of the intervals.
+        resamples: Number of draws of the intervals.
+        seed: Seed of the draws.
+        options: Options of the measure, such as `bins`.
+
+    Returns:
+        `value` `[model, place]`, or `[model, by, place]`, and the ends; NaN where a place has none.
+        `element` is the index of the worst element `[model]`, or `[model, by]`.
+
+    Example:
+        >>> import orbical as ob, torch
+        >>> images, labels = ob.datasets.digits()
+        >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+        >>> scan = ob.scan(net, (images[:50], labels[:50]), group="cyclic:4",
+        ...                task="classification", progress=False)
+        >>> at_places(scan, "ece")["value"].sel(place=["identity", "worst"]).dims
+        ('model', 'place')
+    """
+    import xarray as xr
+
+    draws: dict[str, Any] = {"level": level, "seed": seed}
+    curve = along_orbit(
+        scan, measure, by=by, interval=interval, resamples=resamples, **draws, **options
+    )
+    table = _with_ends(curve)
+    worth = curve if curve.attrs.get("higher_is_better", False) else -curve
+    worst = worth.fillna(np.inf).argmin("element")
+    places = {
+        "identity": table.isel(element=curve.attrs["identity"]),
+        "mean": table.weighted(table["weight"]).mean("element"),
+        "worst": table.isel(element=worst),
+    }
+    if by is None:
+        known = interval and measure in ("ece", MEASURES["ece"]) and not holds_regression(scan)
+        kept = draws if known else {}
+        try:
+            pooled = pooled_over_orbit(scan, measure, interval=known, **kept, **options)
+            places["pooled"] = _with_ends(pooled)
+        except InputError:  # the group's weights differ, and the measure takes none
+            pass
+    parts = [
+        places.get(place, places["mean"] * np.nan)
+        .reset_coords(drop=True)
+        .expand_dims(place=[place])
+        for place in PLACES
+    ]
+    found = xr.concat(parts, "place").transpose(..., "place").assign(element=worst)
+    return found.assign_attrs(curve.attrs)
+
+
+def _with_ends(values: xr.DataArray) -> xr.Dataset:
+    """Return values and the ends of their intervals as variables."""
+    ends = [end for end in ENDS if end in values.coords]
+    return values.rename("value").to_dataset().reset_coords(ends)
+
+
+def scan_table(
+    scan: Scan,
+    *,
+    bins: int = 15,
+    level: float = 0.95,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Compute every measure of each model of a scan at the identity, and along the orbit.
+
+    A segmentation has pixels and regions, classified clouds have points. Of maps of values some
+    points are taken, far enough apart that they say more than neighbors do. The names of models
+    then say what was measured.
+
+    Args:
+        scan: A labeled scan of classification or segmentation, or of regression with uncertainty.
+            Models without confidence or variance are left out, with a warning.
+        bins: Number of bins of the binned measures.
+        level: Nominal coverage.
+        resamples: Number of draws at the identity; a fifth of it at each element of the orbit.
+        seed: Seed of the draws.
+
+    Returns:
+        A row for each `model`, `measure` and `place` of `orbical.groups.PLACES`, with `value`, the
+        ends `low` and `high` of its interval, what a `calibrated` model shows (at the identity also
+        `calibrated_low` and `calibrated_high`), and the name of the `element`, if it is a single
+        one.
+
+    Example:
+        >>> import orbical as ob, torch
+        >>> images, labels = ob.datasets.digits()
+        >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+        >>> scan = ob.scan(net, (images[:50], labels[:50]), group="cyclic:4",
+        ...                task="classification", progress=False)
+        >>> table = ob.calibration.scan_table(scan, resamples=100)
+        >>> table[table["measure"] == "ece"]["place"].tolist()
+        ['identity', 'mean', 'pooled', 'worst']
+    """
+    import pandas as pd
+
+    settings = {"bins": bins, "level": level, "resamples": resamples, "seed": seed}
+    regression = holds_regression(scan)
+    at_identity: list[dict[str, Any]] = []
+    along: list[dict[str, Any]] = []
+    home = {"place": "identity", "element": scan.group.name(scan.group.identity)}
+    for kind, outputs in _kinds(scan):
+        tables = dict((_regressors if regression else _classifiers)(outputs, scan, settings))
+        for model, table in tables.items():
+            for measure, found in table.items():
+                numbers = {field: float(getattr(found, field)) for field in _FIELDS}
+                at_identity.append({"model": model + kind, "measure": measure, **home, **numbers})
+        for row in _along(outputs, scan, settings):
+            known = tables.get(row["model"])
+            said = row["place"] == "identity" and row["measure"] in (known or ())
+            if known is not None and not said:  # the identity's own table has more draws
+                along.append(row | {"model": row["model"] + kind})
+        for model in [name for name in scan.models if name not in tables]:
+            lack = "variance" if regression else "confidence"
+            text = f"model {model!r}: returns no {lack}, so it is not measured"
+            warnings.warn(text, stacklevel=2)
+    return pd.DataFrame(at_identity + along)
+
+
+def error_curve(
+    scan: Scan, *, bins: int = 15, level: float = 0.95, resamples: int = 1000, seed: int = 0
+) -> xr.DataArray:
+    """Return the calibration error at each element, of what `scan_table` measures first.
+
+    It is the ECE of classifiers, with intervals, and the GENCE of regressors; the arguments are
+    those of `scan_table`, and `orbical.figures.calibration.error_along_orbit` draws it.
+    """
+    measure = MEASURES["gence" if holds_regression(scan) else "ece"]
+    draws: dict[str, Any] = {"level": level, "seed": seed, "resamples": _draws_each(resamples)}
+    options = measure.accepted({"bins": bins})
+    return along_orbit(_kinds(scan)[0][1], measure, interval=True, **draws, **options)
+
+
+def _draws_each(resamples: int) -> int:
+    return max(20, resamples // 5)
+
+
+def _kinds(scan: Scan) -> list[tuple[str, Any]]:
+    """Return what is measured, after what is added to a model's name."""
+    if holds_pixels(scan):
+        if by_point(scan):
+            return [(", points", scan)]
+        return [(", pixels", scan), (", regions", pairs_within(scan))]
+    points = scan.data.sizes.get("point", 1)
+    every = -(-scan.data.sizes["sample"] * points // _MOST_POINTS) | 1  # odd: rows have even sides
+    if scan.record.task.name != "dense_regression" or every == 1:
+        return [("", scan)]
+    kept = list(range(min(every, points) // 2, points, every))
+    return [(f", {len(kept)} of {points} points", scan.data.isel(point=kept))]
+
+
+def _classifiers(
+    outputs: Any, scan: Scan, settings: dict[str, Any]
+) -> Iterator[tuple[str, dict[str, Interval]]]:
+    identity = scan.group.identity
+    if holds_pixels(outputs):
+        chosen = {name: settings[name] for name in ("bins", "level", "seed")}
+        for model, error in zip(scan.models, pixels_at(outputs, identity, **chosen), strict=True):
+            yield model, {"ece": error}
+        return
+    for model in scan.models:
+        confidence, correct = pair_at(outputs, identity, model)
+        if len(confidence):  # a model that states none cannot be measured
+            yield model, pair_table(confidence, correct, **settings)
+
+
+def _regressors(
+    outputs: Any, scan: Scan, settings: dict[str, Any]
+) -> Iterator[tuple[str, dict[str, Interval]]]:
+    for place, model in enumerate(scan.models):
+        aleatoric = predictions_along(outputs, place).aleatoric[scan.group.identity]
+        if len(aleatoric):  # a model without a variance cannot be measured
+            given = predictions_at(outputs, scan.group.identity, place)
+            yield model, regression_table(*given, aleatoric=aleatoric, **settings)
+
+
+def _along(outputs: Any, scan: Scan, settings: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield each measure of each model at each place."""
+    pixels = holds_pixels(outputs)
+    for measure in [MEASURES["ece"]] if pixels else scan_measures(outputs, listed="orbit"):
+        yield from _rows(outputs, scan, measure, settings)
+    if "variance" in scan.data and scan.data["variance"].shape[-1] > 1:
+        yield from _rows(outputs, scan, MEASURES["aleatoric_bleed"], settings, by="component")
+
+
+def _rows(
+    outputs: Any, scan: Scan, measure: Measure, settings: dict[str, Any], by: str | None = None
+) -> Iterator[dict[str, Any]]:
+    draws = {"level": settings["level"], "seed": settings["seed"]}
+    draws["resamples"] = _draws_each(settings["resamples"])
+    options = measure.accepted({"bins": settings["bins"]})
+    table = at_places(outputs, measure, by=by, interval=True, **draws, **options)
+    if by is not None:  # a mean over samples: the pool has the mean of its positions
+        same = table["value"].sel(place="mean")
+        table["value"] = table["value"].fillna(same.where(table["place"] == "pooled"))
+    for row in table.to_dataframe().reset_index().to_dict("records"):
+        places = {"worst": int(row.pop("element")), "identity": scan.group.identity}
+        at = scan.group.name(places[row["place"]]) if row["place"] in places else ""
+        part = "" if by is None else f", {by} {row.pop(by)}"
+        yield {**row, "measure": measure.name + part, "element": at}
