@@ -11,7 +11,7 @@ import torch
 import orbical as ob
 from orbical.errors import InputError
 from orbical.nero.changes import share_of
-from orbical.tasks._same_answers import of_codes
+from orbical.tasks._answers import of_codes
 
 
 def test_pairs_of_codes_are_those_counted_one_by_one():

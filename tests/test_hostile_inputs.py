@@ -28,7 +28,7 @@ from PIL import Image
 import orbical as ob
 from orbical.cli.arguments import load_data
 from orbical.errors import InputError, OrbicalError, StoreError
-from orbical.groups.catalog import CATALOG
+from orbical.groups.group_names import CATALOG
 
 COUNTS = {  # in the default run, and under `slow`
     "group texts": (60, 35_000),

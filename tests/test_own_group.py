@@ -11,7 +11,7 @@ import torch
 
 import orbical as ob
 from orbical.errors import InputError, ModelError
-from orbical.groups.parts import PARTS
+from orbical.groups.group_parts import PARTS
 
 ROOT = Path(__file__).resolve().parents[1]
 

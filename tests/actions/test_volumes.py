@@ -99,7 +99,7 @@ def test_many_elements_are_resampled_a_few_at_a_time(monkeypatch):
     group, x = ob.groups.rotations3d(7), blob(8)
     whole = Volumes().apply(group, x)
     twice, mask = Volumes().move(group, whole), Volumes().valid(group, x)
-    monkeypatch.setattr("orbical.actions.volumes._MOST_GRID_NUMBERS", 3 * 8**3 * 2)
+    monkeypatch.setattr("orbical.actions.on_volumes._MOST_GRID_NUMBERS", 3 * 8**3 * 2)
     assert torch.equal(Volumes().apply(group, x), whole)
     assert torch.equal(Volumes().move(group, whole), twice)
     assert torch.equal(Volumes().valid(group, x), mask)

@@ -7,7 +7,7 @@ import torch
 
 import orbical as ob
 from orbical.actions import Window
-from orbical.actions.images import _gathered, _joined
+from orbical.actions.on_images import _gathered, _joined
 from orbical.groups import translations
 
 

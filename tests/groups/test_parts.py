@@ -8,7 +8,7 @@ import pytest
 import orbical as ob
 from orbical import groups
 from orbical.errors import InputError
-from orbical.groups.parts import PARTS
+from orbical.groups.group_parts import PARTS
 
 DRAW = np.random.default_rng(0)
 KINDS = {

@@ -167,7 +167,7 @@ def test_names_that_do_not_exist_suggest_the_nearest(text, words):
 
 
 def test_a_constructor_of_your_own_has_a_text():
-    from orbical.groups.catalog import CATALOG
+    from orbical.groups.group_names import CATALOG
 
     @groups.register("weighted:2:last")
     def weighted(first: float, name: str = "half"):

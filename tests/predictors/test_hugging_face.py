@@ -138,7 +138,7 @@ def test_queries_become_boxes_in_pixels_as_the_library_decodes_them(detector, im
 def test_queries_without_a_class_of_no_object_are_ranked_over_all_classes(images):
     from types import SimpleNamespace
 
-    from orbical.predictors.hugging_face import _detections
+    from orbical.predictors.hugging_face_models import _detections
 
     generator = torch.Generator().manual_seed(2)
     logits, boxes = (

@@ -11,11 +11,13 @@ import torch
 import orbical as ob
 from orbical.errors import InputError, ModelError
 from orbical.tasks import Detection
-from orbical.tasks._boxes import area, clip, iou
 from orbical.tasks.detection_matching import (
     Detections,
+    area,
     average_precision,
+    clip,
     greedy,
+    iou,
     key_match,
     pair,
     set_scores,

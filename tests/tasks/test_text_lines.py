@@ -12,8 +12,7 @@ import torch
 
 import orbical as ob
 from orbical.errors import InputError, ModelError
-from orbical.tasks._answer_codes import answer_codes, majority
-from orbical.tasks._edit_distance import decoded, edit_distance, encoded
+from orbical.tasks._answers import answer_codes, decoded, edit_distance, encoded, majority
 
 IMAGES = torch.arange(3.0).reshape(-1, 1, 1, 1) + torch.tensor([[0.25, 0.0], [0.0, 0.0]])
 """Three images that know their number, with a mark that shows how they are turned."""

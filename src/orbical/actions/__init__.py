@@ -5,7 +5,7 @@ Every action moves a batch by all elements at once, element first: `apply(group,
 own frame (columns to the right, rows down); the actions on pixels convert to it internally.
 """
 
-from .base import (
+from .action import (
     Action,
     Fields,
     Trivial,
@@ -17,16 +17,13 @@ from .base import (
     register,
     view_of,
 )
-from .boxes import Boxes
-from .colors import ColorImages
-from .crops import FieldWindow, PairWindow
-from .graphs import Adjacency, Edges
-from .images import ImagePair, Images, VectorField, Window
-from .key_points import PixelPoints
+from .on_images import ColorImages, ImagePair, Images, VectorField, Window
 from .on_maps import ClassMaps, ValueMaps
-from .points import Irreps, Points, Rows, Vectors
-from .signals import Frames, Positions, Signals, SignalWindow
-from .volumes import Volumes
+from .on_pixels import Boxes, PixelPoints
+from .on_points import Adjacency, Edges, Irreps, Points, Rows, Vectors
+from .on_signals import Frames, Positions, Signals, SignalWindow
+from .on_volumes import Volumes
+from .on_windows import FieldWindow, PairWindow
 
 __all__ = [
     "Action",

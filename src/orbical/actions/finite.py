@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from ..errors import InputError
-from .base import Action
+from .action import Action
 
 
 def maybe_lacking(x: Tensor) -> Tensor | None:

@@ -18,10 +18,10 @@ from torch import Tensor
 from .._trees import Tree
 from ..errors import InputError, check_name
 from ..groups import Elements, Group
-from .base import Action, Fields, Trivial, as_action, flat, is_own, matrices
-from .images import Images, View, Window, check_large, check_square
+from .action import Action, Fields, Trivial, as_action, flat, is_own, matrices
+from .on_images import Images, View, Window, check_large, check_square
+from .on_volumes import Volumes, check_sides, voxel_frame
 from .pixel_grids import check_affine, pixel_frame
-from .volumes import Volumes, check_sides, voxel_frame
 
 REPRESENTATIONS = ("trivial", "vector", "normal")
 _OF_VOLUMES = {"nearest": "nearest", "bilinear": "trilinear"}

@@ -14,10 +14,10 @@ from torch import Tensor
 from .._interrupts import stoppable
 from .._trees import Tree, to_device
 from ..calibration import interval_of_sums, share_interval_of_sums
-from ..data.reading import read_rows
+from ..data.samples import read_rows
 from ..errors import InputError, ModelError, whole_number
 from ..groups import Chart, Group, as_group, chart_of
-from ..groups.parts import Array
+from ..groups.group_parts import Array
 from ..scanning.progress import progress_bar
 from ..scanning.recipe import plan
 from ..scanning.units import Runner, ready

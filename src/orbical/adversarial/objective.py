@@ -12,7 +12,7 @@ from torch import Tensor
 from .._trees import Tree, leaves, tree_map
 from ..errors import ModelError
 from ..groups import Chart, Elements
-from ..groups.parts import Array
+from ..groups.group_parts import Array
 from ..scanning.sweep import Sweep
 
 NEAR = 1e-2

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from ..groups import Chart
-from ..groups.parts import Array
+from ..groups.group_parts import Array
 
 Values = Callable[[Array, Array, Array], Array]
 Gradients = Callable[[Array, Array, Array], tuple[Array, Array]]

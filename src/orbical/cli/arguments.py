@@ -189,14 +189,14 @@ def holds_image_files(text: str) -> bool:
     >>> holds_image_files("photos/"), holds_image_files("photos.npz"), holds_image_files("digits")
     (True, False, False)
     """
-    from ..data.files import ARRAYS
+    from ..data.sources import ARRAYS
 
     kept = (*ARRAYS, ".zarr")
     return _is_path(text) and not text.lower().endswith(kept) and not text.startswith("coco:")
 
 
 def _is_path(text: str) -> bool:
-    from ..data.files import SUFFIXES
+    from ..data.sources import SUFFIXES
 
     return text.lower().endswith(SUFFIXES) or "/" in text or Path(text).expanduser().exists()
 
@@ -208,7 +208,7 @@ _OPTIONS |= {"path": "--path-column", "label": "--label-column", "labeled": "--u
 
 
 def _open_path(text: str, images: dict[str, Any]) -> Any:
-    from ..data.files import open_path
+    from ..data.sources import open_path
 
     try:
         return open_path(text, **images)

@@ -38,7 +38,7 @@ def groups(
         draw: Draw the group, or all, to this file (.png, .pdf, .svg): a flag moved by each element.
     """
     from ..groups import parse
-    from ..groups.catalog import CATALOG
+    from ..groups.group_names import CATALOG
 
     entry = CATALOG.get((name or "").partition(":")[0])
     chosen = [parse(entry.example if entry and name in CATALOG else name)] if name else _examples()
@@ -64,7 +64,7 @@ def groups(
 def _examples() -> list[Group]:
     """Return an example of each group, those that move the same beside each other."""
     from ..groups import parse
-    from ..groups.catalog import CATALOG
+    from ..groups.group_names import CATALOG
 
     made = [parse(entry.example) for entry in CATALOG.values()]
     return sorted(made, key=lambda group: sorted(group.parts))
@@ -158,7 +158,7 @@ def _parts(group: Group) -> str:
 
 def _print_users(console: Any, parts: set[str]) -> None:
     """Print which data each part moves."""
-    from ..groups.parts import PARTS
+    from ..groups.group_parts import PARTS
 
     for part in sorted(parts):
         moves = PARTS[part].moves or "your own data"

@@ -13,23 +13,23 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # the same names, for type checkers and editors
-    from .files import open_path
-    from .hugging_face import HuggingFace
-    from .image_folder import ImageFolder
+    from .hugging_face_data import HuggingFace
+    from .image_files import ImageFolder
     from .preprocessing import ImagePreprocessing
     from .saved_outputs import read_outputs
     from .source import Source
+    from .sources import open_path
     from .streams import Stream
     from .tables import Table
 
 _HOMES = {
-    "HuggingFace": "hugging_face",
-    "ImageFolder": "image_folder",
+    "HuggingFace": "hugging_face_data",
+    "ImageFolder": "image_files",
     "ImagePreprocessing": "preprocessing",
     "Source": "source",
     "Stream": "streams",
     "Table": "tables",
-    "open_path": "files",
+    "open_path": "sources",
     "read_outputs": "saved_outputs",
 }
 

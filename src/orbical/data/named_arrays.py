@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from .arrays import Arrays
+from .array_source import Arrays
 from .source import Source, stamp_of
 
 _USUAL = {"x": ("images", "inputs", "X"), "y": ("labels", "targets")}

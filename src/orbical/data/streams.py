@@ -8,7 +8,7 @@ from typing import Any
 from .._imports import words_of
 from .._trees import Tree
 from ..errors import InputError
-from .items import batch_of_items
+from .batching import batch_of_items
 from .source import Source
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from .._imports import existing_file, import_extra, words_of
 from ..errors import InputError
-from .images import ImageFiles, ImageReader, numbered
+from .image_files import ImageFiles, ImageReader, numbered
 
 if TYPE_CHECKING:
     import pandas as pd

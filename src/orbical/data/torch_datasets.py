@@ -11,7 +11,7 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset, default_colla
 from .._imports import words_of
 from .._trees import Tree
 from ..errors import InputError
-from .items import batch_of_items, split_item
+from .batching import batch_of_items, split_item
 from .source import Source
 from .streams import Stream
 

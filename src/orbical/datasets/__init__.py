@@ -15,20 +15,23 @@ from collections.abc import Callable
 from torch import Tensor
 
 from .coco_folder import coco
-from .digit_images import digits
+from .digit_images import digits, full_mnist, mnist
+from .example_files import (
+    SHAPES,
+    TISSUES,
+    brain_template,
+    coco_persons,
+    notes,
+    nuclei,
+    piv,
+    voxel_shapes,
+)
 from .folders import data_file, data_folder
-from .furniture_clouds import furniture
 from .generated_scenes import scenes
 from .key_objects import AnnotatedImage, checked_boxes, find_key_objects, surroundings, views_of
-from .mnist_images import full_mnist, mnist
 from .molecule_files import molecules
-from .nuclei_images import nuclei
-from .particle_images import piv
 from .particle_seeding import particle_pairs
-from .person_images import coco_persons
-from .point_clouds import PointClouds, in_unit_ball, padded
-from .recorded_notes import notes
-from .volume_files import SHAPES, TISSUES, brain_template, voxel_shapes
+from .point_clouds import PointClouds, furniture, in_unit_ball, padded
 
 BUILT_IN: dict[str, Callable[[], tuple[Tensor, Tensor]]] = {"digits": digits, "mnist": mnist}
 

@@ -18,8 +18,8 @@ from torch import Tensor
 
 from orbical.errors import InputError, check_name
 
+from .example_files import ParticlePairs
 from .flow_fields import KINDS, Draws, flow_fields
-from .particle_images import ParticlePairs
 
 MARGIN = 12
 _REACH = 4  # radius of a spot in pixels: 4 standard deviations of the largest

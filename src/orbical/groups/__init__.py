@@ -8,19 +8,15 @@ transformations themselves (`parts`), their weights (`weights`, for a stated `me
 x points right, y points up, and angles are counterclockwise, in degrees.
 """
 
-from .catalog import register
 from .charts import Chart, chart_of, register_chart
-from .colors import brightness, hue
-from .combining import product
-from .discrete import permutations, time_reversal, trivial
-from .given import from_matrices, from_parts
-from .group import PLACES, Elements, Group, Layout
+from .group import PLACES, Elements, Group, Layout, product
+from .group_names import as_group, parse, register
+from .group_parts import Part, register_part
 from .motions import affine, homographies, se2, se3
-from .parts import Part, register_part
+from .own_groups import from_matrices, from_parts
 from .plane import cyclic, dihedral, euclidean, flips, rotations, scales, shear, translations
 from .point_groups import icosahedral, octahedral, pointgroup, tetrahedral
 from .quadrature import exact_degree, so3_quadrature, sphere
-from .signals import gains, shifts, sign
 from .space import (
     inversion,
     o3,
@@ -29,7 +25,7 @@ from .space import (
     slices3d,
     translations3d,
 )
-from .text import as_group, parse
+from .value_groups import brightness, gains, hue, permutations, shifts, sign, time_reversal, trivial
 
 __all__ = [
     "PLACES",

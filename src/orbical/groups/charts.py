@@ -17,10 +17,10 @@ from scipy.spatial.transform import Rotation
 
 from ..errors import InputError
 from .group import Elements, Group, homogeneous
+from .group_names import parse
+from .group_parts import Array
 from .motions import affine_maps, camera_views
-from .parts import Array
 from .plane import turned_by
-from .text import parse
 
 Parts = dict[str, Array]
 Add = Callable[[Array, Array], Array]

@@ -12,9 +12,9 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from ..errors import InputError, real_number, whole_number
-from .catalog import register
 from .group import Group, Layout, as_text, few_enough, homogeneous, make_group, tiles
-from .parts import Array, clean
+from .group_names import register
+from .group_parts import Array, clean
 from .plane import turned_by
 
 

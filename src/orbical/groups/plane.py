@@ -8,10 +8,19 @@ import math
 import numpy as np
 
 from ..errors import InputError, real_number, whole_number
-from .catalog import register
-from .combining import product
-from .group import Group, Layout, as_text, few_enough, grid_line, homogeneous, make_group, tiles
-from .parts import Array
+from .group import (
+    Group,
+    Layout,
+    as_text,
+    few_enough,
+    grid_line,
+    homogeneous,
+    make_group,
+    product,
+    tiles,
+)
+from .group_names import register
+from .group_parts import Array
 
 
 def turned_by(angle_degrees: Array) -> Array:

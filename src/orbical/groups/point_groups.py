@@ -14,9 +14,9 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from ..errors import check_name, unknown_name
-from .catalog import register
 from .group import Elements, Group, distinct, homogeneous, make_group, tiles
-from .parts import Array
+from .group_names import register
+from .group_parts import Array
 
 _GENERATORS: dict[str, Array] = {
     "-1": -np.eye(3),

@@ -10,9 +10,9 @@ from numpy.polynomial.legendre import Legendre
 from scipy.spatial.transform import Rotation
 
 from ..errors import whole_number
-from .catalog import register
 from .group import Group, Layout, few_enough, homogeneous, make_group
-from .parts import Array
+from .group_names import register
+from .group_parts import Array
 
 
 @register()

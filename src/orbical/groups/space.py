@@ -10,8 +10,6 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from ..errors import whole_number
-from .catalog import register
-from .combining import product
 from .group import (
     Elements,
     Group,
@@ -22,8 +20,10 @@ from .group import (
     grid_line,
     homogeneous,
     make_group,
+    product,
     tiles,
 )
+from .group_names import register
 
 
 @register()

@@ -29,7 +29,7 @@ from ..scanning.sweep import Sweep, errors_in
 from ..store.record import ModelEntry
 from ..store.scan_result import Scan
 from ..tasks import Task
-from ..tasks.base import Reader
+from ..tasks.task import Reader
 from .daemon_threads import DaemonPool, result_within
 from .orbit_positions import OrbitLocator
 

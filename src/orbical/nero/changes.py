@@ -12,7 +12,7 @@ from ..calibration import share_interval_of_sums
 from ..errors import InputError
 from ..store import ScanArrays, arrays_of
 from ..store.blocks import FINISHED
-from ..tasks._same_answers import answer_variables, changes, of_codes
+from ..tasks._answers import answer_variables, changes, of_codes
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -18,14 +18,14 @@ import torch
 
 from .._imports import existing_file, import_attribute
 from ..errors import InputError
-from ._base import PartialOutputs, Predictor
 from .calculators import CalculatorPredictor, is_calculator
 from .detectors import DetectorPredictor, as_detector
-from .files import ExportedPredictor, OnnxPredictor
-from .hugging_face import HuggingFacePredictor, as_hugging_face, is_model_folder
-from .objects import FunctionPredictor, SklearnPredictor, TorchPredictor, numpy_function
+from .hugging_face_models import HuggingFacePredictor, as_hugging_face, is_model_folder
+from .model_files import ExportedPredictor, OnnxPredictor
+from .model_objects import FunctionPredictor, SklearnPredictor, TorchPredictor, numpy_function
 from .orbit_average import OrbitAverage
-from .ragged import RaggedPredictor, to_pyg, to_ragged
+from .predictor import PartialOutputs, Predictor
+from .ragged_models import RaggedPredictor, to_pyg, to_ragged
 from .tflite import TflitePredictor
 
 __all__ = [

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from ..errors import ModelError
-from ..tasks._boxes import iou
+from ..tasks.detection_matching import iou
 
 Candidates = tuple[Tensor, Tensor, Tensor]
 Outputs = Mapping[str, Tensor]

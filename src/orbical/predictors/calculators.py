@@ -16,7 +16,7 @@ from torch import Tensor
 from .._imports import import_attribute, import_extra, name_of
 from .._trees import Tree
 from ..errors import InputError, ModelError, whole_number
-from ._base import PartialOutputs, Predictor, to_numpy
+from .predictor import PartialOutputs, Predictor, to_numpy
 
 USUAL = ("energy", "forces")
 _SHAPES: dict[str, tuple[int, ...]] = {"energy": (), "dipole": (3,), "stress": (6,)}

@@ -15,9 +15,9 @@ from torch.nn.functional import interpolate, pad
 from .._trees import Tree
 from ..errors import InputError, check_name
 from . import _decodings
-from ._base import Predictor
 from ._decodings import DECODINGS
-from .files import OnnxPredictor
+from .model_files import OnnxPredictor
+from .predictor import Predictor
 from .tflite import TflitePredictor
 
 RAW = "raw"

@@ -13,7 +13,7 @@ from torch import Tensor
 from .._trees import Tree, as_tensors, tree_map
 from ..errors import InputError
 from ..groups import Group, as_group
-from ._base import PartialOutputs, Predictor, state_hash
+from .predictor import PartialOutputs, Predictor, state_hash
 
 if TYPE_CHECKING:
     from ..tasks import Task

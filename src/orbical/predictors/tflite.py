@@ -11,8 +11,8 @@ import torch
 from .._imports import import_extra, words_of
 from .._trees import Tree
 from ..errors import InputError, ModelError
-from ._base import Predictor
-from .files import file_hash, in_fixed_batches, named_inputs
+from .model_files import file_hash, in_fixed_batches, named_inputs
+from .predictor import Predictor
 
 
 class TflitePredictor(Predictor):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..data.reading import read_ahead
+from ..data.samples import read_ahead
 from ..errors import StoreError
 from ..store.record import DataEntry
 from .parts import Part

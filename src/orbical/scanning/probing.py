@@ -17,7 +17,7 @@ from ..data.samples import Samples
 from ..errors import InputError, ModelError, OrbicalError
 from ..groups import Elements
 from ..tasks import MultiLabel, Task
-from ..tasks.base import ACTION_DEFECT
+from ..tasks.task import ACTION_DEFECT
 from .sweep import Sweep, errors_in, only_tensor, refuse_faults, without
 
 if TYPE_CHECKING:

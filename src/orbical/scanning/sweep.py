@@ -24,13 +24,13 @@ from .._trees import (
 )
 from ..actions import Action
 from ..actions.finite import first_lacking
-from ..data.reading import Rows
+from ..data.samples import Rows
 from ..errors import InputError, ModelError
 from ..groups import Elements, Group
 from ..predictors import PartialOutputs, Predictor
-from ..predictors._base import batch_size as count_inputs
+from ..predictors.predictor import batch_size as count_inputs
 from ..tasks import Task
-from ..tasks.base import Variable
+from ..tasks.task import Variable
 
 MOST_CLASSES = 256
 """The consensus over more classes is stored only where `keep` names it."""

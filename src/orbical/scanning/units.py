@@ -15,7 +15,7 @@ from torch import Tensor
 
 from .._imports import words_of
 from .._trees import Tree, leaves
-from ..data.reading import Rows, read_ahead, read_rows
+from ..data.samples import Rows, read_ahead, read_rows
 from ..errors import InputError, ModelError
 from ..store.record import Record
 from .description import describe_scan, failures_of, unit_size

@@ -7,22 +7,21 @@ from collections.abc import Callable
 
 from .. import actions
 from ..actions import Action
-from ..actions.base import REGISTERED
+from ..actions.action import REGISTERED
 from ..errors import InputError, check_name
 from .atoms import Atoms
-from .base import Task, Variable
-from .classification import CLASS_PROBABILITY, Classification
+from .classification import CLASS_PROBABILITY, Classification, Ordinal
 from .dense_regression import DenseRegression
 from .detection import Detection
 from .detection_matching import average_precision
 from .flow import Flow
 from .key_points import COCO_EDGES, COCO_SIGMAS, COCO_SWAPS, KeyPoints
 from .multilabel import MultiLabel
-from .ordinal import Ordinal
 from .point_classification import PointClassification
 from .regression import Regression
 from .segmentation import Segmentation
-from .text import Text
+from .task import Task, Variable
+from .text_lines import Text
 
 TASKS: dict[str, type[Task]] = {
     task.name: task

@@ -13,9 +13,8 @@ from torch.nn.utils.rnn import pad_sequence
 
 from .._arrays import as_array
 from ..errors import InputError, ModelError
-from ._boxes import inverted
-from .base import is_real, single_or_double, unreadable
-from .detection_matching import Detections
+from .detection_matching import Detections, inverted
+from .task import is_real, single_or_double, unreadable
 
 _NAMES = {
     "box": ("boxes", "box"),

@@ -17,10 +17,10 @@ from torch import Tensor
 
 from .._trees import Tree
 from ..actions import Action, ClassMaps, ValueMaps, Window, view_of
-from ..actions.crops import central
+from ..actions.on_windows import central
 from ..errors import InputError, ModelError
 from ..groups import Group
-from .base import Task, described_output
+from .task import Task, described_output
 
 MAP = ("map_row", "map_column")
 MAP_SIDE = 32

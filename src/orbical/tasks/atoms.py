@@ -16,7 +16,6 @@ from .._trees import Tree
 from ..actions import Points, Rows, Trivial, Vectors
 from ..errors import InputError, ModelError, unknown_name
 from ..groups import Elements
-from .base import Reader, Task, Variable, as_truth, described, is_real, per_element, per_sample
 from .quantities import (
     MEASURES,
     SHAPES,
@@ -28,6 +27,7 @@ from .quantities import (
     unknown,
 )
 from .structures import batch_of, complete_batch, from_graphs, is_structure, structure_names
+from .task import Reader, Task, Variable, as_truth, described, is_real, per_element, per_sample
 
 __all__ = ["Atoms"]
 

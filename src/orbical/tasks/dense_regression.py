@@ -20,7 +20,7 @@ from ._maps import (
     reduced_values,
     seen_mean,
 )
-from .base import (
+from .task import (
     Move,
     Orbit,
     Reader,

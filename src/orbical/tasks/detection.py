@@ -13,19 +13,22 @@ from torch import Tensor
 from ..actions import Boxes, Window
 from ..errors import InputError, check_name, whole_number
 from ..groups import Elements, Group
-from ._boxes import area, clip, inverted, iou
 from ._detection_reading import faults_in, read_detections, read_objects
-from .base import SHARE, Reader, Task, Variable, as_truth, class_names, described, per_element
 from .detection_consensus import BORDER, Consensus, consensus_of
 from .detection_matching import (
     Detections,
     Pairing,
+    area,
+    clip,
     greedy,
+    inverted,
+    iou,
     key_match,
     most_confident,
     pair,
     set_scores,
 )
+from .task import SHARE, Reader, Task, Variable, as_truth, class_names, described, per_element
 
 __all__ = ["Detection"]
 

@@ -27,8 +27,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ._boxes import iou_of_sides
-from .detection_matching import Detections
+from .detection_matching import Detections, iou_of_sides
 
 __all__ = ["Consensus", "consensus_of"]
 

@@ -17,11 +17,11 @@ from ..actions import (
     flat,
     is_own,
 )
-from ..actions.crops import central
+from ..actions.on_windows import central
 from ..errors import InputError, ModelError
 from ..groups import Elements
 from ._maps import block_means, lengths, masked_mean, seen_mean
-from .base import (
+from .task import (
     Reader,
     Task,
     Variable,

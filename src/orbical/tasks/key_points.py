@@ -12,11 +12,11 @@ from torch import Tensor
 
 from .._trees import Tree, to_device
 from ..actions import Images, PixelPoints, Window
-from ..actions.base import matrices
-from ..actions.key_points import checked_swaps
+from ..actions.action import matrices
+from ..actions.on_pixels import checked_swaps
 from ..errors import InputError, ModelError, check_name
 from ..groups import Elements, Group
-from .base import (
+from .task import (
     SHARE,
     Reader,
     Task,

@@ -11,8 +11,9 @@ from torch import Tensor
 from ..actions import Trivial
 from ..errors import InputError, ModelError, check_name, real_number
 from ..groups import Elements
-from ._answer_codes import ANSWER, answer_codes
-from .base import (
+from ._answers import ANSWER, answer_codes
+from .classification import ClassTask
+from .task import (
     SHARE,
     Reader,
     Variable,
@@ -23,7 +24,6 @@ from .base import (
     single_or_double,
     unreadable,
 )
-from .classification import ClassTask
 
 __all__ = ["MultiLabel"]
 

@@ -13,8 +13,9 @@ from ..actions import Action
 from ..errors import InputError
 from ..groups import Elements
 from ._pixel_counts import binned_error, confidence_bins, confusion, disagreement, overlap
-from ._points import CLOUDS, blanked, check_frames, padded_samples, point_values, real_points
-from .base import (
+from ._point_samples import CLOUDS, blanked, check_frames, padded_samples, point_values, real_points
+from .classification import ClassTask, class_probabilities
+from .task import (
     SHARE,
     Orbit,
     Reader,
@@ -28,7 +29,6 @@ from .base import (
     single_or_double,
     unreadable,
 )
-from .classification import ClassTask, class_probabilities
 
 __all__ = ["PointClassification"]
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from ..actions import Action, Vectors
-from ..actions.base import matrices
+from ..actions.action import matrices
 from ..errors import InputError, check_name
 from ..groups import Elements, Group
 

@@ -13,8 +13,15 @@ from .._trees import Tree
 from ..actions import Action, Irreps, Positions, Trivial, Vectors
 from ..errors import InputError, ModelError
 from ..groups import Elements
-from ._points import blanked, check_frames, padded_samples, point_values, real_points, repeated
-from .base import Move, Orbit, Reader, Task, Variable, as_truth, per_element, per_sample
+from ._point_samples import (
+    blanked,
+    check_frames,
+    padded_samples,
+    point_values,
+    real_points,
+    repeated,
+)
+from .task import Move, Orbit, Reader, Task, Variable, as_truth, per_element, per_sample
 from .uncertainty import (
     check_form,
     fit_to_mean,

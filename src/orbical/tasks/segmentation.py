@@ -21,7 +21,8 @@ from ._pixel_counts import (
     overlap,
     region_confidence,
 )
-from .base import (
+from .classification import ClassTask, class_probabilities
+from .task import (
     SHARE,
     Orbit,
     Reader,
@@ -33,7 +34,6 @@ from .base import (
     per_sample,
     unreadable,
 )
-from .classification import ClassTask, class_probabilities
 
 __all__ = ["Segmentation"]
 

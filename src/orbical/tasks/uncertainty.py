@@ -28,7 +28,7 @@ from torch import Tensor
 from ..actions import Action, Frames, Irreps, Rows, Trivial
 from ..errors import ModelError, unknown_name
 from ..groups import Elements
-from .base import described, is_real, single_or_double
+from .task import described, is_real, single_or_double
 
 FORMS: dict[str | None, tuple[str, ...]] = {
     None: ("mean",),

@@ -19,7 +19,7 @@ def run(request: Request) -> Made:
     construction; it needs the extra `equivariant` and is skipped if that is not installed.
     """
     from ...actions import Points
-    from ...datasets.furniture_clouds import BUILDERS, furniture
+    from ...datasets.point_clouds import BUILDERS, furniture
     from ...groups import slices3d
     from ...tasks import Classification
     from ...zoo import pointnet_training

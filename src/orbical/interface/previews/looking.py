@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...actions import Images
-from ...data.images import ImageFiles
+from ...data.image_files import ImageFiles
 from ...data.source import hash_of
 from ...errors import InputError, StoreError
 from ...groups import as_group

@@ -10,11 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...data.chosen import Chosen, spread_rows
-from ...data.files import open_path
-from ...data.images import ImageFiles
+from ...data.image_files import ImageFiles
 from ...data.preprocessing import ImagePreprocessing
 from ...data.source import Source
+from ...data.sources import open_path
+from ...data.subset import Chosen, spread_rows
 from ...errors import InputError, check_name
 from ...predictors import Predictor
 from ...tasks import TASKS

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...data.image_folder import ImageFolder
-from ...data.images import ImageFiles
+from ...data.image_files import ImageFiles, ImageFolder
 from ...groups import Group
 from ...store.scan_result import Scan
 from ...tasks import takes

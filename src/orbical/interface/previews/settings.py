@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import Tensor
 
-from ...data.images import ImageFiles
+from ...data.image_files import ImageFiles
 from ...data.preprocessing import CHANNELS, LAYOUTS, SCALES, ImagePreprocessing
 from ...data.source import Source
 from ...errors import InputError, check_name

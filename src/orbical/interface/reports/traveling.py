@@ -17,7 +17,7 @@ import numpy as np
 from torch import Tensor
 
 from ...errors import InputError, check_name
-from ...predictors.files import OnnxPredictor, external_files
+from ...predictors.model_files import OnnxPredictor, external_files
 from ...tasks import CLASS_PROBABILITY
 from ...tasks.classification import class_probabilities
 from ..orbit_positions import OrbitLocator

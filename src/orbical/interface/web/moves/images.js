@@ -1,4 +1,4 @@
-// Images [.., H, W] moved about their center, as orbical.actions.images does it: every pixel of the
+// Images [.., H, W] moved about their center, as orbical.actions.on_images does it: every pixel of the
 // result takes its value from the place that the inverse element sends it to. Elements count y
 // upwards and pixels count rows downwards, so the matrix is turned over first.
 import { inverse3, transformColumns } from "./matrices.js";

@@ -1,0 +1,411 @@
+"""The base class of actions, and actions on trees."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .._trees import Tree, leaves, to_device, tree_map
+from ..errors import InputError
+from ..groups import Elements, Group
+from ..groups.group_parts import PARTS
+
+
+class Action(ABC):
+    """How group elements move one kind of data.
+
+    `parts` are the parts of a group that the action knows. `drawn_as` names
+    how an interactive display shows such data.
+    """
+
+    parts: ClassVar[tuple[str, ...]] = ()
+    in_place: ClassVar[tuple[str, ...]] = ()
+    """Those of `parts` that change values and leave every place where it is: colors, gains, and
+    coordinates of points. What a model predicts at a place is not moved by them."""
+    dims: ClassVar[tuple[str, ...]] = ()
+    """The dimensions of a batch, a number for one of fixed size; nothing for any."""
+    drawn_as: ClassVar[str] = "values"
+    _fixed: ClassVar[frozenset[str]] = frozenset()
+    """Public attributes that the constructor does not take."""
+
+    @abstractmethod
+    def move(self, elements: Elements, x: Tree) -> Tree:
+        """Move `x[K, B, ...]` (or `[1, B, ...]`, shared by all elements) to `[K, B, ...]`."""
+
+    def apply(self, elements: Elements, x: Tree) -> Tree:
+        """Move a batch `x[B, ...]` by every element, to `[K, B, ...]`."""
+        return self.move(elements, tree_map(lambda leaf: leaf[None], x))
+
+    def valid(self, elements: Elements, x: Tree) -> Tensor | None:
+        """Return a mask `[K, (D,) H, W]` of pixels that come from the input; None if all do."""
+        return None
+
+    def defect(self, elements: Elements, x: Tree, moved: Tree | None = None) -> Tensor:
+        """Measure `||g^-1 g x - x|| / ||x||` for each element and sample, `[K, B]`.
+
+        It is 0 for an exact action; a resampled one loses detail, which must not be read as the
+        model's failure. `moved` may hold `apply(elements, x)` where it is known already.
+        """
+        moved = self.apply(elements, x) if moved is None else moved
+        back = self.move(elements.inverse(), moved)
+        lost = tree_map(lambda a, b: relative_loss(a, b[None]), back, x)
+        return torch.stack(list(leaves(lost))).amax(0)
+
+    def check(self, group: Group, x: Tree) -> None:
+        """Refuse data that this action cannot move by this group, before any work."""
+        if not isinstance(x, Tensor):
+            given = f"fields {_names(x)}" if isinstance(x, dict | tuple) else type(x).__name__
+            raise InputError(
+                "data",
+                f"one tensor for the action {type(self).__name__}",
+                given,
+                remedy="pass input= an action for each field",
+            )
+        sizes = zip(self.dims, x.shape, strict=False)
+        fixed = all(int(name) == size for name, size in sizes if name.isdigit())
+        if self.dims and (x.ndim != len(self.dims) or not fixed):
+            raise InputError(
+                "data",
+                f"samples of shape [{', '.join(self.dims[1:])}] for the action "
+                f"{type(self).__name__}",
+                list(x.shape[1:]),
+                remedy=_remedy(group, x, self.dims),
+            )
+
+    def moved_by(self, x: Tree) -> frozenset[str]:
+        """Return the parts of a group that move this data; by default all that the action knows."""
+        return frozenset(self.parts)
+
+    def unknown(self, group: Group) -> set[str]:
+        """Return the parts of a group whose effect on the data the action does not know."""
+        return {*group.parts} - {*self.parts}
+
+    def doubt(self, x: Tree) -> Tensor | None:
+        """Return a flag on the device: whether a batch may hold values that cannot be moved.
+
+        Called for every batch, unlike `check`, which sees only the first samples; so it is cheap
+        and never waits for the device. None if any values can be moved, such as NaN as padding.
+        """
+        return None
+
+    def check_values(self, x: Tree, first: int = 0) -> None:  # noqa: B027 - most move any values
+        """Refuse a batch of values that cannot be moved; its samples are counted from `first`.
+
+        Called for the first samples and for batches whose flag is set.
+        """
+
+    def describe(self) -> dict[str, Any]:
+        """Return the settings that change what the action does, for the record of a scan."""
+        settings = {
+            key: value.describe() if isinstance(value, Action) else value
+            for key, value in sorted(vars(self).items())
+            if key[0] != "_"
+        }
+        return {"action": type(self).__name__, **settings}
+
+    @staticmethod
+    def from_record(described: Mapping[str, Any]) -> Action:
+        """Make an action from what `describe` returned.
+
+        Only actions of orbical and those that `register` has named are made: nothing that a record
+        names is ever imported.
+
+        Args:
+            described: the description, as the record of a scan holds it.
+
+        Returns:
+            The action.
+
+        Example:
+            >>> from orbical.actions import Window
+            >>> Action.from_record(Window(32).describe()).size
+            32
+        """
+        import orbical.actions as own  # every action imports this module
+
+        name = described.get("action")
+        if name == "Fields":
+            return as_action(_restored_fields(described["fields"]))
+        kind = getattr(own, str(name), None) if name in own.__all__ else REGISTERED.get(str(name))
+        if not (isinstance(kind, type) and issubclass(kind, Action)) or kind is Action:
+            raise InputError(
+                "action",
+                "an action of orbical or a registered one",
+                repr(name),
+                remedy="import the file that registers it (--import MODULE), or pass the task "
+                "itself",
+            )
+        settings = {
+            key: Action.from_record(value)
+            if isinstance(value, Mapping) and "action" in value
+            else value
+            for key, value in described.items()
+            if key != "action" and key not in kind._fixed
+        }
+        return kind(**settings)
+
+
+REGISTERED: dict[str, type[Action]] = {}
+Kind = TypeVar("Kind", bound=type[Action])
+
+
+def register(action: Kind) -> Kind:
+    """Register your own action by name, so that saved scans can refer to it; a class decorator.
+
+    A scan that is viewed where the class is registered can show moved inputs and live answers. The
+    settings of the action must be arguments of its constructor.
+
+    Args:
+        action: the class.
+
+    Returns:
+        The class.
+
+    Example:
+        >>> from orbical.actions import Points
+        >>> @register
+        ... class Landmarks(Points):
+        ...     '''Points on faces.'''
+        >>> type(Action.from_record({"action": "Landmarks"})).__name__
+        'Landmarks'
+    """
+    import orbical.actions as own
+
+    if not (isinstance(action, type) and issubclass(action, Action)):
+        raise InputError("action", "a subclass of Action", repr(action))
+    if action.__name__ in own.__all__:
+        raise InputError("action", "a new name", f"{action.__name__!r}, an action of orbical")
+    REGISTERED[action.__name__] = action
+    return action
+
+
+def _restored_fields(described: Any) -> Any:
+    if isinstance(described, Mapping) and "action" in described:
+        return Action.from_record(described)
+    if isinstance(described, Mapping):
+        return {key: _restored_fields(part) for key, part in described.items()}
+    return tuple(_restored_fields(part) for part in described)
+
+
+def relative_loss(back: Tensor, x: Tensor) -> Tensor:
+    """Return `||back - x|| / ||x||` for each element and sample, `[K, B]`."""
+    if not back.is_floating_point():  # whole numbers are only ever reordered, or turned exactly
+        back = back.double()
+    x = x.to(back.dtype)
+    lost = torch.linalg.vector_norm((back - x).flatten(2), dim=-1)
+    size = torch.linalg.vector_norm(x.flatten(2), dim=-1)
+    result: Tensor = (lost / size.clamp_min(torch.finfo(lost.dtype).tiny)).float()
+    return result
+
+
+def _remedy(group: Group, x: Tensor, dims: tuple[str, ...]) -> str:
+    """Name the axis that data of this shape lacks, or the action that it may need."""
+    if {"shift", "gain"} & {*group.parts} and x.ndim <= 3:
+        return (
+            "pass signals as [sample, channel, time], with the action Signals() (--input signals)"
+        )
+    channel = "if they lack the channel, add it with x[:, None]; "
+    lacking = dims[1:2] == ("channel",) and x.ndim == len(dims) - 1
+    return (channel if lacking else "") + (
+        "for other data, pass its action, such as "
+        "task=ob.tasks.Classification(ob.actions.Points()) (--input points)"
+    )
+
+
+class Exact(Action):
+    """Actions whose inverse restores the data up to rounding."""
+
+    def defect(self, elements: Elements, x: Tree, moved: Tree | None = None) -> Tensor:
+        """Return zeros: nothing is lost."""
+        return _nothing(elements, x)
+
+
+def _nothing(elements: Elements, x: Tree) -> Tensor:
+    first = next(leaves(x))
+    return torch.zeros(len(elements), len(first), device=first.device)
+
+
+class Trivial(Exact):
+    """The trivial action: class labels, energies, atomic numbers under rotations."""
+
+    def move(self, elements: Elements, x: Tree) -> Tree:
+        """Repeat the batch for each element, without a copy."""
+        return tree_map(lambda leaf: leaf.expand(len(elements), *leaf.shape[1:]), x)
+
+    def check(self, group: Group, x: Tree) -> None:
+        """Accept any data."""
+
+    def unknown(self, group: Group) -> set[str]:
+        """Return nothing: the data stay as they are, whatever the group."""
+        return set()
+
+
+class Fields(Action):
+    """An action for each field of a tree, such as `{"pos": Points(), "numbers": Trivial()}`."""
+
+    def __init__(self, actions: Tree) -> None:
+        self.actions = actions
+
+    def move(self, elements: Elements, x: Tree) -> Tree:
+        """Move each field by its own action."""
+        return tree_map(lambda action, leaf: action.move(elements, leaf), self.actions, x)
+
+    def defect(self, elements: Elements, x: Tree, moved: Tree | None = None) -> Tensor:
+        """Return the largest defect of the fields."""
+        if all(isinstance(action, Exact) for action in leaves(self.actions)):
+            return _nothing(elements, x)
+        moved = self.apply(elements, x) if moved is None else moved
+        each = tree_map(lambda a, leaf, m: a.defect(elements, leaf, m), self.actions, x, moved)
+        return torch.stack(list(leaves(each))).amax(0)
+
+    def check(self, group: Group, x: Tree) -> None:
+        """Check that the fields match, and check each of them."""
+        _check_fields(x, self.actions)
+        tree_map(lambda action, leaf: action.check(group, leaf), self.actions, x)
+
+    def moved_by(self, x: Tree) -> frozenset[str]:
+        """Return the parts that move some field."""
+        each = tree_map(lambda action, leaf: action.moved_by(leaf), self.actions, x)
+        return frozenset().union(*leaves(each))
+
+    def unknown(self, group: Group) -> set[str]:
+        """Return the parts that some field does not know."""
+        return set().union(*(leaf.unknown(group) for leaf in flat(self)))
+
+    def doubt(self, x: Tree) -> Tensor | None:
+        """Return a flag that is set if the flag of any field is."""
+        each = leaves(tree_map(lambda action, leaf: action.doubt(leaf), self.actions, x))
+        marks = [mark for mark in each if mark is not None]
+        return torch.stack(marks).any() if marks else None
+
+    def check_values(self, x: Tree, first: int = 0) -> None:
+        """Check the values of each field."""
+        tree_map(lambda action, leaf: action.check_values(leaf, first), self.actions, x)
+
+    def describe(self) -> dict[str, Any]:
+        """Describe each field's action."""
+        return {"action": "Fields", "fields": tree_map(lambda a: a.describe(), self.actions)}
+
+
+def _check_fields(x: Tree, actions: Tree, within: str = "") -> None:
+    if _names(x) != _names(actions):
+        given, remedy = (
+            f"fields {_names(x)}",
+            "an action for each field (--input pos=points,z=rows)",
+        )
+        if isinstance(x, Tensor):
+            given, remedy = (
+                "one array",
+                "its action, such as orbical.actions.Points() (--input points)",
+            )
+        raise InputError(
+            f"data{within}", f"fields {_names(actions)}", given, remedy=f"pass input= {remedy}"
+        )
+    if isinstance(actions, dict):
+        for key, action in actions.items():
+            _check_fields(x[key], action, f"{within}[{key!r}]")
+    elif isinstance(actions, tuple):
+        for place, action in enumerate(actions):
+            _check_fields(x[place], action, f"{within}[{place}]")
+
+
+def _names(tree: Tree) -> Any:
+    if isinstance(tree, Mapping):
+        return sorted(tree, key=str)
+    if isinstance(tree, tuple | list):
+        return len(tree)
+    return "none"
+
+
+def as_action(action: Any) -> Action:
+    """Return an action from an action, or from a dictionary or tuple of actions."""
+    if isinstance(action, Action):
+        return action
+    if isinstance(action, dict | tuple | list) and action:
+        return Fields(tree_map(as_action, action))
+    raise InputError(
+        "action",
+        "an orbical.actions.Action, such as orbical.actions.Points(), or a dictionary of them",
+        repr(action),
+    )
+
+
+def check_group(action: Action, group: Group, x: Tree) -> None:
+    """Refuse data that an action cannot move by a group, and a part that moves nothing of it.
+
+    Elements that differ only in such a part would give the same answers, and a model would seem
+    to be invariant under it.
+    """
+    action.check(group, x)
+    idle = sorted({*group.parts} - action.moved_by(x))
+    if idle:
+        kinds = ", ".join(type(leaf).__name__ for leaf in flat(action))
+        known = " and ".join(sorted(action.moved_by(x))) or "nothing"
+        users = "; ".join(f"{part} moves {_users(part)}" for part in idle)
+        hints = (_HINTS.get((*idle, part), "") for part in sorted(action.moved_by(x)))
+        raise InputError(
+            "group",
+            problem=f"the {' and '.join(idle)} part of {group.spec} moves nothing of this data "
+            f"({kinds}, moved by {known})",
+            remedy=f"{users}{''.join(hints)}",
+        )
+
+
+_HINTS: dict[tuple[str, ...], str] = {
+    ("plane", "space"): "; space is mirrored by inversion",
+    ("space", "plane"): "; volumes are [sample, channel, depth, row, column], gray ones x[:, None]",
+}
+"""What to say of a part that moves nothing, where the data is moved by another."""
+
+
+def _users(part: str) -> str:
+    known = PARTS.get(part)
+    return (known and known.moves) or "no known data"
+
+
+def view_of(action: Action) -> str:
+    """Return the view of data moved by an action: that of the first field that can be drawn.
+
+    >>> from orbical.actions import Points, Trivial
+    >>> view_of(as_action({"mask": Trivial(), "pos": Points()})), view_of(Trivial())
+    ('points', 'values')
+    """
+    views = [leaf.drawn_as for leaf in flat(action)]
+    return next((view for view in views if view != "values"), "values")
+
+
+def flat(action: Action) -> list[Action]:
+    """Return the actions of all fields."""
+    if isinstance(action, Fields):
+        return [leaf for item in leaves(action.actions) for leaf in flat(item)]
+    return [action]
+
+
+def is_own(action: Action, method: str = "move") -> bool:
+    """Check whether an action moves data by code of your own, and not by that of orbical."""
+    home = next(kind for kind in type(action).__mro__ if method in vars(kind))
+    return not home.__module__.startswith("orbical.")
+
+
+def places_left(action: Action) -> frozenset[str]:
+    """Return the parts that change values of the data and leave all places where they are.
+
+    >>> from orbical.actions import Points, Rows
+    >>> sorted(places_left(as_action({"pos": Points(), "mask": Rows()})))
+    ['plane', 'space']
+    """
+    fields = flat(action)
+    moving = {part for leaf in fields for part in leaf.parts if part not in leaf.in_place}
+    return frozenset(part for leaf in fields for part in leaf.in_place) - moving
+
+
+def matrices(part: np.ndarray, like: Tensor) -> Tensor:
+    """Return matrices on the device and in the precision of the data."""
+    dtype = like.dtype if like.is_floating_point() else torch.float32
+    moved: Tensor = to_device(torch.as_tensor(np.ascontiguousarray(part), dtype=dtype), like.device)
+    return moved

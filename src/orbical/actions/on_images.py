@@ -1,0 +1,397 @@
+"""Actions on pixels: images, windows on larger images, pairs of frames, vector fields.
+
+Interpolated rotation is not a group action. So a group that lies in D4 moves square images exactly,
+by index; any other group resamples all its elements alike, the identity included, and the action
+defect says what the resampling costs.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from functools import partial
+from typing import Any, ClassVar
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from .._trees import to_device
+from ..errors import InputError, check_name, whole_number
+from ..groups import Elements, Group
+from .action import Action, matrices, relative_loss
+from .finite import OfFinite
+from .pixel_grids import check_affine, footprints, inside_of, pixel_frame, sources_of, stays_inside
+
+INTERPOLATIONS = ("nearest", "bilinear", "bicubic")
+PADDINGS = {"zeros": "zeros", "border": "border", "reflect": "reflection"}
+_MOST_STACKS = 128
+_BUSY_THREADS = 2**18  # places that keep an accelerator busy, each with all planes
+_MOST_CHANNELS = 4  # gray, colors, and how opaque they are
+_KEPT_GRID_NUMBERS = 2**24  # 64 MB in single precision
+_LARGE_CROPS = 2**20  # numbers of one element: copying them takes longer than asking for it
+_Grids = list[tuple[Any, Tensor]]
+
+
+class Images(OfFinite):
+    """Images `[B, C, H, W]`, moved about their center.
+
+    `interpolation` is `nearest` (class maps: no value is invented), `bilinear` or `bicubic` (less
+    blur), `padding` what lies outside: `zeros`, `border` or `reflect`. One sampling grid per
+    element serves the whole batch. An element that shrinks averages what falls into one pixel,
+    except with `nearest`.
+
+    >>> import torch
+    >>> from orbical.groups import cyclic
+    >>> Images().apply(cyclic(4), torch.tensor([[[[1., 2.], [3., 4.]]]]))[1, 0, 0]
+    tensor([[2., 4.],
+            [1., 3.]])
+    """
+
+    parts: ClassVar[tuple[str, ...]] = ("plane",)
+    dims: ClassVar[tuple[str, ...]] = ("sample", "channel", "row", "column")
+    drawn_as: ClassVar[str] = "image"
+
+    def __init__(self, interpolation: str = "bilinear", padding: str = "zeros") -> None:
+        check_name("interpolation", interpolation, INTERPOLATIONS)
+        check_name("padding", padding, PADDINGS)
+        self.interpolation = interpolation
+        self.padding = padding
+        self._kept: WeakKeyDictionary[Elements, dict[Any, Any]] = WeakKeyDictionary()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_kept"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _kept=WeakKeyDictionary())  # a cache stays in its process
+
+    def move(self, elements: Elements, x: Tensor) -> Tensor:
+        """Move `x[K or 1, B, C, H, W]`; integers become float32, whatever the group."""
+        if elements.exact_on_grid:
+            return _move_exactly(elements, x if x.is_floating_point() else x.float())
+        return self._resample(elements, x, x.shape[-2:])
+
+    def _resample(self, elements: Elements, x: Tensor, size: tuple[int, ...]) -> Tensor:
+        whole = not x.is_floating_point()
+        dtype = torch.float32 if whole else x.dtype
+        # Half precision knows places in an image to a tenth of a pixel, which is not enough.
+        x = x.float() if whole or x.dtype.itemsize < 4 else x
+        count, height, width = len(elements), *x.shape[-2:]
+        planes = x.reshape(len(x), -1, height, width)
+        sample = partial(
+            F.grid_sample,
+            mode=self.interpolation,
+            padding_mode=PADDINGS[self.padding],
+            align_corners=False,
+        )
+        few = count * math.prod(size) < _BUSY_THREADS
+        many = _sample_in_stacks if x.is_cuda and few else _sample_whole
+        found = [
+            (
+                index,
+                _pooled(many(sample, planes if len(planes) == 1 else planes[index], grid), size),
+            )
+            for index, grid in self._grids(elements, x, size)
+        ]
+        moved = found[0][1]
+        if len(found) > 1:
+            moved = x.new_empty(count, planes.shape[1], *size)
+            for index, part in found:
+                moved[index] = part
+        return moved.to(dtype).reshape(count, *x.shape[1:-2], *size)
+
+    def _grids(self, elements: Elements, x: Tensor, size: tuple[int, ...]) -> _Grids:
+        """Return sampling grids `[K, h, w n, 2]`, and the elements that take n places for a pixel.
+
+        They are cached while the elements are in use.
+        """
+        kept: dict[Any, _Grids] = self._kept.setdefault(elements, {})
+        key = (x.dtype, x.device, tuple(x.shape[-2:]), tuple(size))
+        if key in kept:
+            return kept[key]
+        scale = np.array([2.0 / x.shape[-1], 2.0 / x.shape[-2]])
+        sources = sources_of(elements, size, x.device, scale)
+        grids = []
+        for index, offsets in footprints(elements, self.interpolation != "nearest"):
+            spread = to_device(torch.as_tensor(offsets * scale), sources.device)[:, None, None]
+            places = sources[index][..., None, :] + spread
+            grids.append((index, places.flatten(2, 3).to(x)))
+        if sum(grid.numel() for _, grid in grids) <= _KEPT_GRID_NUMBERS:
+            kept[key] = grids
+        return grids
+
+    def valid(self, elements: Elements, x: Tensor) -> Tensor | None:
+        """Return a mask `[K, H, W]` of pixels that come from inside the image; None if all do."""
+        if elements.exact_on_grid:
+            return None
+        return inside_of(elements, tuple(x.shape[-2:]), x)
+
+    def check(self, group: Group, x: Tensor) -> None:
+        """Check the shape, and that quarter turns meet square images."""
+        super().check(group, x)
+        check_square(group, x)
+        if x.ndim == 4 and x.shape[-1] <= _MOST_CHANNELS < min(x.shape[1:3]):
+            warnings.warn(
+                f"data: images of shape {tuple(x.shape)} are taken as [sample, channel, row, "
+                f"column], {x.shape[-2]} x {x.shape[-1]} pixels; if channels come last, move them",
+                stacklevel=4,
+            )
+
+
+class Window(Images):
+    """A field of view of `size` pixels that moves inside larger images `[B, C, H, W]`.
+
+    The content shifts by the element, and what enters the view is real image: nothing is invented
+    at the border. Whole-pixel shifts are crops, exact and without a copy until they are batched;
+    other elements resample, with the `interpolation` of `Images`.
+
+    >>> import torch
+    >>> from orbical.groups import translations
+    >>> image = torch.arange(16.0).reshape(1, 1, 4, 4)
+    >>> Window(2).apply(translations(1), image)[4, 0, 0]    # the identity: the center
+    tensor([[ 5.,  6.],
+            [ 9., 10.]])
+    """
+
+    _fixed = frozenset({"padding"})
+
+    def __init__(self, size: int, interpolation: str = "bilinear") -> None:
+        super().__init__(interpolation, "zeros")
+        self.size = whole_number("size", size, 1)
+
+    def move(self, elements: Elements, x: Tensor) -> Tensor:
+        """Crop `x[1, B, C, H, W]` to `[K, B, C, size, size]`, or resample if it has to."""
+        offsets = self._offsets(elements, x)
+        if offsets is None:
+            return self._resample(elements, x, (self.size, self.size))
+        sources = x.expand(len(elements), *x.shape[1:])
+        many_small = x.is_cuda and sources[0].numel() < _LARGE_CROPS
+        return (_gathered if many_small else _joined)(sources, offsets, self.size)
+
+    def _offsets(self, elements: Elements, x: Tensor) -> np.ndarray | None:
+        """Return the first row and column `[K, 2]` of each crop, or None if a crop is not enough.
+
+        Kept while the elements are in use, as sampling grids are.
+        """
+        kept: dict[Any, np.ndarray | None] = self._kept.setdefault(elements, {})
+        key = tuple(x.shape[-2:])
+        if key not in kept:
+            frame = pixel_frame(elements)
+            start = np.array([(x.shape[-1] - self.size) / 2, (x.shape[-2] - self.size) / 2])
+            corner = start - frame[:, :2, 2]
+            whole = np.rint(corner)
+            inside = (whole >= 0).all() and (whole <= 2 * start).all()
+            still = np.eye(3)[:, :2]  # neither turned nor seen from aside
+            moves = (frame[:, :, :2] != still).any() or (corner != whole).any()
+            kept[key] = None if moves or not inside else whole[:, ::-1].astype(np.int64)
+        return kept[key]
+
+    def valid(self, elements: Elements, x: Tensor) -> Tensor | None:
+        """Return a mask of pixels that come from inside the larger image; None if all do."""
+        inside = inside_of(elements, (self.size, self.size), x)
+        return None if bool(inside.all()) else inside
+
+    def defect(self, elements: Elements, x: Tensor, moved: Tensor | None = None) -> Tensor:
+        """Measure what resampling there and back costs inside the view; crops cost nothing."""
+        if self._offsets(elements, x) is not None:
+            return torch.zeros(len(elements), len(x), device=x.device)
+        whole = Images(self.interpolation, self.padding)
+        there = whole._resample(elements, x[None], tuple(x.shape[-2:]))
+        back = self._resample(elements.inverse(), there, (self.size, self.size))
+        still = self._resample(_identity_like(elements), x[None], (self.size, self.size))
+        return relative_loss(back, still)
+
+    def check(self, group: Group, x: Tensor) -> None:
+        """Check that no element moves the view out of the image."""
+        Action.check(self, group, x)
+        check_large(x, self.size)
+        if not stays_inside(group, self.size, tuple(x.shape[-2:])):
+            room = (min(x.shape[-2:]) - self.size) // 2
+            raise InputError(
+                "group",
+                problem=f"{group.spec} moves the window of {self.size} pixels out of images of "
+                f"{x.shape[-2]} x {x.shape[-1]}",
+                remedy=f"the largest admissible radius is {room}",
+            )
+
+
+class View(Window):
+    """What is predicted in a `Window`: the central `size` pixels of maps that may be larger.
+
+    Every element is resampled, and the border continues outside.
+    """
+
+    def __init__(self, size: int, interpolation: str = "bilinear") -> None:
+        super().__init__(size, interpolation)
+        self.padding = "border"
+
+    def move(self, elements: Elements, x: Tensor) -> Tensor:
+        """Resample `x[K or 1, B, C, H, W]` to `[K, B, C, size, size]`."""
+        return self._resample(elements, x, (self.size, self.size))
+
+
+class ImagePair(Images):
+    """Two frames `[B, 2, C, H, W]`: the plane moves both, reversed time swaps them.
+
+    `interpolation` and `padding` are those of `Images`.
+    """
+
+    parts: ClassVar[tuple[str, ...]] = ("plane", "time")
+    dims: ClassVar[tuple[str, ...]] = ("sample", "2", "channel", "row", "column")
+    drawn_as: ClassVar[str] = "pair"
+
+    def move(self, elements: Elements, x: Tensor) -> Tensor:
+        """Move `x[K or 1, B, 2, C, H, W]`."""
+        moved = super().move(elements, x)
+        if "time" not in elements.parts:
+            return moved
+        backward = torch.as_tensor(elements.parts["time"] < 0, device=x.device)
+        return torch.where(backward.reshape(-1, 1, 1, 1, 1, 1), moved.flip(2), moved)
+
+
+class VectorField(Images):
+    """Displacements `[B, 2, H, W]` in pixels (dx to the right, dy down): moved and turned.
+
+    An element `A` of the plane carries a vector `v` at `p` to `A v` at `A p`; reversed time
+    changes its sign. `interpolation` and `padding` are those of `Images`.
+    """
+
+    parts: ClassVar[tuple[str, ...]] = ("plane", "time")
+    dims: ClassVar[tuple[str, ...]] = ("sample", "2", "row", "column")
+
+    def move(self, elements: Elements, x: Tensor) -> Tensor:
+        """Move `x[K or 1, B, 2, H, W]`."""
+        moved = super().move(elements, x)
+        turn = pixel_frame(elements)[:, :2, :2]
+        if "time" in elements.parts:
+            turn = turn / elements.parts["time"][:, None, None]
+        return torch.einsum("kij,kbjhw->kbihw", matrices(turn, moved), moved)
+
+    def check(self, group: Group, x: Tensor) -> None:
+        """Check the shape, and that vectors can be turned."""
+        super().check(group, x)
+        check_affine(group, "VectorField")
+
+
+def _sample_whole(sample: Callable[..., Tensor], planes: Tensor, grid: Tensor) -> Tensor:
+    """Sample planes `[K or 1, P, H, W]` by grids `[K, h, w, 2]`: each grid serves all planes."""
+    return sample(planes.expand(len(grid), -1, -1, -1), grid)
+
+
+def _sample_in_stacks(sample: Callable[..., Tensor], planes: Tensor, grid: Tensor) -> Tensor:
+    """Sample as above, in many short stacks of planes that keep an accelerator busy."""
+    stacks = math.gcd(planes.shape[1], _MOST_STACKS)
+    count, height, width, _ = grid.shape
+    if len(planes) == count:
+        short = planes.reshape(count * stacks, -1, *planes.shape[2:])
+        return sample(short, grid.repeat_interleave(stacks, 0)).reshape(count, -1, height, width)
+    short = planes.reshape(stacks, -1, *planes.shape[2:])
+    joined = grid.reshape(1, count * height, width, 2).expand(stacks, -1, -1, -1)
+    return sample(short, joined).reshape(-1, count, height, width).transpose(0, 1).contiguous()
+
+
+def _pooled(found: Tensor, size: tuple[int, ...]) -> Tensor:
+    """Average the places of each pixel, `[K, P, h, w n]`."""
+    return found if found.shape[-1] == size[1] else found.unflatten(-1, (size[1], -1)).mean(-1)
+
+
+def _identity_like(elements: Elements) -> Elements:
+    parts = {"plane": np.tile(np.eye(3), (len(elements), 1, 1))}
+    return Elements(parts, len(elements), elements.exact_on_grid)
+
+
+def _joined(x: Tensor, corners: np.ndarray, size: int) -> Tensor:
+    """Copy crops out of `x[K, B, ..., H, W]`, one after the other, a row of pixels at a time."""
+    crops = [
+        y[..., row : row + size, left : left + size]
+        for y, (row, left) in zip(x, corners.tolist(), strict=True)
+    ]
+    # Not stacked: with one dimension less, an accelerator copies many of them in one go.
+    result: Tensor = torch.cat(crops).unflatten(0, x.shape[:2])
+    return result
+
+
+def _gathered(x: Tensor, corners: np.ndarray, size: int) -> Tensor:
+    """Copy crops out of `x[K, B, ..., H, W]`, all at once, pixel by pixel."""
+    row, left = to_device(torch.as_tensor(corners.T.copy()), x.device)
+    views = x.unfold(-2, size, 1).unfold(-2, size, 1)
+    # Places first, so that the chosen views are copied once, in their order.
+    places = views.movedim((-4, -3), (1, 2))
+    return places[torch.arange(len(x), device=x.device), row, left]
+
+
+def _move_exactly(elements: Elements, x: Tensor) -> Tensor:
+    height, width = x.shape[-2:]
+    across, along = sources_of(elements, (height, width), x.device).flatten(1, 2).unbind(-1)
+    column = (across + (width - 1) / 2).round().long()
+    row = (along + (height - 1) / 2).round().long()
+    flat = (row * width + column).to(x.device)
+    count, lead = len(elements), x.shape[1:-2]
+    pixels = x.reshape(x.shape[0], -1, height * width).expand(count, -1, -1)
+    index = flat[:, None].expand(count, pixels.shape[1], -1)
+    return torch.gather(pixels, 2, index).reshape(count, *lead, height, width)
+
+
+def check_large(x: Tensor, size: int) -> None:
+    """Refuse images that are smaller than a window."""
+    if min(x.shape[-2:]) < size:
+        raise InputError(
+            "data",
+            f"at least {size} x {size} pixels, the size of the window",
+            f"shape {tuple(x.shape)}",
+            remedy="pass the task a smaller one, input=ob.actions.Window(size) (--input "
+            "window:SIZE)",
+        )
+
+
+def check_square(group: Group, x: Any) -> None:
+    """Refuse quarter turns of images that are not square."""
+    if 0 in x.shape[1:]:
+        raise InputError("data", "some pixels", f"images of shape {tuple(x.shape)}")
+    turned = group.exact_on_grid and "plane" in group.parts and group.parts["plane"][:, 0, 1].any()
+    if turned and x.shape[-1] != x.shape[-2]:
+        raise InputError(
+            "data",
+            f"square images, because {group.spec} rotates them by 90 degrees",
+            f"{x.shape[-2]} x {x.shape[-1]} pixels",
+        )
+
+
+class ColorImages(Images):
+    """Images `[B, 3, H, W]` in red, green and blue: moved as `Images`, and recolored.
+
+    `hue` and `brightness` change the colors, groups of the plane move the pixels, and a product
+    such as `rotations:8*hue:6` does both. Colors are not clipped. `interpolation` and
+    `padding` are those of `Images`.
+
+    >>> import torch
+    >>> from orbical.groups import hue
+    >>> red = torch.tensor([1.0, 0, 0]).reshape(1, 3, 1, 1)
+    >>> ColorImages().apply(hue(3), red)[1].flatten()
+    tensor([0., 1., 0.])
+    """
+
+    parts: ClassVar[tuple[str, ...]] = ("plane", "color")
+    in_place: ClassVar[tuple[str, ...]] = ("color",)
+
+    def move(self, elements: Elements, x: Tensor) -> Tensor:
+        """Move and recolor `x[K or 1, B, 3, H, W]`."""
+        moved = super().move(elements, x)
+        if "color" not in elements.parts:
+            return moved
+        colors = matrices(elements.parts["color"], moved)[:, None]  # [K, 1, 4, 4]
+        mixed = colors[..., :3, :3] @ moved.flatten(-2)
+        return (mixed + colors[..., :3, 3:]).reshape(moved.shape)
+
+    def check(self, group: Group, x: Tensor) -> None:
+        """Check that there are three channels."""
+        super().check(group, x)
+        if x.shape[1] != 3:
+            raise InputError(
+                "data",
+                "images [sample, 3, row, column] in red, green and blue for the action ColorImages",
+                f"shape {tuple(x.shape)}",
+            )

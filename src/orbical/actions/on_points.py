@@ -1,0 +1,328 @@
+"""Actions on points, vectors and other representations of rotations, and on graphs."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .._imports import import_extra
+from ..errors import InputError
+from ..groups import Elements, Group
+from .action import Exact, matrices
+from .finite import OfFinite
+from .pixel_grids import check_affine
+
+_PART_OF_DIMENSION = {2: "plane", 3: "space"}
+
+
+class Rows(Exact):
+    """Rows `[B, n, ...]` that only permutations move, by reordering: atomic numbers, masks."""
+
+    parts: ClassVar[tuple[str, ...]] = ("rows",)
+
+    def move(self, elements: Elements, x: Tensor) -> Tensor:
+        """Reorder `x[K or 1, B, n, ...]`."""
+        return _reorder(elements, x.expand(len(elements), *x.shape[1:]), 2)
+
+    def check(self, group: Group, x: Tensor) -> None:
+        """Check that there are as many rows as the permutations reorder."""
+        super().check(group, x)
+        check_rows(group, x)
+
+
+class Points(OfFinite, Exact):
+    """Positions `[B, n, d]` in the plane or in space: turned, shifted, reordered.
+
+    >>> import torch
+    >>> from orbical.groups import cyclic
+    >>> Points().apply(cyclic(4), torch.tensor([[[1.0, 0.0]]]))[1]
+    tensor([[[0., 1.]]])
+    """
+
+    parts: ClassVar[tuple[str, ...]] = ("plane", "space", "rows")
+    in_place: ClassVar[tuple[str, ...]] = ("plane", "space")
+    dims: ClassVar[tuple[str, ...]] = ("sample", "point", "coordinate")
+    drawn_as: ClassVar[str] = "points"
+
+    def move(self, elements: Elements, x: Tensor) -> Tensor:
+        """Move `x[K or 1, B, n, d]`; integers become float32, whatever the group."""
+        x = _real(x)
+        part = _PART_OF_DIMENSION.get(x.shape[-1], "")  # rows of other widths are only reordered
+        if part in elements.parts:
+            x = _projected(elements.parts[part], x.expand(len(elements), *x.shape[1:]))
+        return _reorder(elements, x.expand(len(elements), *x.shape[1:]), 2)
+
+    def moved_by(self, x: Tensor) -> frozenset[str]:
+        """Return the part of the coordinates, and rows."""
+        return _parts_of(x) | {"rows"}
+
+    def check(self, group: Group, x: Tensor) -> None:
+        """Check that the points have the dimension that the group acts on."""
+        super().check(group, x)
+        _check_dimension(group, x, "points")
+        check_rows(group, x)
+        self.check_values(x)
+        if group.has_homographies and bool(torch.isnan(self.apply(group, x)).any()):
+            raise InputError(
+                "data",
+                f"points in front of the horizon of every homography in {group.spec}",
+                "some beyond it",
+                remedy="choose smaller angles",
+            )
+
+
+def _projected(maps: np.ndarray, x: Tensor) -> Tensor:
+    """Move points `[K, B, n, d]` by homogeneous matrices; NaN beyond the horizon of one."""
+    moved = _multiply(matrices(maps[:, :-1, :-1], x), x)
+    if maps[:, :-1, -1].any():
+        moved = moved + matrices(maps[:, :-1, -1], x)[:, None, None]
+    tilt = maps[:, -1, :-1]
+    if not tilt.any():
+        return moved
+    depth = 1 + torch.einsum("kj,kbnj->kbn", matrices(tilt, x), x)[..., None]
+    return moved / depth.where(depth > 0, torch.nan)
+
+
+class Vectors(Exact):
+    """Vectors `[B, ..., d]`: turned, never shifted.
+
+    With `per_point=True` they belong to points, `[B, n, d]`, and permutations reorder them too.
+    """
+
+    parts: ClassVar[tuple[str, ...]] = ("plane", "space", "rows")
+    in_place: ClassVar[tuple[str, ...]] = ("plane", "space")
+
+    def __init__(self, per_point: bool = False) -> None:
+        self.per_point = per_point
+
+    def move(self, elements: Elements, x: Tensor) -> Tensor:
+        """Move `x[K or 1, B, ..., d]`."""
+        moved = _turn(elements, _real(x), _PART_OF_DIMENSION.get(x.shape[-1], ""))
+        return _reorder(elements, moved, 2) if self.per_point else moved
+
+    def moved_by(self, x: Tensor) -> frozenset[str]:
+        """Return the part of the coordinates and, per point, rows."""
+        return _parts_of(x) | ({"rows"} if self.per_point else set())
+
+    def check(self, group: Group, x: Tensor) -> None:
+        """Check that the vectors have the dimension that the group acts on."""
+        super().check(group, x)
+        _check_dimension(group, x, "vectors")
+        check_affine(group, "Vectors")
+        if self.per_point:
+            check_rows(group, x)
+
+
+class Irreps(Exact):
+    """Features `[B, ..., D]` that turn as an e3nn representation with parity, such as `0e + 1o`.
+
+    `irreps` is its text. With `per_point=True` the features belong to points, `[B, n, D]`, and
+    permutations reorder them too. Needs the extra `equivariant`.
+    """
+
+    parts: ClassVar[tuple[str, ...]] = ("space", "rows")
+    in_place: ClassVar[tuple[str, ...]] = ("space",)
+
+    def __init__(self, irreps: str, per_point: bool = False) -> None:
+        self.irreps = str(_load_irreps(irreps))
+        self.per_point = per_point
+
+    def move(self, elements: Elements, x: Tensor) -> Tensor:
+        """Move `x[K or 1, B, ..., D]`."""
+        x = _real(x)
+        moved = x.expand(len(elements), *x.shape[1:])
+        if "space" in elements.parts:
+            turns = torch.as_tensor(np.ascontiguousarray(elements.linear("space")))
+            moved = _multiply(_representation(self.irreps, turns).to(x), moved)
+        return _reorder(elements, moved, 2) if self.per_point else moved
+
+    def moved_by(self, x: Tensor) -> frozenset[str]:
+        """Return space, if some feature is no true scalar, and rows per point."""
+        turns = any(irrep.l > 0 or irrep.p < 0 for _, irrep in _load_irreps(self.irreps))
+        return frozenset(({"space"} if turns else set()) | ({"rows"} if self.per_point else set()))
+
+    def check(self, group: Group, x: Tensor) -> None:
+        """Check the number of features, and that the group moves space if it moves the plane."""
+        super().check(group, x)
+        check_affine(group, "Irreps")
+        if "plane" in group.parts and "space" not in group.parts:
+            raise InputError(
+                "data",
+                f"a group of space for irreps {self.irreps!r}, but {group.spec} moves plane",
+                remedy="pass representation='vector' or 'trivial'",
+            )
+        size = _load_irreps(self.irreps).dim
+        if x.shape[-1] != size:
+            raise InputError("data", f"the {size} features of irreps {self.irreps!r}", x.shape[-1])
+        if self.per_point:
+            check_rows(group, x)
+
+
+def _load_irreps(text: str) -> Any:
+    o3 = import_extra("e3nn.o3", "equivariant", f"the representation {text!r}")
+    try:
+        irreps = o3.Irreps(text)
+    except Exception:
+        irreps = None
+    if not irreps:  # none, or none of them
+        raise InputError(
+            "representation",
+            "'trivial', 'vector', 'positions' or e3nn irreps such as '0e + 1o'",
+            repr(text),
+        )
+    return irreps
+
+
+def _real(x: Tensor) -> Tensor:
+    return x if x.is_floating_point() else x.float()
+
+
+def _representation(irreps: str, turns: Tensor) -> Tensor:
+    """Return the matrices `[K, D, D]` of a representation in e3nn's basis, in double precision.
+
+    They are found from `Y(R x) = D(R) Y(x)` for spherical harmonics Y at fixed points x, because
+    e3nn's own matrices pass through Euler angles in single precision and are off by up to 1e-5.
+    """
+    from e3nn import o3
+
+    sign = torch.linalg.det(turns).sign()
+    proper = turns * sign[:, None, None]
+    points = torch.as_tensor(np.random.default_rng(0).normal(size=(64, 3)))
+    whole = _load_irreps(irreps)
+    matrix = turns.new_zeros(len(turns), whole.dim, whole.dim)
+    start = 0
+    for copies, irrep in whole:
+        still = o3.spherical_harmonics(irrep.l, points, False)
+        moved = o3.spherical_harmonics(irrep.l, points @ proper.transpose(1, 2), False)
+        block = (torch.linalg.pinv(still) @ moved).transpose(1, 2)
+        parity = torch.where(sign < 0, float(irrep.p), 1.0)
+        for _ in range(copies):
+            stop = start + irrep.dim
+            matrix[:, start:stop, start:stop] = block * parity[:, None, None]
+            start = stop
+    return matrix
+
+
+def _multiply(turns: Tensor, x: Tensor) -> Tensor:
+    """Multiply `[K, d, d]` with `[K, ..., d]`: one matrix product for each element.
+
+    The small matrix stands left: a product of few rows and many columns is up to four times faster.
+    """
+    flat = x.reshape(x.shape[0], -1, x.shape[-1])
+    turned = torch.bmm(turns, flat.transpose(1, 2)).transpose(1, 2)
+    return turned.contiguous().reshape(x.shape)
+
+
+def _turn(elements: Elements, x: Tensor, part: str) -> Tensor:
+    x = x.expand(len(elements), *x.shape[1:])
+    if part not in elements.parts:
+        return x
+    return _multiply(matrices(elements.linear(part), x), x)
+
+
+def _reorder(elements: Elements, x: Tensor, dim: int) -> Tensor:
+    if "rows" not in elements.parts:
+        return x
+    rows = torch.as_tensor(elements.parts["rows"], device=x.device)
+    shape = [len(elements), 1, rows.shape[1]] + [1] * (x.ndim - dim - 1)
+    return torch.gather(x, dim, rows.reshape(shape).expand(x.shape))
+
+
+def _parts_of(x: Tensor) -> frozenset[str]:
+    """Return the part of a group that moves coordinates `[..., d]`, if there is one."""
+    return frozenset(filter(None, [_PART_OF_DIMENSION.get(x.shape[-1])]))
+
+
+def _check_dimension(group: Group, x: Tensor, kind: str) -> None:
+    dimension = x.shape[-1]
+    part = _PART_OF_DIMENSION.get(dimension)
+    moves = {"plane", "space"} & {*group.parts}
+    if moves and part not in moves:
+        raise InputError(
+            "data",
+            f"{kind} with the coordinates that {group.spec} moves ({' and '.join(sorted(moves))})",
+            f"{dimension} coordinates",
+        )
+
+
+def check_rows(group: Group, x: Tensor) -> None:
+    """Refuse data of which a permutation cannot reorder the second dimension."""
+    if "rows" not in group.parts or (x.ndim > 1 and x.shape[1] == group.parts["rows"].shape[1]):
+        return
+    remedy = f"pass permutations:{x.shape[1]}:32 for 32 orders" if x.ndim > 1 else ""
+    raise InputError(
+        "data",
+        f"{group.parts['rows'].shape[1]} rows in the second dimension, which {group.spec} reorders",
+        f"shape {tuple(x.shape)}",
+        remedy=remedy,
+    )
+
+
+class Edges(Exact):
+    """Edges `[B, e, 2]` as pairs of node indices, -1 for padding; permutations rename the nodes.
+
+    Edges keep their order, so that fields of edges need no action but `Trivial`.
+
+    >>> import torch
+    >>> from orbical.groups import permutations
+    >>> Edges().apply(permutations(3), torch.tensor([[[0, 1], [-1, -1]]]))[-1].tolist()
+    [[[2, 1], [-1, -1]]]
+    """
+
+    parts: ClassVar[tuple[str, ...]] = ("rows",)
+    dims: ClassVar[tuple[str, ...]] = ("sample", "edge", "2")
+
+    def move(self, elements: Elements, x: Tensor) -> Tensor:
+        """Rename the ends of `x[K or 1, B, e, 2]`."""
+        x = x.expand(len(elements), *x.shape[1:])
+        if "rows" not in elements.parts:
+            return x
+        # Row i of the moved graph was row rows[i], so node j is now where rows has j.
+        place = torch.as_tensor(elements.inverse().parts["rows"], device=x.device)
+        ends = x.clamp_min(0).flatten(1).long()
+        return place.gather(1, ends).reshape(x.shape).where(x >= 0, x.long()).to(x.dtype)
+
+    def check(self, group: Group, x: Tensor) -> None:
+        """Check that the edges join nodes that the permutations reorder."""
+        super().check(group, x)
+        if x.is_floating_point():
+            raise InputError("data", "edges as node indices", x.dtype)
+        most = group.parts["rows"].shape[1] if "rows" in group.parts else None
+        if most is not None and x.numel() and int(x.max()) >= most:
+            raise InputError(
+                "data",
+                f"edges between the {most} nodes that {group.spec} reorders",
+                f"node {int(x.max())}",
+            )
+
+
+class Adjacency(Exact):
+    """Matrices `[B, n, n, ...]` of pairs of nodes: permutations reorder rows and columns.
+
+    >>> import torch
+    >>> from orbical.groups import permutations
+    >>> Adjacency().apply(permutations(2), torch.tensor([[[1, 2], [3, 4]]]))[1].tolist()
+    [[[4, 3], [2, 1]]]
+    """
+
+    parts: ClassVar[tuple[str, ...]] = ("rows",)
+
+    def move(self, elements: Elements, x: Tensor) -> Tensor:
+        """Reorder `x[K or 1, B, n, n, ...]`."""
+        x = x.expand(len(elements), *x.shape[1:])
+        if "rows" not in elements.parts:
+            return x
+        rows = torch.as_tensor(elements.parts["rows"], device=x.device)
+        each = torch.arange(len(rows), device=x.device)[:, None, None]
+        moved = x.movedim(1, 3)[each, rows[:, :, None], rows[:, None]]
+        return moved.movedim(3, 1)
+
+    def check(self, group: Group, x: Tensor) -> None:
+        """Check that there are as many rows and columns as the permutations reorder."""
+        super().check(group, x)
+        if x.ndim < 3 or x.shape[1] != x.shape[2]:
+            raise InputError("data", "square matrices [sample, node, node]", x.shape)
+        check_rows(group, x)

@@ -1,0 +1,157 @@
+"""The action on volumes: arrays of voxels.
+
+Space has x along the columns, y up (against the rows) and z along the depth, so that a turn about z
+turns every slice as `Images` turns it. As with images, a group of axis permutations and mirrors
+moves volumes exactly; any other group resamples all its elements alike, the identity included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import ClassVar
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from ..errors import InputError, check_name
+from ..groups import Elements, Group
+from .finite import OfFinite
+from .on_images import PADDINGS
+from .pixel_grids import check_affine
+
+INTERPOLATIONS = {"nearest": "nearest", "trilinear": "bilinear"}  # torch's names
+_SIDES = ("depth", "row", "column")
+_ROWS_DOWN = np.diag([1.0, -1.0, 1.0, 1.0])
+_MOST_GRID_NUMBERS = 2**24  # 64 MB in single precision
+
+
+class Volumes(OfFinite):
+    """Volumes `[B, C, D, H, W]`, moved about their center by groups of space.
+
+    `interpolation` is `trilinear` or `nearest`, `padding` what lies outside: `zeros`, `border` or
+    `reflect`. The groups of the cube (`octahedral`, `inversion`, `reflections3d`, ...) permute and
+    mirror axes, bit for bit. An element that shrinks is not filtered.
+
+    >>> import torch
+    >>> from orbical.groups import pointgroup
+    >>> slices = torch.tensor([[[[[1., 2.], [3., 4.]]]]])
+    >>> Volumes().apply(pointgroup("4"), slices)[2, 0, 0, 0]    # 4+ about z, a quarter turn
+    tensor([[2., 4.],
+            [1., 3.]])
+    """
+
+    parts: ClassVar[tuple[str, ...]] = ("space",)
+    dims: ClassVar[tuple[str, ...]] = ("sample", "channel", *_SIDES)
+    drawn_as: ClassVar[str] = "volume"
+
+    def __init__(self, interpolation: str = "trilinear", padding: str = "zeros") -> None:
+        check_name("interpolation", interpolation, INTERPOLATIONS)
+        check_name("padding", padding, PADDINGS)
+        self.interpolation = interpolation
+        self.padding = padding
+
+    def move(self, elements: Elements, x: Tensor) -> Tensor:
+        """Move `x[K or 1, B, C, D, H, W]`; integers become float32, whatever the group."""
+        x = x if x.is_floating_point() else x.float()
+        if elements.exact_on_grid:
+            return _move_exactly(elements, x)
+        return _resample(elements, x, INTERPOLATIONS[self.interpolation], PADDINGS[self.padding])
+
+    def valid(self, elements: Elements, x: Tensor) -> Tensor | None:
+        """Return a mask `[K, D, H, W]` of voxels that come from inside; None if all do."""
+        return _inside(elements, x)
+
+    def defect(self, elements: Elements, x: Tensor, moved: Tensor | None = None) -> Tensor:
+        """Measure what resampling there and back costs; exact moves cost nothing."""
+        if elements.exact_on_grid:
+            return torch.zeros(len(elements), len(x), device=x.device)
+        return super().defect(elements, x, moved)
+
+    def check(self, group: Group, x: Tensor) -> None:
+        """Check the shape, the group, and that axes to be exchanged are equally long."""
+        super().check(group, x)
+        if "plane" in group.parts and "space" not in group.parts:
+            raise InputError(
+                "data",
+                problem=f"shape {tuple(x.shape)} is read as volumes [{', '.join(self.dims)}], "
+                f"which {group.spec} does not move",
+                remedy="use a group of space, such as octahedral or pointgroup:4 (quarter turns "
+                "of each slice), or pass the action of other data, such as "
+                "input=ob.actions.ImagePair()",
+            )
+        check_sides(group, x)
+
+
+def voxel_frame(elements: Elements) -> np.ndarray:
+    """Return the matrices of space `[K, 4, 4]` in voxels: columns, rows down, depth."""
+    if "space" not in elements.parts:
+        return np.tile(np.eye(4), (len(elements), 1, 1))
+    result: np.ndarray = _ROWS_DOWN @ elements.parts["space"] @ _ROWS_DOWN
+    return result
+
+
+def _move_exactly(elements: Elements, x: Tensor) -> Tensor:
+    """Permute and mirror the axes of `x[K or 1, B, ..., D, H, W]`, element by element."""
+    lead = tuple(range(x.ndim - 4))
+    moved = x.new_empty(len(elements), *x.shape[1:])
+    for place, turn in enumerate(voxel_frame(elements)[:, :3, :3]):
+        source = np.abs(turn).argmax(1)  # the axis (column, row, depth) that each new axis shows
+        mirrored = turn[np.arange(3), source] < 0
+        order = [x.ndim - 2 - int(axis) for axis in source[::-1]]
+        flips = [-1 - axis for axis in range(3) if mirrored[axis]]
+        given = x[place if len(x) > 1 else 0]
+        moved[place] = given.permute(*lead, *order).flip(flips)
+    return moved
+
+
+def _resample(elements: Elements, x: Tensor, mode: str, padding: str) -> Tensor:
+    # Half precision knows places in a volume to a tenth of a voxel, which is not enough.
+    single = x.float() if x.dtype.itemsize < 4 else x
+    planes = single.flatten(1, 2).expand(len(elements), -1, -1, -1, -1)
+    sample = partial(F.grid_sample, mode=mode, padding_mode=padding, align_corners=False)
+    found = [sample(planes[rows], grid) for rows, grid in _grids(elements, single)]
+    return torch.cat(found).to(x.dtype).reshape(len(elements), *x.shape[1:])
+
+
+def _grids(elements: Elements, x: Tensor) -> Iterator[tuple[slice, Tensor]]:
+    """Yield sampling grids `[k, D, H, W, 3]` of a few elements at a time, in torch's units."""
+    size = x.shape[-3:]
+    half = np.array([*size[::-1], 2.0]) / 2  # from torch's units to voxels
+    back = voxel_frame(elements.inverse()) * half / half[:, None]
+    step = max(1, _MOST_GRID_NUMBERS // (3 * max(1, size.numel())))
+    for start in range(0, len(elements), step):
+        rows = slice(start, start + step)
+        theta = torch.as_tensor(back[rows, :3], dtype=torch.float64).to(x.dtype).to(x.device)
+        yield rows, F.affine_grid(theta, [len(theta), 1, *size], align_corners=False)
+
+
+def _inside(elements: Elements, x: Tensor) -> Tensor | None:
+    """Return a mask `[K, D, H, W]` of the voxels that come from inside `x`; None if all do."""
+    if elements.exact_on_grid:
+        return None
+    sides = torch.tensor(x.shape[-3:][::-1], dtype=torch.float32)
+    limit = ((sides - 1) / sides + 1e-5).to(x.device)
+    like = torch.empty(x.shape[-3:], device=x.device)
+    inside = torch.cat([(grid.abs() <= limit).all(-1) for _, grid in _grids(elements, like)])
+    return None if bool(inside.all()) else inside
+
+
+def check_sides(group: Group, x: Tensor) -> None:
+    """Refuse volumes without voxels, and those of which axes of different length are exchanged."""
+    if 0 in x.shape[1:]:
+        raise InputError("data", "some voxels", f"volumes of shape {tuple(x.shape)}")
+    check_affine(group, "Volumes")
+    if not group.exact_on_grid or "space" not in group.parts:
+        return
+    exchanged = (group.parts["space"][:, :3, :3] != 0).any(0)  # [to, from] of x, y, z
+    sides = np.array(x.shape[-3:][::-1])
+    if (exchanged & (sides[:, None] != sides)).any():
+        raise InputError(
+            "data",
+            f"equal sides along the axes that {group.spec} exchanges",
+            f"{' x '.join(map(str, x.shape[-3:]))} voxels",
+            remedy="crop or pad the volumes to a cube",
+        )

@@ -1,0 +1,324 @@
+"""Images in files and in folders of classes: decoded, brought to one size, and checked."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from PIL import Image, ImageOps
+
+from .._imports import as_path, name_of, words_of
+from .._trees import Tree
+from ..errors import InputError, check_name
+from .batching import stacked
+from .source import Source, stamp_of
+
+SUFFIXES = (*(".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff", ".bmp", ".gif", ".ppm", ".pgm"),)
+UNREADABLE = ("raise", "skip")
+_ORIENTATION, _TURNED = 0x0112, (5, 6, 7, 8)
+_MOST_NAMED = 3
+_SKIP = "pass unreadable='skip' (--unreadable skip) to leave such files out"
+
+
+@dataclass(frozen=True)
+class ImageReader:
+    """How an image becomes a tensor `[channel, height, width]` with values in 0..1.
+
+    Args:
+        size: the shorter side is resized to this number of pixels and the center is cropped, as
+            with torchvision's `Resize(size)` and `CenterCrop(size)`; or `(height, width)`, to which
+            images are resized as they are.
+        transform: a function of a PIL image, such as torchvision's transforms, in place of the
+            conversion to a tensor. It follows `size`.
+        mode: the color mode of Pillow: `"RGB"`, `"L"` for gray.
+    """
+
+    size: int | tuple[int, int] | None = None
+    transform: Callable[[Image.Image], Any] | None = None
+    mode: str = "RGB"
+
+    def __post_init__(self) -> None:
+        sides = self.size if isinstance(self.size, tuple | list) else (self.size, self.size)
+        whole = all(type(side) is int and side > 0 for side in sides)
+        if self.size is not None and not (whole and len(sides) == 2):
+            raise InputError("size", "a number of pixels or (height, width)", repr(self.size))
+        if self.transform is not None and not callable(self.transform):
+            raise InputError("transform", "a function of an image", repr(self.transform))
+        check_name("mode", self.mode, Image.MODES)
+
+    def read(self, path: Path) -> Any:
+        """Decode a file."""
+        with Image.open(path) as image:
+            return self.convert(ImageOps.exif_transpose(image))
+
+    def convert(self, image: Image.Image) -> Any:
+        """Return an image as a tensor, or what the transform makes of it."""
+        image = self._resized(image.convert(self.mode))
+        if self.transform is not None:
+            return self.transform(image)
+        pixels = np.asarray(image)
+        pixels = pixels[None] if pixels.ndim == 2 else pixels.transpose(2, 0, 1)
+        most = 255 if pixels.dtype == np.uint8 else 1
+        return torch.from_numpy(np.divide(pixels, most, dtype=np.float32))
+
+    def _resized(self, image: Image.Image) -> Image.Image:
+        if self.size is None:
+            return image
+        how = Image.Resampling.BILINEAR  # torchvision's default; Pillow averages where it shrinks
+        if not isinstance(self.size, int):
+            height, width = self.size
+            return image.resize((width, height), how)
+        shorter = min(image.size)
+        width, height = (max(self.size, round(side * self.size / shorter)) for side in image.size)
+        left, top = (width - self.size) // 2, (height - self.size) // 2
+        image = image if image.size == (width, height) else image.resize((width, height), how)
+        return image.crop((left, top, left + self.size, top + self.size))
+
+    @property
+    def settings(self) -> tuple[Any, ...]:
+        """What distinguishes this reader from others."""
+        function = self.transform
+        return self.size, self.mode, None if function is None else name_of(function)
+
+
+class ImageFiles(Source):
+    """Images in files, with what is known about them.
+
+    Args:
+        where: the folder or table, for messages.
+        files: the files by the names of the samples.
+        reader: how a file becomes a tensor.
+        labels: one for each file, if there are any.
+        classes: the names of the classes.
+        columns: metadata by name.
+        unreadable: `"raise"`, or `"skip"` to leave out files that cannot be decoded. To know how
+            many samples there are, `"skip"` decodes every file once before the scan.
+    """
+
+    def __init__(
+        self,
+        where: str,
+        files: Mapping[str, Path],
+        reader: ImageReader,
+        labels: np.ndarray | None,
+        classes: Sequence[str] | None,
+        columns: Mapping[str, np.ndarray],
+        unreadable: str,
+    ) -> None:
+        check_name("unreadable", unreadable, UNREADABLE)
+        self.unreadable = unreadable
+        self._where, self._reader = where, reader
+        self._files = [*files.values()]
+        self.names, self.labels, self.classes, self.columns = [*files], labels, classes, columns
+        if unreadable == "skip":
+            self._leave_out(self._broken(self._try))
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    def read(self, start: int, stop: int) -> tuple[Tree, Any]:
+        """Decode some images."""
+        images = [self._decoded(row) for row in range(start, stop)]
+        return stacked(images, start), None if self.labels is None else self.labels[start:stop]
+
+    def check(self) -> None:
+        """Read the header of every file; refuse files that are no images, and several sizes."""
+        sizes: dict[int, tuple[int, int]] = {}
+        broken = self._broken(lambda row: sizes.__setitem__(row, _size_of(self._files[row])))
+        if broken:
+            raise InputError("data", problem=self._named(broken), remedy=_SKIP)
+        counts = Counter(sizes.values()).most_common()
+        if len(counts) > 1 and self._reader.size is None and self._reader.transform is None:
+            some = ", ".join(f"{w} x {h} ({n})" for (w, h), n in counts[:_MOST_NAMED])
+            raise InputError(
+                "data",
+                "images of one size",
+                f"{len(counts)} sizes in {self._where!r}: {some}",
+                remedy=f"pass orbical.data.{type(self).__name__}({self._where!r}, size=224), or "
+                "--size 224 to the command",
+            )
+
+    def stamp(self) -> str | None:
+        """Return a hash of the names, sizes and times of the files, labels and settings."""
+        known = dict(zip(self.names or (), self._files, strict=True))
+        labels = None if self.labels is None else self.labels.tolist()
+        return stamp_of(known, [self._reader.settings, labels])
+
+    def _decoded(self, row: int) -> Any:
+        try:
+            return self._reader.read(self._files[row])
+        except Exception as error:
+            raise InputError("data", problem=self._named({row: error}), remedy=_SKIP) from error
+
+    def _try(self, row: int) -> None:
+        self._reader.read(self._files[row])
+
+    def _broken(self, attempt: Callable[[int], None]) -> dict[int, Exception]:
+        """Return the files at which an attempt fails, and why."""
+
+        def failure(row: int) -> Exception | None:
+            try:
+                attempt(row)
+            except Exception as error:
+                return error
+            return None
+
+        with ThreadPoolExecutor(min(32, 4 * (os.cpu_count() or 1))) as pool:
+            found = enumerate(pool.map(failure, range(len(self._files))))
+            return {row: error for row, error in found if error is not None}
+
+    def _named(self, broken: Mapping[int, Exception]) -> str:
+        names = [repr(self.names[row]) for row in broken] if self.names else []
+        some = ", ".join(names[:_MOST_NAMED])
+        more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+        row, error = next(iter(broken.items()))
+        why = words_of(error).replace(f" {str(self._files[row])!r}", "").rstrip(":")
+        return (
+            f"{len(broken)} of {len(self._files)} images in {self._where!r} cannot be read: "
+            f"{some}{more} ({type(error).__name__}: {why})"
+        )
+
+    def _leave_out(self, broken: Mapping[int, Exception]) -> None:
+        if not broken:
+            return
+        words = self._named(broken)
+        if len(broken) == len(self._files):
+            raise InputError("data", f"at least one image, but {words}")
+        warnings.warn(f"{words}; they are left out", stacklevel=4)
+        kept = [row for row in range(len(self._files)) if row not in broken]
+        self._files = [self._files[row] for row in kept]
+        self.names = [self.names[row] for row in kept] if self.names else None
+        self.labels = None if self.labels is None else self.labels[kept]
+        self.columns = {name: values[kept] for name, values in self.columns.items()}
+
+
+def _size_of(path: Path) -> tuple[int, int]:
+    """Return width and height of an image, upright, from its header."""
+    with Image.open(path) as image:
+        width, height = image.size
+        turned = image.getexif().get(_ORIENTATION) in _TURNED
+    return (height, width) if turned else (width, height)
+
+
+def images_below(folder: Path) -> Iterator[Path]:
+    """Yield the images below a folder, sorted; hidden files and folders are left out."""
+    for place, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(files):
+            if name.lower().endswith(SUFFIXES) and not name.startswith("."):
+                yield Path(place) / name
+
+
+def numbered(
+    given: Sequence[str], classes: Sequence[str] | None, where: str
+) -> tuple[np.ndarray, list[str]]:
+    """Return class names as indices, sorted or in the order of `classes`, and the names.
+
+    >>> numbered(["dog", "cat", "dog"], None, "photos")
+    (array([1, 0, 1]), ['cat', 'dog'])
+    """
+    names = sorted(set(given)) if classes is None else [str(name) for name in classes]
+    places = {name: place for place, name in enumerate(names)}
+    unknown = sorted(set(given) - places.keys())
+    if unknown:
+        raise InputError(
+            "classes",
+            f"the names of all classes in {where!r}",
+            f"none for {', '.join(map(repr, unknown[:_MOST_NAMED]))}",
+        )
+    return np.array([places[name] for name in given]), names
+
+
+_NOT_CLASSES = "pass labeled=False (--unlabeled) if the folders are not classes"
+
+
+class ImageFolder(ImageFiles):
+    """A folder of images: `photos/cat/1.jpg`, or `photos/1.jpg` without classes.
+
+    The subfolders are the classes, numbered in alphabetical order as torchvision does; an image in
+    a nested folder, `photos/animals/cat/1.jpg`, has the class of the first, `animals`. Images are
+    tensors `[3, height, width]` with values in 0..1, upright by their EXIF orientation.
+
+    Args:
+        path: the folder.
+        size: the shorter side is resized to this number of pixels and the center is cropped; or
+            `(height, width)`. By default, all images must have one size.
+        transform: a function of a PIL image, such as torchvision's transforms, in place of the
+            conversion to a tensor. It follows `size`.
+        mode: the color mode of Pillow: `"RGB"`, or `"L"` for gray.
+        classes: the names of the model's classes in their order, where folders are only some of
+            them.
+        labeled: whether subfolders are classes. With `False` images have no labels, in whatever
+            subfolders they are.
+        unreadable: `"raise"`, or `"skip"` to leave out files that cannot be decoded; these are
+            counted and named in a warning. `"skip"` decodes every file once before the scan.
+
+    Raises:
+        InputError: if there is no image, or one cannot be read.
+
+    Example:
+        >>> import orbical as ob, pathlib, tempfile
+        >>> from PIL import Image
+        >>> with tempfile.TemporaryDirectory() as there:
+        ...     for name in ("cat", "dog"):
+        ...         (pathlib.Path(there) / name).mkdir()
+        ...         Image.new("RGB", (12, 8)).save(pathlib.Path(there) / name / "1.png")
+        ...     photos = ob.data.ImageFolder(there, size=8)
+        ...     images, labels = photos.read(0, 2)
+        >>> images.shape, labels.tolist(), photos.classes, photos.names
+        (torch.Size([2, 3, 8, 8]), [0, 1], ['cat', 'dog'], ['cat/1.png', 'dog/1.png'])
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        size: int | tuple[int, int] | None = None,
+        transform: Callable[[Any], Any] | None = None,
+        mode: str = "RGB",
+        classes: Sequence[str] | None = None,
+        unreadable: str = "raise",
+        labeled: bool = True,
+    ) -> None:
+        folder = as_path("data", path)
+        if not folder.is_dir():
+            raise InputError("data", "a folder of images", repr(str(path)))
+        found = {file.relative_to(folder).as_posix(): file for file in images_below(folder)}
+        if not found:
+            raise InputError("data", f"images in {str(path)!r}", _what_is_there(folder))
+        nested = [name.partition("/")[0] for name in found if "/" in name]
+        if labeled and nested and len(nested) < len(found):
+            raise InputError(
+                "data",
+                f"images in subfolders of {str(path)!r}, one for each class, or all beside "
+                "each other",
+                f"{len(found) - len(nested)} images beside {len(set(nested))} folders with images",
+                remedy=_NOT_CLASSES,
+            )
+        labels, names = None, None if classes is None else [str(name) for name in classes]
+        if labeled and nested:
+            try:
+                labels, names = numbered(nested, classes, str(path))
+            except InputError as error:
+                remedy = f"{error.remedy}; {_NOT_CLASSES}".removeprefix("; ")
+                raise error.about(error.argument, remedy=remedy) from None
+        reader = ImageReader(size, transform, mode)
+        super().__init__(str(path), found, reader, labels, names, {}, unreadable)
+
+
+def _what_is_there(folder: Path) -> str:
+    """Describe a folder without images."""
+    kinds = Counter(
+        file.suffix.lower() or "no suffix" for file in folder.rglob("*") if file.is_file()
+    )
+    if not kinds:
+        return "an empty folder"
+    some = ", ".join(f"{count} with {suffix}" for suffix, count in kinds.most_common(3))
+    return f"other files: {some}"

@@ -1,0 +1,165 @@
+"""Which source reads what a user passed as data, or a path."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from inspect import isroutine, signature
+from pathlib import Path
+from typing import Any
+
+from .._imports import as_path, import_extra, name_of, words_of
+from ..errors import InputError
+from . import tables
+from .array_files import read_npy, read_npz
+from .array_source import Arrays, check_labels, whole_array
+from .graph_data import from_graphs
+from .hugging_face_data import HuggingFace, from_hugging_face
+from .image_files import ImageFolder
+from .named_arrays import NamedArrays, from_xarray, from_zarr
+from .source import Relabeled, Source
+from .tables import Table
+from .torch_datasets import from_dataset
+
+ARRAYS = (".npz", ".npy")
+SUFFIXES = (*ARRAYS, ".zarr", *tables.SUFFIXES)
+"""The suffixes of paths that are recognized as data."""
+
+_OF_TABLES = ("path", "label", "columns", "root")
+_WANTED = dict.fromkeys(_OF_TABLES, "a table of image files") | {"labeled": "a folder of images"}
+_ZARR = ("zarr.json", ".zarray", ".zgroup")
+
+
+def open_path(given: str | Path, **images: Any) -> Source:
+    """Open the data set at a path.
+
+    Args:
+        given: a folder of images; a table `.csv`, `.tsv` or `.parquet`; `.npz`; `.npy`; a Zarr
+            array or group; a folder that `datasets.save_to_disk` wrote.
+        **images: how images are read, such as `size=224` or `unreadable="skip"`; the arguments of
+            `ImageFolder`, `Table` or `HuggingFace`.
+
+    Returns:
+        The source.
+
+    Raises:
+        InputError: if there is nothing at the path, or nothing that can be read.
+
+    Example:
+        >>> import numpy as np, orbical as ob, pathlib, tempfile
+        >>> with tempfile.TemporaryDirectory() as there:
+        ...     path = pathlib.Path(there) / "digits.npz"
+        ...     np.savez(path, x=np.zeros((3, 1, 8, 8)), y=[0, 1, 2])
+        ...     len(ob.data.open_path(path))
+        3
+    """
+    path = as_path("data", given)
+    if not path.exists():
+        raise InputError("data", "a file or a folder", f"{str(given)!r}, which does not exist")
+    opener = _opener(path)
+    if opener is None:
+        raise InputError(
+            "data", f"a folder of images or a file {', '.join(SUFFIXES)}", repr(str(given))
+        )
+    _, *taken = signature(HuggingFace if opener is _open_saved else opener).parameters
+    for name in images:
+        if name not in taken:
+            kind = _WANTED.get(name, "data with images in files")
+            raise InputError(name, kind, repr(str(given)))
+    return opener(path, **images)
+
+
+def _opener(path: Path) -> Callable[..., Source] | None:
+    if path.is_dir():
+        if any((path / name).exists() for name in _ZARR):
+            return _open_zarr
+        saved = (path / "dataset_info.json").exists() or (path / "dataset_dict.json").exists()
+        return _open_saved if saved else ImageFolder
+    suffix = path.suffix.lower()
+    if suffix in tables.SUFFIXES:
+        return Table
+    return {".npz": _open_npz, ".npy": _open_npy}.get(suffix)
+
+
+def _open_npz(path: Path) -> Source:
+    return NamedArrays(read_npz(path, "data"), str(path), path)
+
+
+def _open_npy(path: Path) -> Source:
+    return Arrays(read_npy(path, "data", mapped=True))
+
+
+def _open_zarr(path: Path) -> Source:
+    return ZarrArrays(path)
+
+
+class ZarrArrays(NamedArrays):
+    """A Zarr array, or a group of arrays by name; it is opened again when unpickled."""
+
+    def __init__(self, path: Path) -> None:
+        import zarr
+
+        try:
+            found = zarr.open(path, mode="r")
+            arrays = dict(found.arrays()) if isinstance(found, zarr.Group) else {"x": found}
+        except Exception as error:
+            raise InputError(
+                "data", problem=f"{str(path)!r} cannot be read as a Zarr array ({words_of(error)})"
+            ) from error
+        super().__init__(arrays, str(path), path)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._path,)
+
+
+def _open_saved(path: Path, **images: Any) -> Source:
+    datasets = import_extra("datasets", "huggingface", "a data set saved by Hugging Face")
+    return HuggingFace(datasets.load_from_disk(str(path)), **images)
+
+
+_RECOGNIZED = (from_graphs, from_hugging_face, from_dataset, from_xarray, from_zarr)
+"""Each returns a source for the data of its kind, and None for any other."""
+
+
+def as_source(data: Any) -> Source:
+    """Return the source of any data; a tuple of two is `(x, y)`, a list is a list of samples.
+
+    >>> len(as_source([[1.0, 2.0], [3.0, 4.0]])), as_source(([[1.0, 2.0]], [3])).labels.tolist()
+    (2, [3])
+    """
+    if isinstance(data, tuple) and len(data) == 2:
+        inputs, labels = data
+        known = _known(inputs)
+        if isinstance(labels, str | os.PathLike):
+            labels = read_npy(Path(labels), "labels")
+        if known is None:
+            return Arrays(inputs, labels)
+        labels = None if labels is None else whole_array(labels, "labels")
+        check_labels(labels, len(known))
+        return Relabeled(known, labels)
+    return _known(data) or Arrays(data)
+
+
+def _known(data: Any) -> Source | None:
+    """Return the source of anything but arrays and trees of them."""
+    if isinstance(data, Source):
+        return data
+    if isinstance(data, str | os.PathLike):
+        return open_path(Path(data))
+    if isinstance(data, Iterator):
+        raise InputError(
+            "data",
+            "samples of known number",
+            f"a {type(data).__name__}",
+            remedy="pass orbical.data.Stream(items, length)",
+        )
+    known = next((found for kind in _RECOGNIZED if (found := kind(data)) is not None), None)
+    if known is None and isroutine(data):
+        raise InputError(
+            "data",
+            "samples",
+            f"the function {name_of(data)}",
+            remedy="pass what it returns, or, if it yields samples, "
+            "orbical.data.Stream(function, length)",
+        )
+    return known

@@ -1,0 +1,131 @@
+"""The names of groups: groups from text, and what `orbical groups` lists."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from ..errors import InputError, check_name
+from .group import Group, product
+
+Constructor = TypeVar("Constructor", bound=Callable[..., Group])
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A group that text can name: its constructor, and a text that makes one to show."""
+
+    make: Callable[..., Group]
+    example: str
+
+    @property
+    def usage(self) -> str:
+        """How its text is written, such as `rotations:N`."""
+        names = inspect.signature(self.make).parameters
+        return ":".join([self.make.__name__, *map(str.upper, names)])
+
+    @property
+    def summary(self) -> str:
+        """The first sentence of its docstring."""
+        return inspect.cleandoc(self.make.__doc__ or "").partition("\n\n")[0].replace("\n", " ")
+
+
+CATALOG: dict[str, Entry] = {}
+
+
+def register(example: str = "") -> Callable[[Constructor], Constructor]:
+    """Name a group in text, on the command line and in `orbical groups`, by its constructor.
+
+    Text such as `boosts:0.9:17` calls the constructor `boosts(0.9, 17)`. A parameter annotated as
+    `str` takes a word, any other a number.
+
+    Args:
+        example: a text that makes such a group, for lists; its name alone where nothing is needed.
+
+    Returns:
+        A decorator, which returns the constructor unchanged.
+
+    Example:
+        >>> from orbical import groups
+        >>> @groups.register("half_turns:2")
+        ... def half_turns(n: int):
+        ...     '''Return a half turn of the plane, `n` times as often as none.'''
+        ...     turns = [[[1, 0], [0, 1]], [[-1, 0], [0, -1]]]
+        ...     return groups.from_matrices(plane=turns, weights=[1, n])
+        >>> groups.parse("half_turns:3").weights.tolist()
+        [0.25, 0.75]
+        >>> del groups.catalog.CATALOG["half_turns"]  # forget it again
+    """
+
+    def named(make: Constructor) -> Constructor:
+        name = make.__name__
+        own = __name__.rpartition(".")[0]
+        if name in CATALOG and CATALOG[name].make.__module__.startswith(own):
+            raise InputError("register", "a new name", f"{name!r}, a group of orbical")
+        CATALOG[name] = Entry(make, example or name)
+        return make
+
+    return named
+
+
+def parse(text: str) -> Group:
+    """Return a group from text: `name:setting:setting`, joined by `*` for products.
+
+    >>> parse("dihedral:4*time_reversal")
+    Group('dihedral:4*time_reversal', 16 elements)
+    """
+    pieces = [piece.strip() for piece in text.split("*")]
+    if len(pieces) > 1 and not all(pieces):
+        raise InputError("group", "a name on each side of *", repr(text))
+    factors = [_parse_one(piece) for piece in pieces]
+    group = factors[0]
+    for factor in factors[1:]:
+        group = product(group, factor)
+    return group
+
+
+def as_group(group: Group | str) -> Group:
+    """Return a group from a group or its text."""
+    if isinstance(group, Group):
+        return group
+    if isinstance(group, str):
+        return parse(group)
+    raise InputError(
+        "group", "an orbical.groups.Group or text such as 'rotations:72'", type(group).__name__
+    )
+
+
+def _parse_one(text: str) -> Group:
+    name, *words = (word.strip() for word in text.split(":"))
+    if name == "from_matrices":
+        raise InputError(
+            "group",
+            "a group that its text defines",
+            repr(text),
+            remedy="pass the group made by orbical.groups.from_matrices",
+        )
+    check_name("group", name, CATALOG)
+    entry = CATALOG[name]
+    signature = inspect.signature(entry.make)
+    try:
+        bound = signature.bind(*words)
+        given = {
+            key: word if signature.parameters[key].annotation in ("str", str) else _number(word)
+            for key, word in bound.arguments.items()
+        }
+    except (TypeError, ValueError, OverflowError):
+        raise InputError("group", repr(entry.usage), repr(text)) from None
+    try:
+        return entry.make(**given)
+    except InputError as error:
+        if error.argument.split(", ")[0] not in signature.parameters:
+            raise
+        remedy = str(error.about(error.argument.upper()))
+        raise InputError("group", repr(entry.usage), repr(text), remedy=remedy) from None
+
+
+def _number(word: str) -> float:
+    number = float(word)
+    return int(number) if number == int(number) else number

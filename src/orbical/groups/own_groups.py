@@ -1,0 +1,193 @@
+"""Groups from arrays: matrices of plane or space, or parts of your own."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from .._arrays import as_numpy
+from ..errors import InputError, check_name
+from .group import LAYOUTS, Group, Layout, homogeneous, is_closed, make_group, tiles
+from .group_parts import DIMENSIONS, Array, clean, part_of
+
+
+def from_parts(
+    name: str,
+    parts: Mapping[str, Any],
+    *,
+    weights: Any = None,
+    coords: Mapping[str, Any] | None = None,
+    layout: Layout | None = None,
+    measure: str = "",
+) -> Group:
+    """Make a group from an array for each part that its elements move.
+
+    Args:
+        name: the text of the group, such as `boosts:0.9:17`.
+        parts: an array `[K, ...]` for each part, built in or added by `register_part`; the identity
+            must be among the elements.
+        weights: how much each element counts, `[K]`; by default all the same.
+        coords: names or numbers `[K]` for the elements; by default their index.
+        layout: how an orbit is drawn; by default as a row of tiles.
+        measure: what the weights are a quadrature of.
+
+    Returns:
+        The group. Whether it is closed is computed.
+
+    Raises:
+        InputError: if an array cannot be used.
+
+    Example:
+        >>> signs = {"time": [1.0, -1.0]}
+        >>> from_parts("reversal", signs, coords=signs).closed
+        True
+    """
+    if not (isinstance(name, str) and name.strip()):
+        raise InputError("name", "text", repr(name))
+    if not parts:
+        raise InputError("parts", "an array for at least one part", "none")
+    arrays = {part: _elements(part, values) for part, values in parts.items()}
+    sizes = {part: len(values) for part, values in arrays.items()}
+    if len({*sizes.values()}) > 1:
+        raise InputError("parts", "as many elements in each part", sizes)
+    count = next(iter(sizes.values()))
+    for part, values in arrays.items():
+        _check_rule(part, values)
+    quadrature = None if weights is None else as_numpy("weights", weights, float)
+    if quadrature is not None and (
+        quadrature.shape != (count,) or not (quadrature >= 0).all() or not quadrature.any()
+    ):
+        raise InputError(
+            "weights", f"{count} numbers >= 0, not all 0", np.array2string(quadrature, threshold=8)
+        )
+    given_names = coords or {"element": np.arange(count)}
+    names = {key: _words("coords", key, entry) for key, entry in given_names.items()}
+    for key, entry in names.items():
+        if entry.shape != (count,):
+            raise InputError("coords", f"{key!r} of shape ({count},)", entry.shape)
+    group = make_group(
+        name,
+        arrays,
+        coords=names,
+        layout=tiles(np.arange(count)[None]) if layout is None else _checked(layout, count),
+        measure=measure
+        or ("uniform on the given elements" if weights is None else "given weights"),
+        closed=False,
+        weights=quadrature,
+    )
+    return dataclasses.replace(group, closed=is_closed(group))
+
+
+def _elements(part: str, given: Any) -> Array:
+    part_of(part)
+    values = as_numpy(part, given)
+    if values.dtype.kind not in "fiu" or values.ndim == 0 or not len(values):
+        raise InputError(
+            part, "an array of numbers [K, ...]", f"{values.dtype} of shape {values.shape}"
+        )
+    if not np.isfinite(values).all():
+        raise InputError(part, "finite numbers", "NaN or infinity")
+    return values
+
+
+def _check_rule(part: str, values: Array) -> None:
+    """Refuse elements that have no inverse by the rule of their part."""
+    rule, count = part_of(part), len(values)
+    try:
+        back = rule.inverse(values)
+        found, still = rule.compose(values, back), rule.neutral(values)
+    except (ArithmeticError, ValueError, IndexError, np.linalg.LinAlgError) as error:
+        raise InputError(
+            part, "elements that can be inverted", f"{error} for an array of shape {values.shape}"
+        ) from None
+    if np.shape(found) != values.shape or not np.allclose(found, np.repeat(still, count, 0)):
+        raise InputError(
+            part,
+            "elements whose product with their inverse is the identity",
+            remedy="see how the part composes and inverts",
+        )
+
+
+def _checked(layout: Layout, count: int) -> Layout:
+    check_name("layout", layout.kind, LAYOUTS)
+    index = np.asarray(layout.index)
+    if index.dtype.kind not in "iu" or {*index.ravel().tolist()} != {*range(count)}:
+        raise InputError("layout", f"every element 0 .. {count - 1} in its index")
+    axes = {name: np.asarray(values) for name, values in layout.axes.items()}
+    for size, (name, values) in zip(index.shape, axes.items(), strict=False):
+        if values.shape != (size,):
+            raise InputError("layout", f"{size} values along {name!r}", values.shape)
+    return Layout(layout.kind, index, axes)
+
+
+def from_matrices(
+    *,
+    plane: Any = None,
+    space: Any = None,
+    weights: Any = None,
+    coords: Mapping[str, Any] | None = None,
+) -> Group:
+    """Make a group from matrices: linear `[K, d, d]` or homogeneous `[K, d+1, d+1]`.
+
+    Say whether they move the `plane` (d = 2) or `space` (d = 3). The identity must be among them.
+    Homogeneous matrices of the plane may be homographies. `weights [K]` are equal unless given;
+    `coords` name the elements, an array `[K]` for each coordinate, and are their indices unless
+    given.
+
+    >>> len(from_matrices(plane=[[[1, 0], [0, 1]], [[-1, 0], [0, -1]]]))
+    2
+    """
+    if (plane is None) == (space is None):
+        raise InputError("from_matrices", "exactly one of plane= and space=")
+    part = "plane" if space is None else "space"
+    dimension = DIMENSIONS[part]
+    matrices = as_numpy(part, plane if space is None else space, float)
+    if matrices.ndim != 3 or matrices.shape[1:] not in {(dimension,) * 2, (dimension + 1,) * 2}:
+        raise InputError(
+            part,
+            f"an array of shape [K, {dimension}, {dimension}] or [K, {dimension + 1}, "
+            f"{dimension + 1}]",
+            matrices.shape,
+        )
+    if matrices.shape[1] > dimension:
+        matrices = _checked_scale(part, matrices)
+    if not np.isfinite(matrices).all() or (np.abs(np.linalg.det(matrices)) < 1e-12).any():
+        raise InputError(part, "finite, invertible matrices")
+    if matrices.shape[1] == dimension:
+        matrices = homogeneous(matrices)
+    digest = hashlib.sha256(matrices.tobytes()).hexdigest()[:8]
+    return from_parts(
+        f"from_matrices:{part}:{digest}", {part: clean(matrices)}, weights=weights, coords=coords
+    )
+
+
+def _checked_scale(part: str, matrices: Array) -> Array:
+    """Make the last entry of homogeneous matrices 1, and refuse homographies of space."""
+    last = matrices[:, -1:, -1:]
+    if (last <= 0).any():
+        raise InputError(
+            part,
+            "maps that keep the origin in front of the horizon, with a last entry > 0",
+            f"{float(last.min()):g}",
+        )
+    if part == "space" and matrices[:, -1, :-1].any():
+        raise InputError(
+            "space",
+            "affine maps, with 0 ... 0 1 in the last row",
+            "a homography, by which no action moves data",
+        )
+    return np.asarray(matrices / last)
+
+
+def _words(argument: str, key: str, given: Any) -> Array:
+    try:
+        entry = np.asarray(given)
+    except ValueError:
+        entry = np.array(None)
+    if entry.dtype.kind not in "fiubU":
+        raise InputError(argument, f"numbers or strings for {key!r}", repr(given))
+    return entry

@@ -1,0 +1,179 @@
+"""Groups that move neither plane nor space: permutations, time reversal, colors, signals.
+
+Colors are red, green and blue as numbers, and are not clipped: a clipped color has lost what its
+inverse would need.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from ..errors import InputError, whole_number
+from .group import Group, Layout, as_text, few_enough, grid_line, homogeneous, make_group, tiles
+from .group_names import register
+from .group_parts import Array
+from .plane import log_line
+
+_MOST_ROWS = 2**24  # in all permutations of a sample
+
+
+@register()
+def trivial() -> Group:
+    """Return the trivial group, the baseline of every comparison."""
+    return make_group("trivial", {})
+
+
+@register("permutations:5")
+def permutations(n: int, samples: int | None = None, seed: int = 0) -> Group:
+    """Return S_n, all permutations of n rows, or a seeded sample of them with the identity.
+
+    Args:
+        n: number of rows.
+        samples: number of permutations, the identity included; None for all, up to 7 rows.
+        seed: seed of the sample.
+
+    >>> len(permutations(4)), len(permutations(20, samples=10))
+    (24, 10)
+    """
+    n = whole_number("n", n, 1)
+    if samples is None:
+        if n > 7:
+            raise InputError("samples", f"a number, because S_{n} has {n}! elements", "None")
+        rows = np.array(list(itertools.permutations(range(n))))
+    else:
+        samples, seed = whole_number("samples", samples, 1), whole_number("seed", seed, 0)
+        few_enough(f"permutations:{n}:{samples}", samples)
+        if n * samples > _MOST_ROWS:
+            raise InputError(
+                "n",
+                f"at most {_MOST_ROWS // samples:,} rows for {samples:,} permutations",
+                f"{n:,}",
+            )
+        total = math.factorial(min(n, 20))  # of more rows there are always enough orders
+        if samples > total:
+            raise InputError("samples", f"at most {total}, the elements of S_{n}", samples)
+        rows = _distinct_permutations(n, samples, np.random.default_rng(seed))
+    spec = f"permutations:{n}" if samples is None else f"permutations:{n}:{samples}:{seed}"
+    width = math.ceil(math.sqrt(len(rows)))
+    cells = np.minimum(np.arange(width * math.ceil(len(rows) / width)), len(rows) - 1)
+    return make_group(
+        spec,
+        {"rows": rows},
+        coords={"permutation": np.arange(len(rows))},
+        layout=tiles(cells.reshape(-1, width)),
+        measure="Haar" if samples is None else "uniform on a seeded sample of S_n",
+        closed=samples is None,
+    )
+
+
+def _distinct_permutations(n: int, samples: int, generator: np.random.Generator) -> Array:
+    seen = {tuple(range(n)): None}  # a dictionary keeps the order in which they were drawn
+    while len(seen) < samples:
+        for row in generator.permuted(np.tile(np.arange(n), (samples, 1)), axis=1):
+            if len(seen) == samples:
+                break
+            seen.setdefault(tuple(row.tolist()), None)
+    return np.array(list(seen))
+
+
+@register()
+def time_reversal() -> Group:
+    """Return the group of forward and reversed time, for pairs of frames and signals."""
+    time = {"time": np.array([1.0, -1.0])}
+    return make_group("time_reversal", time, coords=time, layout=tiles(np.arange(2)[:, None]))
+
+
+@register()
+def hue(n: int = 12) -> Group:
+    """Return n equally spaced rotations of the hue, about the axis of grays, drawn as a circle.
+
+    A third of a turn takes red to green, green to blue and blue to red.
+
+    >>> (hue(3).parts["color"][1] @ [1, 0, 0, 1]).tolist()
+    [0.0, 1.0, 0.0, 1.0]
+    """
+    n = whole_number("n", n, 1)
+    few_enough(f"hue:{n}", n)
+    angle = np.arange(n) * 360.0 / n
+    vector = np.deg2rad(angle)[:, None] * np.ones(3) / np.sqrt(3)
+    return make_group(
+        f"hue:{n}",
+        {"color": homogeneous(Rotation.from_rotvec(vector).as_matrix())},
+        coords={"hue": angle},
+        layout=Layout("circle", np.arange(n), {"angle": angle}),
+    )
+
+
+@register()
+def brightness(low: float = 0.5, high: float = 2.0, n: int = 9) -> Group:
+    """Return n factors of brightness between `low` and `high`, log-uniform, drawn as a line.
+
+    >>> brightness(0.5, 2, 3).coords["brightness"].tolist()
+    [0.5, 1.0, 2.0]
+    """
+    factor, weights = log_line("brightness", low, high, n)
+    return make_group(
+        f"brightness:{as_text(low)}:{as_text(high)}:{len(factor)}",
+        {"color": homogeneous(factor[:, None, None] * np.eye(3))},
+        coords={"brightness": factor},
+        layout=Layout("line", np.arange(len(factor)), {"brightness": factor}),
+        measure="log-uniform on the sampled window",
+        closed=len(factor) == 1,
+        weights=weights,
+    )
+
+
+@register("shifts:8:1")
+def shifts(radius: float, step: float = 1) -> Group:
+    """Return shifts of a signal along its axis, in samples, within `radius`, drawn as a line.
+
+    Neighboring shifts are `step` apart; a step that is not whole needs interpolation.
+
+    >>> shifts(2).coords["shift"].tolist()
+    [-2.0, -1.0, 0.0, 1.0, 2.0]
+    """
+    line = grid_line("shifts", radius, step, 1)
+    return make_group(
+        f"shifts:{as_text(radius)}:{as_text(step)}",
+        {"shift": line},
+        coords={"shift": line},
+        layout=Layout("line", np.arange(len(line)), {"shift": line}),
+        measure="uniform on the sampled window",
+        closed=len(line) == 1,
+    )
+
+
+@register()
+def sign() -> Group:
+    """Return the group of a signal and its negative.
+
+    >>> sign().parts["gain"].tolist()
+    [1.0, -1.0]
+    """
+    factor = np.array([1.0, -1.0])
+    return make_group(
+        "sign", {"gain": factor}, coords={"sign": factor}, layout=tiles(np.arange(2)[:, None])
+    )
+
+
+@register()
+def gains(low: float = 0.25, high: float = 4.0, n: int = 9) -> Group:
+    """Return n factors of the amplitude between `low` and `high`, log-uniform, drawn as a line.
+
+    >>> gains(0.5, 2, 3).coords["gain"].tolist()
+    [0.5, 1.0, 2.0]
+    """
+    factor, weights = log_line("gains", low, high, n)
+    return make_group(
+        f"gains:{as_text(low)}:{as_text(high)}:{len(factor)}",
+        {"gain": factor},
+        coords={"gain": factor},
+        layout=Layout("line", np.arange(len(factor)), {"gain": factor}),
+        measure="log-uniform on the sampled window",
+        closed=len(factor) == 1,
+        weights=weights,
+    )

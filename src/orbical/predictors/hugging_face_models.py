@@ -1,0 +1,192 @@
+"""Predictors from Hugging Face transformers: image models, with their image processors."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import interpolate
+
+from .._imports import import_extra, words_of
+from .._trees import Tree
+from ..errors import InputError, ModelError
+from .model_objects import TorchPredictor, unwrapped
+
+_CONFIG, _PROCESSOR = "config.json", "preprocessor_config.json"
+_MARGIN = 0.5  # bicubic resampling overshoots 0 .. 1 by less; normalized images by more
+
+
+class HuggingFacePredictor(TorchPredictor):
+    """A model of transformers, with the image processor that prepares its images.
+
+    With a processor, batches are images `[N, 3, H, W]` with values in 0..1, which the processor
+    resizes and normalizes after the group has moved them; without one, they are passed as they are.
+    Outputs refer to the pixels of the given images: maps of class scores are interpolated to
+    `[N, classes, H, W]`, as the library does, and the boxes of detectors (DETR and related models)
+    become a dictionary of `boxes` (left, top, right, bottom), `scores` and `labels`, for the task
+    detection. Every other output is returned as it is.
+
+    Args:
+        model: a `PreTrainedModel`; it may be compiled or wrapped in `DataParallel`.
+        processor: its image processor, such as `AutoImageProcessor.from_pretrained(...)`.
+
+    Raises:
+        InputError: If the processor is not one.
+
+    Example:
+        >>> import orbical as ob
+        >>> from transformers import AutoImageProcessor, AutoModelForImageClassification
+        >>> name = "google/vit-base-patch16-224"
+        >>> model = AutoModelForImageClassification.from_pretrained(name)  # doctest: +SKIP
+        >>> processor = AutoImageProcessor.from_pretrained(name)  # doctest: +SKIP
+        >>> ob.predictors.HuggingFacePredictor(model, processor)  # doctest: +SKIP
+    """
+
+    def __init__(self, model: torch.nn.Module, processor: Any = None) -> None:
+        super().__init__(model)
+        if processor is not None and not hasattr(processor, "image_mean"):
+            raise InputError(
+                "processor",
+                "an image processor, such as AutoImageProcessor.from_pretrained(...)",
+                type(processor).__name__,
+            )
+        self.processor = processor
+        self.takes_unit_images = processor is not None
+        config: Any = self._inner.config
+        self._labels: Mapping[int, str] = config.id2label
+        self.classes = _class_names(self._labels)
+
+    @classmethod
+    def load(cls, folder: str) -> HuggingFacePredictor:
+        """Read a folder that `save_pretrained` wrote; no code in the folder is run.
+
+        Args:
+            folder: the folder of the model and, if it has one, of its image processor.
+
+        Returns:
+            The predictor.
+
+        Raises:
+            ModelError: If the folder has no model that transformers knows.
+        """
+        library = import_extra("transformers", "transformers", f"the model {folder!r}")
+        here = {"local_files_only": True}
+        try:
+            names = library.AutoConfig.from_pretrained(folder, **here).architectures or ["none"]
+            model = getattr(library, names[0]).from_pretrained(folder, **here)
+            known = (Path(folder) / _PROCESSOR).is_file()
+            processor = (
+                library.AutoImageProcessor.from_pretrained(folder, **here) if known else None
+            )
+        except Exception as error:  # the library raises many kinds
+            raise ModelError(
+                "model: expected a folder that save_pretrained wrote, got "
+                f"{folder!r} ({words_of(error)})"
+            ) from error
+        predictor = cls(model, processor)
+        predictor.source = folder
+        return predictor
+
+    def __call__(self, batch: Tree) -> Any:
+        """Return the model's output for a batch, in pixels of its images."""
+        raw = super().__call__(batch if self.processor is None else self._processed(batch))
+        images = batch.get("pixel_values") if isinstance(batch, dict) else batch
+        if not isinstance(images, Tensor) or images.ndim != 4 or not isinstance(raw, Mapping):
+            return raw
+        size = (images.shape[-2], images.shape[-1])
+        if "pred_boxes" in raw:
+            return _detections(raw["logits"], raw["pred_boxes"], len(self._labels), size)
+        if "logits" in raw and raw["logits"].ndim == 4:
+            maps = interpolate(raw["logits"], size, mode="bilinear", align_corners=False)
+            return type(raw)(**{**raw, "logits": maps})
+        return raw
+
+    def _processed(self, batch: Tree) -> Tensor:
+        """Return images as the processor prepares them."""
+        if not isinstance(batch, Tensor) or batch.ndim != 4 or batch.shape[1] != 3:
+            got = [*batch.shape] if isinstance(batch, Tensor) else type(batch).__name__
+            raise InputError("data", "images [N, 3, H, W] for the processor", got)
+        low, high = float(batch.min()), float(batch.max())
+        if not -_MARGIN <= low <= high <= 1 + _MARGIN:
+            raise InputError(
+                "data",
+                "images with values in 0..1, which the processor normalizes",
+                f"{low:.3g} .. {high:.3g}",
+                remedy="pass images as they are, divided by 255",
+            )
+        images = [*batch.float().clamp(0, 1)]
+        made = self.processor(images=images, do_rescale=False, return_tensors="pt")
+        pixels: Tensor = made["pixel_values"]
+        return pixels.to(batch.device)
+
+    def fingerprint(self) -> str | None:
+        """Return a hash of the weights, and of the processor's settings if there is one."""
+        weights = super().fingerprint()
+        if self.processor is None:
+            return weights
+        settings = sorted((name, str(one)) for name, one in self.processor.to_dict().items())
+        return hashlib.sha256(f"{weights} {settings}".encode()).hexdigest()[:16]
+
+
+def _class_names(given: Mapping[int, str]) -> list[str] | None:
+    """Return the names of classes, None for the names that every model has.
+
+    >>> _class_names({0: "cat", 1: "dog"}), _class_names({0: "LABEL_0", 1: "LABEL_1"})
+    (['cat', 'dog'], None)
+    """
+    names = [str(name) for _, name in sorted(given.items())]
+    return None if names == [f"LABEL_{place}" for place in range(len(names))] else names
+
+
+def _detections(
+    logits: Tensor, boxes: Tensor, classes: int, size: tuple[int, int]
+) -> dict[str, Tensor]:
+    """Decode queries as the library's `post_process_object_detection` does.
+
+    A model with one output more than it has classes (DETR, YOLOS) learned "no object" as the last;
+    the others (Deformable DETR, RT-DETR) have an independent probability for each class.
+    """
+    if logits.shape[-1] == classes + 1:
+        scores, labels = logits.softmax(-1)[..., :-1].max(-1)
+    else:
+        queries = logits.shape[1]
+        scores, places = logits.sigmoid().flatten(1).topk(queries)
+        labels = places % logits.shape[-1]
+        query = places // logits.shape[-1]
+        boxes = boxes.gather(1, query[..., None].expand(-1, -1, 4))
+    height, width = size
+    center, half = boxes[..., :2], boxes[..., 2:] / 2
+    sides = torch.tensor([width, height] * 2, device=boxes.device)
+    return {
+        "boxes": torch.cat([center - half, center + half], -1) * sides,
+        "scores": scores,
+        "labels": labels,
+    }
+
+
+def as_hugging_face(model: Any) -> HuggingFacePredictor | None:
+    """Adapt a model or a pipeline of transformers; None for anything else.
+
+    Nothing is imported: without the module there is no such object.
+    """
+    models: Any
+    pipelines: Any
+    models, pipelines = (
+        sys.modules.get(f"transformers.{name}") for name in ("modeling_utils", "pipelines.base")
+    )
+    if pipelines is not None and isinstance(model, pipelines.Pipeline):
+        return HuggingFacePredictor(model.model, getattr(model, "image_processor", None))
+    is_module = models is not None and isinstance(model, torch.nn.Module)
+    if is_module and isinstance(unwrapped(model), models.PreTrainedModel):
+        return HuggingFacePredictor(model)
+    return None
+
+
+def is_model_folder(path: str) -> bool:
+    """Check for a folder that `save_pretrained` wrote."""
+    return (Path(path).expanduser() / _CONFIG).is_file()

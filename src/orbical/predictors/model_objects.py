@@ -1,0 +1,267 @@
+"""Predictors from Python objects: torch modules, scikit-learn estimators, functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+
+from .._imports import name_of, words_of
+from .._trees import Tree, as_tensors, leaves, tree_map
+from ..errors import InputError, ModelError
+from .predictor import (
+    Predictor,
+    batch_size,
+    call_with,
+    moved_to,
+    parameter_names,
+    state_hash,
+    to_numpy,
+)
+
+_NEEDS_DERIVATIVES = ("nference tensor", "does not require grad", "not require gradient")
+_MOST_CLASSES = 100_000  # whole numbers beyond are names, not column indices
+
+
+class TorchPredictor(Predictor):
+    """A torch module, run in eval and inference mode; its mode and device are restored.
+
+    Inputs are cast to the precision of its weights. A tuple is passed as arguments, and a
+    dictionary as keyword arguments if `forward` names all of its keys, as Hugging Face models do;
+    else the dictionary is passed as it is. A module that differentiates in `forward` (forces as
+    the gradient of an energy) cannot do so in inference mode; where that raises, it is run with
+    derivatives from then on.
+
+    Args:
+        module: the module; it may be compiled, scripted or wrapped in `DataParallel`.
+    """
+
+    def __init__(self, module: torch.nn.Module) -> None:
+        self.module = module
+        self._inner = unwrapped(module)
+        self._named = _forward_names(self._inner)
+        self.source = name_of(type(self._inner))
+        self._precisions = {p.dtype for p in module.parameters() if p.is_floating_point()}
+        self._differentiates = False
+
+    def __call__(self, batch: Tree) -> Any:
+        """Return the module's raw output for a batch."""
+        batch = tree_map(self.cast, batch)
+        if not self._differentiates:
+            try:
+                return self._run(batch)
+            except torch.OutOfMemoryError:
+                raise
+            except RuntimeError as error:
+                if not any(words in str(error) for words in _NEEDS_DERIVATIVES):
+                    raise
+        outputs = self._run_with_derivatives(batch)
+        self._differentiates = True
+        return outputs
+
+    def _run(self, batch: Tree) -> Any:
+        return as_tensors(call_with(self.module, batch, self._named))
+
+    def _run_with_derivatives(self, batch: Tree) -> Any:
+        with torch.inference_mode(False), torch.enable_grad():
+            batch = tree_map(lambda leaf: leaf.clone(), batch)  # not made in inference mode
+            return _detached(self._run(batch))
+
+    def cast(self, leaf: Any) -> Any:
+        """Return a floating-point tensor in the precision of the weights, and anything else as is.
+
+        Args:
+            leaf: one field of a batch.
+
+        Returns:
+            The field.
+        """
+        if not isinstance(leaf, torch.Tensor) or not leaf.is_floating_point():
+            return leaf
+        # A module with weights in several precisions chooses for itself, but for double.
+        mixed = len(self._precisions) > 1 and leaf.dtype != torch.float64
+        if mixed or not self._precisions or leaf.dtype in self._precisions:
+            return leaf
+        return leaf.to(max(self._precisions, key=lambda kind: kind.itemsize))
+
+    @contextmanager
+    def ready(self, device: torch.device) -> Iterator[None]:
+        """Put every submodule in eval mode on the device, and restore each of them."""
+        modes = {module: module.training for module in self.module.modules()}
+        try:
+            if any(modes.values()):  # a view asks often, and both eval and to visit every module
+                self.module.eval()
+            with moved_to(device, self.module, self.source):
+                yield
+        finally:
+            for module, training in modes.items():
+                module.training = training
+
+    def fingerprint(self) -> str | None:
+        """Return a hash of the printed architecture and of all parameters and buffers."""
+        return state_hash(repr(self._inner), self._inner.state_dict())
+
+
+def unwrapped(module: torch.nn.Module) -> torch.nn.Module:
+    """Return the module inside of `torch.compile` and `DataParallel`."""
+    inner = getattr(module, "_orig_mod", module)
+    parallel = (torch.nn.DataParallel, torch.nn.parallel.DistributedDataParallel)
+    while isinstance(inner, parallel):
+        inner = getattr(inner.module, "_orig_mod", inner.module)
+    return inner
+
+
+def _forward_names(module: torch.nn.Module) -> frozenset[str]:
+    if isinstance(module, torch.jit.ScriptModule):
+        forward: Any = module.forward
+        return frozenset(argument.name for argument in forward.schema.arguments)
+    return parameter_names(module.forward)
+
+
+def _detached(raw: Any) -> Any:
+    """Detach the tensors of a raw output, inside plain containers and Hugging Face outputs."""
+    if isinstance(raw, torch.Tensor):
+        return raw.detach()
+    if isinstance(raw, dict) and type(raw) is not dict:  # a ModelOutput keeps its attributes
+        return type(raw)(**{name: _detached(value) for name, value in raw.items()})
+    return tree_map(_detached, raw) if type(raw) in (dict, tuple, list) else raw
+
+
+class SklearnPredictor(Predictor):
+    """A scikit-learn estimator on flattened inputs: `predict_proba` if it has it, else `predict`.
+
+    If its classes are whole numbers, column `c` of the output is class `c`, even if it was fitted
+    without some of them. Of a multi-output classifier, column `k` is the probability that output
+    `k` is 1, as a task of several labels takes it.
+
+    Args:
+        estimator: a fitted estimator.
+    """
+
+    def __init__(self, estimator: Any) -> None:
+        self.estimator = estimator
+        self.source = name_of(type(estimator))
+        self.outputs = "probabilities" if hasattr(estimator, "predict_proba") else None
+        if not _is_fitted(estimator):
+            raise InputError("model", f"a fitted {type(estimator).__name__}", "an unfitted one")
+        self._columns = _class_columns(estimator)
+
+    def __call__(self, batch: Tree) -> Any:
+        """Return class probabilities, or values."""
+        columns = [leaf.flatten(1).cpu().numpy() for leaf in leaves(batch)]
+        table = np.concatenate(columns, axis=1)
+        if self.outputs is None:
+            return torch.as_tensor(self.estimator.predict(table))
+        found = self.estimator.predict_proba(table)
+        if isinstance(found, list):
+            return _label_probabilities(found, self.estimator.classes_)
+        known = torch.as_tensor(found)
+        if self._columns is None:
+            return known
+        every = known.new_zeros(len(known), int(self._columns.max()) + 1)
+        every[:, self._columns] = known
+        return every
+
+
+def _is_fitted(estimator: Any) -> bool:
+    from sklearn.exceptions import NotFittedError
+    from sklearn.utils.validation import check_is_fitted
+
+    try:
+        check_is_fitted(estimator)
+    except (NotFittedError, TypeError):  # estimators of other packages
+        return hasattr(estimator, "n_features_in_")
+    return True
+
+
+def _label_probabilities(found: list[np.ndarray], classes: list[np.ndarray]) -> torch.Tensor:
+    """Return the probability of 1, `[N, K]`, from one table for each of K outputs."""
+    for output, known in enumerate(classes):
+        if not np.isin(known, (0, 1)).all():
+            raise ModelError(
+                f"model output: expected the classes 0 and 1 of each output, got {list(known)} of "
+                f"output {output}; scan one model for each output"
+            )
+    # An output that was always 0 in training has no column for 1, and its sum is 0.
+    columns = [part[:, known == 1].sum(1) for part, known in zip(found, classes, strict=True)]
+    return torch.as_tensor(np.stack(columns, 1))
+
+
+def _class_columns(estimator: Any) -> np.ndarray | None:
+    """Return the class of each column of `predict_proba`, None if they are 0, 1, 2, ..."""
+    classes = getattr(estimator, "classes_", None)
+    if not isinstance(classes, np.ndarray) or classes.dtype.kind not in "iu":
+        return None
+    usual = np.array_equal(classes, np.arange(len(classes)))
+    indices = bool(((classes >= 0) & (classes < _MOST_CLASSES)).all())
+    return classes if indices and not usual else None
+
+
+class FunctionPredictor(Predictor):
+    """A function on torch tensors, or on NumPy (or JAX) arrays.
+
+    Batches are passed as to a torch module: a tuple as arguments, a dictionary as keyword arguments
+    if the function names all of its keys.
+
+    Args:
+        function: the function.
+        on: `"torch"` or `"numpy"`, the arrays it takes; None tries both once, torch first.
+    """
+
+    def __init__(self, function: Callable[..., Any], on: str | None = None) -> None:
+        self.function = function
+        self._on = on
+        self._named = parameter_names(function)
+        self.source = name_of(function)
+
+    def __call__(self, batch: Tree) -> Any:
+        """Return the function's raw output for a batch."""
+        return self._first(batch) if self._on is None else self._call(batch, self._on)
+
+    def _call(self, batch: Tree, on: str) -> Any:
+        given = to_numpy(batch) if on == "numpy" else batch
+        return as_tensors(call_with(self.function, given, self._named))
+
+    def _first(self, batch: Tree) -> Any:
+        """Find out which arrays the function takes; one that works is called once."""
+        errors = []
+        for on in ("torch", "numpy"):
+            try:
+                outputs = self._call(batch, on)
+            except torch.OutOfMemoryError:
+                raise
+            except Exception as error:
+                errors.append(f"on {on} arrays: {type(error).__name__}: {words_of(error)}")
+            else:
+                self._on = on
+                return outputs
+        raise ModelError(
+            f"{self.source}: expected outputs for a batch of {batch_size(batch)}, got errors "
+            f"({'; '.join(errors)})"
+        )
+
+    @contextmanager
+    def ready(self, device: torch.device) -> Iterator[None]:
+        """Keep torch from recording gradients."""
+        with torch.inference_mode():
+            yield
+
+
+def numpy_function(function: Callable[..., Any]) -> FunctionPredictor:
+    """Adapt a function on NumPy arrays, without trying it on tensors first.
+
+    Args:
+        function: the function.
+
+    Returns:
+        The predictor.
+
+    Example:
+        >>> import torch
+        >>> numpy_function(lambda x: x.astype(float).mean((1, 2, 3)))(torch.ones(2, 1, 4, 4))
+        tensor([1., 1.], dtype=torch.float64)
+    """
+    return FunctionPredictor(function, on="numpy")

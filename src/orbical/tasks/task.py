@@ -1,0 +1,466 @@
+"""The base class of tasks: how outputs are read, scored and summarized along an orbit."""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .._arrays import as_array
+from .._imports import name_of, words_of
+from .._trees import Tree, as_tensors, leaves
+from ..actions import (
+    Action,
+    Frames,
+    Images,
+    Rows,
+    Trivial,
+    Volumes,
+    as_action,
+    flat,
+    places_left,
+    view_of,
+)
+from ..errors import InputError, ModelError
+from ..groups import Elements, Group
+from ._point_samples import CLOUDS
+
+Reader = Callable[[Any], Any]
+Move = Callable[[Elements, Tensor], Tensor]
+"""A function that moves `[K or 1, B, ...]` by K elements."""
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A result of a scan: its dimensions after `model`, what it means, and how it is read.
+
+    Args:
+        dims: the dimensions, such as `("sample", "element")`.
+        meaning: a phrase for legends and tables.
+        optional: whether it is stored only if `keep=` names it.
+        unit: `"share"` for values in 0..1, a unit such as `"px"`, or nothing.
+        higher_is_better: the direction of a quality; None where there is none.
+    """
+
+    dims: tuple[str, ...]
+    meaning: str
+    optional: bool = False
+    unit: str = ""
+    higher_is_better: bool | None = None
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """The attributes of the stored array."""
+        better = self.higher_is_better
+        return {
+            "meaning": self.meaning,
+            "units": self.unit,
+            **({} if better is None else {"higher_is_better": better}),
+        }
+
+
+def per_element(meaning: str, *dims: str, **about: Any) -> Variable:
+    """Declare a variable that each sample has at each element, with further dimensions."""
+    return Variable(("sample", "element", *dims), meaning, **about)
+
+
+def per_sample(meaning: str, *dims: str, **about: Any) -> Variable:
+    """Declare a variable that each sample has once, with further dimensions."""
+    return Variable(("sample", *dims), meaning, **about)
+
+
+SHARE: dict[str, Any] = {"unit": "share", "higher_is_better": True}
+"""How a share that should be large is read."""
+
+ACTION_DEFECT = per_element(
+    "relative loss of the transformation itself, there and back", higher_is_better=False
+)
+
+
+@dataclass(frozen=True)
+class Orbit:
+    """The answers to a batch along its orbits, and their consensus.
+
+    Attributes:
+        answers: `[K, B, ...]`, as predicted for the moved inputs.
+        home: the same, un-transformed, and `seen`, the mask of their valid places.
+        consensus: their mean, `[B, ...]`.
+        moved: the reference of the consensus moved along, and `valid`, its mask.
+    """
+
+    answers: Tensor
+    home: Tensor
+    seen: Tensor | None
+    consensus: Tensor
+    moved: Tensor
+    valid: Tensor | None
+    elements: Elements
+    weights: Tensor
+
+
+class Task(ABC):
+    """What a model predicts, how a prediction is scored, and how it moves with the input.
+
+    A task has an input action, an output action (the representation in which outputs move), a
+    score, a mean for the consensus, and a declared schema. `read` overrides how a raw model output
+    becomes what the task expects. The views name what an interactive display shows.
+
+    Args:
+        input: the action on the inputs, or a tree of actions; None for `Images()`, or `Volumes()`
+            of inputs with five dimensions.
+        output: the action on the outputs.
+        read: a function that picks the outputs from a raw model output.
+    """
+
+    name: ClassVar[str]
+    score_meaning: str
+    higher_is_better: ClassVar[bool]
+    score_unit: str = ""
+    truth_name: ClassVar[str] = "target"
+    truth_kind: ClassVar[str] = "values"
+    """What the truth of a sample is: one `class`, `labels`, `values`, a `map`, `boxes`, `points`,
+    `text`, or the `quantities` of a structure of atoms."""
+    detail_view: ClassVar[str] = "values"
+    unseen_score: ClassVar[float | None] = None
+    """The score against the consensus of a view that shows none of it, where it is not missing."""
+    truth_dims: tuple[str, ...] = ()
+    """The dimensions of the targets after `sample`."""
+    quantities: tuple[str, ...] = ()
+    """The quantities to request from a model that offers several."""
+
+    def __init__(self, input: Any, output: Any, read: Reader | None = None) -> None:
+        self.input: Action = as_action(Images() if input is None else input)
+        self._input_by_shape = input is None
+        self.output: Action = as_action(output)
+        self._read = read
+
+    def __repr__(self) -> str:
+        """Return the call that makes the task, without settings that have their defaults."""
+        usual = inspect.signature(type(self)).parameters
+        given = (
+            f"{name}={value!r}"
+            for name, value in self.settings().items()
+            if name not in usual or value != usual[name].default
+        )
+        return f"{type(self).__name__}({', '.join(given)})"
+
+    # What a task must say.
+
+    @abstractmethod
+    def read(self, raw: Any, outputs: str | None = None) -> Tree:
+        """Return the task's outputs from a model's raw output for N inputs, or raise `ModelError`.
+
+        `outputs` is what the predictor states about its own outputs, if it does.
+        """
+
+    @abstractmethod
+    def check_target(self, target: Any, count: int) -> Tensor:
+        """Check the targets of `count` samples and return them as a tensor."""
+
+    @abstractmethod
+    def variables(self, labeled: bool) -> dict[str, Variable]:
+        """Declare the results of a scan with or without targets."""
+
+    @abstractmethod
+    def score(self, outputs: Tensor, reference: Tensor, valid: Tensor | None) -> Tensor:
+        """Score `outputs[K, B, ...]` against a reference moved by the same elements, `[K, B]`."""
+
+    @abstractmethod
+    def extras(self, outputs: Tree, target: Tensor | None, elements: Elements) -> dict[str, Tensor]:
+        """Return the task's own variables, element first."""
+
+    # What a task may say.
+
+    def orbit_extras(self, outputs: Tree, target: Tensor | None, orbit: Orbit) -> dict[str, Tensor]:
+        """Return the task's own variables that need the answers along the whole orbit."""
+        return {}
+
+    @property
+    def input_view(self) -> str:
+        """The view of the inputs; by default the one of the input action."""
+        return view_of(self.input)
+
+    def check_range(self, target: Tensor, outputs: Tree) -> None:  # noqa: B027 - a task may accept any
+        """Check the targets against a model's outputs for the first samples."""
+
+    def check_group(self, group: Group, x: Tree) -> None:
+        """Refuse a group whose effect on the outputs for inputs x is not known, before any run."""
+        unknown = sorted(self.output.unknown(group) - places_left(self.input))
+        if unknown:
+            names = ", ".join(type(leaf).__name__ for leaf in flat(self.output))
+            raise InputError(
+                "group",
+                f"parts that the action of the outputs ({names}) knows",
+                f"{' and '.join(unknown)} in {group.spec}",
+                remedy="pass the task an action of the outputs that knows them, or list them in "
+                "`in_place` of the action of the inputs if they leave outputs as they are",
+            )
+
+    def for_inputs(self, x: Tree) -> Task:
+        """Return the task with the action that suits the inputs, where none was given."""
+        if self._input_by_shape and isinstance(x, Tensor) and x.ndim == len(Volumes.dims):
+            return self._restored(self.settings(), Volumes(), self._read)
+        if self._input_by_shape and isinstance(x, dict) and {*x} == {*CLOUDS}:
+            return self._restored(self.settings(), as_action(CLOUDS), self._read)
+        return self
+
+    def take(self, data: Any) -> Any:
+        """Convert data of the task's own kind to arrays, as `x` or `(x, y)`."""
+        return data
+
+    def names(self, data: Any) -> list[str] | None:
+        """Return the names of the samples for display, if the data have any."""
+        return None
+
+    def joined(self, outputs: Tree, moved: Tree) -> Tree:
+        """Add to outputs `[K, B, ...]` what only the moved inputs know, such as the padding."""
+        return outputs
+
+    def primary(self, outputs: Tree) -> Tensor:
+        """Return the tensor of the outputs that the output action moves."""
+        assert isinstance(outputs, Tensor)  # a task with more than one tensor overrides this
+        return outputs
+
+    def companions(self, outputs: Tree) -> dict[str, tuple[Tensor, Move]]:
+        """Return what accompanies the primary output, `[K, B, ...]`, and how each part moves."""
+        return {}
+
+    def faults(self, outputs: Tree) -> dict[str, Tensor]:
+        """Return masks `[K, B]` of outputs that cannot be used, by the reason."""
+        marks = [~torch.isfinite(leaf).flatten(2).all(-1) for leaf in leaves(outputs)]
+        return {"NaN or infinite output": torch.stack(marks).any(0)}
+
+    def reference(self, consensus: Tensor) -> Tensor:
+        """Convert a consensus to the kind of target that `score` compares with."""
+        return consensus
+
+    def average(self, outputs: Tensor, weights: Tensor, valid: Tensor | None) -> Tensor:
+        """Average un-transformed outputs `[K, B, ...]` over the group, to `[B, ...]`.
+
+        Computed as the first output plus the mean difference from it, so that rounding does not
+        accumulate over many elements when all outputs agree.
+        """
+        first = outputs[0]
+        return first + torch.einsum("k,k...->...", weights.to(outputs.dtype), outputs - first)
+
+    def deviation(self, outputs: Tensor, center: Tensor, valid: Tensor | None) -> Tensor:
+        """Return the squared distance of un-transformed outputs from their mean, `[K, B]`."""
+        return (outputs - center[None]).double().square().flatten(2).sum(-1)
+
+    def scale(self, answers: Tensor) -> Tensor:
+        """Return the scale of outputs `[B, ...]`, which relative errors in tests are measured by.
+
+        By default the largest entry; a task with outputs in several units has one for each.
+        """
+        return answers.abs().max()
+
+    def isometric(self, group: Group) -> bool:
+        """Check whether the score is unchanged when output and target move together."""
+        if isinstance(self.output, Trivial | Rows | Frames):
+            return True
+        return not group.has_homographies and all(
+            np.allclose(part @ part.transpose(0, 2, 1), np.eye(part.shape[-1]), atol=1e-9)
+            for part in (group.linear(name) for name in ("plane", "space") if name in group.parts)
+        )
+
+    def settings(self) -> dict[str, Any]:
+        """Return the arguments of the constructor other than `input` and `read`."""
+        return {}
+
+    def describe(self) -> dict[str, Any]:
+        """Return what identifies the task in the record of a scan."""
+        reader = self._read
+        return {
+            "name": self.name,
+            "input": self.input.describe(),
+            "output": self.output.describe(),
+            "read": None if reader is None else name_of(reader),
+            "settings": self.settings(),
+        }
+
+    @staticmethod
+    def from_record(described: Mapping[str, Any], read: Reader | None = None) -> Task:
+        """Make a task from what `describe` returned, as the record of a scan holds it.
+
+        Only the tasks of orbical itself are made, by name: nothing that a record names is ever
+        imported. A task that was made with `read=` and is restored without it can move, score and
+        show what is stored, but refuses to read a raw model output.
+
+        Args:
+            described: the description of the task.
+            read: the function that picks the outputs, where the task had one.
+
+        Returns:
+            The task.
+
+        Example:
+            >>> from orbical.tasks import Classification
+            >>> Task.from_record(Classification(outputs="probabilities").describe())
+            Classification(outputs='probabilities')
+        """
+        from . import TASKS  # every task imports this module
+
+        name = str(described["name"])
+        if name not in TASKS:
+            raise InputError(
+                "task", problem=f"{name!r} is not a task of orbical", remedy="pass the task itself"
+            )
+        if read is None and described["read"] is not None:
+            read = _refuse_to_read(str(described["read"]))
+        task = TASKS[name]._restored(
+            described["settings"], Action.from_record(described["input"]), read
+        )
+        if {**task.describe(), "read": None} != {**described, "read": None}:
+            raise InputError("task", problem=f"{name!r} has settings that its record does not hold")
+        return task
+
+    @classmethod
+    def _restored(cls, settings: Mapping[str, Any], input: Action, read: Reader | None) -> Task:
+        given = {
+            name: Action.from_record(value)
+            if isinstance(value, Mapping) and "action" in value
+            else value
+            for name, value in settings.items()
+        }
+        return cls(input=input, read=read, **given)
+
+    def common_variables(self, labeled: bool, output_dims: tuple[str, ...]) -> dict[str, Variable]:
+        """Declare what every task stores: the consensus, the gap, and the scores against them.
+
+        Args:
+            labeled: whether the truth is known.
+            output_dims: the dimensions of one output.
+
+        Returns:
+            Names and variables, to which a task adds its own.
+        """
+        quality = {"unit": self.score_unit, "higher_is_better": self.higher_is_better}
+        variables = {
+            "score_vs_consensus": per_element("score against the consensus", **quality),
+            "consensus": per_sample("mean of the un-transformed answers", *output_dims),
+            "invariance_gap": per_sample(
+                "root mean square distance of the un-transformed answers from their mean"
+            ),
+        }
+        if labeled:
+            variables["score"] = per_element("score against the truth", **quality)
+            variables["consensus_vs_truth"] = per_sample("score of the consensus", **quality)
+        return variables
+
+    # What follows from it.
+
+    def picked(self, raw: Any) -> Any:
+        """Apply the user's `read`; without one, take the logits of a Hugging Face output."""
+        if self._read is None:
+            return raw["logits"] if isinstance(raw, Mapping) and "logits" in raw else raw
+        try:
+            return as_tensors(self._read(raw))
+        except Exception as error:
+            raise ModelError(
+                f"read {name_of(self._read)} raised {type(error).__name__} for the raw output "
+                f"{described(raw)}: {words_of(error)}"
+            ) from error
+
+    def summarize(
+        self, outputs: Tree, target: Tensor | None, elements: Elements, weights: Tensor
+    ) -> dict[str, Tensor]:
+        """Return the variables of a scan from all outputs along the orbits of a batch.
+
+        Outputs are element first, `[K, B, ...]`. All K answers of a sample are at hand, so the
+        consensus (the mean of the un-transformed answers) needs no second pass.
+        """
+        answers = self.primary(outputs)
+        backward = elements.inverse()
+        home, seen = self.output.move(backward, answers), self.output.valid(backward, answers)
+        consensus = self.average(home, weights, seen)
+        gap = torch.einsum("k,kb->b", weights.double(), self.deviation(home, consensus, seen))
+        moved = self.output.move(elements, self.reference(consensus)[None])
+        valid = self.output.valid(elements, answers)
+        against = self.score(answers, moved, valid)
+        if self.unseen_score is not None:
+            against = against.nan_to_num(self.unseen_score)
+        summary = {
+            "consensus": consensus,
+            "invariance_gap": gap.sqrt().float(),
+            "score_vs_consensus": against,
+        }
+        if target is not None:
+            inside = self.output.valid(elements, target)  # the truth may reach beyond the answers
+            summary["score"] = self.score(answers, self.output.move(elements, target[None]), inside)
+            summary["consensus_vs_truth"] = self.score(consensus[None], target[None], None)[0]
+        summary |= self.extras(outputs, target, elements)
+        orbit = Orbit(answers, home, seen, consensus, moved, valid, elements, weights)
+        summary |= self.orbit_extras(outputs, target, orbit)
+        return self._sample_first(summary, target is not None)
+
+    def _sample_first(self, summary: dict[str, Tensor], labeled: bool) -> dict[str, Tensor]:
+        """Exchange the axes of results that are element first, as they are stored."""
+        declared = self.variables(labeled)
+        return {
+            name: value.transpose(0, 1) if "element" in declared[name].dims else value
+            for name, value in summary.items()
+        }
+
+
+def as_truth(target: Any, count: int | None = None, name: str = "labels") -> Tensor:
+    """Return targets as a tensor, of `count` samples where that is known."""
+    values = as_array(name, target)
+    if count is not None and (values.ndim == 0 or len(values) != count):
+        given = str(len(values)) if values.ndim else "a single number"
+        raise InputError(name, f"one for each of {count} samples", given)
+    return values
+
+
+def class_names(classes: Any) -> list[str] | None:
+    """Check the names of classes, in the order of their indices."""
+    if classes is None:
+        return None
+    if isinstance(classes, str) or not isinstance(classes, Iterable):
+        raise InputError("classes", "a list of names", repr(classes))
+    return [str(name) for name in classes]
+
+
+def described(given: Any) -> str:
+    """Describe a value in an error message: its shape, or its type."""
+    if isinstance(given, Tensor):
+        return f"{given.dtype} of shape {tuple(given.shape)}"
+    return type(given).__name__
+
+
+def described_output(action: Action | None) -> dict[str, Any] | None:
+    """Describe the action of the outputs in the settings of a task; None where none was passed."""
+    return None if action is None else action.describe()
+
+
+def unreadable(given: Any, expected: str) -> ModelError:
+    """Return the error for a raw model output that a task cannot read."""
+    return ModelError(
+        f"model output: expected {expected}, got {described(given)}; select the outputs with read="
+    )
+
+
+def single_or_double(values: Tensor) -> Tensor:
+    """Return integers and half precision as single precision, and the rest unchanged."""
+    return values if values.dtype in (torch.float32, torch.float64) else values.float()
+
+
+def is_real(given: Any) -> bool:
+    """Check whether a value is a tensor of real numbers."""
+    return isinstance(given, Tensor) and not given.is_complex()
+
+
+def _refuse_to_read(name: str) -> Reader:
+    """Return a stand-in for the reader of this name, which is not available."""
+
+    def refuse(raw: Any) -> Any:
+        raise InputError(
+            "task", problem=f"outputs were read by {name}", remedy="pass that function as read"
+        )
+
+    return refuse
