@@ -70,7 +70,7 @@ def test_a_cell_that_does_not_exist_is_named(session, given):
         session.handle(message)
 
 
-@pytest.mark.parametrize(("scope", "calibrate"), [("element", "identity"), ("orbit", "orbit")])
+@pytest.mark.parametrize(("scope", "calibrate"), [("element", "identity"), ("orbit", "pooled")])
 def test_sets_are_those_of_the_library(session, digits, scope, calibrate):
     about, arrays = asked(session, "coverage", scope=scope)
     found = along_orbit(digits, calibrate=calibrate)

@@ -170,7 +170,7 @@ def test_a_model_that_cannot_be_sent_is_named(digits, tmp_path):
         def __reduce__(self):
             raise TypeError("cannot pickle a lock")
 
-    with pytest.raises(InputError, match=r"model 'net' cannot be sent to other processes.*lock"):
+    with pytest.raises(InputError, match=r"model 'net': cannot be sent to other processes.*lock"):
         scan({"net": Holder()}, digits, tmp_path / "run.zarr", executor=Dying())
     assert not list(tmp_path.iterdir())
 
@@ -187,7 +187,7 @@ def test_a_worker_that_cannot_find_the_data_is_named(digits, tmp_path):
     np.save(tmp_path / "x.npy", digits[0].numpy())
     data = np.load(tmp_path / "x.npy", mmap_mode="r"), digits[1]
     (tmp_path / "x.npy").rename(tmp_path / "y.npy")
-    with pytest.raises(InputError, match=r"worker .*:\d+ cannot find the data.*x.npy"):
+    with pytest.raises(InputError, match=r"worker .*:\d+: cannot find the data.*x.npy"):
         scan(Net(), data, tmp_path / "run.zarr", executor=Dying())
 
 
