@@ -168,10 +168,7 @@ def neighbor_floor(
     from scipy.stats import norm  # takes half a second
 
     mover = Mover(x, group, action, exact=False)
-    values, weight = (
-        checks.columns("value", value),
-        checks.sample_mass(mass, len(mover)),
-    )
+    values, weight = (checks.columns("value", value), checks.sample_mass(mass, len(mover)))
     if len(values) != len(mover):
         raise InputError("value", f"one for each of {len(mover)} samples", len(values))
     truth, chosen = mover.tensor(values), _queries(mover)

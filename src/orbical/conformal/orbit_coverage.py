@@ -215,11 +215,7 @@ def _at_one_position(outputs: Mapping[str, ArrayLike]) -> xr.Dataset:
 
 
 def tested(
-    data: Any,
-    method: Any,
-    model: int,
-    parts: tuple[np.ndarray, np.ndarray],
-    place: str | int,
+    data: Any, method: Any, model: int, parts: tuple[np.ndarray, np.ndarray], place: str | int
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Calibrate on the first part of the rows and yield rows, hits and sizes of the second.
 

@@ -17,9 +17,4 @@ from .heads import *
 from .objectives import *
 from .weight_choice import *
 
-__all__ = [
-    *equivariant_heads.__all__,
-    *heads.__all__,
-    *objectives.__all__,
-    *weight_choice.__all__,
-]
+__all__ = [*equivariant_heads.__all__, *heads.__all__, *objectives.__all__, *weight_choice.__all__]

@@ -31,10 +31,7 @@ class Selection(Generic[Key]):
 
 
 def select(
-    scores: Mapping[Key, tuple[float, float]],
-    *,
-    baseline_accuracy: float,
-    tolerance: float = 0.015,
+    scores: Mapping[Key, tuple[float, float]], *, baseline_accuracy: float, tolerance: float = 0.015
 ) -> Selection[Key]:
     """Choose the setting of lowest ECE that loses at most `tolerance` of accuracy.
 

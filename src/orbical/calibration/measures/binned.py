@@ -344,11 +344,7 @@ def error_of(diagram: Reliability, norm: str = "l1") -> Tensor:
 
 
 def ece_debiased(
-    confidence: ArrayLike,
-    correct: ArrayLike,
-    *,
-    bins: int = 15,
-    weights: ArrayLike | None = None,
+    confidence: ArrayLike, correct: ArrayLike, *, bins: int = 15, weights: ArrayLike | None = None
 ) -> Tensor:
     """Return the squared l2 calibration error over bins, without the bias of few samples.
 
