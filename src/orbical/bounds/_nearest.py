@@ -29,7 +29,7 @@ class Nearest:
     def __init__(self, points: Array, radius: float = np.inf) -> None:
         self.points = points
         self.radius = radius * (1 + 1e-12)
-        self._slack = 1e-9 * max(1.0, float(np.abs(points).max()))
+        self._slack = 1e-9 * float(np.abs(points).max())
         self._direct = points.shape[1] <= _TREE_DIMENSIONS
         self._tree = cKDTree(points if self._direct else projected(points))
 
@@ -67,11 +67,13 @@ class Nearest:
     def _all(self, queries: Array) -> tuple[Array, Array]:
         pairs = []
         length = np.square(self.points).sum(1)
+        farthest = np.sqrt(length.max()) + np.linalg.norm(queries, axis=1).max(initial=0)
+        # The expanded square is exact only to rounding: leave a matching allowance.
+        allowance = 1e-12 * length.max() + 2 * self._slack * farthest
         step = max(1, _BLOCK_VALUES // len(self.points))
         for start in range(0, len(queries), step):
             squared = length - 2 * queries[start : start + step] @ self.points.T
-            # The expanded square is exact only to rounding: leave a matching allowance.
-            near = squared <= squared.min(1, keepdims=True) + 1e-12 * length.max() + self._slack
+            near = squared <= squared.min(1, keepdims=True) + allowance
             pairs.append(np.argwhere(near) + np.array([start, 0]))
         query, point = np.concatenate(pairs).T
         return query, point

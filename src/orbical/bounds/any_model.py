@@ -130,7 +130,9 @@ def any_model_bounds(table: OrbitTable, accuracy: float | None) -> dict[str, Bou
     ece = not_applicable("ece", "lower", "needs confidences; the table has none")
     if sure is not None:
         ece = lower_bound(sure - sharp, "ece")
-    needed = lower_bound(accuracy - ceiling, "broken_symmetry", "for every model of this accuracy")
+    needed = lower_bound(
+        accuracy - ceiling, "broken_symmetry", reason="for every model of this accuracy"
+    )
     return {
         "broken_symmetry": Bound(broken, *KINDS["broken_symmetry"]),
         "broken_at_least": needed,

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..errors import InputError
 from . import table_checks as checks
-from .bound import Bound, lower_bound, not_applicable
+from .bound import OPEN, Bound, lower_bound, not_applicable
 from .equivariant_fit import Frames, best_fit, covariances_pulled_back, frames, pulled_back, sum_by
 from .value_table import ValueTable
 
@@ -122,6 +122,8 @@ def _orbit_means(key: Array, weight: Array, values: Array) -> Array:
 
 def _likelihood(table: ValueTable, frame: Frames, form: str) -> Bound:
     quantity = "bleed_of_likelihood_optimum"
+    if not table.closed:
+        return not_applicable(quantity, "exact", OPEN)
     if not frame.orthogonal:
         return not_applicable(quantity, "exact", "needs an orthogonal representation")
     if form == "diagonal" and not frame.monomial:
@@ -151,7 +153,7 @@ def _own(table: ValueTable) -> Bound:
 def _floor(table: ValueTable, frame: Frames) -> Bound:
     """Apply Theorem 3 with the true variance as the function to be fitted (P1 section 6)."""
     if table.aleatoric is None:
-        return lower_bound(0.0, "bleed", "the true variance is 0 everywhere")
+        return lower_bound(0.0, "bleed", reason="the true variance is 0 everywhere")
     size, dimension = table.value.shape
     flat = table.covariances(table.aleatoric).reshape(size, -1)
     # A scalar variance is invariant under every representation.
@@ -159,4 +161,5 @@ def _floor(table: ValueTable, frame: Frames) -> Bound:
     square = np.einsum("rij,rkl->rikjl", single, single).reshape(-1, dimension**2, dimension**2)
     turned = replace(frame, matrix=np.broadcast_to(square, (len(frame.point), *square.shape[1:])))
     fit = best_fit(flat, table.mass, table.orbit, turned)
-    return lower_bound(float(table.mass @ fit.residual), "bleed")
+    scale = float(table.mass @ np.square(flat).sum(1))
+    return lower_bound(float(table.mass @ fit.residual), "bleed", scale)

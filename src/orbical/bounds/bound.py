@@ -9,6 +9,10 @@ from typing import Any
 __all__ = ["Bound", "Bounds"]
 
 ROUNDING = 1e-12
+OPEN = (
+    "the elements are a sample of a larger group, whose orbits may be coarser: what the sampled "
+    "orbits allow, no model of that symmetry need attain"
+)
 
 
 @dataclass(frozen=True)
@@ -44,9 +48,12 @@ def not_applicable(quantity: str, kind: str, reason: str) -> Bound:
     return Bound(None, quantity, kind, applies=False, reason=reason)
 
 
-def lower_bound(value: float, quantity: str, reason: str = "") -> Bound:
-    """Return a lower bound of a quantity that is never negative; rounding errors count as 0."""
-    known = value > ROUNDING
+def lower_bound(value: float, quantity: str, scale: float = 1.0, *, reason: str = "") -> Bound:
+    """Return a lower bound of a quantity that is never negative.
+
+    Rounding errors, relative to the size of what it was computed from, count as 0.
+    """
+    known = value > ROUNDING * scale
     return Bound(value if known else 0.0, quantity, "lower", reason=reason, vacuous=not known)
 
 

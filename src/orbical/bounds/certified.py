@@ -31,6 +31,9 @@ def certified_ceiling(table: OrbitTable, *, level: float = 0.95) -> tuple[float,
     average over several splits as well, because the exponential is convex. Where orbits never
     recur the upper end is 1 and says nothing; see `neighbor_ceiling`.
 
+    The orbits of an open group, such as a sample of rotations, are finer than those of its
+    symmetry: then the lower end is 0, since no invariant model need attain more.
+
     Args:
         table: counted from samples of equal mass, on orbits that are exact.
         level: the probability with which both ends hold.
@@ -61,7 +64,8 @@ def certified_ceiling(table: OrbitTable, *, level: float = 0.95) -> tuple[float,
     right = round(table.accuracy_ceiling * count)
     high = 1.0 if right == count else float(beta.ppf(1 - risk, right + 1, count - right))
     accuracy = _split_accuracy(np.rint(table.mass * count).astype(np.int64))
-    return _chernoff(accuracy, count // 2, risk), high
+    # What the orbits of a sampled group allow, no invariant model need attain.
+    return _chernoff(accuracy, count // 2, risk) if table.closed else 0.0, high
 
 
 def _split_accuracy(counts: Array) -> float:

@@ -13,7 +13,16 @@ import torch
 from ..errors import InputError
 from . import table_checks as checks
 from .any_model import any_model_bounds, own_accuracy
-from .bound import ROUNDING, Bound, Bounds, estimates, lower_bound, not_applicable, share_at_most
+from .bound import (
+    OPEN,
+    ROUNDING,
+    Bound,
+    Bounds,
+    estimates,
+    lower_bound,
+    not_applicable,
+    share_at_most,
+)
 from .fibers import Fibers, fiber_index
 from .orbit_table import OrbitTable
 
@@ -136,6 +145,8 @@ def classification(
         "averaged": orbits is not None and orbits.averaged,
         "tolerance": None if orbits is None else orbits.tolerance,
     }
+    if orbits is not None and not orbits.closed:
+        bounds["least_ece_upper"] = _none("least_ece_upper", OPEN)
     if orbits is not None and orbits.tolerance is not None:
         bounds = estimates(bounds, orbits.tolerance)
     return Bounds(bounds, about)
@@ -159,7 +170,7 @@ def _upper(value: float, reason: str = "") -> Bound:
 
 def _lower(value: float, reason: str) -> Bound:
     """Return a lower bound, with the reason if it is 0."""
-    return lower_bound(value, "ece", reason if value <= ROUNDING else "")
+    return lower_bound(value, "ece", reason=reason if value <= ROUNDING else "")
 
 
 def _ece(orbits: OrbitTable | None, fibers: Fibers | None) -> dict[str, Bound]:
@@ -235,7 +246,7 @@ def _least_ece(orbits: OrbitTable, fibers: Fibers, forced: Array) -> dict[str, B
 
 def _least_bounds(low: float, high: float, reason: str) -> dict[str, Bound]:
     return {
-        "least_ece_lower": lower_bound(low, "ece", reason),
+        "least_ece_lower": lower_bound(low, "ece", reason=reason),
         "least_ece_upper": share_at_most(high, "least_ece", reason),
     }
 

@@ -234,7 +234,7 @@ def compare_groups(
         if representation is None:
             table = OrbitTable.from_labels(orbits, truth, labels=labels, mass=mass)
             own["estimate"] = neighbor_ceiling(x, truth, group, labels=labels, **search, **both)
-            own |= _of_labels(table, group, p, level)
+            own |= _of_labels(table, p, level)
             turns = None
         else:
             truth = checks.columns("value", truth)
@@ -266,14 +266,12 @@ def _refuse_values(truth: Any) -> None:
         )
 
 
-def _of_labels(table: OrbitTable, group: Group, p: Array, level: float) -> dict[str, Any]:
+def _of_labels(table: OrbitTable, p: Array, level: float) -> dict[str, Any]:
     """Return what only labels have: a certified interval, and curves of forced error."""
     forced, orbitwise = forced_overconfidence(table, p)
     certified = None
     if table.samples is not None and table.samples > 1 and table.tolerance is None:
-        low, high = certified_ceiling(table, level=level)
-        # In a group that is not closed, samples link through others, which the proof excludes.
-        certified = (low if group.closed else 0.0, high)
+        certified = certified_ceiling(table, level=level)
     return {"certified": certified, "forced": forced, "forced_orbitwise": orbitwise}
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -46,16 +45,22 @@ class Orbits:
 
     Attributes:
         orbit: `[N]` ids from 0, in the order in which orbits first appear.
-        stabilizer: `[N]`, how many group elements leave the point where it is.
+        stabilizer: `[N]`, how many group elements leave the point where it is; None if unknown.
         tolerance: the distance within which points counted as equal.
         exact: whether that distance is no more than rounding. Otherwise points are joined through
             others (single linkage), and what is computed from them is an estimate, not a bound.
+        closed: whether the elements form a group. The orbits of a sample of a larger group, such as
+            `rotations3d(32)`, may be only parts of its orbits: what no invariant model exceeds
+            still holds, but no invariant model need attain it.
+        weight: `[D]`, by which coordinates are multiplied before distances are taken.
     """
 
     orbit: Array
-    stabilizer: Array
+    stabilizer: Array | None
     tolerance: float
     exact: bool = True
+    closed: bool = True
+    weight: Array | None = None
 
     @property
     def count(self) -> int:
@@ -66,6 +71,13 @@ class Orbits:
     def representative(self) -> Array:
         """`[O]`, the index of the first point of each orbit."""
         return np.unique(self.orbit, return_index=True)[1]
+
+
+def found_by_matching(orbit: Any) -> dict[str, Any]:
+    """Return what a table must know of its orbits: a tolerance above rounding, an open group."""
+    if not isinstance(orbit, Orbits):
+        return {}
+    return {"tolerance": None if orbit.exact else orbit.tolerance, "closed": orbit.closed}
 
 
 def match_orbits(
@@ -82,7 +94,8 @@ def match_orbits(
         x: `[N, d]` points of the plane or of space, `[N, n, d]` sets of points, or whatever
             `action` moves.
         group: the symmetry, or its text such as `"cyclic:4"`.
-        tolerance: a distance; None means equal up to rounding, 1e-9 of the largest coordinate.
+        tolerance: a distance; None means equal up to rounding: 1e-9 of the largest coordinate, and
+            of the largest in its own column for one that is everywhere a thousand times smaller.
         action: how the group moves `x`; `orbical.actions.Points()` by default.
 
     Returns:
@@ -93,9 +106,12 @@ def match_orbits(
         array([0, 0, 1, 2])
     """
     mover = Mover(x, group, action)
+    scale = float(np.abs(mover.points).max())
+    if tolerance is None:
+        mover.weigh_columns(scale)
+        tolerance = 1e-9 * scale or 1e-300
     flat = mover.points
-    scale = max(1.0, float(np.abs(flat).max()))
-    tolerance = _checked_tolerance(1e-9 * scale if tolerance is None else tolerance, flat)
+    tolerance = _checked_tolerance(tolerance, flat)
     small = mover.closed_isometry and len(mover.group) > 1
     if not small:
         _check_memory(mover)
@@ -116,8 +132,14 @@ def match_orbits(
     point = np.concatenate(owners)
     part = link_within(np.concatenate(nodes), tolerance)
     orbit = _joined(part, point, len(flat))
-    exact = tolerance <= _ROUNDING * scale
-    return Orbits(orbit, np.concatenate(fixed), tolerance, exact)
+    exact = tolerance <= _is_rounding(flat)
+    stabilizer = np.concatenate(fixed)
+    return Orbits(orbit, stabilizer, tolerance, exact, mover.group.closed, mover.weight)
+
+
+def _is_rounding(values: Array) -> float:
+    """Return the largest distance that counts as rounding."""
+    return _ROUNDING * float(np.abs(values).max()) or 1e-300
 
 
 def _check_memory(mover: Mover) -> None:
@@ -146,23 +168,24 @@ def _free_memory() -> float:
     return 1024.0 * int(line.split()[1])
 
 
-def match_invariants(invariants: Any, *, tolerance: float) -> Array:
+def match_invariants(invariants: Any, *, tolerance: float) -> Orbits:
     """Find the orbits of a continuous group from its invariants, instead of its elements.
 
     Points share an orbit if a complete set of invariants agrees: the distance from the axis for all
     rotations about it, the sorted distances between points for generic rigid motions. Invariants
-    within the tolerance are linked, directly or through others.
+    within the tolerance are linked, directly or through others. Sorted distances cannot tell a
+    shape from its mirror image.
 
     Args:
         invariants: `[N]`, or `[N, D]`.
-        tolerance: a distance between invariants.
+        tolerance: a distance between invariants. Above rounding the orbits are marked as not exact.
 
     Returns:
-        The orbit `[N]` of each point.
+        The orbit of each point.
 
     Example:
         >>> x = np.array([[3.0, 4.0], [5.0, 0.0], [1.0, 0.0]])
-        >>> match_invariants(np.linalg.norm(x, axis=1), tolerance=1e-9)
+        >>> match_invariants(np.linalg.norm(x, axis=1), tolerance=1e-9).orbit
         array([0, 0, 1])
     """
     values = np.asarray(invariants, dtype=np.float64)
@@ -173,7 +196,10 @@ def match_invariants(invariants: Any, *, tolerance: float) -> Array:
             "finite values of shape [sample] or [sample, D]",
             f"shape {list(np.asarray(invariants).shape)}",
         )
-    return link_within(values, _checked_tolerance(tolerance, values))
+    tolerance = _checked_tolerance(tolerance, values)
+    return Orbits(
+        link_within(values, tolerance), None, tolerance, tolerance <= _is_rounding(values)
+    )
 
 
 def _checked_tolerance(tolerance: float, values: Array) -> float:
@@ -240,12 +266,13 @@ def elements_between(
         (array([0, 1, 2, 2, 2, 2]), array([0, 1, 0, 1, 2, 3]), array([0, 0, 0, 0, 0, 0]))
     """
     mover = Mover(x, group, action)
+    mover.weight = orbits.weight
     if orbits.exact and not mover.group.closed:
         return _products_between(mover, orbits)
     starts, allowed = orbits.representative[orbits.orbit], orbits.tolerance**2
     found_points, found_elements = [], []
     for rows, _ in mover.blocks():
-        images = mover.images(starts[rows]).cpu().numpy()
+        images = mover.moved(starts[rows])
         distance = np.square(images - mover.points[rows]).sum(-1)
         hit = distance <= (allowed if orbits.exact else np.maximum(allowed, distance.min(0)))
         where, element = np.nonzero(hit.T)
@@ -303,6 +330,7 @@ class Mover:
         check_group(self.action, self.group, self._x)
         self.flat = self._flattened(self._x, 1)
         self.device = self.flat.device
+        self.weight: Array | None = None
 
     def __len__(self) -> int:
         return len(self.flat)
@@ -311,10 +339,24 @@ class Mover:
     def _flattened(tree: Any, dims: int) -> Tensor:
         return torch.cat([leaf.flatten(dims) for leaf in leaves(tree)], dims)
 
-    @cached_property
+    @property
     def points(self) -> Array:
-        """The samples `[N, D]`, on the CPU."""
-        return self.flat.cpu().numpy()
+        """The samples `[N, D]`, weighed, on the CPU."""
+        return self._weighed(self.flat)
+
+    def weigh_columns(self, scale: float) -> None:
+        """Give coordinates that are everywhere far smaller than the scale the scale's size."""
+
+        def small(largest: Array) -> Array:
+            return (largest > 0) & (largest < 1e-3 * scale)
+
+        if small(np.abs(self.points).max(0)).any():
+            largest = np.max([np.abs(images).max((0, 1)) for _, images in self.blocks()], axis=0)
+            self.weight = np.where(small(largest), scale / np.where(largest > 0, largest, 1), 1.0)
+
+    def _weighed(self, values: Tensor) -> Array:
+        array = values.cpu().numpy()
+        return array if self.weight is None else array * self.weight
 
     def images(self, rows: slice | Array) -> Tensor:
         """Return `[K, n, D]`, the images of some rows under every element."""
@@ -322,13 +364,17 @@ class Mover:
         chosen = tree_map(lambda leaf: leaf[where], self._x)
         return self._flattened(self.action.apply(self.group, chosen), 2)
 
+    def moved(self, rows: slice | Array) -> Array:
+        """Return the images of some rows, weighed, on the CPU."""
+        return self._weighed(self.images(rows))
+
     def blocks(self) -> Iterator[tuple[slice, Array]]:
         """Iterate over all rows in blocks that fit in the cache, on the CPU."""
         count, size = self.flat.shape
         step = max(1, _BLOCK_VALUES // (len(self.group) * size))
         for start in range(0, count, step):
             rows = slice(start, min(start + step, count))
-            yield rows, self.images(rows).cpu().numpy()
+            yield rows, self.moved(rows)
 
     def tensor(self, values: Array) -> Tensor:
         """Return float64 values on the device of the data."""
@@ -337,7 +383,7 @@ class Mover:
     @property
     def closed_isometry(self) -> bool:
         """Whether the elements form a group that keeps distances, tested on random points."""
-        if not self.group.closed:
+        if not self.group.closed or self.weight is not None:
             return False
         noise = tree_map(lambda leaf: self.tensor(_noise(16, *leaf.shape[1:])), self._x)
         here = self._flattened(noise, 1).diff(dim=0).norm(dim=-1)

@@ -17,7 +17,7 @@ from ..errors import InputError
 from . import table_checks as checks
 from .any_model import ModelOutputs, outputs_by_orbit, own_outputs
 from .fibers import Fibers, all_distinct, fiber_index, gathered_fibers
-from .matching import Orbits, match_orbits, orbits_of_permutations
+from .matching import Orbits, found_by_matching, match_orbits, orbits_of_permutations
 
 if TYPE_CHECKING:
     from ..groups import Group
@@ -51,6 +51,8 @@ class OrbitTable:
         averaged: whether the predictions are those of the orbit-averaged model.
         tolerance: the distance within which samples were joined, if it is more than rounding.
             Nothing computed from such a table is a bound; `classification` marks all as estimates.
+        closed: whether the orbits are whole orbits of a group, not parts that a sample of a larger
+            one found (see `Orbits`). Otherwise nothing says what an invariant model can attain.
         outputs: what the model itself answers, if it is not invariant.
         broken_along_orbits: the share of a scan's elements and samples at which the model does not
             answer as it does at most elements.
@@ -75,6 +77,7 @@ class OrbitTable:
     invariance_gap: float | None = None
     averaged: bool = False
     tolerance: float | None = None
+    closed: bool = True
     outputs: ModelOutputs | None = None
     broken_along_orbits: float | None = None
     orbit_mass: Array = field(init=False)
@@ -145,7 +148,12 @@ class OrbitTable:
             The new table.
         """
         return OrbitTable(
-            self.mass, confidence, predicted, samples=self.samples, tolerance=self.tolerance
+            self.mass,
+            confidence,
+            predicted,
+            samples=self.samples,
+            tolerance=self.tolerance,
+            closed=self.closed,
         )
 
     def fibers(self, bins: int | None = None) -> Fibers:
@@ -225,7 +233,7 @@ class OrbitTable:
             mass=cells.reshape(len(first), count),
             **outputs_by_orbit(index, first, label, weight, count, confidence, predicted),
             samples=len(ids) if mass is None else None,
-            tolerance=_beyond_rounding(orbit),
+            **found_by_matching(orbit),
         )
 
     @classmethod
@@ -361,11 +369,6 @@ class OrbitTable:
         """
         orbits = match_orbits(x, group, tolerance=tolerance, action=action)
         return cls.from_labels(orbits, label, **predictions)
-
-
-def _beyond_rounding(orbit: Any) -> float | None:
-    """Return the tolerance of orbits that are not exact."""
-    return orbit.tolerance if isinstance(orbit, Orbits) and not orbit.exact else None
 
 
 def _row_extremes(mass: Array) -> tuple[Array, Array, Array]:

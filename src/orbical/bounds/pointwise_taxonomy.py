@@ -90,7 +90,7 @@ def taxonomy(
     action: Any | None = None,
     function: Callable[[Array], Array] | None = None,
     representation: Any | None = None,
-    tolerance: float = 1e-6,
+    tolerance: float | None = None,
     mass: Any | None = None,
 ) -> Taxonomy:
     """Classify equivariance at each sample x and element g: correct, incorrect or extrinsic.
@@ -110,7 +110,8 @@ def taxonomy(
             of the samples nearest to g x, by their mass. Under the identity these are the sample
             itself and its twins: those with another label are incorrect, whatever the symmetry.
         representation: `[K, D, D]`, how the elements move values; labels stay as they are.
-        tolerance: how far f(g x) may be from g f(x) for values; labels must be equal.
+        tolerance: how far f(g x) may be from g f(x) for values; None means 1e-6 of the largest.
+            Labels must be equal.
         mass: `[N]`, the probability of each sample; equal by default.
 
     Returns:
@@ -130,6 +131,9 @@ def taxonomy(
     size = len(mover)
     weight = checks.sample_mass(mass, size)
     values, moved = _truth(truth, representation, size, len(mover.group))
+    if tolerance is None:
+        whole = np.asarray(truth).dtype.kind in "iub"
+        tolerance = 0.0 if whole else 1e-6 * float(np.abs(values).max())
     inside = _support(support, mover)
     radius = float(support) if isinstance(support, Real) else np.inf
     search = Nearest(mover.points, radius) if function is None or inside is None else None

@@ -171,7 +171,7 @@ def _departures(table: ValueTable, frame: Frames) -> str:
         tensors["variances"] = covariances_pulled_back(frame, full)
     for name, values in tensors.items():
         spread = spread_along_orbits(table, frame, values)
-        if spread > 1e-5 * max(1.0, float(np.abs(values).max())):
+        if spread > 1e-5 * float(np.abs(values).max()):
             return (
                 f"the predicted {name} are not equivariant: differences up to {spread:.3g} on an "
                 "orbit; see any_rmse"
@@ -182,7 +182,8 @@ def _departures(table: ValueTable, frame: Frames) -> str:
 def _error(table: ValueTable, frame: Frames) -> dict[str, Bound]:
     fit = best_fit(table.value, table.mass, table.orbit, frame)
     floor = float(table.mass @ fit.residual)
-    found = lower_bound(floor, "error")
+    scale = float(table.mass @ np.square(table.value).sum(1))
+    found = lower_bound(floor, "error", scale)
     bounds = {
         "error": not_applicable("error", "exact", _NO_MEAN),
         "thm2": found if frame.trivial else not_applicable("error", "lower", _NOT_INVARIANT),
@@ -193,11 +194,11 @@ def _error(table: ValueTable, frame: Frames) -> dict[str, Bound]:
         error = float(table.mass @ np.square(table.mean - table.value).sum(1))
         away = best_fit(table.mean, table.mass, table.orbit, frame).residual
         gap, root = math.sqrt(table.mass @ away), math.sqrt(floor)
-        needed = lower_bound(root - math.sqrt(error), "equivariance_gap")
+        needed = lower_bound(root - math.sqrt(error), "equivariance_gap", math.sqrt(scale))
         bounds["error"] = Bound(error, "error", "exact")
         bounds["equivariance_gap"] = Bound(gap, *_ANY["equivariance_gap"])
         bounds["gap_at_least"] = replace(needed, reason="for every model of this error")
-        bounds["any_rmse"] = lower_bound(root - gap, "rmse")
+        bounds["any_rmse"] = lower_bound(root - gap, "rmse", math.sqrt(scale))
     return bounds
 
 
@@ -276,4 +277,5 @@ def _mahalanobis(table: ValueTable, frame: Frames) -> dict[str, Bound]:
     if table.mean is not None:
         off = np.einsum("nij,nj->ni", whiten, table.mean - table.value)
         exact = Bound(float(table.mass @ np.square(off).sum(1)), "mahalanobis", "exact")
-    return {"mahalanobis": exact, "mahalanobis_floor": lower_bound(floor, "mahalanobis")}
+    scale = float(table.mass @ np.square(white).sum(1))
+    return {"mahalanobis": exact, "mahalanobis_floor": lower_bound(floor, "mahalanobis", scale)}

@@ -10,7 +10,13 @@ import numpy as np
 from .._arrays import as_numpy
 from ..errors import InputError
 from . import table_checks as checks
-from .matching import Orbits, elements_between, match_orbits, orbits_of_permutations
+from .matching import (
+    Orbits,
+    elements_between,
+    found_by_matching,
+    match_orbits,
+    orbits_of_permutations,
+)
 
 if TYPE_CHECKING:
     from ..groups import Group
@@ -45,6 +51,7 @@ class ValueTable:
         undone: `[R]`, where given, `point[r] = undone[r]^-1 * element[r] * representative`, for
             samples of a group that do not contain the products of their elements.
         tolerance: as in `OrbitTable`.
+        closed: as in `OrbitTable`.
         invariance_gap: the measured equivariance defect of a scanned model.
 
     Raises:
@@ -66,6 +73,7 @@ class ValueTable:
     element: Array | None = None
     undone: Array | None = None
     tolerance: float | None = None
+    closed: bool = True
     invariance_gap: float | None = None
 
     def __post_init__(self) -> None:
@@ -94,7 +102,7 @@ class ValueTable:
             keep(self, "variance", variance)
         if self.aleatoric is not None:
             aleatoric = _variance("aleatoric", self.aleatoric, size, dimension)
-            if _least(aleatoric) < -1e-12:
+            if _least(aleatoric) < -1e-12 * np.abs(aleatoric).max():
                 raise InputError("aleatoric", "variances >= 0", "a negative one")
             keep(self, "aleatoric", aleatoric)
         if (self.point is None) != (self.element is None):
@@ -165,8 +173,7 @@ class ValueTable:
         elements: dict[str, Any] = dict(zip(("point", "element", "undone"), found, strict=True))
         if len(np.unique(elements["point"])) < len(orbits.orbit):
             elements = {}  # some points are linked only through others
-        joined = None if orbits.exact else orbits.tolerance
-        return cls(orbits.orbit, value, tolerance=joined, **elements, **predictions)
+        return cls(orbits.orbit, value, **found_by_matching(orbits), **elements, **predictions)
 
     @classmethod
     def from_scan(cls, scan: Any, model: str | None = None, *, orbit: Any) -> ValueTable:
@@ -218,10 +225,8 @@ class ValueTable:
         gap = invariance_gap(data)
         if isinstance(orbit, ValueTable):
             return replace(orbit, **found, invariance_gap=gap)
-        matched = isinstance(orbit, Orbits)
-        joined = orbit.tolerance if matched and not orbit.exact else None
-        ids = orbit.orbit if matched else orbit
-        return cls(ids, **found, tolerance=joined, invariance_gap=gap)
+        ids = orbit.orbit if isinstance(orbit, Orbits) else orbit
+        return cls(ids, **found, **found_by_matching(orbit), invariance_gap=gap)
 
     @classmethod
     def from_permutations(cls, permutations: Any, value: Any, **predictions: Any) -> ValueTable:

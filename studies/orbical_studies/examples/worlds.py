@@ -84,7 +84,7 @@ def example_3(confidence: float) -> dict[str, float]:
     0.7
     """
     x, label = circle()
-    orbit = match_invariants(np.linalg.norm(x, axis=1), tolerance=1e-9)
+    orbit = match_invariants(np.linalg.norm(x, axis=1), tolerance=1e-9).orbit
     return _binary(OrbitTable.from_labels(orbit, label, confidence=np.full(20, confidence)))
 
 
