@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { arranged, arrows, fieldOf, lengths, thinned } from "../../src/orbical/interface/web/views/flow.js";
+import { arrows, fieldOf, lengths, thinned } from "../../src/orbical/interface/web/views/flow.js";
 import { frameOf, overlay } from "../../src/orbical/interface/web/views/pair.js";
+import { arranged } from "../../src/orbical/interface/web/views/tile.js";
 
 test("a model's field is cut out of all fields", () => {
   const all = { data: Float32Array.from({ length: 16 }, (_, i) => i), shape: [2, 2, 2, 2] };

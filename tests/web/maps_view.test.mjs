@@ -7,11 +7,11 @@ import {
   difference,
   elsewhere,
   mapOf,
-  sideOf,
   steadyRanges,
   tableOf,
   valuePanels,
 } from "../../src/orbical/interface/web/views/maps.js";
+import { sideOf } from "../../src/orbical/interface/web/views/tile.js";
 
 const field = (numbers, shape) => ({ data: Float32Array.from(numbers), shape });
 

@@ -15,7 +15,6 @@ import { fittedNames } from "../../src/orbical/interface/web/draw/svg.js";
 import { arrange } from "../../src/orbical/interface/web/draw/panel_layout.js";
 import { freeSpot } from "../../src/orbical/interface/web/plots/scatter_marks.js";
 import { withColorRange } from "../../src/orbical/interface/web/sections/color_key.js";
-import { verdict } from "../../src/orbical/interface/web/sections/verdict.js";
 
 test("long names that differ at their ends stay apart", () => {
   const [one, other] = ["resnet18_rotations_seed_2026", "resnet18_rotations_seed_2027"].map((name) =>
@@ -70,10 +69,6 @@ test("values that fill little of a range are colored over what they fill", () =>
   assert.deepEqual(withColorRange(answer(0.5, NaN, 0.75)).range, [0.5, 0.75]);
   assert.deepEqual(withColorRange(answer(0.25, 0.75)).range, [0, 1]);
   assert.deepEqual(withColorRange(answer(0.5, 0.5)).range, [0, 1]);
-});
-
-test("nothing is said of calibration where there is no error", () => {
-  assert.equal(verdict({ confidence: 1, accuracy: 1 }, {}), "–");
 });
 
 test("the names of classes can be read on either page", () => {

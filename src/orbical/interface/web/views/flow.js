@@ -1,15 +1,15 @@
 // Vector fields side by side: the truth and each model's answer as arrows, over the map of its error.
 
-import { fill, h, write } from "../core/dom.js";
-import { fit, onAppearance, resolve } from "../draw/canvas.js";
+import { h, write } from "../core/dom.js";
+import { fit, resolve } from "../draw/canvas.js";
 import { badToGood, colorOf } from "../draw/colors.js";
 import { fixed } from "../draw/format.js";
 import { colorRange } from "../draw/scales.js";
-import { tileButton, tileCaption } from "./tile.js";
+import { mapOf } from "./maps.js";
+import { createBoard } from "./tile.js";
 
 /** @import { ViewContent } from "./index.js" */
 
-const [NAME, GAP, LEAST] = [17, 5, 44];
 const ROOMY = 11; // pixels a cell needs so that each has its own arrow
 
 /** A field [2, rows, columns] out of [models, 2, rows, columns]. */
@@ -65,44 +65,15 @@ export function arrows({ data, shape }, most, reach = 1.3) {
   return made;
 }
 
-/** The arrangement of `count` squares with captions that makes them largest. */
-export function arranged(count, width, height) {
-  let best = { side: 0, columns: 1 };
-  for (let columns = 1; columns <= count; columns += 1) {
-    const rows = Math.ceil(count / columns);
-    const side = Math.min((width - GAP * (columns - 1)) / columns, (height - GAP * (rows - 1)) / rows - NAME);
-    if (side > best.side) best = { side, columns };
-  }
-  return { side: Math.max(LEAST, Math.floor(best.side)), columns: best.columns };
-}
-
 /** The view. A click on a field shows it alone, another click shows all again. */
 export function createView(el) {
-  const board = h("div", { class: "quivers" });
+  const board = createBoard(el, "quivers", draw, show);
   const note = h("p", { class: "view-note" });
   const strip = h("canvas", { "aria-hidden": "true" });
   const words = h("span", {});
-  const key = h("p", { class: "view-note" }, strip, words);
-  Object.assign(board.style, {
-    flex: "1",
-    minHeight: "0",
-    display: "grid",
-    gap: `${GAP}px`,
-    justifyContent: "center",
-    alignContent: "center",
-    overflow: "auto",
-  });
-  Object.assign(key.style, { display: "flex", gap: "5px", alignItems: "center", fontSize: "11px", paddingTop: "4px" });
-  el.append(board, key, note);
-  const stop = new AbortController();
+  el.append(h("p", { class: "view-note key" }, strip, words), note);
   let given = null;
-  let alone = null;
-  let made = "";
-  /** @type {any[]} */
-  let tiles = [];
   let kept = { sample: null, error: 0, speed: 0 };
-
-  const dark = () => el.closest("[data-theme]")?.dataset.theme === "dark";
 
   /** One scale for the whole orbit of a sample: colors and arrows must not jump as it moves. */
   function steady(sample, error, speed) {
@@ -113,9 +84,9 @@ export function createView(el) {
 
   /** What is compared with: the truth, or the consensus of the first model. */
   function referenceOf(/** @type {ViewContent} */ { fields, consensus = {}, byConsensus, models }) {
-    if (fields.truth_map && !byConsensus) return [{ name: "truth", field: fieldOf(fields.truth_map, 0), words: "" }];
+    if (fields.truth_map && !byConsensus) return [panelOf("truth", fieldOf(fields.truth_map, 0))];
     if (consensus.moved?.shape.length !== 4) return [];
-    return [{ name: `consensus of ${models[0]}`, field: fieldOf(consensus.moved, 0), words: "" }];
+    return [panelOf(`consensus of ${models[0]}`, fieldOf(consensus.moved, 0))];
   }
 
   function panelsOf(content) {
@@ -134,11 +105,10 @@ export function createView(el) {
         .filter(([value]) => Number.isFinite(value));
     return [
       ...referenceOf(content),
-      ...models.map((name, m) => ({
-        name,
+      ...models.map((title, m) => ({
+        ...panelOf(title, fieldOf(flow, m)),
         color: colors[m],
-        field: fieldOf(flow, m),
-        error: fields.error_map && !byConsensus ? errorOf(fields.error_map, m) : null, // it is against the truth
+        error: fields.error_map && !byConsensus ? mapOf(fields.error_map, m) : null, // it is against the truth
         words: said(m)
           .map(([value, digits, unit]) => `${fixed(value, digits)}${unit}`)
           .join(", "),
@@ -151,54 +121,25 @@ export function createView(el) {
     const panels = panelsOf(given);
     const errors = panels.filter((panel) => panel.error).map((panel) => panel.error.data);
     const speeds = panels.map((panel) => lengths(panel.field));
-    const scale = steady(given.place.sample, colorRange(errors)[1], colorRange(speeds)[1]);
-    const shown = alone === null || !panels[alone] ? panels.map((panel, k) => [panel, k]) : [[panels[alone], alone]];
-    const box = board.getBoundingClientRect();
-    const { side, columns } = arranged(shown.length, box.width || 240, Math.max(box.height || 200, 90));
-    board.style.gridTemplateColumns = `repeat(${columns}, ${side}px)`;
-    const wanted = JSON.stringify([side, alone, shown.map(([panel, k]) => [k, panel.name, panel.color])]);
-    if (wanted !== made) {
-      made = wanted;
-      const focused = board.contains(document.activeElement);
-      tiles = shown.map(([panel, k]) => tile(panel, k, side));
-      fill(
-        board,
-        tiles.map((one) => one.el),
-      );
-      if (focused) tiles[0].el.focus();
-    }
-    shown.forEach(([panel], k) => tiles[k].set(panel, scale));
+    const scale = (kept = steady(given.place.sample, colorRange(errors)[1], colorRange(speeds)[1]));
+    board.show(panels);
     legend(
       scale,
       errors.length > 0,
       errors.some((row) => row.some((error) => error > scale.error)),
     );
-    const spoken = panels.filter((panel) => panel.words && panel.color).map((panel) => `${panel.name}: ${panel.words}`);
-    board.setAttribute("aria-label", spoken.join("; "));
+    const spoken = panels
+      .filter((panel) => panel.words && panel.color)
+      .map((panel) => `${panel.title}: ${panel.words}`);
+    board.el.setAttribute("aria-label", spoken.join("; "));
     write(note, given.fields.flow_map || given.fields.flow ? "" : "No flow stored at this position.");
   }
 
-  function tile(panel, k, side) {
-    const canvas = h("canvas", { role: "img" });
-    const caption = tileCaption(panel.name, side, panel.color);
-    const value = h("b", {});
-    value.style.color = "var(--ink)";
-    caption.append(value);
-    const shows = {
-      only: `Show only ${panel.name}`,
-      pressed: alone === k,
-      alone: alone !== null,
-      toggle: () => ((alone = alone === null ? k : null), draw()),
-    };
-    const whole = tileButton(side, shows, caption, canvas);
-    return {
-      el: whole,
-      set(now, scale) {
-        canvas.setAttribute("aria-label", `flow of ${now.name} ${now.words}`);
-        write(value, alone === k && now.words ? ` ${now.words}` : "");
-        paint(canvas, now, side, scale);
-      },
-    };
+  function show(panel, { canvas, caption, side, alone }) {
+    canvas.setAttribute("aria-label", `flow of ${panel.title} ${panel.words}`);
+    const value = caption.querySelector("b") ?? caption.appendChild(h("b", {}));
+    write(value, alone && panel.words ? ` ${panel.words}` : "");
+    paint(canvas, panel, side, kept);
   }
 
   function paint(canvas, panel, side, scale) {
@@ -206,7 +147,7 @@ export function createView(el) {
     const step = Math.max(1, Math.ceil(ROOMY / (side / panel.field.shape[1])));
     const field = thinned(panel.field, step);
     const cell = side / field.shape[1];
-    if (panel.error) heat(context, panel.error, side, badToGood([0, scale.error], false), dark());
+    if (panel.error) heat(context, panel.error, side, badToGood([0, scale.error], false), board.dark());
     else {
       context.fillStyle = resolve(el, "var(--hover, #eef1f4)");
       context.fillRect(0, 0, side, side);
@@ -232,7 +173,7 @@ export function createView(el) {
   function legend({ error, speed }, colored, beyond) {
     const context = fit(strip, 40, 8);
     for (let i = 0; i < 40; i += 1) {
-      context.fillStyle = colorOf(i, badToGood([0, 39], false), dark());
+      context.fillStyle = colorOf(i, badToGood([0, 39], false), board.dark());
       context.fillRect(i, 0, 1.5, 8);
     }
     strip.hidden = !colored;
@@ -247,24 +188,10 @@ export function createView(el) {
     draw();
   }
 
-  const watch = new ResizeObserver(() => draw());
-  watch.observe(board);
-  onAppearance(draw, stop.signal);
-  return {
-    set,
-    destroy() {
-      stop.abort();
-      watch.disconnect();
-      el.replaceChildren();
-    },
-  };
+  return { set, destroy: board.destroy };
 }
 
-/** The error map [rows, columns] of one model. */
-function errorOf({ data, shape }, model) {
-  const [rows, columns] = shape.slice(-2);
-  return { data: data.subarray(model * rows * columns, (model + 1) * rows * columns), rows, columns };
-}
+const panelOf = (title, field) => ({ title, field, words: "" });
 
 function heat(context, { data, rows, columns }, side, range, dark) {
   const [wide, high] = [side / columns, side / rows];

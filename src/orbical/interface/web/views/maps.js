@@ -1,15 +1,14 @@
 // Maps of all pixels side by side: the truth, each model's answer, where it differs, and how sure it is.
 
 import { fill, h, write } from "../core/dom.js";
-import { onAppearance } from "../draw/canvas.js";
 import { badToGood, classColor, colorOf, colorize } from "../draw/colors.js";
 import { fixed } from "../draw/format.js";
 import { colorRange } from "../draw/scales.js";
-import { tileButton, tileCaption } from "./tile.js";
+import { chip, createBoard, sideOf } from "./tile.js";
 
 /** @import { Field, ViewContent } from "./index.js" */
 
-const [NAME, GAP, LEAST, MOST_CLASSES] = [20, 5, 40, 12];
+const MOST_CLASSES = 12;
 const SHARE = [0, 1];
 const LESS_IS_BETTER = badToGood(SHARE, false);
 
@@ -116,12 +115,6 @@ export function steadyRanges(known, panels) {
   return ranges;
 }
 
-/** The side of the squares in a table of `columns` x `rows`. */
-export function sideOf(columns, rows, width, height) {
-  const side = Math.min((width - GAP * (columns - 1)) / columns, (height - GAP * (rows - 1)) / rows - NAME);
-  return Math.max(LEAST, Math.floor(side));
-}
-
 /** The truth before the first row or above it, whichever leaves more room; gaps are null. */
 export function tableOf({ first, rows }, width, height) {
   const gaps = (count) => Array.from({ length: count }, () => null);
@@ -171,37 +164,18 @@ const SCORES = {
 
 /** The view. A click on a map shows it alone, another click shows all again. */
 export function createView(el, state) {
-  const board = h("div", { class: "maps" });
-  const key = h("p", { class: "view-note" });
-  Object.assign(board.style, {
-    flex: "1",
-    minHeight: "0",
-    display: "grid",
-    gap: `${GAP}px`,
-    justifyContent: "safe center", // what does not fit can be scrolled to, also at its beginning
-    alignContent: "safe center",
-    overflow: "auto",
-  });
-  Object.assign(key.style, { display: "flex", flexWrap: "wrap", gap: "2px 8px", fontSize: "11px", paddingTop: "4px" });
+  const board = createBoard(el, "maps", draw, show);
+  const key = h("p", { class: "view-note key" });
   const note = h("p", { class: "slice-note", role: "status" });
-  el.append(board, key, note);
-  const stop = new AbortController();
+  el.append(key, note);
   let given = null;
-  let alone = null;
   /** @type {{ sample: number | null, ranges: Record<string, number[]> }} */
   let kept = { sample: null, ranges: {} };
-  let made = "";
-  /** @type {any[]} */
-  let tiles = [];
-
-  const dark = () => el.closest("[data-theme]")?.dataset.theme === "dark";
 
   function draw() {
     if (!given) return;
     const kind = given.fields.value_map ? "values" : "classes";
     if (kind === "classes" && !given.fields.class_map) return write(key, "No maps stored at this position.");
-    const box = board.getBoundingClientRect();
-    const [width, height] = [box.width || 300, Math.max(box.height || 220, 90)];
     const panels = kind === "values" ? valuePanels(given) : classPanels(given);
     if (kind === "values") {
       const { sample } = given.place;
@@ -210,46 +184,19 @@ export function createView(el, state) {
         ranges: steadyRanges(kept.sample === sample ? kept.ranges : {}, [panels.first, panels.rows].flat(2)),
       };
     }
-    const table = tableOf(panels, width, height);
-    const all = table.flat().map((panel, k) => ({ panel, k }));
-    const shown = alone === null || !all[alone]?.panel ? all : [all[alone]];
-    const columns = shown.length === 1 ? 1 : table[0].length;
-    const side = sideOf(columns, shown.length / columns, width, height);
-    board.style.gridTemplateColumns = `repeat(${columns}, ${side}px)`;
-    const wanted = JSON.stringify([side, alone, shown.map(({ panel }) => [panel?.title, panel?.color])]);
-    if (wanted !== made) {
-      made = wanted;
-      const focused = board.contains(document.activeElement);
-      tiles = shown.map((one) => (one.panel ? tile(one, side) : { el: h("span", {}), set() {} }));
-      fill(
-        board,
-        tiles.map((one) => one.el),
-      );
-      if (focused) tiles[0].el.focus();
-    }
-    shown.forEach(({ panel }, i) => panel && tiles[i].set(panel));
-    board.setAttribute("aria-label", spoken(given, SCORES[kind]).join("; "));
+    const table = tableOf(panels, ...board.room());
+    const all = table.flat();
+    board.show(all, table[0].length);
+    board.el.setAttribute("aria-label", spoken(given, SCORES[kind]).join("; "));
     if (kind === "values") return rangesLegend();
-    legend(all.filter(({ panel }) => panel?.kind === "classes").map(({ panel }) => panel.map));
+    legend(all.filter((panel) => panel?.kind === "classes").map((panel) => panel.map));
   }
 
-  function tile({ panel, k }, side) {
-    const canvas = h("canvas", { role: "img", class: "pixels" });
-    const shows = {
-      only: `${panel.about ?? panel.title}: show it alone`,
-      pressed: alone === k,
-      alone: alone !== null,
-      toggle: () => ((alone = alone === null ? k : null), draw()),
-    };
-    const whole = tileButton(side, shows, tileCaption(panel.title, side, panel.color), canvas);
-    Object.assign(canvas.style, { width: `${side}px`, height: "auto", maxHeight: `${side}px`, objectFit: "contain" });
-    return {
-      el: whole,
-      set(now) {
-        canvas.setAttribute("aria-label", `map: ${now.about ?? now.title}`);
-        paint(canvas, now);
-      },
-    };
+  function show(panel, { canvas, side }) {
+    canvas.classList.add("pixels");
+    Object.assign(canvas.style, { width: `${side}px`, maxHeight: `${side}px` });
+    canvas.setAttribute("aria-label", `map: ${panel.about ?? panel.title}`);
+    paint(canvas, panel);
   }
 
   /** The range of a scale, from bad to good where it has such ends. */
@@ -263,7 +210,7 @@ export function createView(el, state) {
     }
     const context = canvas.getContext("2d");
     const image = context.createImageData(map.columns, map.rows);
-    image.data.set(colorize(map.data, { kind, range }, dark()));
+    image.data.set(colorize(map.data, { kind, range }, board.dark()));
     context.putImageData(image, 0, 0);
   }
 
@@ -275,9 +222,9 @@ export function createView(el, state) {
       ...seen
         .sort((a, b) => a - b)
         .slice(0, MOST_CLASSES)
-        .map((c) => chip(classColor(c, dark()), String(names[c] ?? `class ${c}`))),
+        .map((c) => chip(classColor(c, board.dark()), String(names[c] ?? `class ${c}`))),
       ...["agrees, certain", "differs, uncertain"].map((words, share) =>
-        chip(colorOf(share, LESS_IS_BETTER, dark()), words),
+        chip(colorOf(share, LESS_IS_BETTER, board.dark()), words),
       ),
     ]);
   }
@@ -296,20 +243,8 @@ export function createView(el, state) {
   }
 
   function gradient(range) {
-    const colors = [0, 0.25, 0.5, 0.75, 1].map((value) => colorOf(value, range, dark()));
+    const colors = [0, 0.25, 0.5, 0.75, 1].map((value) => colorOf(value, range, board.dark()));
     return `linear-gradient(to right, ${colors.join(",")})`;
-  }
-
-  function chip(background, words) {
-    const mark = h("i", {});
-    Object.assign(mark.style, {
-      display: "inline-block",
-      width: "18px",
-      height: "9px",
-      marginRight: "4px",
-      background,
-    });
-    return h("span", {}, mark, words);
   }
 
   function set(/** @type {ViewContent} */ content) {
@@ -318,15 +253,5 @@ export function createView(el, state) {
     draw();
   }
 
-  const watch = new ResizeObserver(() => draw());
-  watch.observe(board);
-  onAppearance(draw, stop.signal);
-  return {
-    set,
-    destroy() {
-      stop.abort();
-      watch.disconnect();
-      el.replaceChildren();
-    },
-  };
+  return { set, destroy: board.destroy };
 }
