@@ -15,7 +15,7 @@ WORKERS ?= 2
 
 .DEFAULT_GOAL := help
 PARTS := test test-browser test-docs test-system test-studies test-peers test-slow
-.PHONY: help venv demo $(PARTS) test-all lint style types docs review vulnerabilities lock bench studies study audits audit clean
+.PHONY: help venv demo $(PARTS) test-all test-versions lint style types docs review vulnerabilities lock bench studies study audits audit clean
 
 help: ## say what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 26
@@ -63,6 +63,9 @@ test-peers: $(PEERS_READY) ## comparisons with other libraries, in an environmen
 test-slow: $(DEV_READY) ## tests of more than ten seconds (an hour or more)
 	@echo "Slow tests"
 	@$(PYTEST) --part slow
+
+test-versions: ## the lowest and the newest versions of all dependencies, each in an environment of its own (GBs)
+	@$(PYTHON) tools/try_versions.py
 
 lint: style types ## ruff, mypy, the layers, and the front end where node is installed
 

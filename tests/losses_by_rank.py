@@ -8,17 +8,20 @@ The process imports everything once and then forks, which takes milliseconds.
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import sys
 from datetime import timedelta
 from pathlib import Path
 
 import torch
-import torch._dynamo.aot_compile  # by DDP otherwise, in each rank
 from safetensors.torch import load_file, save_file
 from torch import distributed, nn
 
 from orbical import losses
+
+if importlib.util.find_spec("torch._dynamo.aot_compile"):  # since torch 2.9
+    import torch._dynamo.aot_compile  # by DDP otherwise, in each rank
 
 LOSSES = ("esd", "mmce", "ece")
 SIZES = ((11, 11), (9, 13))

@@ -270,6 +270,7 @@ def test_no_module_needs_an_optional_package_to_load() -> None:
 WITHOUT = {
     "orbical": ("torch", "numpy", "xarray"),
     "orbical.integrations.pytest_plugin": ("torch", "numpy", "xarray", "typer", "sklearn"),
+    "orbical.losses": ("PIL", "matplotlib", "pandas", "scipy", "sklearn", "xarray", "zarr"),
     "orbical.figures": ("matplotlib", "xarray"),
     "orbical.recalibrate": ("matplotlib", "xarray", "zarr"),
     "orbical.interface.server": ("matplotlib", "xarray", "dask"),

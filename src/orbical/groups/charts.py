@@ -10,10 +10,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from ..errors import InputError
 from .group import Elements, Group, homogeneous
@@ -21,6 +20,9 @@ from .group_names import parse
 from .group_parts import Array
 from .motions import affine_maps, camera_views
 from .plane import turned_by
+
+if TYPE_CHECKING:
+    from scipy.spatial.transform import Rotation
 
 Parts = dict[str, Array]
 Add = Callable[[Array, Array], Array]
@@ -340,6 +342,8 @@ def _rotations3d(group: Group) -> Chart:
 
     The step is the side of a cube whose volume is the share of one element in all rotations.
     """
+    from scipy.spatial.transform import Rotation
+
     vectors = np.rad2deg(Rotation.from_matrix(group.linear("space")).as_rotvec())
     side = np.rad2deg((8 * np.pi**2 / len(group)) ** (1 / 3))
     everywhere = np.full(3, np.inf)
@@ -392,6 +396,8 @@ def _sheared(amount: Array) -> Array:
 
 
 def _turned(vector_degrees: Array) -> Rotation:
+    from scipy.spatial.transform import Rotation
+
     return Rotation.from_rotvec(np.deg2rad(vector_degrees))
 
 

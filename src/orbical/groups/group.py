@@ -11,9 +11,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
-from scipy.spatial import cKDTree
 
 from ..errors import InputError, real_number
 from .group_parts import DIMENSIONS, PARTS, Array, Reach, clean, part_of
@@ -137,6 +134,8 @@ class Group(Elements):
 
     def index_of(self, elements: Elements, tolerance: float = 1e-6) -> Array:
         """Return the indices of transformations among the elements, -1 for those absent."""
+        from scipy.spatial import cKDTree
+
         tree = cKDTree(_signature(self))
         distance, index = tree.query(_signature(elements))
         return np.where(distance <= tolerance, index, -1)
@@ -298,6 +297,9 @@ def is_closed(group: Group) -> bool:
     element is a product of these few. Each that is found doubles what the ones before generate, so
     that the cost is that of `K log K` products and not of `K^2`.
     """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
     count, generated = len(group), np.zeros(len(group), bool)
     generated[group.identity] = True
     steps: list[Array] = []

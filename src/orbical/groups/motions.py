@@ -7,15 +7,18 @@ identity, which is the first.
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from ..errors import InputError, real_number, whole_number
 from .group import Group, Layout, as_text, few_enough, homogeneous, make_group, tiles
 from .group_names import register
 from .group_parts import Array, clean
 from .plane import turned_by
+
+if TYPE_CHECKING:
+    from scipy.spatial.transform import Rotation
 
 
 @register()
@@ -151,6 +154,8 @@ def affine_maps(
 
 def camera_views(pan: Array, tilt: Array, focal: float) -> Array:
     """Return the homographies `[K, 3, 3]` of a camera turned by angles in degrees."""
+    from scipy.spatial.transform import Rotation
+
     turned = Rotation.from_euler("yx", np.stack([pan, -tilt], -1), degrees=True)
     lens = np.diag([focal, focal, 1.0])
     maps = lens @ turned.as_matrix() @ np.linalg.inv(lens)
@@ -177,6 +182,8 @@ def _points(count: int, dimension: int) -> Array:
 
 def _uniform_rotations(point: Array) -> Rotation:
     """Return rotations from points of the unit cube (Shoemake, 1992), the first the identity."""
+    from scipy.spatial.transform import Rotation
+
     share, first, second = point[:, 0], *(2 * np.pi * point[:, 1:].T)
     inner, outer = np.sqrt(1 - share), np.sqrt(share)
     quaternions = [

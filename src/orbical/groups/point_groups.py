@@ -11,13 +11,13 @@ from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from ..errors import check_name, unknown_name
 from .group import Elements, Group, distinct, homogeneous, make_group, tiles
 from .group_names import register
 from .group_parts import Array
 
+_SINE = 0.75**0.5  # of 60 degrees
 _GENERATORS: dict[str, Array] = {
     "-1": -np.eye(3),
     "2z": np.diag([-1.0, -1, 1]),
@@ -26,8 +26,8 @@ _GENERATORS: dict[str, Array] = {
     "mx": np.diag([-1.0, 1, 1]),
     "4z": np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]]),
     "-4z": np.array([[0.0, 1, 0], [-1, 0, 0], [0, 0, -1]]),
-    "3z": Rotation.from_euler("z", 120, degrees=True).as_matrix(),
-    "6z": Rotation.from_euler("z", 60, degrees=True).as_matrix(),
+    "3z": np.array([[-0.5, -_SINE, 0], [_SINE, -0.5, 0], [0, 0, 1]]),
+    "6z": np.array([[0.5, -_SINE, 0], [_SINE, 0.5, 0], [0, 0, 1]]),
     "3d": np.array([[0.0, 0, 1], [1, 0, 0], [0, 1, 0]]),  # about the diagonal [111]
 }
 _CRYSTAL = {  # by the short Hermann-Mauguin name: the Schoenflies name, and generators
@@ -135,6 +135,8 @@ def icosahedral(kind: str = "rotations") -> Group:
     >>> len(icosahedral()), len(icosahedral("full"))
     (60, 120)
     """
+    from scipy.spatial.transform import Rotation
+
     turns = Rotation.create_group("I").as_matrix()
     both = np.concatenate([turns, -turns])
     return _solid("icosahedral", kind, _named("", turns), _named("", both))
@@ -160,6 +162,8 @@ def _generated(names: list[str]) -> Array:
 
 def _named(spec: str, matrices: Array) -> Group:
     """Return a point group with its elements in order: rotations first, the simplest first."""
+    from scipy.spatial.transform import Rotation
+
     improper = np.linalg.det(matrices) < 0
     vectors = Rotation.from_matrix(np.where(improper[:, None, None], -1, 1) * matrices).as_rotvec()
     turns = [_turn(vector) for vector in vectors]

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 import numpy as np
 from numpy.polynomial.legendre import Legendre
-from scipy.spatial.transform import Rotation
 
 from ..errors import whole_number
 from .group import Group, Layout, few_enough, homogeneous, make_group
@@ -36,6 +35,8 @@ def so3_quadrature(degree: int = 4) -> Group:
         >>> len(so3_quadrature(4)), exact_degree(so3_quadrature(4))
         (60, 4)
     """
+    from scipy.spatial.transform import Rotation
+
     degree = whole_number("degree", degree, 1)
     turns, nodes = degree + 1, math.ceil((degree + 3) / 2)
     few_enough(f"so3_quadrature:{degree}", (nodes - 2) * turns**2 + 2 * turns)
@@ -79,6 +80,8 @@ def sphere(degree: int = 8) -> Group:
         >>> len(sphere(8))
         38
     """
+    from scipy.spatial.transform import Rotation
+
     degree = whole_number("degree", degree, 1)
     turns, nodes = degree + 1, math.ceil((degree + 3) / 2)
     few_enough(f"sphere:{degree}", (nodes - 2) * turns + 2)

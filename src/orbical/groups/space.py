@@ -7,7 +7,6 @@ import itertools
 import math
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from ..errors import whole_number
 from .group import (
@@ -33,6 +32,8 @@ def rotations3d(n: int = 256) -> Group:
     The points are a super-Fibonacci spiral on the unit quaternions (Alexa, 2022), turned as a whole
     so that the first becomes the identity, which changes no distance between them.
     """
+    from scipy.spatial.transform import Rotation
+
     n = whole_number("n", n, 1)
     few_enough(f"rotations3d:{n}", n)
     s = np.arange(n) + 0.5
@@ -130,6 +131,8 @@ def slices3d(azimuths: int = 72, angles: int = 13) -> Group:
     >>> len(slices3d(72, 13))
     2416
     """
+    from scipy.spatial.transform import Rotation
+
     azimuths, angles = whole_number("azimuths", azimuths, 1), whole_number("angles", angles, 2)
     few_enough(f"slices3d:{azimuths}:{angles}", 3 * azimuths * angles)
     azimuth = np.arange(azimuths) * 360.0 / azimuths

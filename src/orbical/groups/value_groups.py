@@ -10,7 +10,6 @@ import itertools
 import math
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from ..errors import InputError, whole_number
 from .group import Group, Layout, as_text, few_enough, grid_line, homogeneous, make_group, tiles
@@ -96,6 +95,8 @@ def hue(n: int = 12) -> Group:
     >>> (hue(3).parts["color"][1] @ [1, 0, 0, 1]).tolist()
     [0.0, 1.0, 0.0, 1.0]
     """
+    from scipy.spatial.transform import Rotation
+
     n = whole_number("n", n, 1)
     few_enough(f"hue:{n}", n)
     angle = np.arange(n) * 360.0 / n

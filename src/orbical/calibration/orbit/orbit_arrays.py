@@ -44,7 +44,7 @@ def labeled(
     for place, part in parts:
         for end in ("value", *ENDS):
             if end in part:
-                values.setdefault(end, np.full(shape, np.nan))[place] = part[end]
+                values.setdefault(end, np.full(shape, np.nan))[place] = np.asarray(part[end])
     dims = ("model", "element") if by is None else ("model", by, "element")
     values = {end: part[:, 0] if by is None else part for end, part in values.items()}
     coords: dict[str, Any] = {
