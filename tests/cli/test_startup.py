@@ -12,8 +12,6 @@ import pytest
 
 import orbical
 
-pytestmark = pytest.mark.system
-
 SOURCES = str(Path(orbical.__file__).parents[1])
 
 
@@ -38,6 +36,7 @@ def test_help_imports_no_package_that_is_slow_to_import() -> None:
     assert (done.stdout, done.stderr) == ("[]\n", "")
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(
     ("during", "command"), [("typer", "info"), ("rich", "calibration"), ("zarr", "info")]
 )
