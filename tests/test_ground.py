@@ -33,7 +33,6 @@ HEAVY_MODULES = {
 }
 LIGHT = (
     "store.blocks",
-    "store.xarray_blocks",
     "store.files",
     "store.labeled_responses",
     "store.record",

@@ -237,7 +237,7 @@ def principal_components(
     with np.errstate(invalid="ignore"):
         total, count = (part[np.array(sets), 0].sum(0) for part in (whole.total, whole.count))
         center = np.nan_to_num(total / count).reshape(-1)
-    roots = np.tile(np.sqrt(arrays.group.weights), across)
+    roots = np.tile(np.sqrt(arrays.weights), across)
 
     def points() -> Iterator[tuple[int, slice, Array]]:
         """Yield centered points, 0 where a response is missing; NaN without any of a model."""

@@ -163,22 +163,20 @@ def rejection(
         >>> list(ob.selective.rejection(scan))
         ['confidence', 'orbit confidence', 'agreement', 'stability']
     """
-    from .calibration.orbit.positions import model_index, responses_of
+    from .calibration.orbit.positions import model_index, pairs_at_element, pairs_of
     from .nero import consistency
 
-    confidence, correct = responses_of(scan)
-    number = model_index(confidence, model)
-    data: Any = getattr(scan, "data", scan)
-    upright = {"model": number, "element": confidence.attrs["identity"]}
-    sure, hit = (np.asarray(part.isel(upright).values) for part in (confidence, correct))
+    _, arrays = pairs_of(scan)
+    number = model_index(arrays, model)
+    sure, hit = pairs_at_element(arrays, number, arrays.group.identity)
     done = ~np.isnan(sure)
     scores = {"confidence": sure}
-    if "consensus" in data and "class" in data["consensus"].dims:
-        scores["orbit confidence"] = data["consensus"].isel(model=number).max("class").values
+    if "class" in arrays.dims.get("consensus", ()):
+        scores["orbit confidence"] = arrays.read("consensus", model=number).max(-1)
     scores["agreement"] = 1 - consistency(scan)["pairs_per_sample"].values[number]
-    scores["stability"] = -data["invariance_gap"].isel(model=number).values
+    scores["stability"] = -arrays.read("invariance_gap", model=number)
     return {
-        name: risk_coverage(np.asarray(values, dtype=float)[done], hit[done] > 0, **options)
+        name: risk_coverage(np.asarray(values, dtype=float)[done], hit[done], **options)
         for name, values in scores.items()
     }
 
@@ -206,14 +204,13 @@ def along_orbit(scan: Scan | xr.Dataset, **options: Any) -> xr.DataArray:
     """
     import xarray as xr
 
-    from .calibration.orbit.positions import pair_blocks, responses_of
+    from .calibration.orbit.positions import pair_blocks, pairs_of
 
-    confidence, correct = responses_of(scan)
+    confidence, arrays = pairs_of(scan)
     shape = (confidence.sizes["model"], confidence.sizes["element"])
     ends = {name: np.full(shape, np.nan) for name in ("aurc", "low", "high", "best")}
     for model in range(shape[0]):
-        pair = (part.isel(model=model) for part in (confidence, correct))
-        for run, sure, hit in pair_blocks(*pair):
+        for run, sure, hit in pair_blocks(arrays, model):
             for place, (z, y) in enumerate(zip(sure, hit, strict=True), run.start):
                 if (~np.isnan(z)).any():
                     found = risk_coverage(z[~np.isnan(z)], y[~np.isnan(z)] > 0, **options)

@@ -19,7 +19,7 @@ from orbical.calibration.orbit.positions import (
     reliability_at,
 )
 from orbical.errors import InputError
-from orbical.store import xarray_blocks as blocks
+from orbical.store import arrays_of, blocks
 
 
 def network(seed: int) -> torch.nn.Module:
@@ -165,14 +165,14 @@ def test_blocks_of_elements_and_samples_change_nothing(
     scan: ob.Scan, measure: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = along_orbit(scan, measure, by="label"), calibration.pooled_over_orbit(scan, measure)
-    monkeypatch.setattr(blocks, "READ_VALUES", 300)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 1200)
     monkeypatch.setattr(blocks, "HELD_VALUES", 500)
     monkeypatch.setattr(positions, "MEASURED_VALUES", 300)
     monkeypatch.setattr(whole_orbit, "MEASURED_VALUES", 300)
     for data in (scan.data.chunk(sample=40), scan.data.compute()):
-        part = data["confidence"].isel(model=0)
-        assert len(list(blocks.element_blocks(part))) == 2
-        assert len(list(blocks.sample_blocks(part))) >= 3
+        arrays = arrays_of(data)
+        assert len(list(arrays.element_blocks("confidence", model=0))) == 2
+        assert len(list(arrays.sample_blocks("confidence", model=0))) >= 3
         found = along_orbit(data, measure, by="label"), calibration.pooled_over_orbit(data, measure)
         for one, other in zip(found, whole, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-12)

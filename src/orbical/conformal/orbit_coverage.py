@@ -15,8 +15,7 @@ from .._arrays import ArrayLike, as_numpy
 from ..calibration import interval_of_sums, probabilities, top_label, wilson_interval
 from ..calibration.intervals.interval_ends import checked_level
 from ..errors import InputError, check_name, whole_number
-from ..store import Scan
-from ..store.xarray_blocks import sample_blocks
+from ..store import Scan, ScanArrays, arrays_of, opened, responses
 from .class_sets import LAC, ConformalSets, at_labels
 from .quantiles import checked_coverage, conformal_quantile
 from .target_intervals import Absolute, ConformalIntervals, Normalized
@@ -99,13 +98,10 @@ def along_orbit(
         >>> dict(found.coverage.sizes), bool((found.coverage["low"] <= found.coverage).all())
         ({'model': 1, 'element': 8}, True)
     """
-    from ..store import responses
-
     checked_level(level)
     scan = scan if isinstance(scan, Scan | xr.Dataset) else _at_one_position(scan)
-    data: Any = getattr(scan, "data", scan)
-    like = responses(scan, "score")
-    chosen = _method_of(data, method)
+    arrays, like = arrays_of(scan), responses(scan, "score")
+    chosen = _method_of(opened(scan)[0], method)
     wanted = checked_coverage(chosen.coverage)
     place = _place(calibrate, like)
     _refuse_open_groups(place, scan, chosen)
@@ -114,10 +110,11 @@ def along_orbit(
         for name in ("held", "n", "hits", "size", "squares")
     }
     for model in range(like.sizes["model"]):
-        finished = np.flatnonzero(np.isfinite(like.isel(model=model).values).all(1))
-        parts = halves(finished, share, seed)
+        blocks = arrays.sample_blocks(str(like.name), model=model)
+        finished = np.concatenate([np.isfinite(part).all(1) for _, (part,) in blocks])
+        parts = halves(np.flatnonzero(finished), share, seed)
         counts["held"][model] = len(parts[0])
-        for _, hits, size in tested(data, chosen, model, parts, place):
+        for _, hits, size in tested(arrays, chosen, model, parts, place):
             counts["n"][model] += len(size)
             counts["hits"][model] += hits.sum(0)
             counts["size"][model] += size.sum(0)
@@ -215,18 +212,22 @@ def _at_one_position(outputs: Mapping[str, ArrayLike]) -> xr.Dataset:
 
 
 def tested(
-    data: Any, method: Any, model: int, parts: tuple[np.ndarray, np.ndarray], place: str | int
+    arrays: ScanArrays,
+    method: Any,
+    model: int,
+    parts: tuple[np.ndarray, np.ndarray],
+    place: str | int,
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Calibrate on the first part of the rows and yield rows, hits and sizes of the second.
 
     Hits and sizes are `[n, K]`: whether each set contains the truth, and how large it is.
     """
-    weight = torch.as_tensor(np.asarray(data["weight"].values, dtype=np.float64))
+    weight = torch.as_tensor(arrays.weights)
     averaged = weight if place == "average" else None
     held, others = parts
-    at_truth = [block.at_truth for block in _blocks(data, method, model, held, averaged, 0)]
+    at_truth = [block.at_truth for block in _blocks(arrays, method, model, held, averaged, 0)]
     threshold = _thresholds(torch.cat(at_truth), place, checked_coverage(method.coverage), weight)
-    for block in _blocks(data, method, model, others, averaged, 1):
+    for block in _blocks(arrays, method, model, others, averaged, 1):
         hits = (block.at_truth <= threshold).numpy()
         yield block.rows, hits, _sizes(block.answers, threshold).numpy()
 
@@ -284,8 +285,6 @@ def _place(calibrate: str | int, like: xr.DataArray) -> str | int:
 
 
 def _refuse_open_groups(place: str | int, scan: Any, method: Any) -> None:
-    from ..store import opened
-
     if place != "average":
         return
     group = opened(scan)[1]
@@ -329,35 +328,48 @@ def _sizes(answers: Tensor, threshold: Tensor) -> Tensor:
 
 
 def _blocks(
-    data: Any, method: Any, model: int, rows: np.ndarray, averaged: Tensor | None, stream: int
+    arrays: ScanArrays,
+    method: Any,
+    model: int,
+    rows: np.ndarray,
+    averaged: Tensor | None,
+    stream: int,
 ) -> Iterator[_Block]:
     """Yield the scores of some samples, a block at a time; `averaged` are weights of positions."""
-    chosen = data.isel(model=model, sample=rows)
     if isinstance(method, ConformalIntervals):
-        yield from _distances(chosen, method, rows)
+        yield from _distances(arrays, method, model, rows)
         return
-    labels = torch.as_tensor(chosen["label"].values).long()
-    stored = chosen["probabilities"].transpose("sample", "element", "class")
+    labels = torch.as_tensor(arrays.read("label")[rows]).long()
     # Drawn for all rows at once: what a sample has does not depend on the blocks.
     uniform = method._uniform(len(rows), stream, torch.empty(1, 1, 1, dtype=torch.float64))
-    for run, (part,) in sample_blocks(stored):
+    for run, (part,) in _chosen_rows(arrays, model, rows, "probabilities"):
         scores = method._nonconformity(torch.from_numpy(part).double(), uniform[run])
         if averaged is not None:
             scores = (scores * averaged[:, None]).sum(1, keepdim=True)
         yield _Block(rows[run], at_labels(scores, labels[run]), scores)
 
 
-def _distances(chosen: Any, method: ConformalIntervals, rows: np.ndarray) -> Iterator[_Block]:
+def _distances(
+    arrays: ScanArrays, method: ConformalIntervals, model: int, rows: np.ndarray
+) -> Iterator[_Block]:
     """Yield the distances of predictions from the truth, and what they are measured in."""
-    distance = chosen["score"].transpose("sample", "element")
-    scales = [distance * 0 + 1]
-    if isinstance(method, Normalized):
-        variance = chosen["variance"].transpose("sample", "element", ...)
-        beyond = [dim for dim in variance.dims if dim not in ("sample", "element")]
-        scales = [variance.mean(beyond) ** 0.5]
-    for run, parts in sample_blocks(distance, *scales):
-        far, scale = (torch.from_numpy(part).double() for part in parts)
+    names = ["score", *(["variance"] if isinstance(method, Normalized) else [])]
+    for run, (distance, *variance) in _chosen_rows(arrays, model, rows, *names):
+        far = torch.from_numpy(distance).double()
+        scale = torch.ones_like(far)
+        if variance:
+            scale = torch.from_numpy(variance[0]).double().reshape(*far.shape, -1).mean(-1).sqrt()
         yield _Block(rows[run], far / scale, scale)
+
+
+def _chosen_rows(
+    arrays: ScanArrays, model: int, rows: np.ndarray, *names: str
+) -> Iterator[tuple[slice, list[np.ndarray]]]:
+    """Yield runs of ascending rows, and what the arrays of a model hold there."""
+    for block, parts in arrays.sample_blocks(*names, model=model):
+        first, last = np.searchsorted(rows, (block.start, block.stop))
+        if first < last:
+            yield slice(first, last), [part[rows[first:last] - block.start] for part in parts]
 
 
 def _labeled(

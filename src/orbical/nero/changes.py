@@ -110,7 +110,7 @@ def sample_changes(arrays: ScanArrays, tolerance: float | None = None) -> dict[s
             else:
                 assert tolerance is not None
                 codes = _beyond(torch.from_numpy(scores), tolerance, better)
-                both = of_codes(codes, torch.as_tensor(arrays.group.weights))
+                both = of_codes(codes, torch.as_tensor(arrays.weights))
             done = np.isfinite(scores).any(1)
             for name, values in zip(SHARES, both, strict=True):
                 shares[name][model, rows] = np.where(done, values.double().numpy(), np.nan)

@@ -95,7 +95,7 @@ def sums_over(arrays: ScanArrays, name: str, sets: Array | None = None, count: i
 
 def moments(arrays: ScanArrays, name: str, sets: Array | None = None, count: int = 1) -> Moments:
     """Compute sums over samples as `sums_over` does, and moments over each orbit, in one pass."""
-    sums, weights = _empty(arrays, count), arrays.group.weights
+    sums, weights = _empty(arrays, count), arrays.weights
     mean, variance = (np.full((sums.shape[1], arrays.samples), np.nan) for _ in range(2))
     low, high = np.inf, -np.inf
     for rows in arrays.blocks(name):

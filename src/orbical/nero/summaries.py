@@ -179,7 +179,7 @@ def summary(scan: Scan | xr.Dataset) -> xr.Dataset:
         name: (
             ("model", "place"),
             np.stack(
-                [curve[:, group.identity], over_orbit(curve, group.weights), curve[each, worst]], 1
+                [curve[:, group.identity], over_orbit(curve, arrays.weights), curve[each, worst]], 1
             ),
         )
         for name, curve in curves.items()

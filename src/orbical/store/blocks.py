@@ -44,6 +44,7 @@ class ScanArrays(ABC):
         models: The names of the models.
         samples: The number of samples.
         group: The sampled group.
+        weights: The weights of its elements, `[K]`; the data of a scan may state others.
         chunk: The number of samples that lie together.
         dims: The dimensions of each array, by its name.
         settings: Those of the task, if the scan itself is read and not its data.
@@ -52,6 +53,7 @@ class ScanArrays(ABC):
     models: list[str]
     samples: int
     group: Group
+    weights: Array
     chunk: int
     dims: dict[str, tuple[str, ...]]
     settings: Mapping[str, Any] = MappingProxyType({})
@@ -172,7 +174,7 @@ class StoredArrays(ScanArrays):
 
     def __init__(self, scan: Scan) -> None:
         self.scan, self.settings = scan, scan.record.task.settings
-        self.models, self.group = scan.models, scan.group
+        self.models, self.group, self.weights = scan.models, scan.group, scan.group.weights
         self.samples, self.chunk = scan.record.data.samples, scan.record.run.chunk
         self._arrays: dict[str, Any] = dict(scan.arrays)  # zarr types both versions of its format
         self.dims = {
@@ -203,6 +205,8 @@ class LabeledArrays(ScanArrays):
 
     def __init__(self, data: xr.Dataset, group: Group) -> None:
         self.data, self.group = data, group
+        stated = data.variables.get("weight")
+        self.weights = group.weights if stated is None else stated.values.astype(np.float64)
         self.models = [str(name) for name in np.atleast_1d(data["model"].values)]
         self.samples = data.sizes["sample"]
         self.chunk = max(data.chunksizes.get("sample", (1,)))

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from ...errors import InputError, whole_number
-from ...store.xarray_blocks import HELD_VALUES, read_together, runs, sample_blocks
+from ...store import ScanArrays, arrays_of, responses
 from ..intervals.interval_ends import Interval
 from ..measures.binned import Reliability, diagram_of, error_of, named_norm
 from .orbit_arrays import groups_of, labeled
@@ -54,16 +54,14 @@ def pixels_along(
 
     With `draws`, with its interval: pixels of an image belong together, so images are drawn.
     """
-    from ...store import responses
-
-    data: Any = getattr(scan, "data", scan)
-    options = _checked(data, name, options, draws is not None)
+    arrays = arrays_of(scan)
+    options = _checked(arrays, name, options, draws is not None)
     like = responses(scan, "mean_confidence")  # with the attributes that figures need
     groups, members = groups_of(like, by)
     if draws is not None:
-        found = _intervals(data, members, len(groups), options["bins"], draws)
+        found = _intervals(arrays, members, len(groups), options["bins"], draws)
         return labeled(name, like, groups, by, found)
-    diagram = _diagram(data, members, len(groups), options["bins"])
+    diagram = _diagram(arrays, members, len(groups), options["bins"])
     values = error_of(diagram, named_norm(options["norm"]))
     values = torch.where(diagram.count.sum(-1) > 0, values, torch.nan)
     return labeled(name, like, groups, by, [(..., {"value": values.numpy()})])
@@ -76,39 +74,39 @@ def pixels_pooled(
 
     Images are drawn with their whole orbits.
     """
-    data: Any = getattr(scan, "data", scan)
-    bins = _checked(data, name, options, interval=True)["bins"]
-    weights = data["weight"].values.astype(np.float64)
+    arrays = arrays_of(scan)
+    bins = _checked(arrays, name, options, interval=True)["bins"]
     found = []
-    for model in range(data.sizes["model"]):
-        total = np.zeros((3, data.sizes["sample"], 1, bins))
-        for run, sums in _sums(data, model, bins):
-            total[:, :, 0] += np.einsum("k,snkb->snb", weights[run], sums)
+    for model in range(len(arrays.models)):
+        total = np.zeros((3, arrays.samples, 1, bins))
+        for run, sums in _sums(arrays, model, bins):
+            total[:, :, 0] += np.einsum("k,snkb->snb", arrays.weights[run], sums)
         found += _of_images(total, draws)
     return found
 
 
 def pixels_at(scan: Scan, element: int, *, bins: int, level: float, seed: int) -> list[Interval]:
     """Return the binned error of the pixels at one element with its interval, for each model."""
-    here = scan.data.isel(element=[element])
-    draws = {"level": level, "seed": seed}
+    arrays, draws = arrays_of(scan), {"level": level, "seed": seed}
     return [
         one
-        for model in range(here.sizes["model"])
-        for _, sums in _sums(here, model, bins)
-        for one in _of_images(sums, draws)
+        for model in range(len(arrays.models))
+        for run, sums in _sums(arrays, model, bins)
+        if run.start <= element < run.stop
+        for one in _of_images(sums[:, :, [element - run.start]], draws)
     ]
 
 
 def _checked(
-    data: Any, name: str, options: dict[str, Any] | None, interval: bool
+    arrays: ScanArrays, name: str, options: dict[str, Any] | None, interval: bool
 ) -> dict[str, Any]:
     if options is None or (interval and options["norm"] != "l1"):
+        what = "points" if "point_class" in arrays else "pixels"
         any_of = "a calibration error over bins of equal width, such as 'ece',"
         kind = "'ece', because an interval is asked for," if interval else any_of
         raise InputError(
             "measure",
-            f"{kind} for {'points' if by_point(data) else 'pixels'}, which are stored by bin",
+            f"{kind} for {what}, which are stored by bin",
             repr(name),
             remedy="pairs_within(scan) has all measures",
         )
@@ -116,11 +114,11 @@ def _checked(
 
 
 def _intervals(
-    data: Any, members: np.ndarray, groups: int, bins: Any, draws: dict[str, Any]
+    arrays: ScanArrays, members: np.ndarray, groups: int, bins: Any, draws: dict[str, Any]
 ) -> Iterator[tuple[tuple[int, int, int], dict[str, Any]]]:
     """Yield the error with its interval at each model, group and element."""
-    for model in range(data.sizes["model"]):
-        for run, sums in _sums(data, model, bins):
+    for model in range(len(arrays.models)):
+        for run, sums in _sums(arrays, model, bins):
             for group in range(groups):
                 found = _of_images(sums[:, members == group], draws)
                 for element, one in zip(range(run.start, run.stop), found, strict=True):
@@ -140,17 +138,12 @@ def _of_images(sums: np.ndarray, draws: dict[str, Any]) -> list[Interval]:
     return found
 
 
-def _sums(data: Any, model: int, bins: Any) -> Iterator[tuple[slice, np.ndarray]]:
+def _sums(arrays: ScanArrays, model: int, bins: Any) -> Iterator[tuple[slice, np.ndarray]]:
     """Yield runs of elements with the sums `[3, N, K, B]` of each image there, by bin."""
-    parts = [
-        data[name].isel(model=model).transpose("sample", "element", "bin").astype(np.float64)
-        for name in SUMS
-    ]
-    samples, elements, stored = parts[0].shape
-    wanted = _whole_share(stored, bins)
-    for run in runs(elements, samples * stored, HELD_VALUES):
-        held = np.stack(read_together(*(part.isel(element=run) for part in parts)))
-        shape = (*held.shape[:-1], wanted, stored // wanted)
+    wanted = _whole_share(arrays.shape(SUMS[0])[-1], bins)
+    for run, parts in arrays.element_blocks(*SUMS, model=model):
+        held = np.stack(parts).swapaxes(1, 2).astype(np.float64)
+        shape = (*held.shape[:-1], wanted, held.shape[-1] // wanted)
         yield run, np.nan_to_num(held).reshape(shape).sum(-1)  # NaN: not finished
 
 
@@ -163,17 +156,17 @@ def _whole_share(stored: int, bins: Any) -> int:
     return wanted
 
 
-def _diagram(data: Any, members: Any, groups: int, bins: Any) -> Reliability:
+def _diagram(arrays: ScanArrays, members: Any, groups: int, bins: Any) -> Reliability:
     """Return the reliability diagram `[model, group, element, bin]` of all pixels."""
-    parts = [data[name].transpose("model", "sample", "element", "bin") for name in SUMS]
-    wanted = _whole_share(parts[0].sizes["bin"], bins)
-    models, _, elements, _ = parts[0].shape
-    sums = torch.zeros(3, models, groups, elements, wanted, dtype=torch.float64)
-    for rows, blocks in sample_blocks(*parts):
-        member = torch.from_numpy(members[rows])
-        for total, block in zip(sums, blocks, strict=True):
-            values = torch.from_numpy(block).double().nan_to_num(0.0)  # NaN: not finished
-            total.index_add_(1, member, values.unflatten(-1, (wanted, -1)).sum(-1))
+    wanted = _whole_share(arrays.shape(SUMS[0])[-1], bins)
+    shape = (3, len(arrays.models), groups, len(arrays.group), wanted)
+    sums = torch.zeros(shape, dtype=torch.float64)
+    for model in range(len(arrays.models)):
+        for rows, blocks in arrays.sample_blocks(*SUMS, model=model):
+            member = torch.from_numpy(members[rows])
+            for total, block in zip(sums[:, model], blocks, strict=True):
+                values = torch.from_numpy(block).double().nan_to_num(0.0)  # NaN: not finished
+                total.index_add_(0, member, values.unflatten(-1, (wanted, -1)).sum(-1))
     count, of_confidence, of_correct = sums
     edges = torch.arange(wanted + 1, dtype=torch.float64) / wanted
     return diagram_of(edges, count.round().long(), count, of_confidence, of_correct)
@@ -202,8 +195,7 @@ def pixel_reliability(scan: Scan | xr.Dataset, *, bins: int = 15) -> Reliability
     """
     if not holds_pixels(scan):
         raise InputError("scan", "a labeled scan of a segmentation task", "another")
-    data: Any = getattr(scan, "data", scan)
-    _, members = groups_of(data["mean_confidence"], None)
-    found = _diagram(data, members, 1, bins)
+    arrays = arrays_of(scan)
+    found = _diagram(arrays, np.zeros(arrays.samples, np.int64), 1, bins)
     parts = (found.count, found.share, found.confidence, found.accuracy)
     return Reliability(found.edges, *(part[:, 0] for part in parts))

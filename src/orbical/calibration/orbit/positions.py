@@ -16,7 +16,8 @@ import torch
 from torch import Tensor
 
 from ...errors import InputError, unknown_name, whole_number
-from ...store.xarray_blocks import element_blocks, read_together, runs, sample_blocks
+from ...store import ScanArrays, arrays_of, responses
+from ...store.blocks import runs
 from ..intervals.resampled import interval as interval_of
 from ..measures.binned import Reliability, bin_index, diagram_of, ece, error_of, named_norm
 from ..measures.binned import reliability as reliability_of
@@ -93,13 +94,13 @@ def along_orbit(
     if holds_pixels(scan):
         name, binned = bound(measure, "pair", options).name, equal_width_options(measure, options)
         return pixels_along(scan, name, by, binned, draws if interval else None)
-    confidence, correct = responses_of(scan)
+    like, arrays = pairs_of(scan)
     chosen = bound(measure, "pair", options)
     binned = equal_width_options(measure, options)
-    groups, members = groups_of(confidence, by)
+    groups, members = groups_of(like, by)
     if binned is not None and not interval:
-        values = _binned_along(confidence, correct, members, len(groups), binned)
-        return labeled(chosen.name, confidence, groups, by, [(..., {"value": values})])
+        values = _binned_along(arrays, members, len(groups), binned)
+        return labeled(chosen.name, like, groups, by, [(..., {"value": values})])
 
     def at_elements(*pair: Tensor) -> dict[str, Any]:
         if not interval:
@@ -107,10 +108,9 @@ def along_orbit(
         return vars(interval_of(chosen, *pair, **draws))
 
     parts = (
-        (place, at_elements(*pair))
-        for place, pair in _finished_pairs(confidence, correct, members, len(groups))
+        (place, at_elements(*pair)) for place, pair in _finished_pairs(arrays, members, len(groups))
     )
-    return labeled(chosen.name, confidence, groups, by, parts)
+    return labeled(chosen.name, like, groups, by, parts)
 
 
 def reliability_at(
@@ -162,23 +162,29 @@ def pair_at(
         >>> confidence.shape, correct.dtype
         (torch.Size([20]), torch.bool)
     """
-    confidence, correct = responses_of(scan)
-    size = confidence.sizes["element"]
+    _, arrays = pairs_of(scan)
+    size = len(arrays.group)
     try:
         place = operator.index(element)
     except TypeError:
         raise InputError("element", "a whole number", repr(element)) from None
     if not 0 <= place < size:
         raise InputError("element", f"0 to {size - 1}", place)
-    chosen = {"model": model_index(confidence, model), "element": place}
-    z, y = (np.asarray(part.isel(chosen).values) for part in (confidence, correct))
+    z, y = pairs_at_element(arrays, model_index(arrays, model), place)
     finished = ~np.isnan(z)
-    return torch.from_numpy(z[finished]), torch.from_numpy(y[finished] > 0)
+    return torch.from_numpy(z[finished]), torch.from_numpy(y[finished])
 
 
-def model_index(confidence: xr.DataArray, model: str | None) -> int:
+def pairs_at_element(arrays: ScanArrays, model: int, element: int) -> tuple[np.ndarray, np.ndarray]:
+    """Read `(confidence [N], correct [N])` of all samples at one element, NaN if unfinished."""
+    blocks = arrays.sample_blocks("confidence", "correct", model=model)
+    z, y = zip(*([part[:, element] for part in parts] for _, parts in blocks), strict=True)
+    return np.concatenate(z), np.concatenate(y) > 0
+
+
+def model_index(arrays: ScanArrays, model: str | None) -> int:
     """Return the place of a model by its name, which a scan of one model does not need."""
-    names = [str(name) for name in confidence["model"].values]
+    names = arrays.models
     if model is None and len(names) > 1:
         raise InputError("model", f"one of {', '.join(names)}", "None")
     if model is not None and model not in names:
@@ -204,22 +210,20 @@ def pairs_along(scan: Scan | xr.Dataset) -> Iterator[tuple[str, Tensor, Tensor]]
         >>> [confidence.shape for _, confidence, _ in pairs_along(scan)]
         [torch.Size([4, 20])]
     """
-    confidence, correct = responses_of(scan)
-    for place, name in enumerate(confidence["model"].values):
-        z, y = read_together(*(part.isel(model=place) for part in (confidence, correct)))
+    _, arrays = pairs_of(scan)
+    for place, name in enumerate(arrays.models):
+        z, y = (arrays.read(part, model=place) for part in ("confidence", "correct"))
         finished = ~np.isnan(z).any(1)
         kept = (np.ascontiguousarray(part[finished].T) for part in (z, y > 0))
         z_, y_ = (torch.from_numpy(part) for part in kept)
-        yield str(name), z_, y_
+        yield name, z_, y_
 
 
-def responses_of(scan: Scan | xr.Dataset) -> tuple[xr.DataArray, xr.DataArray]:
-    """Return confidence and correctness `[model, sample, element]` of a labeled scan.
+def pairs_of(scan: Scan | xr.Dataset) -> tuple[xr.DataArray, ScanArrays]:
+    """Return the labels of results, and the arrays `confidence` and `correct` of a labeled scan.
 
     Where confidence is missing, so is correctness, whatever its array holds.
     """
-    from ...store import responses
-
     data: Any = getattr(scan, "data", scan)
     for name in ("confidence", "correct"):
         if name not in getattr(data, "data_vars", ()):
@@ -233,8 +237,7 @@ def responses_of(scan: Scan | xr.Dataset) -> tuple[xr.DataArray, xr.DataArray]:
                 f"one without {name!r}",
                 remedy=remedy,
             )
-    confidence = responses(scan, "confidence")
-    return confidence, data["correct"].transpose(*confidence.dims)
+    return responses(scan, "confidence"), arrays_of(scan)
 
 
 def equal_width_options(measure: Any, options: dict[str, Any]) -> dict[str, Any] | None:
@@ -247,32 +250,27 @@ def equal_width_options(measure: Any, options: dict[str, Any]) -> dict[str, Any]
 
 
 def _binned_along(
-    confidence: xr.DataArray,
-    correct: xr.DataArray,
-    members: np.ndarray,
-    groups: int,
-    options: dict[str, Any],
+    arrays: ScanArrays, members: np.ndarray, groups: int, options: dict[str, Any]
 ) -> np.ndarray:
-    """Return the binned error `[model, group, element]`, summed over chunks of samples."""
-    models, elements = confidence.sizes["model"], confidence.sizes["element"]
+    """Return the binned error `[model, group, element]`, summed over blocks of samples."""
+    models, elements = len(arrays.models), len(arrays.group)
     bins = whole_number("bins", options["bins"])
-    cells = models * groups * elements * bins
-    count = torch.zeros(cells, dtype=torch.int64)
-    sums = torch.zeros(2, cells, dtype=torch.float64)
-    row = groups * torch.arange(models)[:, None, None]
-    column = torch.arange(elements)
-    for rows, parts in sample_blocks(confidence, correct):
-        z, y = (torch.from_numpy(part) for part in parts)
-        member = torch.from_numpy(members[rows])[:, None]
-        place = ((row + member) * elements + column).expand_as(z)
-        finished = ~z.isnan()
-        if not finished.all():
-            place, z, y = (part[finished] for part in (place, z, y))
-        place = (place * bins + bin_index(z, bins)).view(-1)
-        count += torch.bincount(place, minlength=cells)
-        for total, values in zip(sums, (z, y), strict=True):
-            total += torch.bincount(place, values.double().view(-1), minlength=cells)
     shape = (models, groups, elements, bins)
+    cells = groups * elements * bins
+    count = torch.zeros(models, cells, dtype=torch.int64)
+    sums = torch.zeros(2, models, cells, dtype=torch.float64)
+    column = torch.arange(elements)
+    for model in range(models):
+        for rows, parts in arrays.sample_blocks("confidence", "correct", model=model):
+            z, y = (torch.from_numpy(np.ascontiguousarray(part)) for part in parts)
+            place = torch.from_numpy(members[rows])[:, None] * elements + column
+            finished = ~z.isnan()
+            if not finished.all():
+                place, z, y = (part[finished] for part in (place, z, y))
+            place = (place * bins + bin_index(z, bins)).view(-1)
+            count[model] += torch.bincount(place, minlength=cells)
+            for total, values in zip(sums, (z, y), strict=True):
+                total[model] += torch.bincount(place, values.double().view(-1), minlength=cells)
     count, sums = count.view(shape), sums.view(2, *shape)
     edges = torch.arange(bins + 1, dtype=torch.float64) / bins
     diagram = diagram_of(edges, count, count.double(), *sums)
@@ -281,12 +279,12 @@ def _binned_along(
 
 
 def _finished_pairs(
-    confidence: xr.DataArray, correct: xr.DataArray, members: np.ndarray, groups: int
+    arrays: ScanArrays, members: np.ndarray, groups: int
 ) -> Iterator[tuple[tuple[int, int, slice], list[Tensor]]]:
     """Yield places `[model, group, element]` with the pairs `[K, N]` that are finished there."""
     of_group = [members == group for group in range(groups)]
-    for model in range(confidence.sizes["model"]):
-        for run, z, y in pair_blocks(confidence.isel(model=model), correct.isel(model=model)):
+    for model in range(len(arrays.models)):
+        for run, z, y in pair_blocks(arrays, model):
             seen = ~np.isnan(z)
             for group, mine in enumerate(of_group):
                 for elements in _alike(seen[:, mine]):
@@ -297,13 +295,12 @@ def _finished_pairs(
                         yield (model, group, at), [torch.from_numpy(part) for part in pair]
 
 
-def pair_blocks(
-    confidence: xr.DataArray, correct: xr.DataArray
-) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
-    """Yield runs of elements with the pairs `[K, N]` of arrays `[sample, element]`, to measure."""
-    for block, (z, y) in element_blocks(confidence, correct > 0):
-        for run in runs(len(z), z.shape[1], MEASURED_VALUES):
-            yield slice(block.start + run.start, block.start + run.stop), z[run], y[run]
+def pair_blocks(arrays: ScanArrays, model: int) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
+    """Yield runs of elements with the pairs `[K, N]` of a model, to measure."""
+    step = max(1, MEASURED_VALUES // max(1, arrays.samples))
+    for block, (z, y) in arrays.element_blocks("confidence", "correct", model=model):
+        for run in runs(len(z), step):
+            yield slice(block.start + run.start, block.start + run.stop), z[run], y[run] > 0
 
 
 def _alike(seen: np.ndarray) -> list[slice]:

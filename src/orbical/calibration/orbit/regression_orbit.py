@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from ...errors import InputError
-from ...store.xarray_blocks import read_together
+from ...store import arrays_of
 from ..intervals.drawing import on_vectors
 from ..intervals.means import mean_interval
 from ..intervals.resampled import regression_interval
@@ -88,16 +88,17 @@ def predictions_along(scan: Scan | xr.Dataset, model: int) -> Predictions:
     >>> predictions_along(scan, 0).error.shape
     torch.Size([4, 20, 2])
     """
-    data: Any = getattr(scan, "data", scan)
-    names = [name for name in ("error", "variance", "covariance", "aleatoric") if name in data]
-    chosen = (data[name].isel(model=model).transpose("element", "sample", ...) for name in names)
-    read = read_together(*chosen)
-    arrays = {name: torch.from_numpy(part).double() for name, part in zip(names, read, strict=True)}
-    if data["error"].ndim == 5:  # one target for each point
+    stored = arrays_of(scan)
+    names = [name for name in ("error", "variance", "covariance", "aleatoric") if name in stored]
+    arrays = {
+        name: torch.from_numpy(stored.read(name, model=model).swapaxes(0, 1)).double()
+        for name in names
+    }
+    if len(stored.dims["error"]) == 5:  # one target for each point
         arrays = _points_first(arrays)
     error, variance = arrays["error"], arrays.get("covariance", arrays["variance"])
     aleatoric = arrays.get("aleatoric", variance if variance.ndim == 3 else variance.flatten(2))
-    samples = torch.arange(data.sizes["sample"])
+    samples = torch.arange(stored.samples)
     sample = samples.repeat_interleave(error.shape[1] // len(samples))
     found = Predictions(error, variance, aleatoric, sample)
     finite = (part.flatten(2).isfinite().all(-1).all(0) for part in (error, variance))

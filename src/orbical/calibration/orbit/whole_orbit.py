@@ -16,7 +16,6 @@ from torch import Tensor
 
 from ...errors import InputError
 from ...groups import PLACES
-from ...store.xarray_blocks import read_together, sample_blocks
 from ..intervals.drawing import on_vectors
 from ..intervals.interval_ends import Interval
 from ..registry import (
@@ -31,7 +30,7 @@ from ..registry import (
 from .orbit_arrays import ENDS
 from .pixel_bins import holds_pixels, pixels_pooled
 from .pooled import pooled_ks, pooled_reliability
-from .positions import MEASURED_VALUES, along_orbit, equal_width_options, pair_blocks, responses_of
+from .positions import MEASURED_VALUES, along_orbit, equal_width_options, pair_blocks, pairs_of
 from .regression_orbit import holds_regression, predictions_along
 
 if TYPE_CHECKING:
@@ -166,33 +165,32 @@ def pooled_over_orbit(
         return _by_model(
             name, data["mean_confidence"], found if interval else [one.value for one in found]
         )
-    confidence, correct = responses_of(scan)
+    like, arrays = pairs_of(scan)
     if interval and (binned is None or binned["norm"] != "l1"):
         raise InputError("interval", "False unless the measure is 'ece'", repr(measure))
     chosen = bound(measure, "pair", options)
-    weights = confidence["weight"].values.astype(np.float64)
+    weights = arrays.weights
+    large = arrays.samples * len(weights) > MEASURED_VALUES
     values: list[Interval | Tensor] = []
-    for model in range(confidence.sizes["model"]):
-        given = confidence.isel(model=model), correct.isel(model=model)
+    for model in range(len(arrays.models)):
         if interval and binned is not None:
             columns = (
-                (z, y) for _, *pairs in pair_blocks(*given) for z, y in zip(*pairs, strict=True)
+                (z, y)
+                for _, *pairs in pair_blocks(arrays, model)
+                for z, y in zip(*pairs, strict=True)
             )
             pooled = {"bins": binned["bins"], "level": level, "seed": seed}
             values.append(pooled_reliability(columns, weights, **pooled)[1])
-        elif chosen.name == "ks" and _is_large(given[0]):
-            values.append(pooled_ks(partial(sample_blocks, *given), weights))
+        elif chosen.name == "ks" and large and arrays.dtype("confidence") == np.float32:
+            blocks = partial(arrays.sample_blocks, "confidence", "correct", model=model)
+            values.append(pooled_ks(blocks, weights))
         else:
-            z, y = read_together(given[0], given[1] > 0)
+            z, y = (arrays.read(part, model=model) for part in ("confidence", "correct"))
             known = ~np.isnan(z)
-            pair = (torch.from_numpy(part[known]) for part in (z, y))
+            pair = (torch.from_numpy(part[known]) for part in (z, y > 0))
             mass = torch.from_numpy(np.broadcast_to(weights, z.shape)[known])
             values.append(_weighted_value(chosen, tuple(pair), mass))
-    return _by_model(chosen.name, confidence, values)
-
-
-def _is_large(confidence: xr.DataArray) -> bool:
-    return confidence.size > MEASURED_VALUES and confidence.dtype == np.float32
+    return _by_model(chosen.name, like, values)
 
 
 def _pooled_regression(scan: Any, measure: Any, options: dict[str, Any]) -> xr.DataArray:

@@ -91,7 +91,7 @@ def _tested(view: ScanView, place: str) -> TestedSets:
     at = view.group.identity if place == "identity" else place
     for model in range(models):
         with view.passes.turn(patient=True):
-            for rows, hit, size in tested(view.scan.data, LAC(), model, parts, at):
+            for rows, hit, size in tested(view.reader, LAC(), model, parts, at):
                 here = np.searchsorted(parts[1], rows)
                 hits[model, here], sizes[model, here] = hit, size
     return TestedSets(parts[1], hits, sizes, len(parts[0]))
