@@ -124,15 +124,13 @@ def embed(
     placed = np.full((*finished.shape, dims), np.nan)
     placed[finished] = place(components.scores[finished], method, dims, seed)
     shown = [found.orbit_mean[chosen], found.orbit_variance[chosen]]
-    lead, kept = ("sample",), {"sample"}
-    if apart:
-        lead, kept = ("model", "sample"), {"model", "sample"}
-    else:
+    lead: tuple[str, ...] = ("model", "sample") if apart else ("sample",)
+    if not apart:
         placed, shown = placed[0], [over_models(values) for values in shown]
     coords = {
         name: one.isel(model=chosen, missing_dims="ignore")
         for name, one in like.coords.items()
-        if {*one.dims} <= kept and one.dims
+        if one.dims and {*one.dims} <= {*lead}
     }
     if model is not None and not apart:
         coords["model"] = like["model"][chosen[0]]
@@ -248,8 +246,8 @@ def principal_components(
                     some = np.concatenate([one[rows] for one in each], axis=1, dtype=np.float64)
                     some -= center
                     if not np.isfinite(some.sum()):
-                        seen = np.isfinite(some)
-                        begun = seen.reshape(len(some), across, -1).any(2).all(1)
+                        seen: Array = np.isfinite(some)
+                        begun: Array = seen.reshape(len(some), across, -1).any(2).all(1)
                         some[~seen & begun[:, None]] = 0
                         some[~begun] = np.nan
                     yield number, slice(block.start + rows.start, block.start + rows.stop), some

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
-import xarray as xr
 from sklearn.base import clone
 from torch import Tensor
 
@@ -15,13 +14,16 @@ from .._arrays import ArrayLike, as_numpy
 from ..calibration import interval_of_sums, probabilities, top_label, wilson_interval
 from ..calibration.intervals.interval_ends import checked_level
 from ..errors import InputError, check_name, whole_number
-from ..store import Scan, ScanArrays, arrays_of, opened, responses
+from ..store import ScanArrays, arrays_of, is_scan, opened, responses
 from .class_sets import LAC, ConformalSets, at_labels
 from .quantiles import checked_coverage, conformal_quantile
 from .target_intervals import Absolute, ConformalIntervals, Normalized
 
 if TYPE_CHECKING:
     import pandas as pd
+    import xarray as xr
+
+    from ..store import Scan
 
 CALIBRATED = ("identity", "pooled", "position", "average")
 """Where the threshold comes from."""
@@ -99,12 +101,12 @@ def along_orbit(
         ({'model': 1, 'element': 8}, True)
     """
     checked_level(level)
-    scan = scan if isinstance(scan, Scan | xr.Dataset) else _at_one_position(scan)
-    arrays, like = arrays_of(scan), responses(scan, "score")
-    chosen = _method_of(opened(scan)[0], method)
+    given: Any = scan if is_scan(scan) or hasattr(scan, "data_vars") else _at_one_position(scan)
+    arrays, like = arrays_of(given), responses(given, "score")
+    chosen = _method_of(opened(given)[0], method)
     wanted = checked_coverage(chosen.coverage)
     place = _place(calibrate, like)
-    _refuse_open_groups(place, scan, chosen)
+    _refuse_open_groups(place, given, chosen)
     counts = {
         name: np.zeros((like.sizes["model"], like.sizes["element"]))
         for name in ("held", "n", "hits", "size", "squares")
@@ -155,7 +157,7 @@ def coverage_table(
     """
     import pandas as pd
 
-    if not isinstance(scan, Scan):
+    if not is_scan(scan):
         names, usual = [""], ["identity"]
     else:
         names = [scan.group.name(element) for element in range(len(scan.group))]
@@ -184,8 +186,10 @@ def coverage_table(
     return pd.concat(frames, ignore_index=True)
 
 
-def _at_one_position(outputs: Mapping[str, ArrayLike]) -> xr.Dataset:
+def _at_one_position(outputs: Any) -> xr.Dataset:
     """Return outputs as a scan would hold them: of one model, at the identity alone."""
+    import xarray as xr
+
     if holds_values(outputs):
         mean, truth = (as_numpy(name, outputs[name]) for name in ("mean", "target"))
         away = (truth - mean).reshape(len(mean), -1)
@@ -375,6 +379,8 @@ def _chosen_rows(
 def _labeled(
     like: xr.DataArray, counts: dict[str, np.ndarray], wanted: float, level: float
 ) -> OrbitCoverage:
+    import xarray as xr
+
     n, identity = counts["n"], like.attrs["identity"]
     share = torch.from_numpy(counts["hits"] / n)
     ends = [part.numpy() for part in wilson_interval(share, torch.from_numpy(n), level)]

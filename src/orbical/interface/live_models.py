@@ -352,7 +352,9 @@ class LiveModels:
         except OrbicalError:
             return True  # what it says when asked will be shown
         flat = [leaf.flatten(0, 1).flatten()[:_PROBE_NUMBERS] for leaf in leaves(answered)]
-        return entry.reproduced_by(torch.cat([part.double() for part in flat]).nan_to_num(0.0))
+        return entry.reproduced_by(
+            torch.cat([part.double() for part in flat]).nan_to_num(0.0).numpy()
+        )
 
 
 def coarse_to_fine(count: int) -> Array:

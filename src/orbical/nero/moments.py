@@ -106,7 +106,7 @@ def moments(arrays: ScanArrays, name: str, sets: Array | None = None, count: int
             mean[model, rows], variance[model, rows] = orbit_moments(values, weights)
             low = float(np.fmin.reduce(values, None, initial=low))
             high = float(np.fmax.reduce(values, None, initial=high))
-    return Moments(*sums, mean, variance, low, high)
+    return Moments(sums[0], sums[1], sums[2], mean, variance, low, high)
 
 
 def _empty(arrays: ScanArrays, sets: int) -> Array:
@@ -164,7 +164,7 @@ def over_orbit(curves: Array, weights: Array) -> Array:
     """Return the mean `[...]` of curves `[..., K]` over the elements at which there is a value."""
     seen = np.isfinite(curves)
     mass = seen @ weights
-    return np.where(seen, curves, 0.0) @ weights / np.where(mass > 0, mass, np.nan)
+    return np.asarray(np.where(seen, curves, 0.0) @ weights / np.where(mass > 0, mass, np.nan))
 
 
 def over_models(values: Array) -> Array:

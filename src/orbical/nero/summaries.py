@@ -192,7 +192,7 @@ def summary(scan: Scan | xr.Dataset) -> xr.Dataset:
     }
     if "consensus_vs_truth" in arrays:
         single["consensus_vs_truth"] = [
-            _mean(arrays.read("consensus_vs_truth", model=model)) for model in each
+            _mean(arrays.read("consensus_vs_truth", model=model)) for model in range(len(each))
         ]
     if answer_names(arrays):
         shares = [share_of(values)[0] for values in sample_changes(arrays).values()]
@@ -215,7 +215,7 @@ def _worst_element(curves: Mapping[str, Array], arrays: ScanArrays) -> Array:
     if "accuracy" in curves:
         accuracy = np.where(np.isnan(curves["accuracy"]), np.inf, curves["accuracy"])
         score = np.where(accuracy == accuracy.min(1, keepdims=True), score, np.inf)
-    return score.argmin(1)
+    return np.asarray(score.argmin(1))
 
 
 def _root_mean_square_gap(arrays: ScanArrays) -> Array:

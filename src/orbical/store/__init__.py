@@ -5,14 +5,14 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from .blocks import ScanArrays, arrays_of
+from .blocks import ScanArrays, arrays_of, is_scan
 from .labeled_responses import opened, responses
 from .record import Record
 
 if TYPE_CHECKING:
     from .scan_result import Scan, load
 
-__all__ = ["Record", "Scan", "ScanArrays", "arrays_of", "load", "opened", "responses"]
+__all__ = ["Record", "Scan", "ScanArrays", "arrays_of", "is_scan", "load", "opened", "responses"]
 
 
 def __getattr__(name: str) -> Any:

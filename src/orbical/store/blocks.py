@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from math import prod
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from ..groups import Group, parse
 
 if TYPE_CHECKING:
     import xarray as xr
+    from typing_extensions import TypeIs
 
     from .scan_result import Scan
 
@@ -191,7 +192,8 @@ class StoredArrays(ScanArrays):
 
     def dtype(self, name: str) -> np.dtype[Any]:
         """Return the data type of an array."""
-        return np.dtype(self._arrays[name].dtype)
+        kind: np.dtype[Any] = np.dtype(self._arrays[name].dtype)
+        return kind
 
     def read(
         self, name: str, rows: slice = _ALL, model: int | None = None, keep: bool = True
@@ -239,7 +241,7 @@ def arrays_of(scan: Scan | xr.Dataset | ScanArrays) -> ScanArrays:
     return StoredArrays(scan) if is_scan(scan) else LabeledArrays(scan, group_of(scan))
 
 
-def is_scan(scan: Scan | xr.Dataset) -> TypeGuard[Scan]:
+def is_scan(scan: object) -> TypeIs[Scan]:
     """Tell a scan from its data."""
     from .scan_result import Scan  # not at once: analyses of arrays need no zarr
 

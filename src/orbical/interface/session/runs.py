@@ -196,7 +196,8 @@ def _difference(
     if paired:
         key = ("paired", metric.name, run.reference, base.view.name, pairs, *run.key)
         compute = partial(paired_sums, run, base, metric.name, pairs)
-        ends = [part[:, 0] for part in run.view.cache.get_or_compute(key, compute).interval()]
+        sums = run.view.cache.get_or_compute(key, compute)
+        ends = tuple(part[:, 0] for part in sums.interval())
     else:
         ends = unpaired(
             *(

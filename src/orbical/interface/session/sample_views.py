@@ -11,6 +11,7 @@ from torch import Tensor
 
 from ..._trees import Tree, leaves
 from ...groups import Elements, Group
+from ...store.blocks import AGREES
 from ...tasks._maps import middle_of, slices_at
 from ..live_models import LiveAnswer
 from ..selection import Selection, sample_numbers
@@ -20,7 +21,7 @@ from .columns import facts_of
 from .input_pictures import as_drawn, input_arrays, thinned, thumbnails
 from .long_work import progress_of
 from .scan_state import group_json
-from .scan_view import AGREES, ScanView
+from .scan_view import ScanView
 from .subsets import Answer
 from .volume_slices import redrawn, shown_slices
 
