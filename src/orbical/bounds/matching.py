@@ -33,7 +33,7 @@ __all__ = [
 
 Array = np.ndarray
 _BLOCK_VALUES = 1 << 19
-_ROUNDING = 1e-6  # of the largest coordinate: a few steps in single precision
+_ROUNDING = 1.001e-6  # of the largest point: a few steps in single precision
 
 _COPIES_OF_IMAGES = 5
 """The memory of linking images, in copies of all of them in double precision."""
@@ -139,7 +139,7 @@ def match_orbits(
 
 def _is_rounding(values: Array) -> float:
     """Return the largest distance that counts as rounding."""
-    return _ROUNDING * float(np.abs(values).max()) or 1e-300
+    return _ROUNDING * float(np.linalg.norm(values, axis=1).max()) or 1e-300
 
 
 def _check_memory(mover: Mover) -> None:
