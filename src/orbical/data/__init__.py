@@ -34,15 +34,9 @@ _HOMES = {
 }
 
 __all__ = [
-    "HuggingFace",
-    "ImageFolder",
-    "ImagePreprocessing",
-    "Source",
-    "Stream",
-    "Table",
-    "open_path",
-    "read_outputs",
-]
+    "HuggingFace", "ImageFolder", "ImagePreprocessing", "Source", "Stream", "Table",
+    "open_path", "read_outputs",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -29,24 +29,11 @@ from .ragged_models import RaggedPredictor, to_pyg, to_ragged
 from .tflite import TflitePredictor
 
 __all__ = [
-    "CalculatorPredictor",
-    "DetectorPredictor",
-    "ExportedPredictor",
-    "FunctionPredictor",
-    "HuggingFacePredictor",
-    "OnnxPredictor",
-    "OrbitAverage",
-    "PartialOutputs",
-    "Predictor",
-    "RaggedPredictor",
-    "SklearnPredictor",
-    "TflitePredictor",
-    "TorchPredictor",
-    "as_predictor",
-    "numpy_function",
-    "to_pyg",
-    "to_ragged",
-]
+    "CalculatorPredictor", "DetectorPredictor", "ExportedPredictor", "FunctionPredictor",
+    "HuggingFacePredictor", "OnnxPredictor", "OrbitAverage", "PartialOutputs", "Predictor",
+    "RaggedPredictor", "SklearnPredictor", "TflitePredictor", "TorchPredictor", "as_predictor",
+    "numpy_function", "to_pyg", "to_ragged",
+]  # fmt: skip
 
 _FILES: dict[str, Callable[[str], Predictor]] = {
     ".onnx": OnnxPredictor,

@@ -118,24 +118,8 @@ def _parse_action(text: str) -> Action:
 
 
 __all__ = [
-    "CLASS_PROBABILITY",
-    "COCO_EDGES",
-    "COCO_SIGMAS",
-    "COCO_SWAPS",
-    "Atoms",
-    "Classification",
-    "DenseRegression",
-    "Detection",
-    "Flow",
-    "KeyPoints",
-    "MultiLabel",
-    "Ordinal",
-    "PointClassification",
-    "Regression",
-    "Segmentation",
-    "Task",
-    "Text",
-    "Variable",
-    "average_precision",
-    "parse_input",
-]
+    "CLASS_PROBABILITY", "COCO_EDGES", "COCO_SIGMAS", "COCO_SWAPS", "Atoms", "Classification",
+    "DenseRegression", "Detection", "Flow", "KeyPoints", "MultiLabel", "Ordinal",
+    "PointClassification", "Regression", "Segmentation", "Task", "Text", "Variable",
+    "average_precision", "parse_input",
+]  # fmt: skip

@@ -13,15 +13,9 @@ import torch
 from torch import Tensor
 
 __all__ = [
-    "Detections",
-    "Pairing",
-    "average_precision",
-    "greedy",
-    "key_match",
-    "most_confident",
-    "pair",
-    "set_scores",
-]
+    "Detections", "Pairing", "average_precision", "greedy", "key_match", "most_confident",
+    "pair", "set_scores",
+]  # fmt: skip
 
 
 def area(boxes: Tensor) -> Tensor:

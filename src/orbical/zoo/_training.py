@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,13 +27,54 @@ def build(network: Callable[[], Network], seed: int) -> Network:
         return network()
 
 
-def descend(optimizer: torch.optim.Optimizer, loss: Tensor, clip: float | None = None) -> None:
-    """Take one step of the optimizer, with the norm of the gradient at most `clip`."""
-    optimizer.zero_grad(set_to_none=True)
-    loss.backward()
-    if clip is not None:
-        nn.utils.clip_grad_norm_(optimizer.param_groups[0]["params"], clip)
-    optimizer.step()
+def fit(
+    net: nn.Module,
+    loss_of: Callable[[int], Tensor],
+    steps: int,
+    rate: float,
+    decay: float,
+    schedule: Callable[[float], float],
+    seconds: float = math.inf,
+    clip: float | None = None,
+    after_step: AfterStep | None = None,
+) -> int:
+    """Train a network with AdamW, switch it to evaluation mode, and return the steps taken.
+
+    Args:
+        net: The network, trained in place.
+        loss_of: Function that returns the loss of a step, by its number from 0.
+        steps: Largest number of steps.
+        rate: Largest learning rate.
+        decay: Weight decay.
+        schedule: Function from the share of the training that is done to the factor of the rate.
+        seconds: Time limit, from the end of the first step, which initializes the device.
+        clip: Largest norm of the gradient.
+        after_step: Called with the number of finished steps and the loss.
+    """
+    on_gpu = next(net.parameters()).is_cuda
+    optimizer = torch.optim.AdamW(net.parameters(), rate, weight_decay=decay, fused=on_gpu)
+    taken, done, begun = 0, 0.0, math.inf
+    net.train()
+    while done < 1:
+        optimizer.param_groups[0]["lr"] = rate * schedule(done)
+        loss = loss_of(taken)
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        if clip is not None:
+            nn.utils.clip_grad_norm_(net.parameters(), clip)
+        optimizer.step()
+        taken += 1
+        begun = time.monotonic() if taken == 1 else begun
+        done = max(taken / steps, (time.monotonic() - begun) / seconds)
+        if after_step is not None:
+            after_step(taken, loss.detach())
+    net.eval()
+    return taken
+
+
+def cosine(progress: float) -> float:
+    """Return the factor of the learning rate: a half cosine from 1 to 0."""
+    return (1 + math.cos(math.pi * progress)) / 2
 
 
 def one_cycle(progress: float, start: float = 0.0) -> float:
@@ -43,7 +85,7 @@ def one_cycle(progress: float, start: float = 0.0) -> float:
     """
     if progress < 0.05:
         return max(start, progress / 0.05)
-    return (1 + math.cos(math.pi * (progress - 0.05) / 0.95)) / 2
+    return cosine((progress - 0.05) / 0.95)
 
 
 def check_labels(labels: Tensor, count: int) -> None:

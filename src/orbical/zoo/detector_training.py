@@ -7,8 +7,6 @@ background, so that two trainings differ only in the distance of the key object 
 from __future__ import annotations
 
 import copy
-import math
-import time
 from dataclasses import dataclass
 
 import torch
@@ -16,7 +14,7 @@ from torch import Tensor, nn
 
 from orbical.errors import InputError, whole_number
 
-from ._training import AfterStep, descend, one_cycle
+from ._training import AfterStep, fit, one_cycle
 from .detector import STRIDE, Detector, cell_centers
 
 __all__ = ["Crops", "loss_of", "train", "views"]
@@ -94,26 +92,27 @@ def train(
     here = crops.to(where)
     random = torch.Generator(where).manual_seed(seed)
     room = round(jitter * (crops.pixels.shape[1] - window) / 2)
-    on_gpu = where.type == "cuda"
-    optimizer = torch.optim.AdamW(
-        net.parameters(), LEARNING_RATE, weight_decay=WEIGHT_DECAY, fused=on_gpu
-    )
     averaged, current = _numbers_of(average), _numbers_of(net)
-    step, done, begun = 0, 0.0, math.inf
-    while done < 1:
-        optimizer.param_groups[0]["lr"] = LEARNING_RATE * one_cycle(done)
+    last = torch.zeros(())
+
+    def loss(step: int) -> Tensor:
         images, objects, known = views(here, batch, room, window, random)
-        with torch.autocast(where.type, torch.bfloat16, enabled=on_gpu):
+        with torch.autocast(where.type, torch.bfloat16, enabled=where.type == "cuda"):
             logits, boxes = net.maps(images)
-        loss = loss_of(logits.float(), boxes.float(), objects, known, window)
-        descend(optimizer, loss, clip=5.0)
+        return loss_of(logits.float(), boxes.float(), objects, known, window)
+
+    def follow(taken: int, value: Tensor) -> None:
+        nonlocal last
+        last, step = value, taken - 1
         with torch.no_grad():  # all at once: one by one, a GPU would wait for Python
             torch._foreach_lerp_(averaged, current, 1 - min(AVERAGING, step / (step + 10)))
-        step += 1
-        begun = time.monotonic() if step == 1 else begun
-        done = max(step / steps, (time.monotonic() - begun) / seconds)
-        if tell is not None and (step % 100 == 0 or done >= 1):
-            tell(step, loss.item())
+        if tell is not None and taken % 100 == 0:
+            tell(taken, last.item())
+
+    how = (steps, LEARNING_RATE, WEIGHT_DECAY, one_cycle)
+    taken = fit(net, loss, *how, seconds, clip=5.0, after_step=follow)
+    if tell is not None and taken % 100:
+        tell(taken, last.item())
     return average.cpu().eval()
 
 

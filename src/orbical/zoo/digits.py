@@ -138,22 +138,28 @@ def train(
     _check(images, labels, epochs)
     order, angles = torch.Generator().manual_seed(seed), torch.Generator().manual_seed(seed + 1)
     net = _training.build(DigitCNN, seed)
-    steps = epochs * math.ceil(len(images) / BATCH)
-    optimizer = torch.optim.AdamW(net.parameters(), LEARNING_RATE, weight_decay=WEIGHT_DECAY)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
-    for epoch in range(epochs):
-        total = 0.0
-        for rows in torch.randperm(len(images), generator=order).split(BATCH):
-            batch = images[rows]
-            if rotate:
-                batch = turn(batch, 2 * math.pi * torch.rand(len(rows), generator=angles))
-            loss = nn.functional.cross_entropy(net(batch), labels[rows])
-            _training.descend(optimizer, loss)
-            schedule.step()
-            total += loss.item() * len(rows)
-        if after_epoch is not None:
-            after_epoch(epoch + 1, total / len(images))
-    return net.eval()
+    each, losses = math.ceil(len(images) / BATCH), list[float]()
+    batches = (
+        rows
+        for _ in range(epochs)
+        for rows in torch.randperm(len(images), generator=order).split(BATCH)
+    )
+
+    def loss_of(step: int) -> Tensor:
+        rows = next(batches)
+        batch = images[rows]
+        if rotate:
+            batch = turn(batch, 2 * math.pi * torch.rand(len(rows), generator=angles))
+        return nn.functional.cross_entropy(net(batch), labels[rows])
+
+    def report(step: int, loss: Tensor) -> None:
+        losses.append(float(loss))
+        if after_epoch is not None and step % each == 0:
+            after_epoch(step // each, sum(losses[-each:]) / each)
+
+    how = (epochs * each, LEARNING_RATE, WEIGHT_DECAY, _training.cosine)
+    _training.fit(net, loss_of, *how, after_step=report)
+    return net
 
 
 @torch.inference_mode()

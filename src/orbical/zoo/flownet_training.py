@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -127,21 +128,18 @@ def train(
             f"{steps}, {batch} and {size}",
         )
     net = _training.build(FlowNet, seed).to(device)
-    optimizer = torch.optim.AdamW(net.parameters(), LEARNING_RATE, weight_decay=WEIGHT_DECAY)
     chance = torch.Generator(device).manual_seed(seed)
-    started, taken = time.monotonic(), 0
-    while (progress := max(taken / steps, (time.monotonic() - started) / seconds)) < 1:
-        optimizer.param_groups[0]["lr"] = LEARNING_RATE * _training.one_cycle(progress, 0.01)
-        made = particle_pairs(batch, size, TRAINED_KINDS, seed=seed * 10**7 + taken, device=device)
+
+    def loss(step: int) -> Tensor:
+        made = particle_pairs(batch, size, TRAINED_KINDS, seed=seed * 10**7 + step, device=device)
         pair, flow = made["pair"], made["flow"]
         if symmetric:
             pair, flow = random_symmetry(pair, flow, chance)
-        loss = loss_of(net.levels(pair), flow)
-        _training.descend(optimizer, loss, clip=1.0)
-        taken += 1
-        if after_step is not None:
-            after_step(taken, loss.detach())
-    return net.eval(), taken
+        return loss_of(net.levels(pair), flow)
+
+    how = (steps, LEARNING_RATE, WEIGHT_DECAY, partial(_training.one_cycle, start=0.01))
+    taken = _training.fit(net, loss, *how, seconds, clip=1.0, after_step=after_step)
+    return net, taken
 
 
 def train_and_save(

@@ -78,25 +78,23 @@ def train(
     sizes = torch.full((len(pos),), pos.shape[1]) if mask is None else mask.sum(1)
     sizes = sizes.to(device)
     draws, turns = (torch.Generator(device).manual_seed(seed + k) for k in range(2))
-    optimizer = torch.optim.AdamW(net.parameters(), LEARNING_RATE, weight_decay=WEIGHT_DECAY)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
-    net.train()
     order = torch.empty(0, dtype=torch.int64, device=device)
+
+    def loss_of(step: int) -> Tensor:
+        nonlocal order
+        if len(order) < min(BATCH, len(pos)):
+            order = torch.randperm(len(pos), generator=draws, device=device)
+        rows, order = order[:BATCH], order[BATCH:]
+        batch = _drawn(pos[rows], sizes[rows], points, draws)
+        if rotate:
+            batch = batch @ random_rotations(len(rows), turns)
+        return nn.functional.cross_entropy(net(batch), labels[rows])
+
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(seed)  # of dropout
-        for step in range(steps):
-            if len(order) < min(BATCH, len(pos)):
-                order = torch.randperm(len(pos), generator=draws, device=device)
-            rows, order = order[:BATCH], order[BATCH:]
-            batch = _drawn(pos[rows], sizes[rows], points, draws)
-            if rotate:
-                batch = batch @ random_rotations(len(rows), turns)
-            loss = nn.functional.cross_entropy(net(batch), labels[rows])
-            _training.descend(optimizer, loss)
-            schedule.step()
-            if after_step is not None:
-                after_step(step + 1, float(loss.detach()))
-    return net.eval()
+        how = (steps, LEARNING_RATE, WEIGHT_DECAY, _training.cosine)
+        _training.fit(net, loss_of, *how, after_step=after_step)
+    return net
 
 
 def _drawn(pos: Tensor, sizes: Tensor, points: int, generator: torch.Generator) -> Tensor:
