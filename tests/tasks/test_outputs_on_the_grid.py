@@ -243,4 +243,4 @@ def test_a_task_with_its_own_output_action_is_made_again_from_its_record():
             assert again.describe() == task.describe()
             assert type(again.output) is type(task.output)
     finally:
-        del ob.actions.base.REGISTERED["Globe"]
+        del ob.actions.action.REGISTERED["Globe"]

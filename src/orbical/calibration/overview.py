@@ -322,7 +322,7 @@ def _kinds(scan: Scan) -> list[tuple[str, Any]]:
         return [(", pixels", scan), (", regions", pairs_within(scan))]
     points = scan.data.sizes.get("point", 1)
     every = -(-scan.data.sizes["sample"] * points // _MOST_POINTS) | 1  # odd: rows have even sides
-    if scan.record.task.name != "dense_regression" or every == 1:
+    if scan.record.views.detail != "maps" or every == 1:
         return [("", scan)]
     kept = list(range(min(every, points) // 2, points, every))
     return [(f", {len(kept)} of {points} points", scan.data.isel(point=kept))]

@@ -200,15 +200,15 @@ def _at_one_position(outputs: Any) -> xr.Dataset:
                 variance = np.diagonal(variance, axis1=1, axis2=2)
             values["variance"] = variance.reshape(1, len(mean), 1, -1)
         coords: dict[str, Any] = {}
-        task = "regression"
+        task, last = "regression", "component"
     else:
         given = {name: outputs[name] for name in ("logits", "probs") if name in outputs}
         probs = probabilities(**given).numpy()
         truth = as_numpy("labels", outputs["labels"])
         right = top_label(**given, labels=truth)[1].numpy()[None, :, None]
         values = {"probabilities": probs[None, :, None], "score": right * 1.0, "correct": right}
-        coords, task = {"label": ("sample", truth)}, "classification"
-    dims = ("model", "sample", "element", "class" if task == "classification" else "component")
+        coords, task, last = {"label": ("sample", truth)}, "classification", "class"
+    dims = ("model", "sample", "element", last)
     held = {name: (dims[: part.ndim], part) for name, part in values.items()}
     held["score_vs_consensus"] = (dims[:3], 0.0 * values["score"])
     labels = coords | {"model": ["outputs"], "weight": ("element", [1.0])}

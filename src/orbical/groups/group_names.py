@@ -56,7 +56,7 @@ def register(example: str = "") -> Callable[[Constructor], Constructor]:
         ...     return groups.from_matrices(plane=turns, weights=[1, n])
         >>> groups.parse("half_turns:3").weights.tolist()
         [0.25, 0.75]
-        >>> del groups.catalog.CATALOG["half_turns"]  # forget it again
+        >>> del groups.group_names.CATALOG["half_turns"]  # forget it again
     """
 
     def named(make: Constructor) -> Constructor:
