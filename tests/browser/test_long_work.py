@@ -50,8 +50,8 @@ def test_finer_steps_show_what_there_is_and_can_be_stopped(view, live_server, mo
     ask, free, parts = live.ask, threading.Event(), itertools.count()
 
     def waits(*given):
-        if len(given[1]) > 1:  # not that of the place
-            free.wait(0.4 if next(parts) < 2 else 60)
+        if len(given[1]) > 1 and next(parts) > 1:  # not that of the place
+            free.wait(60)
         return ask(*given)
 
     monkeypatch.setattr(live, "ask", waits)

@@ -120,6 +120,7 @@ def test_arrow_keys_go_to_the_neighbor(tab, scatter):
         assert scatter("return picks.at(-1)") == sample
 
 
+@pytest.mark.benchmark
 def test_a_million_points_are_picked_at_once(tab, make):
     script = SCATTER.replace("given.xy", "xy").replace(
         "const plot =",
