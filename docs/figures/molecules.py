@@ -9,6 +9,7 @@ audits three calculators on six molecules at 256 rotations (a minute on one core
 from __future__ import annotations
 
 import io
+import os
 import shutil
 import sys
 import tempfile
@@ -18,10 +19,9 @@ from typing import Any
 from ase.build import molecule
 from ase.calculators.emt import EMT
 from PIL import Image
-from rich.console import Console
 
 import orbical as ob
-from orbical.cli.atoms import print_audit
+from orbical.cli.tables import print_audit
 from orbical.interface.server import Server
 from orbical.interface.session import Session
 
@@ -86,7 +86,8 @@ def main() -> None:
     """Audit, print, and take the picture."""
     with tempfile.TemporaryDirectory() as folder:
         scan = audited(Path(folder))
-        print_audit(scan, Console(width=170))
+        os.environ["COLUMNS"] = "170"
+        print_audit(scan)
         pictured(scan)
 
 

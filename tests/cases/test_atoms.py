@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import orbical as ob
-from orbical.cli.atoms import violations
+from orbical.nero import violations
 
 ase = pytest.importorskip("ase", reason="ase is not installed")
 from ase.build import bulk, molecule  # noqa: E402

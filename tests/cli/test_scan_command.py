@@ -133,7 +133,7 @@ def test_a_regressor_that_says_how_sure_it_is(orbical, folder):
     assert "pass uncertainty=" in said
     orbical(folder, *words, "--uncertainty", "variance")
     found = json.loads(orbical(folder, "calibration", "v.zarr", "--json", "--resamples", "40"))
-    measured = {row["measure"] for row in found["orbit"]}
+    measured = {row["measure"] for row in found["rows"]}
     assert {"gence", "mahalanobis_calibration", "aleatoric_bleed"} <= measured
 
 

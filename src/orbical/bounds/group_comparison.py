@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .._arrays import as_numpy
+from .._text import in_column
 from ..errors import InputError
 from ..groups import Group, as_group, trivial
 from . import table_checks as checks
@@ -116,6 +117,19 @@ class Comparison:
         """
         return [self._row(each) for each in self.candidates]
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the table, and the error forced on models of each confidence, ready for JSON."""
+        forced = {
+            name: {"one_confidence": mean.tolist(), "orbitwise": orbitwise.tolist()}
+            for name, (mean, orbitwise) in self.forced.items()
+        }
+        return {
+            "tolerance": self.tolerance,
+            "level": self.level,
+            "groups": self.rows(),
+            "forced_overconfidence": {"confidence": self.confidence.tolist(), "groups": forced},
+        }
+
     def _row(self, each: Candidate) -> dict[str, Any]:
         ground = self.candidates[0]
         informed = each is ground or each.orbits < ground.orbits
@@ -154,7 +168,7 @@ class Comparison:
 
 
 def _text(value: Any) -> str:
-    return "-" if value is None else f"{value:.4f}" if isinstance(value, float) else str(value)
+    return "-" if value is None else in_column(value) if isinstance(value, float) else str(value)
 
 
 def compare_groups(

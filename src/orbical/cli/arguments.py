@@ -69,7 +69,6 @@ OwnTask = Annotated[
         help="package.module:attribute of the task, if it is your own.",
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON.")]
 
 
 def named_models(models: Sequence[str]) -> dict[str, str]:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .._text import counted
+from .._text import counted, in_column, number, percent, printable
 from ..data.array_files import read_npy, read_npz
 from ..errors import InputError
-from .arguments import AsJson
+from .formats import Cell, Number, Sheet, Span, formatted, print_json, show
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from ..bounds import Bounds, Comparison
     from ..store.scan_result import Scan
 
@@ -25,15 +22,16 @@ _LONG_NAME = 16
 _COLUMNS = {
     **{"group": "group", "elements": "size", "orbits": "orbits", "matched": "matched"},
     **{"accuracy_ceiling": "ceiling", "error_floor": "floor", "cost": "cost"},
-    **{"accuracy_floor": "worst", "forced_at_full_confidence": "forced"},
+    **{"accuracy_floor": "worst", "forced_at_full_confidence": "forced", "neighbor_cost": "effect"},
 }
 _MORE = {
     **{"group": "group", "certified_low certified_high": "certified"},
-    **{"neighbor_low neighbor_high": "estimate", "neighbor_cost": "effect"},
+    **{"neighbor_low neighbor_high": "estimate"},
     **{"correct": "correct", "incorrect": "incorrect", "extrinsic": "extrinsic"},
 }
 
 
+@formatted("json", "csv", "markdown", "latex")
 def bounds(
     store: Annotated[Path | None, typer.Argument(metavar="STORE")] = None,
     data: Path | None = None,
@@ -43,7 +41,7 @@ def bounds(
     tolerance: float | None = None,
     representation: str | None = None,
     bins: Annotated[int, typer.Option(min=1)] = 15,
-    as_json: AsJson = False,
+    format_: str = "text",
 ) -> None:
     """Compute the best accuracy and calibration a symmetry allows.
 
@@ -70,47 +68,40 @@ def bounds(
         bins: Number of bins of the calibration error (fibers).
     """
     from ..bounds import OrbitTable, classification, compare_groups
-    from ..store.scan_result import load
+    from ..store import load
 
     if store is not None:
         scan = load(store)
         ids = _orbits(scan, orbits, data, tolerance)
         names = scan.models if model is None else [model]
         tables = {name: OrbitTable.from_scan(scan, name, orbit=ids) for name in names}
-        _print_all({n: classification(table, bins=bins) for n, table in tables.items()}, as_json)
+        _show({name: classification(table, bins=bins) for name, table in tables.items()}, format_)
         return
     if data is None:
         raise InputError("STORE", "a saved scan, or --data with --group", "neither")
     if not group:
-        raise InputError(
-            "--group", "a group with --data", "none", remedy="pass for example --group cyclic:4"
-        )
+        remedy = "pass for example --group cyclic:4"
+        raise InputError("--group", "a group with --data", "none", remedy=remedy)
     arrays = _read(data)
-    x = arrays["x"]
+    found = {}
     comparison = compare_groups(
-        (x, arrays["y"]),
+        (arrays["x"], arrays["y"]),
         group,
         tolerance=tolerance,
-        action=_action(x),
+        action=_action(arrays["x"]),
         representation=representation,
         progress=True,
     )
-    found = {}
     if {"confidence", "predicted"} & arrays.keys():
         found = {name: _of_data(arrays, name, tolerance, bins) for name in group}
-    if as_json:
-        answer = {
-            "tolerance": comparison.tolerance,
-            "level": comparison.level,
-            "groups": comparison.rows(),
-            "forced_overconfidence": _forced(comparison),
-            **({"bounds": _as_json(found)} if found else {}),
-        }
-        typer.echo(json.dumps(answer, indent=2))
-        return
-    _print_comparison(comparison)
-    if found:
-        _print_all(found, as_json=False)
+    if format_ == "json":
+        bounded = {"bounds": _as_json(found)} if found else {}
+        print_json(comparison.to_dict() | bounded)
+    elif format_ != "text":
+        show(format_, comparison.rows(), _comparison_sheets(comparison))
+    else:
+        _print_comparison(comparison)
+        _show(found, format_)
 
 
 def _orbits(scan: Scan, ids: Path | None, data: Path | None, tolerance: float | None) -> Any:
@@ -164,64 +155,62 @@ def _of_data(arrays: dict[str, Any], name: str, tolerance: float | None, bins: i
     return classification(table, bins=bins)
 
 
-def _forced(comparison: Comparison) -> dict[str, Any]:
-    """Return the calibration error that each group forces on models of confidence p."""
-    groups = {
-        name: {"one_confidence": mean.tolist(), "orbitwise": orbitwise.tolist()}
-        for name, (mean, orbitwise) in comparison.forced.items()
-    }
-    return {"confidence": comparison.confidence.tolist(), "groups": groups}
-
-
 def _as_json(found: dict[str, Bounds]) -> dict[str, Any]:
     return {name: each.to_dict() for name, each in found.items()}
 
 
-def _print_all(found: dict[str, Bounds], as_json: bool) -> None:
-    if as_json:
-        typer.echo(json.dumps(_as_json(found), indent=2))
-        return
-    for name, each in found.items():
-        _print_bounds(name, each)
+def _show(found: dict[str, Bounds], format_: str) -> None:
+    if format_ == "text":
+        for name, each in found.items():
+            _print_bounds(name, each)
+    else:
+        rows = [
+            {"model": name, "bound": key, **vars(bound)}
+            for name, each in found.items()
+            for key, bound in each.items()
+        ]
+        sheets = [_sheet(name, each)[0] for name, each in found.items()]
+        show(format_, _as_json(found), sheets, records=rows)
 
 
 def _print_bounds(name: str, found: Bounds) -> None:
-    from rich.rule import Rule
-    from rich.table import Table
-
-    from .._console import Console
-    from ..bounds.classification_bounds import TITLES
-
-    console, about = Console(), found.about
-    console.print(Rule(f"[bold]{name}[/]", align="left"))
+    about = found.about
+    typer.secho(printable(name), bold=True)
     ceiling, floor = found["accuracy_ceiling"], found["accuracy_floor"]
-    own = "" if about["accuracy"] is None else f" This model: {about['accuracy']:.4f}."
+    own = "" if about["accuracy"] is None else f" This model: {in_column(about['accuracy'])}."
     if ceiling.applies:
-        console.print(f"No invariant model is more accurate than [bold]{float(ceiling):.4f}[/].")
-        console.print(f"No invariant model is less accurate than {float(floor):.4f}.{own}")
+        typer.echo(f"No invariant model is more accurate than {in_column(float(ceiling))}.")
+        typer.echo(f"No invariant model is less accurate than {in_column(float(floor))}.{own}")
     else:
-        console.print(f"[yellow]No bounds, only estimates: {ceiling.reason}.[/]")
-        console.print(f"estimated accuracy ceiling {ceiling.value:.4f}.{own}")
+        typer.secho(f"No bounds, only estimates: {ceiling.reason}.", fg="yellow")
+        typer.echo(f"estimated accuracy ceiling {in_column(ceiling.value or 0.0)}.{own}")
     facts = [counted(about["orbits"], "orbit"), counted(about["labels"], "label")]
     if about["fibers"] is not None:
         facts.append(f"{counted(about['fibers'], 'fiber')} in {counted(about['bins'], 'bin')}")
     if about["invariance_gap"] is not None:
-        facts.append(f"measured invariance gap {about['invariance_gap']:.3g}")
-    console.print("; ".join(facts), style="dim")
+        facts.append(f"measured invariance gap {number(about['invariance_gap'])}")
+    typer.secho("; ".join(facts), dim=True)
     if about["samples"] == about["orbits"]:
-        console.print(f"[yellow]No two samples share an orbit: {_UNMATCHED}[/]")
+        typer.secho(f"No two samples share an orbit: {_UNMATCHED}", fg="yellow")
     if about["averaged"]:
-        console.print(
-            "[yellow]The outputs differ within an orbit; these are the bounds of their mean.[/]"
-        )
-    console.print(_price(found), highlight=False)
+        differ = "The outputs differ within an orbit; these are the bounds of their mean."
+        typer.secho(differ, fg="yellow")
+    typer.echo(_price(found))
     if found["sharp_upper"].applies:
-        console.print()
-        console.print(_interval(found), highlight=False)
-    table = Table(show_edge=False, pad_edge=False, box=None, padding=(0, 2, 0, 0))
-    for column, justify in (("statement", "left"), ("bound", "right"), ("", "left")):
-        table.add_column(column, justify=justify, overflow="fold")  # type: ignore[arg-type]
+        typer.echo(f"\n{_interval(found)}")
+    typer.echo()
+    sheet, missing = _sheet("", found)
+    show("text", None, [sheet])
+    for reason, titles in missing.items():
+        typer.secho(f"does not apply: {reason} ({'; '.join(titles)})", dim=True)
+
+
+def _sheet(name: str, found: Bounds) -> tuple[Sheet, dict[str, list[str]]]:
+    """Return the bounds that have a value, and the others by the reason why they have none."""
+    from ..bounds.classification_bounds import TITLES
+
     missing: dict[str, list[str]] = defaultdict(list)
+    rows: list[list[Cell]] = []
     for key, title in TITLES.items():
         bound = found[key]
         reason = " ".join(TITLES.get(word, word) for word in bound.reason.split(" "))
@@ -229,16 +218,11 @@ def _print_bounds(name: str, found: Bounds) -> None:
             missing[reason].append(title)
             continue
         side = {"upper": "at most", "lower": "at least"}.get(bound.kind, bound.kind)
-        value = "-" if bound.value is None else f"{side} {bound.value:.4f}"
+        value = "-" if bound.value is None else f"{side} {in_column(bound.value)}"
         notes = [] if bound.applies else ["does not apply:"]
         notes += ["vacuous;"] if bound.vacuous else []
-        notes += [reason]
-        table.add_row(title, value, f"[dim]{' '.join(notes).strip(' ;')}[/]")
-    console.print()
-    console.print(table)
-    console.print()
-    for reason, titles in missing.items():
-        console.print(f"[dim]does not apply: {reason} ({'; '.join(titles)})[/]", highlight=False)
+        rows.append([title, value, " ".join([*notes, reason]).strip(" ;")])
+    return Sheet(name, ["statement", "bound", ""], rows, corner="model"), missing
 
 
 def _price(found: Bounds) -> str:
@@ -246,16 +230,19 @@ def _price(found: Bounds) -> str:
     broken, needed, about = found["broken_symmetry"], found["broken_at_least"], found.about
     if not broken.applies:
         return ""
-    own = "" if about["model_accuracy"] is None else f" ({about['model_accuracy']:.4f})"
+    accuracy = about["model_accuracy"]
+    goal = "this accuracy" if accuracy is None else f"an accuracy of {percent(accuracy, 1)}"
     text = (
-        f"Any model as accurate as this one{own} answers at least [bold]{needed.value:.1%}[/] of "
+        f"To reach {goal} a model must break the symmetry on at least "
+        f"{percent(needed.value or 0.0, 1)} of the samples; this one does on "
+        f"{percent(broken.value or 0.0, 1)}"
     )
-    text += f"the samples unlike most of their orbit; this one {broken.value:.1%}"
     if about["broken_along_orbits"] is not None:
-        text += f", and {about['broken_along_orbits']:.1%} along the scanned orbits"
+        text += f", and on {percent(about['broken_along_orbits'], 1)} along the scanned orbits"
     text += "."
-    if found["any_ece"].applies and not found["any_ece"].vacuous:
-        text += f" Its calibration error is at least {found['any_ece'].value:.4f} in any bins."
+    error = found["any_ece"]
+    if error.applies and not error.vacuous:
+        text += f" Its calibration error is at least {in_column(float(error))} in any bins."
     return text
 
 
@@ -269,41 +256,44 @@ def _interval(found: Bounds, width: int = 50) -> str:
     cells = ["·"] * (width + 1)
     cells[place(low) : place(high) + 1] = ["━"] * (place(high) - place(low) + 1)
     text = (
-        f"calibration error of an invariant model with these confidences: {low:.4f} to {high:.4f}"
+        "calibration error of an invariant model with these confidences: "
+        f"{in_column(low)} to {in_column(high)}"
     )
     least = found["least_ece_lower"], found["least_ece_upper"]
     if all(bound.applies for bound in least):
-        text += f"\nthe least one possible: {least[0].value:.4f} to {least[1].value:.4f}"
+        text += "\nthe least one possible: " + " to ".join(in_column(float(end)) for end in least)
     if found["ece"].applies:
         ece = float(found["ece"])
-        cells[place(ece)] = "[bold]●[/]"
-        text += f"\nthis model's own: [bold]{ece:.4f}[/]"
+        cells[place(ece)] = "●"
+        text += f"\nthis model's own: {in_column(ece)}"
     return f"{text}\n0 {''.join(cells)} 1"
 
 
 def _print_comparison(comparison: Comparison) -> None:
-    from .._console import Console
-
-    console, rows = Console(), comparison.rows()
-    for row in rows[1:]:
-        console.print(_answer(row), highlight=False)
-    console.print()
-    for columns in (_COLUMNS, _MORE):
-        console.print(
-            _table(rows, {k: columns[k] for k in columns if rows[0].keys() >= {*k.split()}})
-        )
-        console.print()
+    for row in comparison.rows()[1:]:
+        typer.echo(printable(_answer(row)))
+    typer.echo()
     notes = {
         "matched": "share of samples that share their orbit with another",
         "cost": "distance from the trivial group",
         "forced": "ECE of a model with confidence 1",
-        "certified": f"the population's ceiling, {comparison.level:.0%} confidence",
+        "certified": f"the population's ceiling, {percent(comparison.level)} confidence",
         "estimate": "from nearest neighbors across orbits, not a bound",
         "effect": "of the group on the error of the nearest neighbor, negative if it helps",
     }
-    for name, text in notes.items():
-        console.print(f"{name}: {text}", style="dim")
-    console.print(f"points match within {comparison.tolerance:.3g}", style="dim")
+    footer = [f"{name}: {text}" for name, text in notes.items()]
+    footer.append(f"points match within {number(comparison.tolerance)}")
+    show("text", None, _comparison_sheets(comparison), "\n".join(footer))
+
+
+def _comparison_sheets(comparison: Comparison) -> list[Sheet]:
+    rows = comparison.rows()
+    sheets = []
+    for columns in (_COLUMNS, _MORE):
+        shown = {keys: columns[keys] for keys in columns if rows[0].keys() >= {*keys.split()}}
+        cells = [[_cell(*(row[key] for key in keys.split())) for keys in shown] for row in rows]
+        sheets.append(Sheet("", [*shown.values()], cells))
+    return sheets
 
 
 def _answer(row: dict[str, Any]) -> str:
@@ -311,36 +301,22 @@ def _answer(row: dict[str, Any]) -> str:
     name, low, high = row["group"], row["neighbor_low"], row["neighbor_high"]
     best = row.get("accuracy_ceiling", row.get("error_floor"))
     kind = "accuracy ceiling" if "accuracy_ceiling" in row else "floor of the squared error"
-    estimate = f"Nearest neighbors estimate the {kind} at [bold]{low:.3f} to {high:.3f}[/]."
+    ends = f"{in_column(low)} to {in_column(high)}"
+    estimate = f"Nearest neighbors estimate the {kind} at {ends}."
     if best is None:
-        return (
-            f"[yellow]Under {name} samples were joined within a tolerance: no bounds.[/] {estimate}"
-        )
+        return f"Under {name} samples were joined within a tolerance: no bounds. {estimate}"
     if row["cost"] is None:
-        unmatched = f"Under {name} no two different samples share an orbit: {_UNMATCHED}"
-        return f"[yellow]{unmatched}[/] {estimate}"
+        return f"Under {name} no two different samples share an orbit: {_UNMATCHED} {estimate}"
+    value = in_column(best)
     if "error_floor" in row:
-        return (
-            f"Every {name}-equivariant model has a squared error of at least [bold]{best:.4g}[/]."
-        )
-    return f"No {name}-invariant model is more accurate than [bold]{best:.4f}[/] on these samples."
+        return f"Every {name}-equivariant model has a squared error of at least {value}."
+    return f"No {name}-invariant model is more accurate than {value} on these samples."
 
 
-def _table(rows: list[dict[str, Any]], columns: dict[str, str]) -> Table:
-    """Lay out some columns of a comparison."""
-    from rich.table import Table
-
-    table = Table(show_edge=False, pad_edge=False, box=None, padding=(0, 1, 0, 0))
-    for key, title in columns.items():
-        justify = "left" if key == "group" else "right"
-        table.add_column(title, justify=justify, overflow="fold", no_wrap=key != "group")  # type: ignore[arg-type]
-    for row in rows:
-        table.add_row(*(" ".join(_cell(row, one) for one in key.split()) for key in columns))
-    return table
-
-
-def _cell(row: dict[str, Any], key: str) -> str:
-    value = row[key]
-    if key == "group" and len(value) > _LONG_NAME:  # a product wraps between its factors
-        return str(value).replace("*", "*\n")
-    return "-" if value is None else f"{value:.4f}" if isinstance(value, float) else str(value)
+def _cell(*values: Any) -> Cell:
+    if len(values) > 1:
+        return "-" if values[0] is None else Span(*values)
+    (value,) = values
+    if isinstance(value, str) and len(value) > _LONG_NAME:  # a product wraps between its factors
+        return value.replace("*", "*\n")
+    return "-" if value is None else Number(value) if isinstance(value, float) else str(value)

@@ -191,10 +191,10 @@ def _measure_sheet(
                 usual,
             ]
         )
-    error = next((name for name in _ERRORS if name in table), None)
-    ends = () if error is None else (table[error][end] for end in ("value", "low", "high"))
-    said = error_finding(*ends) if error else ""
-    caption = f"{_CAPTION}. {_titled(error)}: {said}" if said and error else _CAPTION
+    caption = _CAPTION
+    for error in [name for name in _ERRORS if name in table][:1]:
+        said = error_finding(*(table[error][end] for end in ("value", "low", "high")))
+        caption += said and f". {_titled(error)}: {said}"
     interval = f"{percent(settings['level'])} interval"
     headings = ["measure", "value", interval, "if calibrated", "its range"]
     return Sheet(name, headings, rows, about, caption, "model")

@@ -38,7 +38,7 @@ def demo(
 
     console = Console()
     made = find(name).run(Request(name, out, samples, overwrite, train))
-    print_summary(made.scan, console)
+    print_summary(made.scan)
     for title, figure in made.figures.items():
         console.print(f"figure  {figures.save(figure, out / name / f'{title}.png')}")
     console.print(f"scan    {made.scan.path}   (orbical view {made.scan.path})")

@@ -157,7 +157,13 @@ def _joined(sheets: Iterable[Sheet]) -> Iterable[Sheet]:
 
 
 def _is_wordy(sheet: Sheet, column: int) -> bool:
-    return all(isinstance(row[column], str) for row in sheet.rows)
+    """Check whether a column holds words, not numbers."""
+    texts = [cell for row in sheet.rows if isinstance(cell := row[column], str)]
+    return len(texts) == len(sheet.rows) and not any(map(_is_number, texts))
+
+
+def _is_number(text: str) -> bool:
+    return text.rstrip("%").replace(".", "", 1).isdigit()
 
 
 def _as_text(cell: Cell) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .._text import counted, printable
-from .arguments import AsJson, Import
+from .._text import counted, number, printable
+from .arguments import Import
+from .formats import Sheet, formatted, print_facts, print_json, show
 
 if TYPE_CHECKING:
     from ..groups import Group
@@ -17,11 +17,12 @@ if TYPE_CHECKING:
 _MOST_LISTED = 60
 
 
+@formatted("json", "markdown")
 def groups(
     name: Annotated[str | None, typer.Argument(metavar="[GROUP]")] = None,
     draw: Annotated[Path | None, typer.Option("--draw", metavar="FILE")] = None,
     imports: Import = None,
-    as_json: AsJson = False,
+    format_: str = "text",
 ) -> None:
     """List the symmetry groups, or show one with its elements.
 
@@ -39,6 +40,7 @@ def groups(
     """
     from ..groups import parse
     from ..groups.group_names import CATALOG
+    from ..groups.group_parts import PARTS
 
     entry = CATALOG.get((name or "").partition(":")[0])
     chosen = [parse(entry.example if entry and name in CATALOG else name)] if name else _examples()
@@ -46,19 +48,32 @@ def groups(
         from ..figures import group_picture, save
 
         save(group_picture(*chosen), draw)
+    facts = [_facts(group) for group in chosen]
     if name is None:
-        _list(chosen, as_json)
-        return
-    (group,) = chosen
-    if as_json:
+        sheet = Sheet(
+            "",
+            ["group", "elements", "exact to", "moves", "measure"],
+            [
+                [group.spec, f"{len(group):,}", _exact_to(group, ""), _parts(group), group.measure]
+                for group in chosen
+            ],
+        )
+        show(format_, facts, [sheet])
+    elif format_ == "json":
         elements = [
             {"name": group.name(one), "weight": float(group.weights[one])}
+            for group in chosen
             for one in range(len(group))
         ]
-        typer.echo(json.dumps({**_facts(group), "elements": elements}, indent=2))
-        return
-    about = {"usage": entry.usage, "about": entry.summary} if entry and "*" not in name else {}
-    _show(group, about | ({"drawing": str(draw)} if draw else {}))
+        print_json({**facts[0], "elements": elements})
+    else:
+        about = {"usage": entry.usage, "about": entry.summary} if entry and "*" not in name else {}
+        _print(chosen[0], about | ({"drawing": str(draw)} if draw else {}))
+    if format_ == "text":
+        for part in sorted({part for group in chosen for part in group.parts}):
+            typer.echo(printable(f"{part} moves {PARTS[part].moves or 'your own data'}."))
+        if name is None:
+            typer.echo("Groups are combined by *, such as rotations:8*flips.")
 
 
 def _examples() -> list[Group]:
@@ -70,44 +85,10 @@ def _examples() -> list[Group]:
     return sorted(made, key=lambda group: sorted(group.parts))
 
 
-def _list(made: list[Group], as_json: bool) -> None:
-    if as_json:
-        typer.echo(json.dumps([_facts(group) for group in made], indent=2))
-        return
-    from rich.markup import escape
-    from rich.table import Table
-
-    from .._console import Console
-
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column("group", no_wrap=True)
-    table.add_column("elements", justify="right")
-    table.add_column("exact to", justify="right")
-    table.add_column("moves")
-    table.add_column("measure")
-    for group in made:
-        degree = _exact_to(group, "")
-        row = (group.spec, f"{len(group):,}", degree, _parts(group), group.measure)
-        table.add_row(*(escape(printable(word)) for word in row))
-    console = Console(soft_wrap=True)
-    console.print(table)
-    console.print()
-    _print_users(console, {part for group in made for part in group.parts})
-    console.print("Groups are combined by *, such as rotations:8*flips.")
-
-
-def _show(group: Group, about: dict[str, str]) -> None:
-    from rich.markup import escape
-    from rich.table import Table
-
-    from .._console import Console
-
-    console = Console(soft_wrap=True)
-    table = Table(show_header=False, box=None, padding=(0, 2))
-    table.add_column(style="bold")
-    table.add_column(overflow="fold")
+def _print(group: Group, about: dict[str, str]) -> None:
+    """Print what a group is, and its first elements."""
     even = "equal" if max(group.weights) - min(group.weights) < 1e-12 else "different"
-    rows = {
+    facts = {
         "group": f"{group.spec}: {counted(len(group), 'element')}",
         "weights": f"{group.measure}, {even}",
         "closed": "yes: the sample is a group" if group.closed else "no: a sample",
@@ -115,19 +96,15 @@ def _show(group: Group, about: dict[str, str]) -> None:
         "moves": _parts(group),
         "drawn as": group.layout.kind,
     }
-    for key, words in (rows | about).items():
-        if words:
-            table.add_row(key, escape(printable(words)))
-    console.print(table)
-    console.print()
+    print_facts((key, words) for key, words in (facts | about).items() if words)
+    typer.echo()
     for one in range(min(len(group), _MOST_LISTED)):
         note = "   (identity)" if one == group.identity else ""
-        weight = "" if even == "equal" else f"   weight {group.weights[one]:.4g}"
-        console.print(escape(printable(f"{one:>5}  {group.name(one)}{weight}{note}")))
+        weight = "" if even == "equal" else f"   weight {number(group.weights[one])}"
+        typer.echo(printable(f"{one:>5}  {group.name(one)}{weight}{note}"))
     if len(group) > _MOST_LISTED:
-        console.print(f"       and {len(group) - _MOST_LISTED:,} more; --json prints all")
-    console.print()
-    _print_users(console, {*group.parts})
+        typer.echo(f"       and {len(group) - _MOST_LISTED:,} more; --json prints all")
+    typer.echo()
 
 
 def _exact_to(group: Group, nothing: str) -> str:
@@ -154,12 +131,3 @@ def _facts(group: Group) -> dict[str, Any]:
 
 def _parts(group: Group) -> str:
     return ", ".join(sorted(group.parts)) or "nothing"
-
-
-def _print_users(console: Any, parts: set[str]) -> None:
-    """Print which data each part moves."""
-    from ..groups.group_parts import PARTS
-
-    for part in sorted(parts):
-        moves = PARTS[part].moves or "your own data"
-        console.print(printable(f"{part} moves {moves}."), markup=False)

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .._text import counted, printable
-from .arguments import AsJson, Store
+from .._text import counted, percent, printable
+from .arguments import Store
+from .formats import formatted, print_facts, print_json
+
+if TYPE_CHECKING:
+    from ..store import Scan
 
 _MOST_NAMES = 20
 
 
+@formatted("json")
 def info(
     store: Store,
     verify: Annotated[bool, typer.Option("--verify")] = False,
     repair: Annotated[bool, typer.Option("--repair")] = False,
-    as_json: AsJson = False,
+    format_: str = "text",
 ) -> None:
     """Describe a saved scan and how much of it is finished.
 
@@ -32,27 +36,15 @@ def info(
 
     if repair:
         _repair(store)
-    if verify and _print_damage(store, as_json):
+    if verify and _print_damage(store, format_):
         raise typer.Exit(1)
     scan = load(store)
-    if as_json:
-        facts = {**scan.record.to_json(), "share_done": scan.share_done, "damaged": []}
-        typer.echo(json.dumps({**facts, "failures": scan.failures}, indent=2))
+    if format_ == "json":
+        print_json(scan.info() | {"damaged": []})
         return
-    from rich.markup import escape
-    from rich.table import Table
-
-    from .._console import Console
-
-    console = Console(soft_wrap=True)
-    table = Table(show_header=False, box=None, padding=(0, 2))
-    table.add_column(style="bold")
-    table.add_column(overflow="fold")
-    for name, value in _facts(scan):
-        table.add_row(name, escape(printable(value)))
-    console.print(table)
+    print_facts(_facts(scan))
     if verify:
-        console.print("all checksums are correct")
+        typer.echo("all checksums are correct")
 
 
 def _repair(path: Path) -> None:
@@ -71,15 +63,15 @@ def _repair(path: Path) -> None:
         typer.echo(f"unfinished  {name}; run the same scan again to compute it")
 
 
-def _print_damage(path: Path, as_json: bool) -> bool:
+def _print_damage(path: Path, format_: str) -> bool:
     """Print what is missing or damaged; return whether anything is."""
     from ..store.arrays import open_store
     from ..store.repair import verify
 
     store = open_store(path)
     found = verify(store)
-    if found and as_json:
-        typer.echo(json.dumps({"damaged": [{"file": one.key, "why": one.why} for one in found]}))
+    if found and format_ == "json":
+        print_json({"damaged": [{"file": one.key, "why": one.why} for one in found]})
     elif found:
         for one in found:
             unit = "" if one.unit is None else f" ({store.unit_name(*one.unit)})"
@@ -95,9 +87,9 @@ def _listed(names: list[str]) -> str:
     return f"{len(names)}: {', '.join(names[:_MOST_NAMES])}{more}"
 
 
-def _facts(scan: Any) -> list[tuple[str, str]]:
+def _facts(scan: Scan) -> list[tuple[str, str]]:
     record, sizes, group, run = scan.record, scan.data.sizes, scan.group, scan.record.run
-    state = "complete" if scan.complete else f"{scan.share_done:.1%} done"
+    state = "complete" if scan.complete else f"{percent(scan.share_done, 1)} done"
     weights = f"{group.measure} weights"
     truth = "labeled" if scan.labeled else "unlabeled"
     fingerprint = record.data.fingerprint or record.data.first
@@ -117,7 +109,7 @@ def _facts(scan: Any) -> list[tuple[str, str]]:
     for number, entry in enumerate(record.models):
         source = f"{entry.source} [{entry.fingerprint or 'identified by its outputs'}]"
         varies = "" if entry.deterministic else ", outputs differ from call to call"
-        done = f"{scan.done[number].mean():.0%} done{varies}"
+        done = f"{percent(scan.done[number].mean())} done{varies}"
         facts.append(("model", f"{entry.name} = {source}, {done}"))
         failures = scan.failures[entry.name]
         if failures:

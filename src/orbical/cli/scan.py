@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from .._interrupts import how_to_go_on, stoppable
-from ..errors import InputError, Interrupted, unknown_name
-from . import atoms
+from ..errors import InputError, Interrupted, ModelError, unknown_name
 from .arguments import (
     Import,
     Preprocess,
@@ -27,6 +27,7 @@ from .arguments import (
     task_options,
 )
 from .executors import executor_of, threads_of
+from .tables import print_audit, print_summary
 
 
 def scan(
@@ -168,6 +169,7 @@ def scan(
     """
     with message_when_stopped(out is not None):
         from .. import tasks as known
+        from ..datasets.molecule_files import SUFFIXES, read_structures
         from ..scanning.engine import scan as run
 
         named: dict[str, Any] = named_models(model)
@@ -196,7 +198,7 @@ def scan(
             },
         )
         if task in known.TASKS and known.TASKS[task].truth_kind == "quantities":
-            named, chosen = atoms.prepare(named, quantities, workers, action, reader, score)
+            named, chosen = _calculators(named, quantities, workers, action, reader, score)
             workers = 1  # those of the calculators
         elif task in known.TASKS:
             options |= _size_of_view(task, action, pictures) | key_point_settings(task, points)
@@ -204,8 +206,9 @@ def scan(
         else:
             chosen = own_task(task)
         of_atoms = chosen.truth_kind == "quantities"
-        content = atoms.load(data) if of_atoms else None
-        if content is None:
+        if of_atoms and data.lower().endswith(SUFFIXES):
+            content = read_structures(Path(data))  # with the names of its molecules
+        else:
             content, names = load_data_and_classes(data, **pictures)
             if names is not None:
                 chosen.classes = names
@@ -234,14 +237,48 @@ def scan(
         if not quiet and part is not None and not result.complete:
             typer.echo(f"scan    {out}   {result.share_done:.0%} done by all parts so far")
         elif not quiet:
-            from .tables import print_summary
-
             if result.labeled or not of_atoms:
                 print_summary(result)
             if of_atoms:
-                atoms.print_audit(result)
+                print_audit(result)
             if out is not None:
                 typer.echo(f"scan    {out}   (orbical view {out})")
+
+
+def _calculators(
+    models: Mapping[str, str],
+    quantities: str | None = None,
+    workers: int = 1,
+    action: Any = None,
+    reader: Any = None,
+    score: str | None = None,
+) -> tuple[dict[str, Any], Any]:
+    """Load the models and build the task with the quantities that all of them offer.
+
+    Without `quantities` these are energy and forces, or the one of them that is offered.
+    """
+    from ..predictors import CalculatorPredictor, as_predictor
+    from ..tasks import Atoms
+    from ..tasks.atoms import DEFAULT
+
+    loaded = {name: as_predictor(source) for name, source in models.items()}
+    calculators = {
+        n: model for n, model in loaded.items() if isinstance(model, CalculatorPredictor)
+    }
+    for model in calculators.values():
+        model.workers = workers
+    if workers > 1 and not calculators:
+        raise InputError("--workers", "1 without a calculator among the models", workers)
+    if quantities is not None:
+        return loaded, Atoms(quantities, score, action, reader)
+    offered = [q for q in DEFAULT if all(q in one.offers for one in calculators.values())]
+    if not offered:
+        name, one = next(iter(calculators.items()))
+        raise ModelError(
+            f"model {name!r}: expected energy or forces, got {', '.join(one.offers) or 'nothing'}; "
+            "choose quantities that all models offer with --quantities"
+        )
+    return loaded, Atoms(offered, score, action, reader)
 
 
 def _size_of_view(task: str, action: Any, pictures: dict[str, Any]) -> dict[str, Any]:

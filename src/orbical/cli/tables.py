@@ -1,57 +1,96 @@
-"""Tables that several commands print."""
+"""What the commands print of a scan at its end: a summary, and the audit of molecules."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from .._text import number, percent
+from .formats import Cell, Number, Sheet, show
 
 if TYPE_CHECKING:
-    from ..store.scan_result import Scan
+    from ..store import Scan
 
-_SHARES = ("accuracy", "confidence")
-_CHANGES = {
+_MOST_FAILURES = 10
+_SHARES = {
+    "accuracy": "accuracy",
+    "confidence": "confidence",
     "changed": "predictions that change on the orbit",
     "changed_pairs": "pairs of elements that disagree",
 }
 
 
-def print_summary(scan: Scan, console: Any = None) -> None:
+def print_summary(scan: Scan) -> None:
     """Print a column a model: how good it is at the identity, over the orbit and at its worst."""
-    from rich.table import Table
-
-    from .._console import Console
     from ..groups import PLACES
     from ..nero import summary
-    from ..tasks import CLASS_PROBABILITY
 
-    facts = summary(scan)
-    table = Table(title=f"{scan.data.sizes['sample']:,} samples, {scan.group.spec}")
-    table.add_column("")
-    for model in facts["model"].values:
-        table.add_column(str(model), justify="right")
-    shown = [name for name in ("score", *_SHARES) if name in facts]
-    if scan.record.score.meaning == CLASS_PROBABILITY and "accuracy" in shown:
-        shown.remove("score")  # it says little beside the accuracy
+    table = summary(scan)
+    rows: list[list[Cell]] = []
+    shown = [name for name in ("score", "accuracy", "confidence") if name in table]
+    if scan.record.task.name == "classification" and "accuracy" in shown:
+        shown.remove("score")  # the probability of the true class says little beside the accuracy
     for name in shown:
-        lead = f"{name}, "
-        if name == "score":  # its meaning is long: a line of its own
-            table.add_row(scan.record.score.meaning)
-            lead = "  "
-        for place in map(str, facts["place"].values):
-            values = facts[name].sel(place=place).values
-            table.add_row(f"{lead}{PLACES[place]}", *(_number(value, name) for value in values))
-        table.add_section()
-    table.add_row("worst element", *map(str, facts["worst_name"].values))
-    table.add_row("invariance gap", *(f"{gap:.3g}" for gap in facts["invariance_gap"].values))
-    for name, words in _CHANGES.items():
-        if name in facts:
-            table.add_row(words, *(_number(share, "accuracy") for share in facts[name].values))
-    defect = f"{float(facts['action_defect']):.3g}"
-    table.add_row("action defect (of the data)", *[defect] * len(facts["model"]))
-    (console or Console()).print(table)
+        words = scan.record.score.meaning if name == "score" else name
+        for place in map(str, table["place"].values):
+            values = table[name].sel(place=place).values
+            rows.append([f"{words}, {PLACES[place]}", *(_cell(value, name) for value in values)])
+    rows.append(["worst element", *map(str, table["worst_name"].values)])
+    rows.append(["invariance gap", *map(number, table["invariance_gap"].values)])
+    for name in ("changed", "changed_pairs"):
+        if name in table:
+            rows.append([_SHARES[name], *(_cell(share, name) for share in table[name].values)])
+    defect = number(table["action_defect"])
+    rows.append(["action defect (of the data)", *[defect] * table.sizes["model"]])
+    title = f"{scan.record.data.samples:,} samples, {scan.group.spec}"
+    show("text", None, [Sheet(title, ["", *map(str, table["model"].values)], rows)])
 
 
-def _number(value: float, name: str) -> str:
+def _cell(value: float, name: str) -> str:
     if math.isnan(value):
         return "none"  # no detection at all, say
-    return f"{value:.1%}" if name in _SHARES else f"{value:.4g}"
+    return percent(value, 1) if name in _SHARES else number(value)
+
+
+def print_audit(scan: Scan) -> None:
+    """Print the largest violation of each model in each quantity, and the failures."""
+    from .._console import Console
+    from ..nero import molecule_name, violations
+
+    rows = violations(scan)
+    columns: dict[str, list[Cell]] = {
+        "model": [row.model for row in rows],
+        "quantity": [f"{row.quantity}, {row.unit}" for row in rows],
+        "largest": [Number(row.largest) for row in rows],
+        "root mean square": [Number(row.usual) for row in rows],
+        "size": ["" if row.size is None else Number(row.size) for row in rows],
+        "mean absolute error": ["" if row.error is None else Number(row.error) for row in rows],
+        "molecule": [row.molecule for row in rows],
+        "atom": [row.atom for row in rows],
+        "rotation": [row.rotation for row in rows],
+    }
+    if not any(columns["mean absolute error"]):
+        del columns["mean absolute error"]
+    title = f"Largest violations of equivariance under {scan.group.spec}"
+    show("text", None, [Sheet(title, [*columns], [*zip(*columns.values(), strict=True)])])
+    console = Console(soft_wrap=True, markup=False, highlight=False)
+    for row in rows:
+        console.print(str(row))
+    for model in scan.models:
+        if model not in {row.model for row in rows}:
+            console.print(f"{model}: not decided, no molecule has answers at two elements")
+    for model, failed in scan.failures.items():
+        if failed:
+            numbers = scan.data["numbers"].sel(model=model).values
+            lines: list[list[Cell]] = [
+                [
+                    molecule_name(scan, one["sample"], numbers[one["sample"]]),
+                    f"{one['places']} of {len(scan.group)}",
+                    one["error"],
+                ]
+                for one in failed[:_MOST_FAILURES]
+            ]
+            if len(failed) > _MOST_FAILURES:
+                lines.append([f"and {len(failed) - _MOST_FAILURES} more", "", ""])
+            title = f"{model} failed on {len(failed)} molecules"
+            show("text", None, [Sheet(title, ["molecule", "rotations", "error"], lines)])

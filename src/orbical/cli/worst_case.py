@@ -23,6 +23,7 @@ from .arguments import (
     own_task,
     preprocessing,
 )
+from .formats import Cell, Number, Sheet, show
 from .scan import message_when_stopped
 
 if TYPE_CHECKING:
@@ -137,23 +138,21 @@ def _write(found: xr.Dataset, out: Path) -> None:
 
 def _print(found: xr.Dataset) -> None:
     """Print a column a model: the mean score at the three places, with intervals."""
-    from rich.table import Table
-
-    from .._console import Console
-
-    table = Table(title=f"{found.sizes['sample']:,} samples, searched {found.attrs['searched']}")
-    table.add_column(f"mean {found.attrs['metric']}")
-    models = found["model"].values
-    for model in models:
-        table.add_column(str(model), justify="right")
-    for place, words in zip(found["place"].values, _WHERE, strict=True):
-        here = found.sel(place=place)
-        table.add_row(words, *(_with_ends(here.sel(model=model), "mean") for model in models))
-    missed = (_with_ends(found.sel(model=model), "mean_missed") for model in models)
-    table.add_row("missed by the scan", *missed)
-    Console().print(table)
+    models = [str(model) for model in found["model"].values]
+    parts = [found.sel(place=place) for place in found["place"].values]
+    rows: list[list[Cell]] = [
+        [words, *(_number(part.sel(model=model), name) for model in models)]
+        for words, part, name in zip(
+            (*_WHERE, "missed by the scan"),
+            (*parts, found),
+            ("mean", "mean", "mean", "mean_missed"),
+            strict=True,
+        )
+    ]
+    title = f"{found.sizes['sample']:,} samples, searched {found.attrs['searched']}"
+    show("text", None, [Sheet(title, [f"mean {found.attrs['metric']}", *models], rows)])
 
 
-def _with_ends(own: xr.Dataset, name: str) -> str:
+def _number(own: xr.Dataset, name: str) -> Number:
     value, low, high = (float(own[f"{name}{end}"]) for end in ("", "_low", "_high"))
-    return f"{value:.3g} ({low:.3g} to {high:.3g})"
+    return Number(value, interval=(low, high))

@@ -20,8 +20,10 @@ from .along_orbits import aggregate, individual
 from .averages import averaging
 from .changes import consistency
 from .summaries import action_defect, consensus, invariance_gap, summary
+from .violations import Violation, molecule_name, violations
 
 __all__ = [
+    "Violation",
     "action_defect",
     "aggregate",
     "averaging",
@@ -29,7 +31,9 @@ __all__ = [
     "consistency",
     "individual",
     "invariance_gap",
+    "molecule_name",
     "quadratic_kappa",
     "responses",
     "summary",
+    "violations",
 ]

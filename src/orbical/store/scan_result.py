@@ -149,6 +149,11 @@ class Scan:
             "samples, which may differ between models"
         )
 
+    def info(self) -> dict[str, Any]:
+        """Return what was scanned and how, in plain values, with what is done and what failed."""
+        state = {"share_done": self.share_done, "failures": self.failures}
+        return {**self.record.to_json(), **state}
+
     def verify(self) -> list[Damage]:
         """Read everything and verify its checksums; return what is missing or damaged."""
         return verify(self._store)

@@ -1,0 +1,183 @@
+"""Where models of molecules violate equivariance most: the molecule, the atom and the rotation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from ..tasks.quantities import UNITS, Quantities
+from ..tasks.structures import SYMBOLS, display_name
+
+if TYPE_CHECKING:
+    from ..store import Scan
+
+SINGLE = 1e-4
+"""The largest relative violation that is attributed to rounding in single precision; for energies,
+whose zero is arbitrary, in eV per atom."""
+
+
+@dataclass(frozen=True)
+class Violation:
+    """Where one model violates equivariance most in one quantity of molecules.
+
+    Attributes:
+        model: the name of the model.
+        quantity: the quantity: energy, forces, dipole or stress.
+        unit: its unit, as in ASE.
+        largest: the largest distance from the consensus, for forces of one atom alone.
+        usual: the root mean square of the distance over all molecules and elements.
+        size: the root mean square of the components of the quantity, for comparison; None for
+            energies, whose zero is arbitrary.
+        relative: the largest in units of the size, for energies in eV per atom.
+        error: the mean absolute error per component of the untransformed molecules; None without
+            true values.
+        answered: the number of calculations that gave an answer.
+        asked: the number of all calculations.
+        sample: the molecule where it is largest, by its index.
+        molecule: its number, name and formula.
+        atom: the atom, for forces.
+        element: the element of the group, by its index.
+        rotation: the element in words.
+
+    Example:
+        >>> where = (3, "3: CO2", "O, atom 1", 7, "element 7: 90.0°")
+        >>> print(Violation("net", "energy", "eV", 1e-12, 1e-13, None, 3e-13, None, 6, 8, *where))
+        net, energy: invariant in 6 of 8 calculations, off by at most 1e-12 eV (3e-13 eV per atom)
+    """
+
+    model: str
+    quantity: str
+    unit: str
+    largest: float
+    usual: float
+    size: float | None
+    relative: float
+    error: float | None
+    answered: int
+    asked: int
+    sample: int
+    molecule: str
+    atom: str
+    element: int
+    rotation: str
+
+    def __str__(self) -> str:
+        quality, unit = "equivariant", "of the size"
+        if self.size is None:
+            quality, unit = "invariant", "eV per atom"
+        subject = f"{self.model}, {self.quantity}"
+        amount = f"{self.largest:.2g} {self.unit} ({self.relative:.2g} {unit})"
+        if self.relative <= SINGLE:
+            part = f" in {self.answered} of {self.asked} calculations"
+            part = part if self.answered < self.asked else ""
+            return f"{subject}: {quality}{part}, off by at most {amount}"
+        where = ", ".join(filter(None, (self.atom, self.molecule)))
+        return f"{subject}: not {quality}, off by up to {amount}, at {where}"
+
+
+def violations(scan: Scan) -> list[Violation]:
+    """Find the largest violation of equivariance of each model of molecules, by quantity.
+
+    Args:
+        scan: a scan of the task atoms.
+
+    Returns:
+        A row for each model and quantity, printed as a sentence; none where no molecule has answers
+        at two elements. `pandas.DataFrame(rows)` is a table of them.
+    """
+    return [
+        found
+        for model in scan.models
+        for quantity in scan.record.task.settings["quantities"]
+        if (found := _worst(scan, model, quantity)) is not None
+    ]
+
+
+def _worst(scan: Scan, model: str, quantity: str) -> Violation | None:
+    data = scan.data.sel(model=model)
+    given = np.asarray(data[f"{quantity}_vs_consensus"], float)
+    answered = ~np.isnan(given)
+    # A single answer is its own consensus, which says nothing.
+    alone = (answered.sum(1) < min(2, len(scan.group)))[:, None]
+    usual = np.where(alone, np.nan, given)
+    if np.isnan(usual).all():
+        return None
+    places = usual
+    if quantity == "forces":
+        places = np.where(alone, np.nan, data["atom_vs_consensus"].max("atom"))
+    ranked = places.copy()
+    ranked[:, scan.group.identity] *= 1 - 1e-6  # where two elements disagree, name what moves
+    sample, element = (int(i) for i in np.unravel_index(np.nanargmax(ranked), places.shape))
+    numbers = np.asarray(data["numbers"][sample])
+    atom = ""
+    if quantity == "forces":
+        which = int(np.nanargmax(np.asarray(data["atom_vs_consensus"][sample, element])))
+        still = _home(scan, element, which)
+        atom = f"{SYMBOLS[int(numbers[still])]}, atom {still}"
+    largest = float(places[sample, element])
+    size = None
+    if quantity == "energy":
+        each = np.where(alone, np.nan, data["energy_per_atom_vs_consensus"])
+        relative = float(np.nanmax(each))
+    else:
+        # Of the answers: the consensus is zero where they are wrong by their whole size.
+        size = float(np.sqrt(np.nanmean(np.asarray(data[quantity], float) ** 2)))
+        relative = largest / size if size else 0.0
+    return Violation(
+        model,
+        quantity,
+        UNITS[quantity],
+        largest,
+        float(np.sqrt(np.nanmean(usual**2))),
+        size,
+        relative,
+        _mean_absolute_error(scan, data, quantity),
+        int(answered.sum()),
+        answered.size,
+        sample,
+        molecule_name(scan, sample, numbers),
+        atom,
+        element,
+        _rotation_name(scan, element),
+    )
+
+
+def _mean_absolute_error(scan: Scan, data: Any, quantity: str) -> float | None:
+    if "target" not in data:
+        return None
+    rows = torch.from_numpy(np.array(data["target"], float))
+    truth = Quantities(scan.record.task.settings["quantities"]).split(rows)[quantity].numpy()
+    answered = np.asarray(data[quantity].isel(element=scan.group.identity), float)
+    off = np.abs(answered - truth)
+    return None if np.isnan(off).all() else float(np.nanmean(off))
+
+
+def molecule_name(scan: Scan, sample: int, numbers: np.ndarray) -> str:
+    """Return the number, the name if any, and the formula of a molecule in a scan."""
+    names = scan.names
+    return f"{sample}: {display_name('' if names is None else names[sample], numbers)}"
+
+
+def _home(scan: Scan, element: int, atom: int) -> int:
+    """Return the index of an atom in the untransformed molecule, if elements permute atoms."""
+    rows = scan.group.parts.get("rows")
+    return atom if rows is None else int(rows[element][atom])
+
+
+def _rotation_name(scan: Scan, element: int) -> str:
+    """Return the angle in degrees and the axis of a rotation of space, otherwise its name."""
+    from scipy.spatial.transform import Rotation
+
+    name = f"element {element}"
+    turn = scan.group.linear("space")[element] if {*scan.group.parts} == {"space"} else None
+    if turn is None or np.linalg.det(turn) < 0:
+        return f"{name}: {scan.group.name(element)}"
+    vector = Rotation.from_matrix(turn).as_rotvec()
+    angle = float(np.linalg.norm(vector))
+    if angle < 1e-9:
+        return f"{name}: identity"
+    axis = ", ".join(f"{part:.2f}" for part in vector / angle)
+    return f"{name}: {np.rad2deg(angle):.1f}° about ({axis})"
