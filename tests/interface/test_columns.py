@@ -12,7 +12,7 @@ import torch
 import orbical as ob
 from orbical.errors import InputError
 from orbical.groups import translations
-from orbical.interface.clauses import Clause
+from orbical.interface.selection import Clause
 from orbical.interface.session import Session
 from orbical.interface.session.orbit_failures import near_to_far
 from orbical.interface.session.text_columns import Texts, matching

@@ -11,7 +11,7 @@ import pytest
 from talking import ask
 
 from orbical.errors import InputError, StoreError
-from orbical.interface.reports.parts import chosen_samples
+from orbical.interface.reports.report_parts import chosen_samples
 from orbical.interface.reports.story import story
 from orbical.interface.selection import Selection
 from orbical.interface.session import Session

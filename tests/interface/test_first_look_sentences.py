@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import orbical as ob
-from orbical.interface.previews.sentences import found, score_sentence
+from orbical.interface.previews.summary_sentence import found, score_sentence
 
 HIGHER = {"classification", "detection", "key_points", "multilabel", "point_classification"}
 HIGHER |= {"segmentation"}

@@ -8,7 +8,7 @@ import torch
 from talking import ask
 
 import orbical as ob
-from orbical.interface.reports.parts import chosen_samples
+from orbical.interface.reports.report_parts import chosen_samples
 from orbical.interface.session import Session
 from orbical.interface.session.scan_view import ScanView
 from orbical.nero.moments import over_models

@@ -18,7 +18,7 @@ import torch
 import orbical as ob
 from orbical.calibration import error_verdict, judge
 from orbical.cli import main
-from orbical.interface.reports.parts import chosen_samples, parts_of
+from orbical.interface.reports.report_parts import chosen_samples, parts_of
 from orbical.interface.session import Session
 
 CLASSES = 3

@@ -15,13 +15,13 @@ import torch
 
 import orbical as ob
 from orbical.errors import InputError
+from orbical.interface.bundling import icon
 from orbical.interface.reports import html_page as pages
 from orbical.interface.reports import maps, report
 from orbical.interface.reports.encoding import quantize, quantize_log_odds
 from orbical.interface.reports.maps import planned_maps
 from orbical.interface.reports.sampling import informative_samples
 from orbical.interface.session import Session
-from orbical.interface.static_files import icon
 
 
 def test_a_report_is_one_page_that_may_load_nothing(scan, tmp_path):

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import orbical as ob
 from orbical.cli import _register, app
 from orbical.errors import InputError, OrbicalError
-from orbical.interface.reports.parts import chosen_samples, parts_of
+from orbical.interface.reports.report_parts import chosen_samples, parts_of
 from orbical.interface.session import Session
 
 COUNT = 12

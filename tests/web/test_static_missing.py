@@ -8,7 +8,7 @@ import torch
 
 import orbical as ob
 from orbical.interface.reports.encoding import as_text
-from orbical.interface.reports.parts import chosen_samples, parts_of
+from orbical.interface.reports.report_parts import chosen_samples, parts_of
 from orbical.interface.session import Session
 
 

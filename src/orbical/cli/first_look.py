@@ -26,7 +26,7 @@ def first_look(
     sources = named_sources(models)
     _check_data(data)
     from ..groups import as_group
-    from ..interface.previews.looking import SAMPLES, Preview
+    from ..interface.previews.preview import SAMPLES, Preview
     from ..interface.previews.proposals import proposed
     from ..interface.previews.settings import GROUPS
     from ..predictors import as_predictor

@@ -9,16 +9,15 @@ from __future__ import annotations
 
 from . import bounds, calibration, style
 from ._panels import show_picture
-from .averages import averaging
-from .clouds import cloud_picture
+from .calibration import risk_coverage_plot
 from .embedding_maps import embedding
 from .group_pictures import group_picture
-from .nero_plots import aggregate, individual
-from .selective import risk_coverage_plot
+from .nero_plots import aggregate, averaging, individual
+from .point_pictures import cloud_picture, molecule_picture
 from .style import *
 
 __all__ = [
     "aggregate", "averaging", "bounds", "calibration", "cloud_picture", "embedding",
-    "group_picture", "individual", "risk_coverage_plot", "show_picture",
+    "group_picture", "individual", "molecule_picture", "risk_coverage_plot", "show_picture",
 ]  # fmt: skip
 __all__ += style.__all__

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from ..calibration.intervals.curves import ReliabilityCurve
     from ..calibration.intervals.interval_ends import Interval
     from ..calibration.measures.cumulative import CumulativeCurve
+    from ..selective import RiskCoverage
 
-__all__ = ["cumulative_plot", "error_along_orbit", "reliability_diagram"]
+__all__ = ["cumulative_plot", "error_along_orbit", "reliability_diagram", "risk_coverage_plot"]
 
 _PER_ROW = 3
 _LEAST = 2.2
@@ -250,3 +251,46 @@ def _grid(count: int, title: str, given: float | None) -> tuple[Figure, list[Axe
     if title:
         fig.suptitle(title)
     return fig, list(places[:count]), width / columns
+
+
+def risk_coverage_plot(
+    curves: RiskCoverage | Mapping[str, RiskCoverage],
+    *,
+    title: str = "",
+    width: float | None = None,
+) -> Figure:
+    """Draw risk-coverage curves, with the area under each in the legend.
+
+    Args:
+        curves: one, or several by name; from `orbical.selective`.
+        title: written above.
+        width: in inches.
+
+    Returns:
+        The figure.
+
+    Example:
+        >>> from orbical.selective import risk_coverage
+        >>> fig = risk_coverage_plot(risk_coverage([0.9, 0.8, 0.7], [True, False, True]))
+        >>> fig.axes[0].get_xlabel()
+        'share of samples that are answered'
+    """
+    check_width(width)
+    named = dict(curves) if isinstance(curves, Mapping) else {"": curves}
+    if not named:
+        raise InputError("curves", "at least one", "none")
+    colors = model_colors(named)
+    wide = width or COLUMN * 1.3
+    with styled():
+        fig = figure(wide, wide * 0.72)
+        axes = fig.subplots()
+        for name, curve in named.items():
+            area = f"AURC {curve.aurc:.4f} [{curve.low:.4f}, {curve.high:.4f}]"
+            label = f"{name}, {area}" if name else area
+            axes.plot(curve.coverage, curve.risk, color=colors[name], label=label)
+        axes.set(xlim=(0, 1), xlabel="share of samples that are answered", ylabel="error rate")
+        axes.set_ylim(0, None)
+        axes.set_title(title)
+        axes.grid(True, color=SOFT, alpha=0.2)
+        fig.legend(loc="outside upper left", fontsize=7)
+    return fig

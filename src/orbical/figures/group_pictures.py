@@ -14,7 +14,7 @@ import numpy as np
 from .._text import counted
 from ..errors import InputError
 from ..groups import Group, as_group
-from .clouds import look_from
+from .point_pictures import look_from
 from .style import INK, MODELS, PAGE, SOFT, check_width, figure, styled
 
 if TYPE_CHECKING:

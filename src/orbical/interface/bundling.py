@@ -11,10 +11,11 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 from ..errors import InputError
-from .static_files import TYPES, StaticFile, read_static_files
 
 _FORMS = (
     'import { a, b as c } from "./x.js"; import * as x from "./x.js"; export function, async '
@@ -162,3 +163,36 @@ def _names(text: str) -> list[tuple[str, str]] | None:
 def _object(pairs: list[tuple[str, str]]) -> str:
     inner = ", ".join(name if name == own else f"{name}: {own}" for name, own in pairs)
     return f"{{ {inner} }}" if inner else "{}"
+
+
+TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+    ".json": "application/json",
+}
+
+
+@dataclass(frozen=True)
+class StaticFile:
+    """A file of the page: its content and MIME type."""
+
+    content: bytes
+    type: str
+
+
+def read_static_files() -> dict[str, StaticFile]:
+    """Read every file of the page, by path below `web/`."""
+    web = Path(__file__).with_name("web")
+    return {
+        path.relative_to(web).as_posix(): StaticFile(path.read_bytes(), TYPES[path.suffix])
+        for path in sorted(web.rglob("*"))
+        if path.suffix in TYPES
+    }
+
+
+def icon() -> str:
+    """Read the mark of the page, as SVG: an orbit with a point on it."""
+    return Path(__file__).with_name("web").joinpath("icon.svg").read_text("utf-8").strip()

@@ -6,14 +6,13 @@ import contextlib
 import dataclasses
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 from urllib.parse import quote, unquote
 
 from ..errors import InputError, check_name, unknown_name
-from .clauses import UNESCAPED, Clause
 
 __all__ = ["Selection"]
 
@@ -94,7 +93,7 @@ class Selection:
     marks: str = "points"
 
     @classmethod
-    def from_json(cls, given: Any) -> Selection:
+    def from_json(cls, given: object) -> Selection:
         """Read a selection from a request; unknown fields and wrong types raise an `InputError`."""
         if not isinstance(given, Mapping):
             raise InputError("selection", "an object", type(given).__name__)
@@ -127,12 +126,12 @@ class Selection:
         )
 
 
-def _fragment_order(field: Any) -> int:
+def _fragment_order(field: dataclasses.Field[object]) -> int:
     first = ("scan", "sample", "element")  # what a reader of an address looks for
     return first.index(field.name) if field.name in first else len(first)
 
 
-def _written(value: Any) -> str:
+def _written(value: str | float | Iterable[str | float]) -> str:
     """Format a field as the page does: numbers with at most four decimals."""
     if isinstance(value, bool):
         return "1" if value else "0"
@@ -158,17 +157,17 @@ class _Kind:
     write: Callable[[Any], str] = _written
 
 
-def _expected(name: str, what: str, value: Any) -> InputError:
+def _expected(name: str, what: str, value: object) -> InputError:
     return InputError(f"selection {name}", what, _short(value))
 
 
-def _text(name: str, value: Any) -> str:
+def _text(name: str, value: object) -> str:
     if not isinstance(value, str) or len(value) > _MOST_TEXT:
         raise _expected(name, "a string", value)
     return value
 
 
-def set_name(name: str, value: Any) -> str:
+def set_name(name: str, value: object) -> str:
     """Read the hash of a set of samples; empty for all of them."""
     if not isinstance(value, str) or not re.fullmatch(r"([0-9a-f]{16})?", value):
         raise _expected(name, "16 hexadecimal digits", value)
@@ -176,7 +175,7 @@ def set_name(name: str, value: Any) -> str:
 
 
 def _one_of(*known: str) -> _Kind:
-    def read(name: str, value: Any) -> str:
+    def read(name: str, value: object) -> str:
         if value not in known:
             raise unknown_name(f"selection {name}", _short(value), known)
         return str(value)
@@ -184,7 +183,7 @@ def _one_of(*known: str) -> _Kind:
     return _Kind(read, unquote)
 
 
-def _whole(name: str, value: Any) -> int:
+def _whole(name: str, value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or abs(value) > 2**31 - 1:
         raise _expected(name, "an integer", value)
     return value
@@ -197,14 +196,14 @@ def _number(name: str, value: Any) -> float:
     return float(value)
 
 
-def _flag(name: str, value: Any) -> bool:
+def _flag(name: str, value: object) -> bool:
     if not isinstance(value, bool):
         raise _expected(name, "true or false", value)
     return value
 
 
 def _several(kind: _Kind, most: int, separator: str = ",") -> _Kind:
-    def read(name: str, value: Any) -> tuple[Any, ...]:
+    def read(name: str, value: object) -> tuple[Any, ...]:
         if not isinstance(value, list | tuple) or len(value) > most:
             raise _expected(name, f"a list of at most {most}", value)
         return tuple(kind.read(name, part) for part in value)
@@ -215,20 +214,20 @@ def _several(kind: _Kind, most: int, separator: str = ",") -> _Kind:
     return _Kind(read, parse)
 
 
-def _corner(name: str, value: Any) -> tuple[float, float]:
+def _corner(name: str, value: object) -> tuple[float, float]:
     if not isinstance(value, list | tuple) or len(value) != 2:
         raise _expected(name, "corners (x, y)", value)
     return _number(name, value[0]), _number(name, value[1])
 
 
-def _clause(name: str, value: Any) -> str:
+def _clause(name: str, value: object) -> str:
     if not isinstance(value, str):
         raise _expected(name, "clauses", value)
     Clause.parse(value)
     return value
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
@@ -277,7 +276,7 @@ _FIELDS = {
 }
 
 
-def polygon(value: Any) -> tuple[tuple[float, float], ...]:
+def polygon(value: object) -> tuple[tuple[float, float], ...]:
     """Read the corners of a polygon, at least three."""
     corners: tuple[tuple[float, float], ...]
     corners = _several(_Kind(_corner, str), MOST_VERTICES).read("polygon", value)
@@ -286,9 +285,98 @@ def polygon(value: Any) -> tuple[tuple[float, float], ...]:
     return corners
 
 
-def sample_numbers(value: Any) -> tuple[int, ...]:
+def sample_numbers(value: object) -> tuple[int, ...]:
     """Read the samples of a request, at least one."""
     numbers: tuple[int, ...] = _several(_WHOLE, MOST_SAMPLES).read("samples", value)
     if not numbers:
         raise _expected("samples", f"1 to {MOST_SAMPLES}", value)
     return numbers
+
+
+UNESCAPED = "!~*'()"
+MOST_CLAUSE = 1 << 16
+_RANGE = ".."
+
+
+@dataclass(frozen=True)
+class Clause:
+    """A column and what is kept of it: a range of numbers, or some values.
+
+    Attributes:
+        column: The name of the column.
+        model: The model whose numbers are meant; empty if the column is of the samples alone, for
+            the mean over models, or for the first of them.
+        low: The least number; minus infinity for none.
+        high: The largest number; infinity for none.
+        values: The values kept; None for a range.
+
+    Example:
+        >>> Clause.parse("label:6,9").values
+        ('6', '9')
+        >>> str(Clause("confidence", "plain", low=0.5))
+        'confidence@plain:0.5..'
+    """
+
+    column: str
+    model: str = ""
+    low: float = -math.inf
+    high: float = math.inf
+    values: tuple[str, ...] | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> Clause:
+        """Read a clause; raise an `InputError` if it is malformed."""
+        owner, colon, kept = text.partition(":")
+        column, at, model = owner.partition("@")
+        if not column or not colon or (at and not model) or len(text) > MOST_CLAUSE:
+            raise _malformed(text)
+        about = unquote(column), unquote(model)
+        if _RANGE not in kept:
+            return cls(*about, values=tuple(map(unquote, kept.split(","))))
+        low, _, high = kept.partition(_RANGE)
+        try:
+            ends = _range_end(low, -math.inf), _range_end(high, math.inf)
+        except ValueError:
+            raise _malformed(text) from None
+        return cls(*about, *ends)
+
+    def __str__(self) -> str:
+        owner = _escaped(self.column) + (f"@{_escaped(self.model)}" if self.model else "")
+        if self.values is not None:
+            return f"{owner}:{','.join(map(_escaped, self.values))}"
+        return (
+            f"{owner}:{_range_text(self.low, -math.inf)}{_RANGE}{_range_text(self.high, math.inf)}"
+        )
+
+
+def labels_alone(filters: Iterable[str]) -> tuple[int, ...] | None:
+    """Return the classes of a filter that names nothing else, None for other filters.
+
+    >>> labels_alone(["label:6,9"]), labels_alone(["label:6", "gap:0.."]), labels_alone([])
+    ((6, 9), None, None)
+    """
+    clauses = [Clause.parse(text) for text in filters]
+    if len(clauses) != 1 or clauses[0].column != "label" or clauses[0].values is None:
+        return None
+    return tuple(int(value) for value in clauses[0].values if value.isdigit())
+
+
+def _malformed(text: str) -> InputError:
+    short = text if len(text) <= 60 else f"{text[:57]}..."
+    return InputError("selection filter", "column:low..high or column:value,value", repr(short))
+
+
+def _escaped(text: str) -> str:
+    return quote(text, safe=UNESCAPED).replace(_RANGE, "%2E%2E")
+
+
+def _range_end(text: str, missing: float) -> float:
+    number = float(text) if text else missing
+    if "_" in text or math.isnan(number):
+        raise ValueError(text)
+    return number
+
+
+def _range_text(end: float, open_end: float) -> str:
+    """Write an end of a range: nothing if it is open; endless numbers as JavaScript does."""
+    return "" if end == open_end else f"{end:.6g}".replace("inf", "Infinity")

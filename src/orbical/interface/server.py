@@ -20,10 +20,10 @@ from ..errors import InputError
 from .access import HEADERS, AccessGuard, check_host, is_loopback
 from .bundling import page_files
 from .daemon_threads import DaemonPool
+from .http_timeout import protocol_with_timeout
 from .request_queues import STOP, AsyncRequestQueue
 from .session import KINDS, Session
 from .session.long_work import yield_to_readers
-from .timeouts import protocol_with_timeout
 
 __all__ = ["Server", "serve"]
 

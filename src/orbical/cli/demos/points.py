@@ -54,7 +54,7 @@ def _models(weights: Path | None) -> dict[str, Any]:
 def figures_of(scan: Any, classes: tuple[str, ...]) -> dict[str, Any]:
     """Draw the aggregate plot, the cloud whose score varies most, and the embedding."""
     from ... import embedding, figures
-    from ...figures.clouds import cloud_picture
+    from ...figures.point_pictures import cloud_picture
 
     sample = most_variable(scan, "augmented")
     cloud = cloud_picture(scan.data["input"].values[sample])

@@ -17,8 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import quote
 
-from ..bundling import bundle, web_sources, web_style
-from ..static_files import icon
+from ..bundling import bundle, icon, web_sources, web_style
 from .encoding import as_text
 
 MOST_BYTES = 20_000_000

@@ -13,7 +13,7 @@ from ...errors import InputError, whole_number
 from ..session.scan_state import title_of
 from .html_page import MOST_BYTES, Heading, is_report, remove, single_page, write_folder
 from .maps import check_methods, planned_maps
-from .parts import chosen_samples, parts_of, references
+from .report_parts import chosen_samples, parts_of, references
 from .sampling import FEWEST, ChosenSamples
 from .traveling import RUNTIME, TravelingModels, check_models, traveling_models
 

@@ -13,8 +13,7 @@ from torch import Tensor
 
 from ...calibration import MEASURES, along_orbit, interval
 from ...nero.moments import Sums
-from ..clauses import labels_alone
-from ..selection import Selection
+from ..selection import Selection, labels_alone
 from .confidence_columns import alike, columns_of
 from .metrics import Metric
 from .scan_view import ScanView

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...errors import InputError, check_name
 from ...nero.moments import over_models
-from ..clauses import Clause
+from ..selection import Clause
 from .orbit_failures import near_to_far, upright_of
 from .scan_view import ScanView
 from .text_columns import Texts, as_categories, matching

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError, check_name
-from ..clauses import Clause
-from ..selection import Selection
+from ..selection import Clause, Selection
 from .columns import Column, keys_of, robust_ends, sample_columns, values_of
 from .scan_view import ScanView
 from .subsets import Answer, mask_of

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ..._trees import Tree
 from ...actions import Signals, Window
-from ...figures.clouds import cloud_picture
+from ...figures.point_pictures import cloud_picture
 from ...tasks._maps import UNSEEN, chosen_slices, slice_picture
 from .scan_view import ScanView
 

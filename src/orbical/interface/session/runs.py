@@ -13,8 +13,7 @@ import numpy as np
 from ...errors import check_name
 from ...nero.changes import share_of
 from ...nero.moments import Sums, add_sums, over_orbit
-from ..clauses import labels_alone
-from ..selection import Selection
+from ..selection import Selection, labels_alone
 from . import consistency
 from .aggregates import axis_of, mean_of_sums, measures_over, sums_of
 from .calibration_plots import pooled

@@ -11,8 +11,7 @@ import numpy as np
 from ...calibration import MEASURES
 from ...errors import InputError, check_name
 from ...nero.moments import Sums
-from ..clauses import Clause
-from ..selection import Selection
+from ..selection import Clause, Selection
 from .aggregates import axis_of, measured_together, regression
 from .columns import Column, keys_of, sample_columns, values_of
 from .metrics import Metric

@@ -19,9 +19,9 @@ from ...predictors import Predictor
 from ...tasks import TASKS, Task, takes
 from ..daemon_threads import DaemonPool
 from .proposals import Proposal
-from .sentences import found, full_command, groups_of
 from .settings import NONE
 from .status import Refinement, Status
+from .summary_sentence import found, full_command, groups_of
 
 if TYPE_CHECKING:
     from ..session import Session
