@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import Any, ClassVar, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, TypeVar, Union
 
 import numpy as np
 import torch
@@ -14,6 +14,9 @@ from .._trees import Tree, leaves, to_device, tree_map
 from ..errors import InputError
 from ..groups import Elements, Group
 from ..groups.group_parts import PARTS
+
+Settings = dict[str, Any]
+"""Arguments of a constructor by name, as a record holds them."""
 
 
 class Action(ABC):
@@ -99,7 +102,7 @@ class Action(ABC):
         Called for the first samples and for batches whose flag is set.
         """
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> Settings:
         """Return the settings that change what the action does, for the record of a scan."""
         settings = {
             key: value.describe() if isinstance(value, Action) else value
@@ -150,6 +153,8 @@ class Action(ABC):
         return kind(**settings)
 
 
+ActionTree = Union[Action, Mapping[str, "ActionTree"], Sequence["ActionTree"]]  # noqa: UP007 - recursive
+"""An action, or a dictionary or sequence of actions for the fields of the data."""
 REGISTERED: dict[str, type[Action]] = {}
 Kind = TypeVar("Kind", bound=type[Action])
 
@@ -287,7 +292,7 @@ class Fields(Action):
         """Check the values of each field."""
         tree_map(lambda action, leaf: action.check_values(leaf, first), self.actions, x)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> Settings:
         """Describe each field's action."""
         return {"action": "Fields", "fields": tree_map(lambda a: a.describe(), self.actions)}
 
@@ -322,7 +327,7 @@ def _names(tree: Tree) -> Any:
     return "none"
 
 
-def as_action(action: Any) -> Action:
+def as_action(action: object) -> Action:
     """Return an action from an action, or from a dictionary or tuple of actions."""
     if isinstance(action, Action):
         return action

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 import torch
@@ -18,7 +17,7 @@ from torch import Tensor
 from .._trees import Tree
 from ..errors import InputError, check_name
 from ..groups import Elements, Group
-from .action import Action, Fields, Trivial, as_action, flat, is_own, matrices
+from .action import Action, ActionTree, Fields, Trivial, as_action, flat, is_own, matrices
 from .on_images import Images, View, Window, check_large, check_square
 from .on_volumes import Volumes, check_sides, voxel_frame
 from .pixel_grids import check_affine, pixel_frame
@@ -34,7 +33,7 @@ class _Maps(Action):
     Below a `Window` the result is its view of maps that may be larger.
     """
 
-    def __init__(self, of: Any, interpolation: str) -> None:
+    def __init__(self, of: ActionTree | None, interpolation: str) -> None:
         self.of = _grid_of(Images() if of is None else as_action(of))
         self.interpolation = interpolation
         self._smooth = _resampled(self.of, interpolation)
@@ -110,7 +109,7 @@ class ClassMaps(_Maps):
     tensor([7, 6, 5, 4, 3, 2, 1, 0])
     """
 
-    def __init__(self, of: Any = None, interpolation: str = "bilinear") -> None:
+    def __init__(self, of: ActionTree | None = None, interpolation: str = "bilinear") -> None:
         super().__init__(of, interpolation)
         self._nearest = None if is_own(self.of) else _resampled(self.of, "nearest")
 
@@ -159,7 +158,10 @@ class ValueMaps(_Maps):
     """
 
     def __init__(
-        self, representation: str = "trivial", of: Any = None, interpolation: str = "bilinear"
+        self,
+        representation: str = "trivial",
+        of: ActionTree | None = None,
+        interpolation: str = "bilinear",
     ) -> None:
         check_name("representation", representation, REPRESENTATIONS)
         super().__init__(of, interpolation)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -147,7 +147,7 @@ class PixelPoints(Action):
             )
 
 
-def checked_swaps(swaps: Any) -> list[list[int]]:
+def checked_swaps(swaps: Iterable[Sequence[int]]) -> list[list[int]]:
     """Return pairs of indices as lists, each index in one pair only.
 
     >>> checked_swaps([(1, 2)])

@@ -28,7 +28,7 @@ _EXPECTED = (
 )
 
 
-def read_detections(given: Any, most: int) -> Detections:
+def read_detections(given: object, most: int) -> Detections:
     """Read the `most` most confident detections of N views, `[N, most, ...]`.
 
     Args:
@@ -105,7 +105,7 @@ def faults_in(found: Detections) -> dict[str, Tensor]:
     }
 
 
-def _parts(given: Any) -> tuple[Tensor, Tensor, Tensor]:
+def _parts(given: object) -> tuple[Tensor, Tensor, Tensor]:
     if isinstance(given, Mapping):
         box, confidence, label = _fields(given)
         shapes = box.ndim == 3 and box.shape[-1] == 4

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from .._trees import Tree
-from ..actions import Action, ClassMaps, ValueMaps, Window, view_of
+from ..actions import Action, ClassMaps, Settings, ValueMaps, Window, view_of
 from ..actions.on_windows import central
 from ..errors import InputError, ModelError
 from ..groups import Group
@@ -56,7 +56,7 @@ class MapTask(Task):
         sides = self._sides if self.window is None else ("image_row", "image_column")
         self.truth_dims = (*lead, *sides)
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> Settings:
         """Return the arguments of the constructor other than `input` and `read`."""
         return {
             **super().settings(),

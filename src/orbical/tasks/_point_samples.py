@@ -13,6 +13,7 @@ from .._ragged import NODES, from_ragged, graph_fields, to_padded
 from .._trees import Tree
 from ..actions import (
     Action,
+    ActionTree,
     Fields,
     Frames,
     Images,
@@ -30,7 +31,7 @@ CLOUDS = {"pos": Points(), "mask": Rows()}
 """The usual actions on clouds of different sizes."""
 
 
-def point_values(input: Any) -> Action:
+def point_values(input: ActionTree | None) -> Action:
     """Return how numbers of points move: with the samples of their signal, or else with rows."""
     for leaf in flat(as_action(Images() if input is None else input)):
         if isinstance(leaf, Signals) and not isinstance(leaf, SignalWindow) and not is_own(leaf):
@@ -82,7 +83,7 @@ def padded_samples(data: Any, action: Action, unknown: float) -> Any:
     return padded, None if targets is None else _padded_targets(targets, padded["mask"], unknown)
 
 
-def _are_clouds(inputs: Any) -> bool:
+def _are_clouds(inputs: object) -> bool:
     """Check for a list of clouds of different sizes."""
     if not isinstance(inputs, list) or not inputs:
         return False
@@ -91,7 +92,7 @@ def _are_clouds(inputs: Any) -> bool:
     return len(shapes) > 1 and alike and all(len(shape) == 2 and shape[0] for shape in shapes)
 
 
-def _lacks_mask(inputs: Any, action: Action) -> bool:
+def _lacks_mask(inputs: object, action: Action) -> bool:
     """Check for an array of clouds where the action moves `pos` and `mask`."""
     fields = action.actions if isinstance(action, Fields) else None
     if not isinstance(fields, dict) or {*fields} != {"pos", "mask"}:

@@ -13,7 +13,7 @@ from torch.nn.functional import pad
 
 from .._ragged import is_graph, to_padded
 from .._trees import Tree
-from ..actions import Points, Rows, Trivial, Vectors
+from ..actions import ActionTree, Points, Rows, Settings, Trivial, Vectors
 from ..errors import InputError, ModelError, unknown_name
 from ..groups import Elements
 from .quantities import (
@@ -79,7 +79,7 @@ class Atoms(Task):
         self,
         quantities: str | Iterable[str] = DEFAULT,
         score: str | None = None,
-        input: Any = None,
+        input: ActionTree | None = None,
         read: Reader | None = None,
     ) -> None:
         self.quantities = check_quantities(quantities)
@@ -93,7 +93,7 @@ class Atoms(Task):
         self._output = Quantities(self.quantities)
         super().__init__(_INPUT if input is None else input, self._output, read)
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> Settings:
         """Return the arguments of the constructor other than `input` and `read`."""
         return {"quantities": [*self.quantities], "score": self.chosen}
 
@@ -126,7 +126,7 @@ class Atoms(Task):
             return inputs, None
         return inputs, self._row(wanted, inputs["mask"]) if wanted else None
 
-    def names(self, data: Any) -> list[str] | None:
+    def names(self, data: object) -> list[str] | None:
         """Return the names of the molecules, `atoms.info["name"]`."""
         inputs, _ = _apart(data)
         return structure_names(inputs) if _are_structures(inputs) else None
@@ -149,7 +149,7 @@ class Atoms(Task):
             blocks[name] = fitted
         return self._output.join(blocks)
 
-    def check_target(self, target: Any, count: int) -> Tensor:
+    def check_target(self, target: object, count: int) -> Tensor:
         """Check rows `[N, D]` of the quantities, NaN where they are not known."""
         rows = as_truth(target, count, "truth")
         if rows.ndim != 2 or not self._output.fits(rows.shape[1]):
@@ -170,7 +170,7 @@ class Atoms(Task):
 
     # What models return.
 
-    def read(self, raw: Any, outputs: str | None = None) -> dict[str, Tensor]:
+    def read(self, raw: object, outputs: str | None = None) -> dict[str, Tensor]:
         """Read the quantities of N molecules as rows `[N, D]`."""
         given = self.picked(raw)
         if isinstance(given, Tensor) and len(self.quantities) == 1:
@@ -347,5 +347,5 @@ def _apart(data: Any) -> tuple[Any, Any]:
     return ([inputs] if is_structure(inputs) else inputs), truth
 
 
-def _are_structures(inputs: Any) -> bool:
+def _are_structures(inputs: object) -> bool:
     return isinstance(inputs, list | tuple) and len(inputs) > 0 and is_structure(inputs[0])

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from .._arrays import both_classes
-from ..actions import Trivial
+from ..actions import ActionTree, Settings, Trivial
 from ..errors import InputError, ModelError, check_name
 from ..groups import Elements
 from .task import (
@@ -48,8 +48,8 @@ class ClassTask(Task):
 
     def __init__(
         self,
-        input: Any,
-        output: Any,
+        input: ActionTree | None,
+        output: ActionTree,
         outputs: str,
         read: Reader | None,
         classes: Sequence[str] | None,
@@ -59,7 +59,7 @@ class ClassTask(Task):
         self.outputs = outputs
         self.classes = class_names(classes)
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> Settings:
         """Return the arguments of the constructor other than `input` and `read`."""
         return {"outputs": self.outputs, "classes": self.classes}
 
@@ -111,14 +111,14 @@ class Classification(ClassTask):
 
     def __init__(
         self,
-        input: Any = None,
+        input: ActionTree | None = None,
         outputs: str = "logits",
         read: Reader | None = None,
         classes: Sequence[str] | None = None,
     ) -> None:
         super().__init__(input, Trivial(), outputs, read, classes)
 
-    def read(self, raw: Any, outputs: str | None = None) -> Tensor:
+    def read(self, raw: object, outputs: str | None = None) -> Tensor:
         """Read class probabilities `[N, C]`."""
         given = self.picked(raw)
         if not is_real(given) or given.ndim not in (1, 2) or 0 in given.shape[1:]:
@@ -127,7 +127,7 @@ class Classification(ClassTask):
             raise unreadable(given, "the scores of classes, [sample, class]")  # not predictions
         return class_probabilities(given, outputs or self.outputs)
 
-    def check_target(self, target: Any, count: int) -> Tensor:
+    def check_target(self, target: object, count: int) -> Tensor:
         """Check class indices `[N]` or `[N, 1]`."""
         labels = as_truth(target, count)
         if labels.shape[1:] == (1,):
@@ -246,7 +246,7 @@ class Ordinal(Classification):
 
     def __init__(
         self,
-        input: Any = None,
+        input: ActionTree | None = None,
         outputs: str = "logits",
         read: Reader | None = None,
         classes: Sequence[str] | None = None,
@@ -256,7 +256,7 @@ class Ordinal(Classification):
         super().__init__(input, outputs, read, classes)
         self.chosen, self.score_meaning = score, SCORES[score]
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> Settings:
         """Return the arguments of the constructor other than `input` and `read`."""
         return {**super().settings(), "score": self.chosen}
 

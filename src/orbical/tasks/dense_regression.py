@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from .._trees import Tree
-from ..actions import Action, ValueMaps
+from ..actions import Action, ActionTree, Settings, ValueMaps
 from ..errors import InputError, ModelError, check_name
 from ..groups import Elements
 from ._maps import (
@@ -101,7 +101,7 @@ class DenseRegression(MapTask):
 
     def __init__(
         self,
-        input: Any = None,
+        input: ActionTree | None = None,
         representation: str = "trivial",
         read: Reader | None = None,
         uncertainty: str | None = None,
@@ -116,7 +116,7 @@ class DenseRegression(MapTask):
         self.representation, self.uncertainty = representation, uncertainty
         self.score_meaning, self.score_unit = _MEANINGS[representation]
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> Settings:
         """Return the arguments of the constructor other than `input` and `read`."""
         return {
             **super().settings(),
@@ -124,7 +124,7 @@ class DenseRegression(MapTask):
             "uncertainty": self.uncertainty,
         }
 
-    def read(self, raw: Any, outputs: str | None = None) -> dict[str, Tensor]:
+    def read(self, raw: object, outputs: str | None = None) -> dict[str, Tensor]:
         """Read `{"mean": [N, C, ...]}` and the variance `[N, C or 1, ...]`."""
         parts = named_parts(self.picked(raw), self.uncertainty)
         found = {name: self._as_maps(part) for name, part in parts.items()}
@@ -155,7 +155,7 @@ class DenseRegression(MapTask):
             found["a variance that is not positive"] = (outputs["variance"] <= 0).flatten(2).any(-1)
         return found
 
-    def check_target(self, target: Any, count: int) -> Tensor:
+    def check_target(self, target: object, count: int) -> Tensor:
         """Check maps `[N, C, ...]` or `[N, ...]`, in which NaN is unknown."""
         maps: Tensor = as_truth(target, count)
         maps = self._as_maps(maps if maps.is_floating_point() else maps.float())

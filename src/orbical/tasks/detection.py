@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from ..actions import Boxes, Window
+from ..actions import ActionTree, Boxes, Settings, Window, as_action
 from ..errors import InputError, check_name, whole_number
 from ..groups import Elements, Group
 from ._detection_reading import faults_in, read_detections, read_objects
@@ -99,7 +99,7 @@ class Detection(Task):
 
     def __init__(
         self,
-        input: Any = None,
+        input: ActionTree | None = None,
         score: str = "iou_confidence",
         threshold: float = 0.5,
         confident: float = 0.5,
@@ -108,7 +108,11 @@ class Detection(Task):
         classes: Sequence[str] | None = None,
         read: Reader | None = None,
     ) -> None:
-        window = Window(128) if input is None else input
+        window = Window(128) if input is None else as_action(input)
+        check_name("score", score, MEASURES)
+        for name, value in (("threshold", threshold), ("confident", confident)):
+            if not isinstance(value, numbers.Real) or not 0 <= value <= 1:
+                raise InputError(name, "a number from 0 to 1", repr(value))
         if size is None and not isinstance(window, Window):
             raise InputError(
                 "size",
@@ -116,11 +120,8 @@ class Detection(Task):
                 "None",
                 remedy=f"{type(window).__name__} does not have a size",
             )
-        check_name("score", score, MEASURES)
-        for name, value in (("threshold", threshold), ("confident", confident)):
-            if not isinstance(value, numbers.Real) or not 0 <= value <= 1:
-                raise InputError(name, "a number from 0 to 1", repr(value))
-        height, width = (window.size, window.size) if size is None else _two_sides(size)
+        square = (window.size, window.size) if isinstance(window, Window) else None
+        height, width = _two_sides(square if size is None else size)
         super().__init__(window, Boxes(height, width), read)
         self.chosen = score
         self.threshold = float(threshold)
@@ -136,7 +137,7 @@ class Detection(Task):
         """The view of the inputs: a window inside its scene, or whole images."""
         return "window" if isinstance(self.input, Window) else super().input_view
 
-    def read(self, raw: Any, outputs: str | None = None) -> Tensor:
+    def read(self, raw: object, outputs: str | None = None) -> Tensor:
         """Read the most confident detections of N views, `[N, M, 6]`."""
         found = read_detections(self.picked(raw), self.most)
         # A box without area, or wholly outside the view, detects nothing in it.
@@ -147,7 +148,7 @@ class Detection(Task):
         """Mark inverted boxes, confidences out of range, and NaN."""
         return faults_in(Detections.of(outputs)) | super().faults(outputs)
 
-    def check_target(self, target: Any, count: int) -> Tensor:
+    def check_target(self, target: object, count: int) -> Tensor:
         """Check objects `[N, T, 5]`, the first of each sample its key object."""
         objects = as_truth(read_objects(target), count, "objects")
         if objects.ndim != 3 or objects.shape[-1] != 5 or not objects.is_floating_point():
@@ -308,7 +309,7 @@ class Detection(Task):
         size = np.abs(group.linear("plane"))
         return bool((np.isclose(size, 0).sum((1, 2)) == 2).all())
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> Settings:
         """Return the arguments of the constructor other than `input` and `read`."""
         return {
             "score": self.chosen,
@@ -336,7 +337,7 @@ def _key_measures(found: Detections, pairing: Pairing) -> dict[str, Tensor]:
     return {"iou": overlap, "match_confidence": sure, "iou_confidence": overlap * sure}
 
 
-def _two_sides(size: Any) -> tuple[int, int]:
+def _two_sides(size: object) -> tuple[int, int]:
     """Check the height and width of a view."""
     match size:
         case (int(height), int(width)) if height >= 1 and width >= 1:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from ..actions import (
     Action,
+    ActionTree,
     FieldWindow,
     ImagePair,
     PairWindow,
+    Settings,
     VectorField,
     as_action,
     flat,
@@ -77,7 +79,7 @@ class Flow(Task):
 
     def __init__(
         self,
-        input: Any = None,
+        input: ActionTree | None = None,
         interpolation: str = "bilinear",
         read: Reader | None = None,
         window: int | None = None,
@@ -103,7 +105,7 @@ class Flow(Task):
         # A window shows only part of the pairs, which the truth is as large as.
         self.truth_dims = ANSWER_DIMS if window is None else ("axis", "pair_row", "pair_column")
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> Settings:
         """Return the arguments of the constructor other than `input` and `read`."""
         return {
             "interpolation": self.interpolation,
@@ -111,7 +113,7 @@ class Flow(Task):
             "output": described_output(self._output),
         }
 
-    def read(self, raw: Any, outputs: str | None = None) -> Tensor:
+    def read(self, raw: object, outputs: str | None = None) -> Tensor:
         """Read displacements `[N, 2, H, W]`."""
         given = self.picked(raw)
         if not is_real(given) or given.ndim != 4 or given.shape[1] != 2:
@@ -123,7 +125,7 @@ class Flow(Task):
             )
         return torch.as_tensor(given).float()
 
-    def check_target(self, target: Any, count: int) -> Tensor:
+    def check_target(self, target: object, count: int) -> Tensor:
         """Check true displacements `[N, 2, H, W]`."""
         flow = as_truth(target, count)
         if flow.ndim != 4 or flow.shape[1] != 2 or not flow.is_floating_point():

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from .._trees import Tree, to_device
-from ..actions import Images, PixelPoints, Window
+from ..actions import ActionTree, Images, PixelPoints, Settings, Window
 from ..actions.action import matrices
 from ..actions.on_pixels import checked_swaps
 from ..errors import InputError, ModelError, check_name
@@ -107,7 +107,7 @@ class KeyPoints(Task):
     def __init__(
         self,
         size: Sequence[int] | None = None,
-        input: Any = None,
+        input: ActionTree | None = None,
         swaps: Iterable[Sequence[int]] | None = None,
         score: str = "oks",
         sigmas: float | Sequence[float] = 0.05,
@@ -126,7 +126,7 @@ class KeyPoints(Task):
         self.radius = _positive("radius", radius)
         self.edges = [[int(first), int(second)] for first, second in edges]
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> Settings:
         """Return the arguments of the constructor other than `input` and `read`."""
         return {
             "size": [*self.size],
@@ -143,7 +143,7 @@ class KeyPoints(Task):
         assert isinstance(self.output, PixelPoints)
         self.output.check_mirrors(group)
 
-    def read(self, raw: Any, outputs: str | None = None) -> dict[str, Tensor]:
+    def read(self, raw: object, outputs: str | None = None) -> dict[str, Tensor]:
         """Read `{"points": [N, n, 2]}`, and the `confidence [N, n]` if there is one."""
         given = self.picked(raw)
         scores = None
@@ -179,7 +179,7 @@ class KeyPoints(Task):
             found["a confidence outside 0 .. 1"] = ((sure < 0) | (sure > 1 + 1e-6)).any(-1)
         return found
 
-    def check_target(self, target: Any, count: int) -> Tensor:
+    def check_target(self, target: object, count: int) -> Tensor:
         """Check points, and return (x, y, visibility), NaN where they are not labeled."""
         points = as_truth(target, count)
         points = points if points.is_floating_point() else points.double()
@@ -367,7 +367,7 @@ def _extent(points: Tensor) -> tuple[Tensor, Tensor]:
     return longer, side.prod(-1).maximum(longer**2 / 4)
 
 
-def _sides(size: Any, action: Any) -> tuple[int, int]:
+def _sides(size: object, action: Any) -> tuple[int, int]:
     if size is None and isinstance(action, Window):
         return action.size, action.size
     match size:
@@ -378,7 +378,7 @@ def _sides(size: Any, action: Any) -> tuple[int, int]:
     )
 
 
-def _positive(name: str, given: Any) -> float:
+def _positive(name: str, given: object) -> float:
     if not isinstance(given, numbers.Real) or not 0 < float(given) < float("inf"):
         raise InputError(name, "a positive number", repr(given))
     return float(given)

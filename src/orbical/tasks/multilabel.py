@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from ..actions import Trivial
+from ..actions import ActionTree, Settings, Trivial
 from ..errors import InputError, ModelError, check_name, real_number
 from ..groups import Elements
 from ._answers import ANSWER, answer_codes
@@ -80,7 +80,7 @@ class MultiLabel(ClassTask):
 
     def __init__(
         self,
-        input: Any = None,
+        input: ActionTree | None = None,
         outputs: str = "logits",
         read: Reader | None = None,
         classes: Sequence[str] | None = None,
@@ -94,11 +94,11 @@ class MultiLabel(ClassTask):
         self.chosen, self.score_meaning = score, SCORES[score]
         self.threshold = float(threshold)
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> Settings:
         """Return the arguments of the constructor other than `input` and `read`."""
         return {**super().settings(), "score": self.chosen, "threshold": self.threshold}
 
-    def read(self, raw: Any, outputs: str | None = None) -> Tensor:
+    def read(self, raw: object, outputs: str | None = None) -> Tensor:
         """Read the probabilities of labels, `[N, K]`."""
         given = self.picked(raw)
         if not is_real(given) or given.ndim != 2 or given.shape[1] == 0:
@@ -113,7 +113,7 @@ class MultiLabel(ClassTask):
             )
         return given.clamp(0, 1)
 
-    def check_target(self, target: Any, count: int) -> Tensor:
+    def check_target(self, target: object, count: int) -> Tensor:
         """Check labels `[N, K]` of 0, 1 and, where unknown, NaN."""
         labels = as_truth(target, count)
         if labels.ndim != 2 or labels.is_complex() or labels.shape[1] == 0:

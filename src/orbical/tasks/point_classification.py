@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from .._trees import Tree
-from ..actions import Action
+from ..actions import Action, ActionTree, Settings
 from ..errors import InputError
 from ..groups import Elements
 from ._pixel_counts import binned_error, confidence_bins, confusion, disagreement, overlap
@@ -86,7 +86,7 @@ class PointClassification(ClassTask):
 
     def __init__(
         self,
-        input: Any = None,
+        input: ActionTree | None = None,
         outputs: str = "logits",
         read: Reader | None = None,
         classes: Sequence[str] | None = None,
@@ -97,7 +97,7 @@ class PointClassification(ClassTask):
         moving = point_values(usual) if output is None else output
         super().__init__(usual, moving, outputs, read, classes)
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> Settings:
         """Return the arguments of the constructor other than `input` and `read`."""
         return {**super().settings(), "output": described_output(self._output)}
 
@@ -107,7 +107,7 @@ class PointClassification(ClassTask):
         """Pad samples of different sizes, and their labels."""
         return padded_samples(data, self.input, UNLABELED)
 
-    def check_target(self, target: Any, count: int) -> Tensor:
+    def check_target(self, target: object, count: int) -> Tensor:
         """Check class indices `[N, n]`; -1 marks points that are not judged."""
         labels = as_truth(target, count)
         if labels.ndim != 2 or labels.is_floating_point() or labels.is_complex():
@@ -130,7 +130,7 @@ class PointClassification(ClassTask):
 
     # What models return.
 
-    def read(self, raw: Any, outputs: str | None = None) -> dict[str, Tensor]:
+    def read(self, raw: object, outputs: str | None = None) -> dict[str, Tensor]:
         """Read class probabilities `[N, n, C]`."""
         given = self.picked(raw)
         if not is_real(given) or given.ndim != 3 or 0 in given.shape[1:]:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from .._trees import Tree
-from ..actions import Action, Irreps, Positions, Trivial, Vectors
+from ..actions import Action, ActionTree, Irreps, Positions, Settings, Trivial, Vectors
 from ..errors import InputError, ModelError
 from ..groups import Elements
 from ._point_samples import (
@@ -73,7 +73,7 @@ class Regression(Task):
 
     def __init__(
         self,
-        input: Any = None,
+        input: ActionTree | None = None,
         representation: str | Action = "trivial",
         per_point: bool = False,
         read: Reader | None = None,
@@ -88,7 +88,7 @@ class Regression(Task):
         if uncertainty is not None:
             self.detail_view = "intervals"  # type: ignore[misc] # the view follows the outputs
 
-    def read(self, raw: Any, outputs: str | None = None) -> dict[str, Tensor]:
+    def read(self, raw: object, outputs: str | None = None) -> dict[str, Tensor]:
         """Read `{"mean": [N, d]}` and the uncertainty in its form."""
         parts = named_parts(self.picked(raw), self.uncertainty)
         mean = self._as_rows(parts["mean"], "model output", ModelError)
@@ -127,7 +127,7 @@ class Regression(Task):
             raise error(f"{argument}: expected [sample, {dims}], got shape {tuple(rows.shape)}")
         return rows
 
-    def check_target(self, target: Any, count: int) -> Tensor:
+    def check_target(self, target: object, count: int) -> Tensor:
         """Check values `[N]`, `[N, d]` or `[N, n, d]`."""
         values = as_truth(target, count)
         if not values.is_floating_point():
@@ -223,7 +223,7 @@ class Regression(Task):
         gap = torch.einsum("k,kb->b", orbit.weights.double(), apart)
         return {f"consensus_{name}": consensus, "variance_gap": gap.sqrt().float()}
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> Settings:
         """Return the arguments of the constructor other than `input` and `read`."""
         form = self.representation
         return {

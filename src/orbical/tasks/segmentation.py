@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from ..actions import Action, ClassMaps
+from ..actions import Action, ActionTree, ClassMaps, Settings
 from ..errors import InputError
 from ..groups import Elements
 from ._maps import UNSEEN, MapTask, masked_mean, reduced_labels, reduced_means
@@ -101,7 +101,7 @@ class Segmentation(MapTask, ClassTask):
 
     def __init__(
         self,
-        input: Any = None,
+        input: ActionTree | None = None,
         outputs: str = "logits",
         read: Reader | None = None,
         classes: Sequence[str] | None = None,
@@ -114,11 +114,11 @@ class Segmentation(MapTask, ClassTask):
         self.keep_map_settings(interpolation, output)
         self.ignore_index = _label("ignore_index", ignore_index)
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> Settings:
         """Return the arguments of the constructor other than `input` and `read`."""
         return {**super().settings(), "ignore_index": self.ignore_index}
 
-    def read(self, raw: Any, outputs: str | None = None) -> Tensor:
+    def read(self, raw: object, outputs: str | None = None) -> Tensor:
         """Read class probabilities `[N, C, ...]`, one map for each class."""
         given = self.picked(raw)
         if not is_real(given) or given.ndim != 2 + len(self._sides) or 0 in given.shape[1:]:
@@ -127,7 +127,7 @@ class Segmentation(MapTask, ClassTask):
         self.check_classes(given.shape[1])
         return given
 
-    def check_target(self, target: Any, count: int) -> Tensor:
+    def check_target(self, target: object, count: int) -> Tensor:
         """Check label maps `[N, ...]` or `[N, 1, ...]`."""
         labels, dims = as_truth(target, count), 1 + len(self._sides)
         if labels.ndim == dims + 1 and labels.shape[1] == 1:
@@ -264,7 +264,7 @@ def _winners(outputs: Tensor, dim: int) -> Tensor:
     return outputs.max(dim).indices
 
 
-def _label(name: str, given: Any) -> int:
+def _label(name: str, given: object) -> int:
     if isinstance(given, bool) or not isinstance(given, int) or abs(given) > LARGEST_CLASS:
         raise InputError(name, f"an integer of at most {LARGEST_CLASS}", repr(given))
     return given

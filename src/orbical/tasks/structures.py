@@ -31,7 +31,7 @@ MOST_ELEMENTS = len(SYMBOLS) - 1
 _OTHER_NAMES = {"z": "numbers", "atomic_numbers": "numbers", "force": "forces"}
 
 
-def is_structure(thing: Any) -> bool:
+def is_structure(thing: object) -> bool:
     """Check for an `ase.Atoms`, without importing ASE."""
     return all(hasattr(thing, name) for name in ("positions", "numbers", "cell", "pbc"))
 
@@ -111,7 +111,7 @@ def from_graphs(data: Any) -> tuple[dict[str, Tensor], dict[str, Tensor] | None]
     return padded, truth or None
 
 
-def complete_batch(inputs: Any) -> dict[str, Any]:
+def complete_batch(inputs: object) -> dict[str, Any]:
     """Check a batch of molecules given as arrays, and add its optional fields.
 
     `pos` and `numbers` are required; without `mask`, atoms are where numbers are positive; without
@@ -164,7 +164,7 @@ def complete_batch(inputs: Any) -> dict[str, Any]:
     return {"pos": pos, "numbers": numbers * mask, "mask": mask, "cell": cell, "pbc": pbc}
 
 
-def _kind(inputs: Any) -> str:
+def _kind(inputs: object) -> str:
     """Describe data that are not molecules."""
     empty = isinstance(inputs, list | tuple) and not inputs
     return "an empty list" if empty else type(inputs).__name__

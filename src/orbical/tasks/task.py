@@ -6,7 +6,7 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeGuard
 
 import numpy as np
 import torch
@@ -17,9 +17,11 @@ from .._imports import name_of, words_of
 from .._trees import Tree, as_tensors, leaves
 from ..actions import (
     Action,
+    ActionTree,
     Frames,
     Images,
     Rows,
+    Settings,
     Trivial,
     Volumes,
     as_action,
@@ -134,7 +136,9 @@ class Task(ABC):
     quantities: tuple[str, ...] = ()
     """The quantities to request from a model that offers several."""
 
-    def __init__(self, input: Any, output: Any, read: Reader | None = None) -> None:
+    def __init__(
+        self, input: ActionTree | None, output: ActionTree, read: Reader | None = None
+    ) -> None:
         self.input: Action = as_action(Images() if input is None else input)
         self._input_by_shape = input is None
         self.output: Action = as_action(output)
@@ -153,14 +157,14 @@ class Task(ABC):
     # What a task must say.
 
     @abstractmethod
-    def read(self, raw: Any, outputs: str | None = None) -> Tree:
+    def read(self, raw: object, outputs: str | None = None) -> Tree:
         """Return the task's outputs from a model's raw output for N inputs, or raise `ModelError`.
 
         `outputs` is what the predictor states about its own outputs, if it does.
         """
 
     @abstractmethod
-    def check_target(self, target: Any, count: int) -> Tensor:
+    def check_target(self, target: object, count: int) -> Tensor:
         """Check the targets of `count` samples and return them as a tensor."""
 
     @abstractmethod
@@ -214,7 +218,7 @@ class Task(ABC):
         """Convert data of the task's own kind to arrays, as `x` or `(x, y)`."""
         return data
 
-    def names(self, data: Any) -> list[str] | None:
+    def names(self, data: object) -> list[str] | None:
         """Return the names of the samples for display, if the data have any."""
         return None
 
@@ -269,11 +273,11 @@ class Task(ABC):
             for part in (group.linear(name) for name in ("plane", "space") if name in group.parts)
         )
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> Settings:
         """Return the arguments of the constructor other than `input` and `read`."""
         return {}
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> Settings:
         """Return what identifies the task in the record of a scan."""
         reader = self._read
         return {
@@ -355,7 +359,7 @@ class Task(ABC):
 
     # What follows from it.
 
-    def picked(self, raw: Any) -> Any:
+    def picked(self, raw: object) -> Any:
         """Apply the user's `read`; without one, take the logits of a Hugging Face output."""
         if self._read is None:
             return raw["logits"] if isinstance(raw, Mapping) and "logits" in raw else raw
@@ -408,7 +412,7 @@ class Task(ABC):
         }
 
 
-def as_truth(target: Any, count: int | None = None, name: str = "labels") -> Tensor:
+def as_truth(target: object, count: int | None = None, name: str = "labels") -> Tensor:
     """Return targets as a tensor, of `count` samples where that is known."""
     values = as_array(name, target)
     if count is not None and (values.ndim == 0 or len(values) != count):
@@ -417,7 +421,7 @@ def as_truth(target: Any, count: int | None = None, name: str = "labels") -> Ten
     return values
 
 
-def class_names(classes: Any) -> list[str] | None:
+def class_names(classes: object) -> list[str] | None:
     """Check the names of classes, in the order of their indices."""
     if classes is None:
         return None
@@ -426,19 +430,19 @@ def class_names(classes: Any) -> list[str] | None:
     return [str(name) for name in classes]
 
 
-def described(given: Any) -> str:
+def described(given: object) -> str:
     """Describe a value in an error message: its shape, or its type."""
     if isinstance(given, Tensor):
         return f"{given.dtype} of shape {tuple(given.shape)}"
     return type(given).__name__
 
 
-def described_output(action: Action | None) -> dict[str, Any] | None:
+def described_output(action: Action | None) -> Settings | None:
     """Describe the action of the outputs in the settings of a task; None where none was passed."""
     return None if action is None else action.describe()
 
 
-def unreadable(given: Any, expected: str) -> ModelError:
+def unreadable(given: object, expected: str) -> ModelError:
     """Return the error for a raw model output that a task cannot read."""
     return ModelError(
         f"model output: expected {expected}, got {described(given)}; select the outputs with read="
@@ -450,7 +454,7 @@ def single_or_double(values: Tensor) -> Tensor:
     return values if values.dtype in (torch.float32, torch.float64) else values.float()
 
 
-def is_real(given: Any) -> bool:
+def is_real(given: object) -> TypeGuard[Tensor]:
     """Check whether a value is a tensor of real numbers."""
     return isinstance(given, Tensor) and not given.is_complex()
 
@@ -458,7 +462,7 @@ def is_real(given: Any) -> bool:
 def _refuse_to_read(name: str) -> Reader:
     """Return a stand-in for the reader of this name, which is not available."""
 
-    def refuse(raw: Any) -> Any:
+    def refuse(raw: object) -> Any:
         raise InputError(
             "task", problem=f"outputs were read by {name}", remedy="pass that function as read"
         )

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from .._trees import Tree
-from ..actions import Images, Trivial
+from ..actions import ActionTree, Images, Settings, Trivial
 from ..errors import InputError, ModelError, check_name, whole_number
 from ..groups import Elements
 from ._answers import ANSWER, answer_codes, edit_distance, encoded, lengths, majority
@@ -75,7 +75,7 @@ class Text(Task):
 
     def __init__(
         self,
-        input: Any = None,
+        input: ActionTree | None = None,
         read: Reader | None = None,
         length: int = 64,
         score: str = "cer",
@@ -85,11 +85,11 @@ class Text(Task):
         self.length = whole_number("length", length, 1)
         self.chosen, self.score_meaning = score, SCORES[score]
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> Settings:
         """Return the arguments of the constructor other than `input` and `read`."""
         return {"length": self.length, "score": self.chosen}
 
-    def read(self, raw: Any, outputs: str | None = None) -> dict[str, Tensor]:
+    def read(self, raw: object, outputs: str | None = None) -> dict[str, Tensor]:
         """Read `{"text": [N, length]}`, and the `confidence [N]` if there is one."""
         texts, sure = _parts(self.picked(raw))
         codes = encoded(texts, self.length)
@@ -115,7 +115,7 @@ class Text(Task):
         sure = outputs["confidence"]
         return {"a confidence outside 0 .. 1": ~((sure >= 0) & (sure <= 1 + 1e-6))}
 
-    def check_target(self, target: Any, count: int) -> Tensor:
+    def check_target(self, target: object, count: int) -> Tensor:
         """Check N strings, and return their code points `[N, length]`."""
         texts = np.asarray(target)
         words = texts.ravel().tolist()
@@ -189,7 +189,7 @@ def _compared(codes: Tensor, truth: Tensor) -> dict[str, Tensor]:
     return {"cer": away / lengths(truth).clamp_min(1), "edit_distance": away}
 
 
-def _parts(given: Any) -> tuple[list[str], Any]:
+def _parts(given: object) -> tuple[list[str], Any]:
     """Return the strings and the confidences of a raw output, None without any."""
     if isinstance(given, Mapping) and "text" in given:
         return _strings(given["text"]), given.get("confidence")
@@ -198,7 +198,7 @@ def _parts(given: Any) -> tuple[list[str], Any]:
     return _strings(given), None
 
 
-def _strings(given: Any) -> list[str]:
+def _strings(given: object) -> list[str]:
     words = given.tolist() if isinstance(given, np.ndarray) else given
     if isinstance(words, tuple | list) and all(isinstance(word, str) for word in words):
         return list(words)

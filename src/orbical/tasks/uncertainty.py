@@ -20,7 +20,6 @@ accepted where nothing rotates; elsewhere one variance for all coordinates, or a
 from __future__ import annotations
 
 import copy
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -53,7 +52,7 @@ def check_form(uncertainty: str | None) -> str | None:
     return uncertainty
 
 
-def named_parts(given: Any, uncertainty: str | None) -> dict[str, Tensor]:
+def named_parts(given: object, uncertainty: str | None) -> dict[str, Tensor]:
     """Return the parts of a model's output by name; the center is called mean.
 
     Example:
@@ -84,7 +83,7 @@ def named_parts(given: Any, uncertainty: str | None) -> dict[str, Tensor]:
     return parts
 
 
-def _unread(given: Any, uncertainty: str | None) -> str:
+def _unread(given: object, uncertainty: str | None) -> str:
     names = FORMS[uncertainty]
     shown = described(given)
     if isinstance(given, dict):
