@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from scipy.stats import kstest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from orbical.conformal import (
     APS,
@@ -44,6 +47,30 @@ def test_sets_cover_as_promised_and_little_more_whatever_the_model(method):
         found.append(hits(method.predict_set(probs[SAMPLES:]), labels[SAMPLES:]).mean())
     error = np.std(found) / WORLDS**0.5
     assert 0.8 - 3 * error <= np.mean(found) <= 0.8 + 1 / (SAMPLES + 1) + 3 * error
+
+
+@pytest.mark.parametrize("method", [APS(0.8), RAPS(0.8, penalty=0.1, free=2)], ids=repr)
+@pytest.mark.parametrize("seed", [0, 1, 7])
+def test_a_sample_has_one_set_alone_in_a_batch_and_in_a_pipeline(method, seed):
+    """One number u for all calls would cover all samples of a rank, or none."""
+    method.set_params(outputs="probabilities", random_state=seed)
+    probs, labels = world(np.random.default_rng(3), 1400)
+    method.fit(probs[:1000], labels[:1000])
+    new, truth = probs[1000:], labels[1000:]
+    whole = method.predict_set(new)
+    alone = np.concatenate([method.predict_set(row[None]) for row in new])
+    batches = np.concatenate([method.predict_set(part) for part in np.array_split(new, 9)])
+    np.testing.assert_array_equal(alone, whole)
+    np.testing.assert_array_equal(batches, whole)
+    assert hits(alone, truth).mean() == pytest.approx(0.8, abs=4 * (0.16 / 400) ** 0.5)
+    scaled = make_pipeline(FunctionTransformer(), method).fit(probs[:1000], labels[:1000])
+    piped = [scaled[-1].predict_set(scaled[:-1].transform(row[None])) for row in new[:50]]
+    np.testing.assert_array_equal(np.concatenate(piped), whole[:50])
+    # u is uniform, and that of a sample says nothing of another's.
+    uniform = method._uniform(torch.from_numpy(probs)).numpy()
+    assert kstest(uniform, "uniform").pvalue > 1e-3
+    assert abs(np.corrcoef(uniform[1:], uniform[:-1])[0, 1]) < 0.1
+    assert abs(np.corrcoef(uniform, probs[:, 0])[0, 1]) < 0.1
 
 
 @pytest.mark.parametrize("method", [Absolute(0.9), Normalized(0.9), CQR(0.9)], ids=repr)

@@ -96,18 +96,19 @@ class ConformalSets(ScoreReader, ABC):
             raise InputError("X", "shape [N, C] or [N, K, C] to fit on", tuple(outputs.shape))
         labels = self._read_labels(y, outputs, classes)
         outputs = outputs[:, None] if outputs.ndim == 2 else outputs
-        return self._scores(outputs, stream=0), labels
+        return self._scores(outputs), labels
 
     def _new_scores(self, X: ArrayLike) -> Tensor:
-        return self._scores(self._read(X, reset=False).detach(), stream=1)
+        return self._scores(self._read(X, reset=False).detach())
 
-    def _scores(self, outputs: Tensor, stream: int) -> Tensor:
+    def _scores(self, outputs: Tensor) -> Tensor:
         probs = self._probabilities(outputs).double()
-        return self._nonconformity(probs, self._uniform(len(probs), stream, probs))
+        shape = (len(probs), *[1] * (probs.ndim - 1))
+        return self._nonconformity(probs, self._uniform(outputs).to(probs).reshape(shape))
 
-    def _uniform(self, samples: int, stream: int, like: Tensor) -> Tensor:
-        """Return one number for each sample, `[N, 1...]`: its positions and classes share it."""
-        return torch.zeros(samples, *[1] * (like.ndim - 1), dtype=like.dtype, device=like.device)
+    def _uniform(self, outputs: Tensor) -> Tensor:
+        """Return one number in [0, 1) for each sample: its positions and classes share it."""
+        return torch.zeros(len(outputs), dtype=torch.float64)
 
 
 class LAC(ConformalSets):
@@ -146,11 +147,12 @@ class APS(ConformalSets):
         score of class k:  sum of p_j over classes above k  +  u p_k,   u uniform in [0, 1]
 
     Larger sets for harder inputs. `u`, one number for each sample, makes the coverage exact: with
-    probabilities that are right, even for each input. Romano et al. 2020.
+    probabilities that are right, even for each input. It is a hash of the sample's scores in
+    `X`, so a sample has the same set alone, in a batch and in a pipeline.
 
     Args:
         coverage: the probability that a set contains the true class.
-        random_state: the seed of `u`; the same for a sample at all positions of its orbit.
+        random_state: the seed of the hash; one `u` for a sample at all positions of its orbit.
         outputs: what `X` is, `"logits"` or `"probabilities"` (rows that sum to 1).
 
     Attributes:
@@ -179,11 +181,34 @@ class APS(ConformalSets):
         """Return what is added to the score of each rank, `[C]`."""
         return torch.zeros(classes, dtype=like.dtype, device=like.device)
 
-    def _uniform(self, samples: int, stream: int, like: Tensor) -> Tensor:
+    def _uniform(self, outputs: Tensor) -> Tensor:
         seed = whole_number("random_state", self.random_state, 0)
-        drawn = np.random.default_rng([seed, stream]).random(samples)
-        shape = (samples, *[1] * (like.ndim - 1))
-        return torch.from_numpy(drawn).to(like.device, like.dtype).reshape(shape)
+        positions = outputs.reshape(len(outputs), -1, outputs.shape[-1])
+        return torch.from_numpy(_hashed(positions.double().cpu().numpy(), seed))
+
+
+def _hashed(rows: np.ndarray, seed: int) -> np.ndarray:
+    """Return a number in [0, 1) for each sample `[N, K, C]`, from its bits and a seed alone.
+
+    The order of the K positions does not matter: a sample moved along its orbit keeps its number.
+
+    >>> one, other = np.ones((1, 1, 2)), np.array([[[0.0, 1.0]], [[1.0, 1.0]]])
+    >>> bool(_hashed(one, 0)[0] == _hashed(other, 0)[1] != _hashed(other, 0)[0])
+    True
+    """
+    keys = np.random.default_rng(seed).integers(0, 2**64, (2, rows.shape[-1]), dtype=np.uint64)
+    bits = (rows + 0.0).view(np.uint64)  # -0 becomes 0
+    classes = _mixed(bits ^ keys[0]) * (keys[1] | np.uint64(1))
+    positions = _mixed(classes.sum(-1, dtype=np.uint64))
+    mixed = _mixed(positions.sum(-1, dtype=np.uint64))
+    return np.asarray((mixed >> np.uint64(11)) * 2.0**-53)
+
+
+def _mixed(bits: np.ndarray) -> np.ndarray:
+    """Return a bijection of 64 bits that looks random: the finalizer of SplitMix64."""
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        bits = (bits ^ (bits >> np.uint64(shift))) * np.uint64(factor)
+    return np.asarray(bits ^ (bits >> np.uint64(31)))
 
 
 class RAPS(APS):

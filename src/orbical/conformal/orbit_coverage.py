@@ -229,9 +229,9 @@ def tested(
     weight = torch.as_tensor(arrays.weights)
     averaged = weight if place == "average" else None
     held, others = parts
-    at_truth = [block.at_truth for block in _blocks(arrays, method, model, held, averaged, 0)]
+    at_truth = [block.at_truth for block in _blocks(arrays, method, model, held, averaged)]
     threshold = _thresholds(torch.cat(at_truth), place, checked_coverage(method.coverage), weight)
-    for block in _blocks(arrays, method, model, others, averaged, 1):
+    for block in _blocks(arrays, method, model, others, averaged):
         hits = (block.at_truth <= threshold).numpy()
         yield block.rows, hits, _sizes(block.answers, threshold).numpy()
 
@@ -337,17 +337,15 @@ def _blocks(
     model: int,
     rows: np.ndarray,
     averaged: Tensor | None,
-    stream: int,
 ) -> Iterator[_Block]:
     """Yield the scores of some samples, a block at a time; `averaged` are weights of positions."""
     if isinstance(method, ConformalIntervals):
         yield from _distances(arrays, method, model, rows)
         return
     labels = torch.as_tensor(arrays.read("label")[rows]).long()
-    # Drawn for all rows at once: what a sample has does not depend on the blocks.
-    uniform = method._uniform(len(rows), stream, torch.empty(1, 1, 1, dtype=torch.float64))
     for run, (part,) in _chosen_rows(arrays, model, rows, "probabilities"):
-        scores = method._nonconformity(torch.from_numpy(part).double(), uniform[run])
+        probs = torch.from_numpy(part).double()
+        scores = method._nonconformity(probs, method._uniform(probs)[:, None, None])
         if averaged is not None:
             scores = (scores * averaged[:, None]).sum(1, keepdim=True)
         yield _Block(rows[run], at_labels(scores, labels[run]), scores)
