@@ -155,10 +155,10 @@ TEXTS = {
     ),
     "ece_debiased": Text(
         "The squared ECE minus the contribution of noise. Zero on average for a calibrated model.",
-        r"\sum_b w_b\Big((\mathrm{acc}_b-\mathrm{conf}_b)^2-"
-        r"\frac{\mathrm{acc}_b(1-\mathrm{acc}_b)}{n_b-1}\Big)",
+        r"\sum_b w_b\Big((\mathrm{acc}_b-\mathrm{conf}_b)^2-\frac{v_b}{n_b-1}\Big),\quad "
+        r"v_b=\operatorname{var}_{i\in b}(d_i)",
         "about 0 to 1",
-        "Kumar et al. 2019",
+        "after Kumar et al. 2019",
     ),
     "nll": Text(
         "How probable are the labels? A proper score that depends on accuracy and calibration.",

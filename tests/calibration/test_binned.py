@@ -187,6 +187,12 @@ def test_the_loss_equals_the_measure_and_passes_gradcheck(norm):
     assert torch.autograd.gradcheck(lambda x: ece_loss(x, correct, norm=norm), z.requires_grad_())
 
 
+def test_numpy_integers_are_numbers_of_bins() -> None:
+    confidence, correct = [0.9, 0.2, 0.7], [True, False, False]
+    for bins in (np.int64(7), np.int32(7), 7):
+        assert ece(confidence, correct, bins=bins) == ece(confidence, correct, bins=7)
+
+
 def test_bad_options_are_named():
     with pytest.raises(InputError, match="bins: expected an integer >= 1, got 0"):
         ece([0.5], [True], bins=0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 import torch
@@ -15,9 +17,8 @@ def test_it_is_the_formula_bin_by_bin():
     expected = 0.0
     for b in range(10):
         mine = (z > b / 10) & (z <= (b + 1) / 10)
-        n, accuracy = mine.sum(), y[mine].mean()
-        gap = (accuracy - z[mine].mean()) ** 2
-        expected += n / 200 * (gap - accuracy * (1 - accuracy) / (n - 1))
+        n, difference = mine.sum(), y[mine] - z[mine]
+        expected += n / 200 * (difference.mean() ** 2 - difference.var(ddof=1) / n)
     assert float(ece_debiased(z, y, bins=10)) == pytest.approx(expected)
 
 
@@ -31,6 +32,17 @@ def test_it_is_unbiased_where_the_plug_in_is_not(gap):
     error = float(found.std()) / 3000**0.5
     assert abs(float(found.mean()) - gap**2) < 4 * error
     assert float(ece(z, y, norm="l2").square().mean()) > gap**2 + 40 * error
+
+
+def test_its_mean_over_all_samples_of_a_small_world_is_the_squared_gap():
+    """Three samples of a world of two confidences and two outcomes, every one of 64 triples."""
+    world = [(0.2, True, 0.4 * 0.5), (0.2, False, 0.4 * 0.5), (0.9, True, 0.6 * 0.7),
+             (0.9, False, 0.6 * 0.3)]  # fmt: skip
+    triples = list(itertools.product(world, repeat=3))
+    z, y, chance = (np.array([[one[k] for one in triple] for triple in triples]) for k in range(3))
+    gap = sum(p * (right - sure) for sure, right, p in world)
+    mean = float(ece_debiased(z, y, bins=1).numpy() @ chance.prod(1))
+    assert mean == pytest.approx(gap**2, abs=1e-12)
 
 
 def test_equal_weights_change_nothing_and_single_samples_count_as_nothing():

@@ -348,12 +348,13 @@ def ece_debiased(
 ) -> Tensor:
     """Return the squared l2 calibration error over bins, without the bias of few samples.
 
-        sum_b share_b ((accuracy_b - confidence_b)^2 - accuracy_b (1 - accuracy_b) / (n_b - 1))
+        sum_b share_b (gap_b^2 - v_b / (n_b - 1)),   gap_b = mean d,   v_b = mean d^2 - gap_b^2
 
-    The subtracted term is the variance of the accuracy of a bin, which noise adds to the squared
-    gap. Zero on average for a model that is calibrated over the bins, so it can be negative. Bins
-    of equal width; those with a single sample say nothing of their variance and count as 0. With
-    weights, n_b is the effective number of samples (Kish). Kumar et al. 2019.
+    over the `d = correct - confidence` of a bin. The subtracted term is the variance of their mean,
+    which noise adds to the squared gap (Kumar et al. subtract that of the accuracy alone, which is
+    too much where confidences in a bin differ). Zero on average for a model that is calibrated over
+    the bins, so it can be negative. Bins of equal width; those with a single sample say nothing of
+    their variance and count as 0. With weights, n_b is the effective number of samples (Kish).
 
     Args:
         confidence: `[..., N]` in [0, 1].
@@ -371,16 +372,16 @@ def ece_debiased(
         >>> ece_debiased([0.75, 0.75, 0.75, 0.75], [True, True, True, False])
         tensor(-0.0625, dtype=torch.float64)
     """
-    diagram = reliability(confidence, correct, bins=bins, weights=weights)
+    values, hits, mass = pair(confidence, correct, weights=weights)
+    diagram = reliability(values, hits, bins=bins, weights=mass)
     size = diagram.count.double()
-    if weights is not None:
-        values, _, mass = pair(confidence, correct, weights=weights)
-        assert mass is not None
-        mass = mass.double() / mass.double().sum(-1, keepdim=True)
-        squares = reliability(values, correct, bins=bins, weights=mass.square())
+    if mass is not None:
+        mass = mass / mass.sum(-1, keepdim=True)
+        squares = reliability(values, hits, bins=bins, weights=mass.square())
         # The squared share of a bin over the sum of the squared shares of its samples.
         size = diagram.share.square() / (squares.share * mass.square().sum(-1, keepdim=True))
-    gap = (diagram.accuracy - diagram.confidence).square()
-    noise = diagram.accuracy * (1 - diagram.accuracy) / (size - 1)
+    residual = (hits.double() - values.detach().double()).square().clamp(max=1)
+    gap = diagram.gap.square()
+    noise = (reliability(values, residual, bins=bins, weights=mass).accuracy - gap) / (size - 1)
     known = size > 1 + 1e-9  # false for the NaN of an empty bin
     return torch.where(known, diagram.share * (gap - noise), 0.0).sum(-1)
