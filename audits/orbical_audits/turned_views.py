@@ -86,7 +86,7 @@ def confirms(row: Mapping[str, Any], control: Mapping[str, Any] | None = None) -
     return str(Verdict.CONFIDENT if sure and sure["low"] > SURE else Verdict.NOT_INVARIANT)
 
 
-def decide(title: str, tables: Mapping[str, Any]) -> dict[str]:
+def decide(title: str, tables: Mapping[str, Any]) -> dict[str, Verdict]:
     """Return the verdict of each network on each family; `title` has a place for the network."""
     upright = {row["network"]: row for row in tables["upright"]}
     return {
