@@ -45,6 +45,12 @@ def certified_ceiling(table: OrbitTable, *, level: float = 0.95) -> tuple[float,
         InputError: if the table was not counted from samples, or its samples were joined within a
             tolerance.
 
+    See Also:
+        neighbor_ceiling: An estimate where no orbit recurs.
+
+    References:
+        Clopper and Pearson, The use of confidence or fiducial limits, Biometrika 1934.
+
     Example:
         >>> orbit, label = np.arange(400) % 4, np.arange(400) % 4 // 3
         >>> label[::8] = 1

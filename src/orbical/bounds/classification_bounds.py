@@ -105,6 +105,11 @@ def classification(
     Raises:
         InputError: if the table is neither of the two, or `bins` or `level` is out of range.
 
+    See Also:
+        certified_ceiling: An interval for the population.
+        compare_groups: Before anything is trained.
+        regression: For values.
+
     Example:
         >>> table = OrbitTable([[0.3, 0.2], [0.5, 0.0]], confidence=[0.9, 0.7], predicted=[0, 0])
         >>> bounds = classification(table)

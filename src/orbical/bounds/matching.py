@@ -101,6 +101,10 @@ def match_orbits(
     Returns:
         The orbit and the stabilizer of each point.
 
+    See Also:
+        match_invariants: For continuous groups with known invariants.
+        OrbitTable.from_data: The table of the orbits.
+
     Example:
         >>> match_orbits([[1.0, 0.0], [0.0, 1.0], [2.0, 0.0], [0.0, 0.0]], "cyclic:4").orbit
         array([0, 0, 1, 2])

@@ -99,6 +99,12 @@ def neighbor_ceiling(
     Raises:
         InputError: if there are fewer than two samples, or an argument does not fit.
 
+    See Also:
+        certified_ceiling: A bound, where orbits recur.
+
+    References:
+        Cover and Hart, Nearest neighbor pattern classification, IEEE Trans. Inf. Theory 1967.
+
     Example:
         >>> x = np.random.default_rng(0).normal(size=(500, 2))
         >>> found = neighbor_ceiling(x, (x[:, 0] > 0).astype(int), "cyclic:2")

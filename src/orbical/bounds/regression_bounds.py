@@ -98,6 +98,10 @@ def regression(table: ValueTable, representation: Any = "invariant") -> Bounds:
         InputError: if the representation cannot act on a diagonal variance: a positive variance
             vector cannot rotate.
 
+    See Also:
+        classification: For labels.
+        nll_optimal_variance: The noise that a symmetric model reports.
+
     Example:
         >>> table = ValueTable(orbit=[0, 0], value=[1.0, 3.0], variance=[0.25, 0.25])
         >>> bounds = regression(table)

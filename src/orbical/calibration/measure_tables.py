@@ -26,7 +26,13 @@ from .pairs.from_outputs import (
 from .pairs.validation import kept_samples, sample_weights
 from .registry import BoundMeasure, Measure, list_measures, takes_weights
 
-__all__ = ["classification_table", "pair_table", "regression_score_terms", "regression_table"]
+__all__ = [
+    "classification_table",
+    "pair_table",
+    "regression_score_terms",
+    "regression_table",
+    "score_terms",
+]
 
 
 def pair_table(

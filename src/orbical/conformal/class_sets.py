@@ -127,6 +127,12 @@ class LAC(ConformalSets):
         threshold_: the largest score of a class in a set.
         classes_: the class of each column, `[C]`.
 
+    See Also:
+        APS: Sets that follow the difficulty of an input.
+
+    References:
+        Sadinle et al., Least ambiguous set-valued classifiers with bounded error levels, JASA 2019.
+
     Example:
         >>> X = np.array([[0.9, 0.1], [0.6, 0.4], [0.2, 0.8], [0.7, 0.3]])
         >>> sets = LAC(coverage=0.75, outputs="probabilities").fit(X, [0, 1, 1, 0])
@@ -158,6 +164,13 @@ class APS(ConformalSets):
     Attributes:
         threshold_: the largest score of a class in a set.
         classes_: the class of each column, `[C]`.
+
+    See Also:
+        RAPS: For many classes.
+        LAC: The smallest sets.
+
+    References:
+        Romano et al., Classification with valid and adaptive coverage, NeurIPS 2020.
 
     Example:
         >>> X = np.array([[0.9, 0.1], [0.6, 0.4], [0.2, 0.8], [0.7, 0.3]])
@@ -229,6 +242,13 @@ class RAPS(APS):
     Attributes:
         threshold_: the largest score of a class in a set.
         classes_: the class of each column, `[C]`.
+
+    See Also:
+        APS: Without the penalty.
+
+    References:
+        Angelopoulos et al., Uncertainty sets for image classifiers using conformal prediction,
+        ICLR 2021.
 
     Example:
         >>> X = np.array([[0.9, 0.1], [0.6, 0.4], [0.2, 0.8], [0.7, 0.3]])

@@ -172,6 +172,12 @@ class CQR(ConformalIntervals):
     Attributes:
         threshold_: how far each end is moved outwards; negative if the quantiles were too wide.
 
+    See Also:
+        Normalized: From a mean and a deviation.
+
+    References:
+        Romano et al., Conformalized quantile regression, NeurIPS 2019.
+
     Example:
         >>> X = [[-1.0, 1.0], [-1.0, 1.0], [-2.0, 2.0], [-2.0, 2.0]]
         >>> intervals = CQR(coverage=0.8).fit(X, [0.5, 1.5, 0.0, -4.0])

@@ -162,6 +162,14 @@ def esd(
     Raises:
         InputError: if an argument does not fit; values are checked on the CPU only.
 
+    See Also:
+        ESDLoss: As a module.
+        orbical.calibration.esd: The measure.
+
+    References:
+        Yoon et al., ESD: expected squared difference as a tuning-free trainable calibration
+        measure, ICLR 2023.
+
     Example:
         >>> import torch
         >>> logits = torch.tensor([[4.0, 0.0], [3.0, 0.0], [0.0, 2.0], [5.0, 0.0]])
@@ -241,6 +249,14 @@ def mmce(
     Raises:
         InputError: if an argument does not fit; values are checked on the CPU only.
 
+    See Also:
+        MMCELoss: As a module.
+        orbical.calibration.mmce_squared: The measure.
+
+    References:
+        Kumar et al., Trainable calibration measures for neural networks from kernel mean
+        embeddings, ICML 2018.
+
     Example:
         >>> import torch
         >>> mmce(torch.tensor([[4.0, 0.0], [4.0, 0.0]]), torch.tensor([0, 1]))
@@ -278,6 +294,13 @@ def sb_ece(
 
     Raises:
         InputError: if an argument does not fit; values are checked on the CPU only.
+
+    See Also:
+        SBECELoss: As a module.
+        orbical.calibration.sb_ece: The measure.
+
+    References:
+        Karandikar et al., Soft calibration objectives for neural networks, NeurIPS 2021.
 
     Example:
         >>> import torch
@@ -317,6 +340,13 @@ def s_avuc(
 
     Raises:
         InputError: if an argument does not fit; values are checked on the CPU only.
+
+    See Also:
+        SAvUCLoss: As a module.
+        orbical.calibration.s_avuc: The measure.
+
+    References:
+        Karandikar et al., Soft calibration objectives for neural networks, NeurIPS 2021.
 
     Example:
         >>> import torch

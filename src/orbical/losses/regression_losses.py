@@ -80,6 +80,10 @@ def gaussian_nll(
     Raises:
         InputError: if an argument does not fit; values are checked on the CPU only.
 
+    See Also:
+        beta_nll: With a gradient that does not neglect large errors.
+        covariance_nll: With a full covariance.
+
     Example:
         >>> gaussian_nll(torch.zeros(2), torch.ones(2), torch.tensor([1.0, -1.0]))
         tensor(1.4189)
@@ -185,6 +189,13 @@ def beta_nll(
     Raises:
         InputError: if an argument does not fit; values are checked on the CPU only.
 
+    See Also:
+        gaussian_nll: The likelihood itself.
+
+    References:
+        Seitzer et al., On the pitfalls of heteroscedastic uncertainty estimation with probabilistic
+        neural networks, ICLR 2022.
+
     Example:
         >>> beta_nll(torch.zeros(2), torch.full((2,), 4.0), torch.tensor([1.0, -1.0]), beta=1.0)
         tensor(6.9483)
@@ -232,6 +243,13 @@ def nig_nll(
 
     Raises:
         InputError: if an argument does not fit; values are checked on the CPU only.
+
+    See Also:
+        nig_regularizer: The penalty that belongs to it.
+        orbical.training.EvidentialHead: The head.
+
+    References:
+        Amini et al., Deep evidential regression, NeurIPS 2020.
 
     Example:
         >>> one = torch.ones(1, dtype=torch.float64)

@@ -33,6 +33,13 @@ class Beta(_ConfidenceMap):
         values_: a, b and c of each map, one map after the other.
         classes_: the class of each column, `[C]`.
 
+    See Also:
+        Isotonic: Any increasing curve.
+
+    References:
+        Kull et al., Beta calibration: a well-founded and easily implemented improvement on logistic
+        calibration for binary classifiers, AISTATS 2017.
+
     Example:
         >>> X = [[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.6, 0.4]]
         >>> beta = Beta(outputs="probabilities").fit(X, [0, 1, 1, 1])

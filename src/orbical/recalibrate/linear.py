@@ -344,6 +344,13 @@ class Dirichlet(MatrixScaling):
         shift_: b, `[C]`.
         classes_: the class of each column, `[C]`.
 
+    See Also:
+        MatrixScaling: The same, of logits.
+
+    References:
+        Kull et al., Beyond temperature scaling: obtaining well-calibrated multi-class probabilities
+        with Dirichlet calibration, NeurIPS 2019.
+
     Example:
         >>> X = [[0.8, 0.2], [0.8, 0.2], [0.1, 0.9], [0.1, 0.9], [0.6, 0.4]]
         >>> Dirichlet(outputs="probabilities").fit(X, [0, 1, 1, 1, 0]).shift_.shape

@@ -132,6 +132,13 @@ class Temperature(Calibrator):
         temperature_: T.
         classes_: the class of each column, `[C]`.
 
+    See Also:
+        VectorScaling: Where classes differ.
+        OrbitTemperature: For scans.
+
+    References:
+        Guo et al., On calibration of modern neural networks, ICML 2017.
+
     Example:
         >>> X = [[4.0, 0.0], [4.0, 0.0], [0.0, 4.0], [4.0, 0.0]]
         >>> scaling = Temperature().fit(X, [0, 0, 1, 1])

@@ -89,6 +89,10 @@ def compare(
     Returns:
         The difference `a - b` with its interval and p-value.
 
+    See Also:
+        compare_means: Of scores that are means, such as NLL.
+        holm: The correction of several comparisons.
+
     Example:
         >>> confidence = np.linspace(0.5, 1.0, 1000)
         >>> correct = np.random.default_rng(0).random(1000) < confidence

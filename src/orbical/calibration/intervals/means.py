@@ -58,6 +58,12 @@ def mean_interval(
     Returns:
         The interval.
 
+    See Also:
+        share_interval: Of an accuracy.
+
+    References:
+        Johnson, Modified t tests and confidence intervals for asymmetrical populations, JASA 1978.
+
     Example:
         >>> found = mean_interval([1.0, 0.0, 1.0, 1.0], [0.8] * 4, [0.16] * 4)
         >>> round(float(found.value), 2), round(float(found.calibrated), 2)
@@ -109,6 +115,9 @@ def share_interval(
 
     Returns:
         The interval.
+
+    See Also:
+        wilson_interval: Of any share.
 
     Example:
         >>> found = share_interval([True] * 20, [0.9] * 20)
@@ -184,6 +193,10 @@ def compare_means(a: ArrayLike, b: ArrayLike, *, level: float = 0.95) -> Compari
 
     Returns:
         The difference `a - b` with its interval and p-value.
+
+    See Also:
+        compare: Of calibration errors.
+        holm: The correction of several comparisons.
 
     Example:
         >>> found = compare_means([1.0, 0.0, 1.0, 1.0], [0.0, 0.0, 1.0, 0.0])

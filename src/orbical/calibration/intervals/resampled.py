@@ -68,6 +68,11 @@ def interval(
     Raises:
         InputError: if the arrays do not fit together, or a measure without weights is given some.
 
+    See Also:
+        regression_interval: Of Gaussian predictions.
+        compare: The difference of two models.
+        classification_table: Of every measure.
+
     Example:
         >>> import torch
         >>> confidence = torch.linspace(0.5, 1.0, 1000, dtype=torch.float64)
@@ -167,6 +172,10 @@ def regression_interval(
 
     Returns:
         The value, its interval, and what a calibrated model would show.
+
+    See Also:
+        regression_compare: The difference of two models.
+        regression_table: Of every measure.
 
     Example:
         >>> rng = np.random.default_rng(0)

@@ -163,6 +163,13 @@ def reliability(
     Raises:
         InputError: if the arrays do not fit together, or hold values outside of [0, 1].
 
+    See Also:
+        ece: The error that the diagram shows.
+        reliability_curve: The same without bins, with a band.
+
+    References:
+        Guo et al., On calibration of modern neural networks, ICML 2017.
+
     Example:
         >>> diagram = reliability([0.2, 0.4, 0.9, 0.9], [False, True, True, False], bins=2)
         >>> diagram.count, diagram.accuracy
@@ -310,6 +317,15 @@ def ece(
     Raises:
         InputError: if the arrays do not fit together, or hold values outside of [0, 1].
 
+    See Also:
+        ece_debiased: Without the bias of few samples.
+        smooth_ece: Without bins.
+        interval: With its uncertainty.
+        orbical.losses.ece: As a loss.
+
+    References:
+        Naeini et al., Obtaining well calibrated probabilities using Bayesian binning, AAAI 2015.
+
     Example:
         >>> ece([0.75, 0.75, 0.75, 0.75], [True, True, True, False])
         tensor(0., dtype=torch.float64)
@@ -367,6 +383,12 @@ def ece_debiased(
 
     Raises:
         InputError: if the arrays do not fit together, or hold values outside of [0, 1].
+
+    See Also:
+        skce: Unbiased and without bins.
+
+    References:
+        Kumar et al., Verified uncertainty calibration, NeurIPS 2019.
 
     Example:
         >>> ece_debiased([0.75, 0.75, 0.75, 0.75], [True, True, True, False])

@@ -61,6 +61,10 @@ def aleatoric_bleed(
     Raises:
         InputError: if shapes do not fit together, or a variance is negative.
 
+    See Also:
+        covariance_bleed: Of full covariances.
+        orbical.bounds.nll_optimal_bleed: What training by likelihood leads to.
+
     Example:
         >>> aleatoric_bleed([[1.0, 0.0], [3.0, 2.0]])
         Bleed(total=tensor(7., dtype=torch.float64),

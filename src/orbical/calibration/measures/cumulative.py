@@ -185,6 +185,15 @@ def esd(confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None 
     Raises:
         InputError: if the arrays do not fit together, or hold values outside of [0, 1].
 
+    See Also:
+        esd_softened: With a gradient that sees changes of order.
+        ks: The largest difference instead of the mean square.
+        orbical.losses.esd: As a loss, on logits.
+
+    References:
+        Yoon et al., ESD: expected squared difference as a tuning-free trainable calibration
+        measure, ICLR 2023.
+
     Example:
         >>> esd([0.6, 0.7, 0.8], [True, False, True])
         tensor(-0.0933, dtype=torch.float64)
@@ -211,6 +220,13 @@ def ks(confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None =
 
     Raises:
         InputError: if the arrays do not fit together, or hold values outside of [0, 1].
+
+    See Also:
+        cumulative_curve: The curve whose largest value it is.
+        esd: The mean square instead of the maximum.
+
+    References:
+        Gupta et al., Calibration of neural networks using splines, ICLR 2021.
 
     Example:
         >>> ks([0.9, 0.9, 0.6], [True, False, True])
@@ -269,6 +285,10 @@ def cumulative_curve(
 
     Raises:
         InputError: if the arrays do not fit together, or hold values outside of [0, 1].
+
+    See Also:
+        ks: The largest difference.
+        reliability: Bin by bin.
 
     Example:
         >>> curve = cumulative_curve([0.5, 0.9], [True, True])

@@ -200,6 +200,10 @@ def gaussian_nll(
     Raises:
         InputError: if shapes do not fit together, or a variance is not positive.
 
+    See Also:
+        gaussian_crps: In the unit of the target.
+        orbical.losses.gaussian_nll: As a loss.
+
     Example:
         >>> gaussian_nll([0.0, 0.0], [1.0, 1.0], [1.0, -1.0])
         tensor(1.4189, dtype=torch.float64)
@@ -249,6 +253,12 @@ def gaussian_crps(
 
     Raises:
         InputError: if shapes do not fit together, or a variance is not positive.
+
+    See Also:
+        gaussian_nll: The likelihood.
+
+    References:
+        Gneiting and Raftery, Strictly proper scoring rules, prediction, and estimation, JASA 2007.
 
     Example:
         >>> gaussian_crps([0.0], [1.0], [0.0])

@@ -88,6 +88,11 @@ def gence(
     Raises:
         InputError: if shapes do not fit together, or a variance is not positive.
 
+    See Also:
+        gence_fiber: 0 for a calibrated model.
+        ence: For one target.
+        orbical.bounds.regression: What a symmetry makes of it.
+
     Example:
         >>> gence([0.0, 0.0], [math.pi / 2, math.pi / 2], [1.0, 2.0])
         tensor(0.5000, dtype=torch.float64)

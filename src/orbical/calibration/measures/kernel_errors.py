@@ -96,6 +96,15 @@ def mmce_squared(
     Raises:
         InputError: if the arrays do not fit together, or hold values outside of [0, 1].
 
+    See Also:
+        mmce: Its root.
+        skce: Its unbiased estimate.
+        orbical.losses.mmce: As a loss, on logits.
+
+    References:
+        Kumar et al., Trainable calibration measures for neural networks from kernel mean
+        embeddings, ICML 2018.
+
     Example:
         >>> mmce_squared([0.8, 0.8], [True, False])
         tensor(0.0900, dtype=torch.float64)
@@ -137,6 +146,13 @@ def mmce(
 
     Raises:
         InputError: if the arrays do not fit together, or hold values outside of [0, 1].
+
+    See Also:
+        mmce_squared: The form to train with.
+
+    References:
+        Kumar et al., Trainable calibration measures for neural networks from kernel mean
+        embeddings, ICML 2018.
 
     Example:
         >>> mmce([0.8, 0.8], [True, False])
@@ -205,6 +221,13 @@ def skce(
 
     Raises:
         InputError: if the arrays do not fit together, or hold values outside of [0, 1].
+
+    See Also:
+        mmce_squared: The biased estimate, never negative.
+
+    References:
+        Widmann et al., Calibration tests in multi-class classification: a unifying framework,
+        NeurIPS 2019.
 
     Example:
         >>> skce([0.8, 0.8], [True, False])

@@ -81,6 +81,10 @@ def nll(
     Raises:
         InputError: if outputs and labels do not fit together, or rows are not probabilities.
 
+    See Also:
+        brier: A bounded score.
+        score_terms: Sample by sample, for `compare_means`.
+
     Example:
         >>> nll(probs=[[0.5, 0.5], [0.25, 0.75]], labels=[0, 1])
         tensor(0.4904, dtype=torch.float64)
@@ -136,6 +140,13 @@ def brier(
 
     Raises:
         InputError: if outputs and labels do not fit together, or rows are not probabilities.
+
+    See Also:
+        brier_parts: Its calibration and refinement.
+
+    References:
+        Brier, Verification of forecasts expressed in terms of probability, Monthly Weather Review
+        1950.
 
     Example:
         >>> brier(probs=[[0.5, 0.5], [0.25, 0.75]], labels=[0, 1])
@@ -198,6 +209,12 @@ def brier_parts(
 
     Raises:
         InputError: if outputs and labels do not fit together, or rows are not probabilities.
+
+    See Also:
+        brier_part_intervals: With their uncertainty.
+
+    References:
+        Dimitriadis et al., Stable reliability diagrams for probabilistic classifiers, PNAS 2021.
 
     Example:
         >>> parts = brier_parts(probs=[[0.9, 0.1], [0.9, 0.1], [0.2, 0.8]], labels=[0, 1, 1])

@@ -136,6 +136,14 @@ def smooth_ece(
     Raises:
         InputError: if the arrays do not fit together, or hold values outside of [0, 1].
 
+    See Also:
+        ece: Over bins.
+        reliability_curve: The curve that belongs to it.
+
+    References:
+        Blasiok and Nakkiran, Smooth ECE: principled reliability diagrams via kernel
+        smoothing, ICLR 2024.
+
     Example:
         >>> smooth_ece([0.9, 0.9, 0.9, 0.9], [True, True, False, False])
         tensor(0.4000, dtype=torch.float64)

@@ -51,6 +51,13 @@ def sb_ece(
     Raises:
         InputError: if the arrays do not fit together, or hold values outside of [0, 1].
 
+    See Also:
+        ece: With hard bins.
+        orbical.losses.sb_ece: As a loss, on logits.
+
+    References:
+        Karandikar et al., Soft calibration objectives for neural networks, NeurIPS 2021.
+
     Example:
         >>> sb_ece([0.9, 0.9, 0.9], [True, False, False], bins=5, temperature=1e-4)
         tensor(0.5667, dtype=torch.float64)
@@ -168,6 +175,12 @@ def s_avuc(
 
     Raises:
         InputError: if outputs and labels do not fit together, or rows are not probabilities.
+
+    See Also:
+        orbical.losses.s_avuc: As a loss, on logits.
+
+    References:
+        Karandikar et al., Soft calibration objectives for neural networks, NeurIPS 2021.
 
     Example:
         >>> s_avuc(probs=[[0.9, 0.1], [0.6, 0.4]], labels=[0, 1])

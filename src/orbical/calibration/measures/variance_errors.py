@@ -75,6 +75,15 @@ def ence(
     Raises:
         InputError: if shapes do not fit together, or a variance is not positive.
 
+    See Also:
+        uce: Of variances, in the unit of the target.
+        gence: For vectors.
+        regression_esd: Without bins.
+
+    References:
+        Levi et al., Evaluating and calibrating uncertainty prediction in regression tasks, Sensors
+        2022.
+
     Example:
         >>> ence([0.0, 0.0], [1.0, 4.0], [1.0, 1.0], bins=2)
         tensor(0.2500, dtype=torch.float64)
@@ -112,6 +121,13 @@ def uce(
     Raises:
         InputError: if shapes do not fit together, or a variance is not positive.
 
+    See Also:
+        ence: Relative, without a unit.
+
+    References:
+        Laves et al., Well-calibrated regression uncertainty in medical imaging with deep learning,
+        MIDL 2020.
+
     Example:
         >>> uce([0.0, 0.0], [1.0, 4.0], [1.0, 1.0], bins=2)
         tensor(1.5000, dtype=torch.float64)
@@ -144,6 +160,10 @@ def regression_esd(
 
     Raises:
         InputError: if shapes do not fit together, or a variance is not positive.
+
+    See Also:
+        esd: Of a classifier.
+        regression_esd_normalized: For vectors, without a unit.
 
     Example:
         >>> regression_esd([0.0, 0.0, 0.0], [1.0, 2.0, 3.0], [1.0, 2.0, 3.0])
@@ -253,6 +273,13 @@ def quantile_calibration(
 
     Raises:
         InputError: if shapes do not fit together, or a variance is not positive.
+
+    See Also:
+        mahalanobis_calibration: For vectors.
+
+    References:
+        Kuleshov et al., Accurate uncertainties for deep learning using calibrated regression,
+        ICML 2018.
 
     Example:
         >>> quantile_calibration([0.0, 0.0], [1.0, 1.0], [-1.0, 0.5], levels=3).observed

@@ -79,6 +79,11 @@ def along_orbit(
     Returns:
         `[model, element]` or `[model, by, element]`, with the attributes that figures need.
 
+    See Also:
+        mean_over_orbit: The mean of all positions.
+        pooled_over_orbit: All positions in one set.
+        verdict: Against a threshold.
+
     >>> import orbical as ob
     >>> images, labels = ob.datasets.digits()
     >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
