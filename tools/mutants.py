@@ -40,6 +40,8 @@ typer xarray zarr
 """Imported once: each mutant runs in a fork of this process."""
 ELSEWHERE = {"browser", "cases", "zoo", "web", "training"}
 """Folders of tests that are of other packages, or not unit tests."""
+KIN = {"scanning": {"store", "test_scan.py"}, "store": {"scanning", "test_scan.py"}}
+"""Folders and files of tests that run another package from end to end."""
 BUDGET = 40.0
 """Seconds of processor time that the tests of one mutant take at most where nothing is changed."""
 
@@ -115,15 +117,15 @@ def likely_tests(tree: Path, file: str) -> list[str]:
     """Return test files by how many of the module's definitions they name, the doctests first."""
     module = ast.parse((tree / file).read_text(encoding="utf-8"))
     kinds = (ast.FunctionDef, ast.ClassDef)
-    names = {node.name for node in ast.walk(module) if isinstance(node, kinds)}
-    names = {name for name in names if not name.startswith("_")}
+    names = {node.name for node in module.body if isinstance(node, kinds)}
     package, stem = Path(file).parts[2], Path(file).stem
+    own = {package, *KIN.get(package, ())}
     ranks = {}
     for path in (tree / "tests").rglob("test_*.py"):
         inside = path.relative_to(tree / "tests").parts
         if not ELSEWHERE & {*inside}:
             named = names & {*re.findall(r"\w+", path.read_text(encoding="utf-8"))}
-            rank = 3 * len(named) + 3 * (stem in path.stem) + (package in inside)
+            rank = 3 * len(named) + 3 * (stem in path.stem) + 2 * bool(own & {*inside})
             if rank:
                 ranks[path.relative_to(tree).as_posix()] = rank
     return [file, *sorted(ranks, key=lambda name: (-ranks[name], name))]
