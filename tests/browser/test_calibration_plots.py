@@ -38,8 +38,8 @@ def test_a_cumulative_plot_names_the_largest_gap(tab, make):
     }
     make(CHART, {"file": "cumulative", "make": "createCumulative", "data": curves})
     words = tab.locator(".cumulative").get_attribute("aria-label")
-    assert "plain KS 0.400, overconfident" in words
-    assert "augmented KS 0.100, underconfident" in words
+    assert "plain KS 0.400, confidence above accuracy" in words
+    assert "augmented KS 0.100, accuracy above confidence" in words
 
 
 def test_bounds_show_the_ceiling_and_the_interval_of_each_model(tab, make):

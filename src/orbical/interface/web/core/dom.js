@@ -10,7 +10,10 @@ export function uid(prefix) {
   return `ob-${prefix}-${count}`;
 }
 
-/** Make an element: attributes, `on...` listeners, then children (nodes, text, null is skipped). */
+/** What can be put into an element: nodes, text, or objects with an element `el`; null is skipped. */
+const nodes = (children) => children.flat().flatMap((child) => child?.el ?? child ?? []);
+
+/** Make an element: attributes, `on...` listeners, then children. */
 export function h(tag, attributes, ...children) {
   const el = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes ?? {})) {
@@ -19,13 +22,13 @@ export function h(tag, attributes, ...children) {
     else if (name === "class") el.className = value;
     else el.setAttribute(name, value === true ? "" : value);
   }
-  el.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  el.append(...nodes(children));
   return el;
 }
 
 /** Put new children into an element in place of the old. */
 export function fill(el, ...children) {
-  el.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined));
+  el.replaceChildren(...nodes(children));
   return el;
 }
 

@@ -82,11 +82,15 @@ export function moveWindow(action, element, field) {
 // reversed time swaps them.
 export function movePair(action, element, field) {
   const size = action.size ? [action.size, action.size] : field.shape.slice(-2);
-  const moved = resample(action, element, field, size);
+  return swapped(resample(action, element, field, size), element);
+}
+
+// Two frames, the second first where time is reversed.
+export function swapped(moved, element) {
   if (!(element.time < 0)) return moved;
   const half = moved.data.length / 2;
-  const swapped = new Float32Array(moved.data.length);
-  swapped.set(moved.data.subarray(half), 0);
-  swapped.set(moved.data.subarray(0, half), half);
-  return { ...moved, data: swapped };
+  const data = new Float32Array(moved.data.length);
+  data.set(moved.data.subarray(half), 0);
+  data.set(moved.data.subarray(0, half), half);
+  return { ...moved, data };
 }

@@ -1,5 +1,5 @@
 // The central action.size pixels of larger pairs, turned inside them: orbical.actions.PairWindow.
-import { moveWindow } from "./images.js";
+import { moveWindow, swapped } from "./images.js";
 
 // Cut the central square out of planes [.., H, W].
 function central({ data, shape }, size) {
@@ -20,10 +20,5 @@ function central({ data, shape }, size) {
 export function movePairWindow(action, element, field) {
   const seen = element.exact ? central(field, action.size) : field;
   const moved = moveWindow(action, element, seen);
-  if (!(element.time < 0)) return moved;
-  const half = moved.data.length / 2;
-  const swapped = new Float32Array(moved.data.length);
-  swapped.set(moved.data.subarray(half), 0);
-  swapped.set(moved.data.subarray(0, half), half);
-  return { ...moved, data: swapped };
+  return swapped(moved, element);
 }

@@ -51,7 +51,7 @@ export function createCumulative(el) {
       const gap = data.accuracy[at(m, k)] - data.confidence[at(m, k)];
       if (Math.abs(gap) > Math.abs(most)) [where, most] = [k, gap];
     }
-    const side = most < 0 ? "overconfident" : "underconfident";
+    const side = most < 0 ? "confidence above accuracy" : "accuracy above confidence";
     return { where, words: most === 0 ? "no gap" : `KS ${fixed(Math.abs(most), 3)}, ${side}` };
   }
 

@@ -60,10 +60,7 @@ export function createClasses(el, app, frame) {
       made = wanted;
       const focused = grid.contains(document.activeElement) ? document.activeElement?.getAttribute("data-key") : null;
       cells = answer.groups.map(cell);
-      fill(
-        grid,
-        cells.map((one) => one.el),
-      );
+      fill(grid, cells);
       if (focused !== null) cells.find(({ group }) => group.key === focused)?.el.focus();
     }
     const left = answer.total - answer.groups.length;

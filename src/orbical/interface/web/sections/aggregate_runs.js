@@ -198,10 +198,7 @@ export function createRuns(el, app, frame) {
       });
       return { row: answer.rows[r], r, spark, number: h("td", { class: "number" }), look: looks[r] };
     });
-    fill(
-      body,
-      lines.map((line) => rowOf(line, columns, metric)),
-    );
+    body.replaceChildren(...lines.map((line) => rowOf(line, columns, metric)));
   }
 
   function rowOf({ row, look, spark, number }, columns, metric) {

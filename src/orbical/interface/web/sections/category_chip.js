@@ -28,11 +28,7 @@ function createBars(label, { keys, names }, chosen, onchange) {
     });
     return { el, bar };
   });
-  const el = h(
-    "div",
-    { class: "categories", role: "group", "aria-label": label },
-    cells.map((cell) => cell.el),
-  );
+  const el = h("div", { class: "categories", role: "group", "aria-label": label }, cells);
 
   function set({ all, kept }) {
     const values = chosen();

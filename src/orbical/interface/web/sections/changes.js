@@ -51,12 +51,8 @@ export function createChanges(app) {
     const known = !answer.error && answer.count > 0 ? answer.arrays : {};
     const made = app.shown(answer.models).map((model, m) => {
       const title = h("th", { scope: "row" }, ...modelLabel(model, 16));
-      return h(
-        "tr",
-        {},
-        title,
-        columns.map(([name]) => cell(known[name], m)),
-      );
+      const cells = columns.map(([name]) => cell(known[name], m));
+      return h("tr", {}, title, cells);
     });
     fill(rows, made);
   }

@@ -8,11 +8,8 @@ import { createSwitch } from "./frame.js";
  * `create(el, app, says)` gives `{ focus, destroy }` and may say a state and a note of its own.
  */
 export function createFaces(frame, app, field, label, faces) {
-  const choice = createSwitch(
-    label,
-    faces.map((face) => face.slice(0, 3)),
-    (value) => app.select({ [field]: value }),
-  );
+  const named = faces.map((face) => face.slice(0, 3));
+  const choice = createSwitch(label, named, (value) => app.select({ [field]: value }));
   frame.controls.prepend(choice.el);
   const made = new Map();
 

@@ -70,10 +70,7 @@ export function createSection(el, app) {
         onremove: () => hide(one),
       });
     });
-    fill(
-      chips,
-      made.map((chip) => chip.el),
-    );
+    fill(chips, made);
     toolbar.renew();
     fade.renew();
     const left = offered.filter(({ name }) => !shown.some((one) => one.name === name));

@@ -94,10 +94,7 @@ export function createSelect(label, onchange, { title, quiet } = {}) {
   function set(options, value) {
     const text = JSON.stringify(options);
     if (select.dataset.options !== text) {
-      fill(
-        select,
-        options.map(([key, words]) => h("option", { value: key }, words)),
-      );
+      select.replaceChildren(...options.map(([key, words]) => h("option", { value: key }, words)));
       select.dataset.options = text;
     }
     select.value = value;
@@ -114,11 +111,7 @@ export function createSwitch(label, choices, onchange) {
     const span = h("span", {}, words);
     return { value, input, span, el: h("label", { title }, input, span) };
   });
-  const el = h(
-    "div",
-    { class: "switch", role: "radiogroup", "aria-label": label },
-    inputs.map((one) => one.el),
-  );
+  const el = h("div", { class: "switch", role: "radiogroup", "aria-label": label }, inputs);
 
   function set(value, texts = {}) {
     for (const one of inputs) {

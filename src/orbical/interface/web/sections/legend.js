@@ -18,10 +18,7 @@ export function createLegend() {
         const number = h("b", {});
         return { number, el: h("span", { class: "item" }, ...modelLabel(model), number) };
       });
-      fill(
-        items,
-        cells.map((cell) => cell.el),
-      );
+      fill(items, cells);
     }
     write(place, where);
     cells.forEach((cell, i) => write(cell.number, format(values ? values[i] : NaN)));

@@ -46,10 +46,7 @@ export function createSection(el, app) {
     fill(el, pins.length ? frame.el : null);
     cards.filter(({ sample }) => !pins.includes(sample)).forEach((gone) => gone.view.destroy());
     cards = pins.map((sample) => cards.find((known) => known.sample === sample) ?? card(sample));
-    fill(
-      row,
-      cards.map(({ whole }) => whole),
-    );
+    row.replaceChildren(...cards.map(({ whole }) => whole));
     app.thumbnails.want(pins.filter((sample) => !app.thumbnails.get(sample)));
     mark();
     sizes();
@@ -101,10 +98,7 @@ export function createSection(el, app) {
       const drawn = Object.keys(content.fields).length > 0;
       at.viewEl.hidden = !drawn;
       if (drawn) at.view.set(about.input.view, content);
-      fill(
-        at.answers,
-        app.shown(about.models).map((model, m) => said(model, m, about, arrays)),
-      );
+      at.answers.replaceChildren(...app.shown(about.models).map((model, m) => said(model, m, about, arrays)));
     });
   }
 

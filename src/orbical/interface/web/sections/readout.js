@@ -1,6 +1,6 @@
 // Where we are on the orbit, and what each model says there, in numbers.
 
-import { button, fill, h, modelLabel, write } from "../core/dom.js";
+import { button, h, modelLabel, write } from "../core/dom.js";
 import { className } from "../core/text.js";
 import { precise, shortened } from "../draw/format.js";
 
@@ -66,10 +66,7 @@ export function createSection(el, app) {
       const title = h("th", { scope: "row", ...whole }, ...modelLabel(model, 16));
       return { ...made, row: h("tr", {}, title, made.metric, made.agreed, made.answer, made.sure) };
     });
-    fill(
-      rows,
-      cells.map((cell) => cell.row),
-    );
+    rows.replaceChildren(...cells.map((cell) => cell.row));
   }
 
   /** The number of a model in an answer, by its name: an answer may be older than the menus. */

@@ -1,6 +1,6 @@
 // Probabilities of classes, or of several labels, of all models side by side; truth and consensus marked.
 
-import { fill, h, show, write } from "../core/dom.js";
+import { h, show, write } from "../core/dom.js";
 import { fixed } from "../draw/format.js";
 
 /** @import { ViewContent } from "./index.js" */
@@ -89,11 +89,7 @@ export function createView(el, state) {
       "div",
       { class: "bar-row" },
       h("span", { class: "bar-name" }, name(c)),
-      h(
-        "div",
-        { class: "tracks" },
-        bars.map((one) => one.el),
-      ),
+      h("div", { class: "tracks" }, bars),
       mark,
     );
     return { c, bars, row, mark };
@@ -116,11 +112,7 @@ export function createView(el, state) {
     if (wanted !== key) {
       key = wanted;
       rows = shown.map((c) => makeRow(c, colors));
-      fill(
-        chart,
-        rows.map((one) => one.row),
-        axis,
-      );
+      chart.replaceChildren(...rows.map((one) => one.row), axis);
       chart.classList.toggle("many", colors.length > MANY);
       const least = Math.max(13, (colors.length > MANY ? 2 : 3) * colors.length + 4);
       chart.style.gridTemplateRows = `repeat(${rows.length}, minmax(${least}px, 1fr)) auto`;

@@ -102,11 +102,8 @@ export function createView(el, state) {
   const marks = node("svg", { role: "img", "aria-label": "detections" });
   const picture = h("div", { class: "pixels-holder boxes-picture" }, canvas);
   picture.append(marks);
-  const head = h(
-    "tr",
-    {},
-    HEADS.map(([words, title]) => h("th", { scope: "col", title }, words)),
-  );
+  const heads = HEADS.map(([words, title]) => h("th", { scope: "col", title }, words));
+  const head = h("tr", {}, heads);
   const body = h("tbody", {});
   const table = h("div", { class: "boxes-table" }, h("table", { class: "boxes-list" }, h("thead", {}, head), body));
   const note = h("p", { class: "view-note" });
@@ -218,12 +215,8 @@ export function createView(el, state) {
           one.right === null ? "" : one.right ? "✓" : "✗",
         ];
         if (k === 0) said.push(`${model}: ${words[0]} at ${words[1]}, IoU ${words[2]}`);
-        return h(
-          "tr",
-          {},
-          k === 0 ? title : h("td", {}),
-          words.map((word) => h("td", {}, word)),
-        );
+        const cells = words.map((word) => h("td", {}, word));
+        return h("tr", {}, k === 0 ? title : h("td", {}), cells);
       });
     });
     fill(body, rows);

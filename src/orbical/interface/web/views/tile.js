@@ -93,9 +93,8 @@ export function createBoard(el, name, draw, paint) {
         made = wanted;
         const focused = board.contains(document.activeElement);
         tiles = shown.map((one) => tile(one, fitting.side));
-        const elements = tiles.map((one) => one.el);
-        fill(board, elements);
-        if (focused) elements[0].focus();
+        fill(board, tiles);
+        if (focused) tiles[0].el.focus();
       }
       shown.forEach(([panel], k) => panel && paint(panel, tiles[k]));
     },
