@@ -237,7 +237,12 @@ def tested(
 
 
 def holds_values(data: Any) -> bool:
-    """Check whether scanned outputs are numbers, for which methods give intervals, not sets."""
+    """Check whether scanned outputs are numbers, for which methods give intervals, not sets.
+
+    Example:
+        >>> holds_values({"mean": [0.5], "target": [0.4]}), holds_values({"probs": [[0.5, 0.5]]})
+        (True, False)
+    """
     return "mean" in getattr(data, "data_vars", data)
 
 

@@ -15,7 +15,7 @@ from torch import Tensor
 from .._trees import Tree, leaves, tree_map
 from ..errors import InputError
 from .batching import differ_in_length, padded
-from .source import Source, hash_of
+from .source import Batch, Source, hash_of
 
 _MOST_BYTES = 1 << 28
 
@@ -95,7 +95,7 @@ class Arrays(Source):
     def __len__(self) -> int:
         return self._count
 
-    def read(self, start: int, stop: int) -> tuple[Tree, Any]:
+    def read(self, start: int, stop: int) -> Batch:
         """Return a slice of every array."""
         some = tree_map(lambda leaf: _unmapped(leaf[start:stop]), self._x)
         return some, None if self.labels is None else self.labels[start:stop]
@@ -166,7 +166,7 @@ def _unmapped(rows: Any) -> Any:
     return copied
 
 
-def _content(labels: Any) -> list[str | bytes]:
+def _content(labels: object) -> list[str | bytes]:
     if labels is None:
         return ["no labels"]
     array = to_numpy(labels)
@@ -261,7 +261,7 @@ def _count(x: Tree) -> int:
     return counts[0]
 
 
-def as_tensor(block: Any, longest: int = 8) -> Tensor:
+def as_tensor(block: object, longest: int = 8) -> Tensor:
     """Return numbers as a tensor; floats of more than `longest` bytes become single precision."""
     if isinstance(block, Tensor):
         return block
@@ -275,7 +275,7 @@ def as_tensor(block: Any, longest: int = 8) -> Tensor:
     return torch.from_numpy(np.array(array, dtype))
 
 
-def to_numpy(block: Any) -> np.ndarray:
+def to_numpy(block: object) -> np.ndarray:
     """Return numbers as an array; NumPy has no bfloat16, which becomes single precision."""
     if isinstance(block, Tensor):
         block = block.detach().cpu()

@@ -13,9 +13,10 @@ from torch.nn.utils.rnn import pad_sequence
 from .._ragged import mask_of
 from .._trees import Tree
 from ..errors import InputError
+from .source import Batch
 
 
-def split_item(item: Any) -> tuple[Any, Any]:
+def split_item(item: object) -> tuple[Any, Any]:
     """Return the input and the target of an item, which is `x`, `(x,)` or `(x, y)`.
 
     >>> split_item((1.0, 3)), split_item(1.0)
@@ -26,7 +27,7 @@ def split_item(item: Any) -> tuple[Any, Any]:
     return item[0], item[1] if len(item) > 1 else None
 
 
-def batch_of_items(items: Sequence[Any], start: int) -> tuple[Tree, Any]:
+def batch_of_items(items: Sequence[Any], start: int) -> Batch:
     """Stack the inputs and the targets of items, of which the first is sample `start`."""
     inputs, targets = zip(*map(split_item, items), strict=True)
     return stacked(inputs, start), None if targets[0] is None else stacked(targets, start)

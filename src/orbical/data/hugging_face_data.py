@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from .._trees import Tree
 from ..errors import InputError, check_name
 from .batching import stacked
 from .image_files import ImageReader
-from .source import Source, hash_of
+from .source import Batch, Source, hash_of
 from .tables import column_of
 
 _INPUTS = ("image", "img", "pixel_values", "x")
@@ -84,7 +83,7 @@ class HuggingFace(Source):
     def __len__(self) -> int:
         return len(self._dataset)
 
-    def read(self, start: int, stop: int) -> tuple[Tree, Any]:
+    def read(self, start: int, stop: int) -> Batch:
         """Return some rows, of the two columns only."""
         rows = self._dataset[start:stop]
         inputs = stacked([self._converted(one) for one in rows[self._input]], start)

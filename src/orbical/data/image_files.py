@@ -16,10 +16,9 @@ import torch
 from PIL import Image, ImageOps
 
 from .._imports import as_path, name_of, words_of
-from .._trees import Tree
 from ..errors import InputError, check_name
 from .batching import stacked
-from .source import Source, stamp_of
+from .source import Batch, Source, stamp_of
 
 SUFFIXES = (*(".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff", ".bmp", ".gif", ".ppm", ".pgm"),)
 UNREADABLE = ("raise", "skip")
@@ -124,7 +123,7 @@ class ImageFiles(Source):
     def __len__(self) -> int:
         return len(self._files)
 
-    def read(self, start: int, stop: int) -> tuple[Tree, Any]:
+    def read(self, start: int, stop: int) -> Batch:
         """Decode some images."""
         images = [self._decoded(row) for row in range(start, stop)]
         return stacked(images, start), None if self.labels is None else self.labels[start:stop]

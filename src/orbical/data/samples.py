@@ -16,7 +16,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from .._trees import Tree, leaves, tree_map
 from .array_source import as_tensor, to_numpy
-from .source import Source
+from .source import Batch, Source
 from .sources import as_source
 
 
@@ -39,7 +39,7 @@ class Samples:
     """
 
     def __init__(
-        self, data: Any, names: Sequence[str] | None = None, fingerprint: str | None = None
+        self, data: object, names: Sequence[str] | None = None, fingerprint: str | None = None
     ) -> None:
         self.source: Source = data.source if isinstance(data, Samples) else as_source(data)
         given = self.source.names if names is None else names
@@ -65,13 +65,13 @@ class Samples:
         """Metadata of the samples, one array each."""
         return self.source.columns
 
-    def first(self, count: int) -> tuple[Tree, Any]:
+    def first(self, count: int) -> Batch:
         """Read the first samples and keep them."""
         if self._kept is None or self._kept[0] < count:
             self._kept = (count, *self._read(0, min(count, len(self))))
         return self.read(0, min(count, len(self)))
 
-    def read(self, start: int, stop: int) -> tuple[Tree, Any]:
+    def read(self, start: int, stop: int) -> Batch:
         """Return inputs as tensors, and targets; NumPy arrays in double precision become single."""
         kept = 0 if self._kept is None else min(self._kept[0], len(self))
         if self._kept is None or start >= kept:
@@ -100,14 +100,14 @@ class Samples:
         """Return what is pickled: another process reads the first samples itself."""
         return {**self.__dict__, "_kept": None}
 
-    def _read(self, start: int, stop: int) -> tuple[Tree, Any]:
+    def _read(self, start: int, stop: int) -> Batch:
         inputs, targets = self.source.read(start, stop)
         if targets is not None and self.source.labels is None:
             targets = as_tensor(targets)
         return tree_map(lambda leaf: as_tensor(leaf, longest=4), inputs), targets
 
 
-def _cut(rows: tuple[Tree, Any], start: int, stop: int) -> tuple[Tree, Any]:
+def _cut(rows: Batch, start: int, stop: int) -> Batch:
     inputs, targets = rows
     some = tree_map(lambda leaf: leaf[start:stop], inputs)
     return some, None if targets is None else targets[start:stop]
@@ -119,7 +119,7 @@ def _joined(one: Any, other: Any) -> Any:
     return np.concatenate([to_numpy(one), to_numpy(other)])
 
 
-def hash_of_rows(inputs: Tree, targets: Any) -> str:
+def hash_of_rows(inputs: Tree, targets: object) -> str:
     """Return a hash of some samples: of their numbers, however these are kept."""
     digest = hashlib.sha256()
     for leaf in [*leaves(inputs), *([] if targets is None else [targets])]:

@@ -13,6 +13,9 @@ import numpy as np
 
 from .._trees import Tree
 
+Batch = tuple[Tree, Any]
+"""Inputs and targets of some samples; the targets are None where there are none."""
+
 
 class Source(ABC):
     """A data set that a scan can read: subclass it for your own data.
@@ -58,7 +61,7 @@ class Source(ABC):
         return f"{type(self).__name__}({len(self):,} samples{classes})"
 
     @abstractmethod
-    def read(self, start: int, stop: int) -> tuple[Tree, Any]:
+    def read(self, start: int, stop: int) -> Batch:
         """Return the inputs and the targets (or None) of samples `start` to `stop - 1`.
 
         Inputs are an array or a tensor with a leading sample dimension, or a dictionary or tuple of
@@ -79,7 +82,7 @@ class Source(ABC):
 class Relabeled(Source):
     """A source with other targets, or with none: `(source, labels)`."""
 
-    def __init__(self, source: Source, labels: Any) -> None:
+    def __init__(self, source: Source, labels: object) -> None:
         self._source, self.labels = source, labels
         self.names, self.columns = source.names, {**source.columns}
         self.in_order, self.workers = source.in_order, source.workers
@@ -87,7 +90,7 @@ class Relabeled(Source):
     def __len__(self) -> int:
         return len(self._source)
 
-    def read(self, start: int, stop: int) -> tuple[Tree, Any]:
+    def read(self, start: int, stop: int) -> Batch:
         """Return inputs, and the targets that were given."""
         inputs, _ = self._source.read(start, stop)
         return inputs, None if self.labels is None else self.labels[start:stop]
@@ -102,7 +105,7 @@ class Relabeled(Source):
         return inner and hash_of([inner, str(self.labels is None), *_bytes_of(self.labels)])
 
 
-def _bytes_of(labels: Any) -> list[bytes]:
+def _bytes_of(labels: object) -> list[bytes]:
     return [] if labels is None else [np.ascontiguousarray(np.asarray(labels)).tobytes()]
 
 

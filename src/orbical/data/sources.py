@@ -121,7 +121,7 @@ _RECOGNIZED = (from_graphs, from_hugging_face, from_dataset, from_xarray, from_z
 """Each returns a source for the data of its kind, and None for any other."""
 
 
-def as_source(data: Any) -> Source:
+def as_source(data: object) -> Source:
     """Return the source of any data; a tuple of two is `(x, y)`, a list is a list of samples.
 
     >>> len(as_source([[1.0, 2.0], [3.0, 4.0]])), as_source(([[1.0, 2.0]], [3])).labels.tolist()
@@ -140,7 +140,7 @@ def as_source(data: Any) -> Source:
     return _known(data) or Arrays(data)
 
 
-def _known(data: Any) -> Source | None:
+def _known(data: object) -> Source | None:
     """Return the source of anything but arrays and trees of them."""
     if isinstance(data, Source):
         return data

@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from .._imports import words_of
-from .._trees import Tree
 from ..errors import InputError
 from .batching import batch_of_items
-from .source import Source
+from .source import Batch, Source
 
 
 class Stream(Source):
@@ -60,7 +59,7 @@ class Stream(Source):
     def __len__(self) -> int:
         return self._count
 
-    def read(self, start: int, stop: int) -> tuple[Tree, Any]:
+    def read(self, start: int, stop: int) -> Batch:
         """Return the next samples; samples before `start` are skipped."""
         if self._iterator is None or start < self._position:
             self._open()

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from .._trees import Tree, tree_map
+from .._trees import tree_map
 from .array_source import as_tensor, to_numpy
-from .source import Source, hash_of
+from .source import Batch, Source, hash_of
 
 
 class Chosen(Source):
@@ -29,7 +29,7 @@ class Chosen(Source):
         self,
         source: Source,
         rows: Sequence[int],
-        labels: Any,
+        labels: object,
         classes: Sequence[str] | None,
         columns: Mapping[str, np.ndarray],
     ) -> None:
@@ -43,7 +43,7 @@ class Chosen(Source):
     def __len__(self) -> int:
         return len(self._rows)
 
-    def read(self, start: int, stop: int) -> tuple[Tree, Any]:
+    def read(self, start: int, stop: int) -> Batch:
         """Read the chosen samples one by one."""
         some = [self._source.read(row, row + 1)[0] for row in self._rows[start:stop]]
         inputs = tree_map(lambda *parts: torch.cat([as_tensor(one) for one in parts]), *some)

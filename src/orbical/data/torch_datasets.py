@@ -12,7 +12,7 @@ from .._imports import words_of
 from .._trees import Tree
 from ..errors import InputError
 from .batching import batch_of_items, split_item
-from .source import Source
+from .source import Batch, Source
 from .streams import Stream
 
 
@@ -41,7 +41,7 @@ class Items(Source):
     def __len__(self) -> int:
         return self._count
 
-    def read(self, start: int, stop: int) -> tuple[Tree, Any]:
+    def read(self, start: int, stop: int) -> Batch:
         """Return some items as a batch."""
         items = [self._item(row) for row in range(start, stop)]
         if self._collate is None:

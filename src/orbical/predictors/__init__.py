@@ -42,7 +42,7 @@ _FILES: dict[str, Callable[[str], Predictor]] = {
 }
 
 
-def as_predictor(model: Any) -> Predictor:
+def as_predictor(model: object) -> Predictor:
     """Adapt a model of any supported kind.
 
     Args:

@@ -16,7 +16,7 @@ from torch import Tensor
 from .._imports import import_attribute, import_extra, name_of
 from .._trees import Tree
 from ..errors import InputError, ModelError, whole_number
-from .predictor import PartialOutputs, Predictor, to_numpy
+from .predictor import PartialOutputs, Predictor, Raw, to_numpy
 
 USUAL = ("energy", "forces")
 _SHAPES: dict[str, tuple[int, ...]] = {"energy": (), "dipole": (3,), "stress": (6,)}
@@ -100,7 +100,7 @@ class CalculatorPredictor(Predictor):
                 self._pool.shutdown(cancel_futures=True)
                 self._pool = None
 
-    def __call__(self, batch: Tree) -> Any:
+    def __call__(self, batch: Tree) -> Raw:
         """Return the quantities of a batch `{pos, numbers, and maybe mask, cell, pbc}`."""
         molecules, present = _molecules(batch)
         # A calculator may take derivatives by torch, which a scan of networks turns off.
@@ -190,11 +190,11 @@ def calculate(calculator: Any, atoms: Any, quantities: tuple[str, ...]) -> dict[
     return {name: np.array(values, float) for name, values in found.items()}
 
 
-def _is_maker(given: Any) -> bool:
+def _is_maker(given: object) -> bool:
     return isinstance(given, str | type) or not is_calculator(given)
 
 
-def make_calculator(given: Any) -> Any:
+def make_calculator(given: object) -> Any:
     """Return a calculator, made by its factory if one is given."""
     thing = import_attribute(given, "model") if isinstance(given, str) else given
     if _is_maker(thing) and callable(thing):

@@ -17,7 +17,7 @@ from ..errors import InputError, check_name
 from . import _decodings
 from ._decodings import DECODINGS
 from .model_files import OnnxPredictor
-from .predictor import Predictor
+from .predictor import Predictor, Shape
 from .tflite import TflitePredictor
 
 RAW = "raw"
@@ -94,7 +94,7 @@ class DetectorPredictor(Predictor):
         self.source = f"{network.source}{named}"
 
     @property
-    def declared_inputs(self) -> dict[str, tuple[list[Any], str]]:
+    def declared_inputs(self) -> dict[str, tuple[Shape, str]]:
         """The images that need no border: those of the network's own size."""
         sides = self.size or (None, None)
         return {"images": ([None, 3, *sides], "tensor(float)")}
@@ -178,7 +178,7 @@ class _Doubtful(InputError):
     """The decoding cannot be guessed."""
 
 
-def _opened(model: Any) -> OnnxPredictor | TflitePredictor:
+def _opened(model: object) -> OnnxPredictor | TflitePredictor:
     if isinstance(model, OnnxPredictor | TflitePredictor):
         return model
     if not isinstance(model, str) or not model.endswith((".onnx", ".tflite")):
@@ -186,7 +186,7 @@ def _opened(model: Any) -> OnnxPredictor | TflitePredictor:
     return OnnxPredictor(model) if model.endswith(".onnx") else TflitePredictor(model)
 
 
-def _image_input(network: OnnxPredictor | TflitePredictor) -> tuple[list[Any], str]:
+def _image_input(network: OnnxPredictor | TflitePredictor) -> tuple[Shape, str]:
     inputs = [*network.declared_inputs.values()]
     if len(inputs) != 1 or len(inputs[0][0]) != 4:
         shapes = [shape for shape, _ in inputs]

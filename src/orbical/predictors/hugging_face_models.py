@@ -16,6 +16,7 @@ from .._imports import import_extra, words_of
 from .._trees import Tree
 from ..errors import InputError, ModelError
 from .model_objects import TorchPredictor, unwrapped
+from .predictor import Raw
 
 _CONFIG, _PROCESSOR = "config.json", "preprocessor_config.json"
 _MARGIN = 0.5  # bicubic resampling overshoots 0 .. 1 by less; normalized images by more
@@ -92,7 +93,7 @@ class HuggingFacePredictor(TorchPredictor):
         predictor.source = folder
         return predictor
 
-    def __call__(self, batch: Tree) -> Any:
+    def __call__(self, batch: Tree) -> Raw:
         """Return the model's output for a batch, in pixels of its images."""
         raw = super().__call__(batch if self.processor is None else self._processed(batch))
         images = batch.get("pixel_values") if isinstance(batch, dict) else batch

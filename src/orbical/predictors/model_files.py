@@ -16,7 +16,7 @@ import torch
 from .._imports import import_extra
 from .._trees import Tree, as_tensors, leaves, tree_map
 from ..errors import InputError, ModelError
-from .predictor import Predictor, batch_size, call_with, moved_to, state_hash
+from .predictor import Predictor, Raw, Shape, batch_size, call_with, moved_to, state_hash
 
 
 def file_hash(path: str) -> str:
@@ -25,7 +25,7 @@ def file_hash(path: str) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
-def in_fixed_batches(run: Callable[[Tree], Any], batch: Tree, size: int | None) -> Any:
+def in_fixed_batches(run: Callable[[Tree], Raw], batch: Tree, size: int | None) -> Raw:
     """Run a program made for one batch size on any batch, padding the last piece."""
     count = batch_size(batch)
     if size is None or count == size:
@@ -74,12 +74,12 @@ class OnnxPredictor(Predictor):
         self._size = next((size for size in sizes if isinstance(size, int)), None)
 
     @property
-    def declared_inputs(self) -> dict[str, tuple[list[Any], str]]:
+    def declared_inputs(self) -> dict[str, tuple[Shape, str]]:
         """The shape of each input, with names or None for free sizes, and its type."""
         return {name: ([*entry.shape], entry.type) for name, entry in self._inputs.items()}
 
     @property
-    def declared_outputs(self) -> dict[str, list[Any]]:
+    def declared_outputs(self) -> dict[str, Shape]:
         """The shape of each output, with names or None for free sizes."""
         return {entry.name: [*entry.shape] for entry in self._session.get_outputs()}
 
@@ -104,11 +104,11 @@ class OnnxPredictor(Predictor):
             self._session = self._open(["CUDAExecutionProvider", "CPUExecutionProvider"])
         yield
 
-    def __call__(self, batch: Tree) -> Any:
+    def __call__(self, batch: Tree) -> Raw:
         """Run the session."""
         return in_fixed_batches(self._run, batch, self._size)
 
-    def _run(self, batch: Tree) -> Any:
+    def _run(self, batch: Tree) -> Raw:
         outputs = as_tensors(self._session.run(None, self._feed(batch)))
         return outputs[0] if len(outputs) == 1 else outputs
 
@@ -165,11 +165,11 @@ class ExportedPredictor(Predictor):
         with moved_to(device, self._module, self.source):
             yield
 
-    def __call__(self, batch: Tree) -> Any:
+    def __call__(self, batch: Tree) -> Raw:
         """Run the program."""
         return in_fixed_batches(self._run, batch, self._size)
 
-    def _run(self, batch: Tree) -> Any:
+    def _run(self, batch: Tree) -> Raw:
         return as_tensors(call_with(self._module, batch, frozenset()))
 
     def fingerprint(self) -> str | None:

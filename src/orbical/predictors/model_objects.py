@@ -14,6 +14,7 @@ from .._trees import Tree, as_tensors, leaves, tree_map
 from ..errors import InputError, ModelError
 from .predictor import (
     Predictor,
+    Raw,
     batch_size,
     call_with,
     moved_to,
@@ -47,7 +48,7 @@ class TorchPredictor(Predictor):
         self._precisions = {p.dtype for p in module.parameters() if p.is_floating_point()}
         self._differentiates = False
 
-    def __call__(self, batch: Tree) -> Any:
+    def __call__(self, batch: Tree) -> Raw:
         """Return the module's raw output for a batch."""
         batch = tree_map(self.cast, batch)
         if not self._differentiates:
@@ -62,10 +63,10 @@ class TorchPredictor(Predictor):
         self._differentiates = True
         return outputs
 
-    def _run(self, batch: Tree) -> Any:
+    def _run(self, batch: Tree) -> Raw:
         return as_tensors(call_with(self.module, batch, self._named))
 
-    def _run_with_derivatives(self, batch: Tree) -> Any:
+    def _run_with_derivatives(self, batch: Tree) -> Raw:
         with torch.inference_mode(False), torch.enable_grad():
             batch = tree_map(lambda leaf: leaf.clone(), batch)  # not made in inference mode
             return _detached(self._run(batch))
@@ -149,7 +150,7 @@ class SklearnPredictor(Predictor):
             raise InputError("model", f"a fitted {type(estimator).__name__}", "an unfitted one")
         self._columns = _class_columns(estimator)
 
-    def __call__(self, batch: Tree) -> Any:
+    def __call__(self, batch: Tree) -> Raw:
         """Return class probabilities, or values."""
         columns = [leaf.flatten(1).cpu().numpy() for leaf in leaves(batch)]
         table = np.concatenate(columns, axis=1)
@@ -217,15 +218,15 @@ class FunctionPredictor(Predictor):
         self._named = parameter_names(function)
         self.source = name_of(function)
 
-    def __call__(self, batch: Tree) -> Any:
+    def __call__(self, batch: Tree) -> Raw:
         """Return the function's raw output for a batch."""
         return self._first(batch) if self._on is None else self._call(batch, self._on)
 
-    def _call(self, batch: Tree, on: str) -> Any:
+    def _call(self, batch: Tree, on: str) -> Raw:
         given = to_numpy(batch) if on == "numpy" else batch
         return as_tensors(call_with(self.function, given, self._named))
 
-    def _first(self, batch: Tree) -> Any:
+    def _first(self, batch: Tree) -> Raw:
         """Find out which arrays the function takes; one that works is called once."""
         errors = []
         for on in ("torch", "numpy"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -13,7 +13,7 @@ from torch import Tensor
 from .._trees import Tree, as_tensors, tree_map
 from ..errors import InputError
 from ..groups import Group, as_group
-from .predictor import PartialOutputs, Predictor, state_hash
+from .predictor import PartialOutputs, Predictor, Raw, state_hash
 
 if TYPE_CHECKING:
     from ..tasks import Task
@@ -50,7 +50,7 @@ class OrbitAverage(Predictor):
         (True, True)
     """
 
-    def __init__(self, model: Any, group: Group | str, task: Task | str | None = None) -> None:
+    def __init__(self, model: object, group: Group | str, task: Task | str | None = None) -> None:
         from . import as_predictor
 
         self.model = as_predictor(model)
@@ -60,7 +60,7 @@ class OrbitAverage(Predictor):
         self.one_at_a_time = self.model.one_at_a_time
         self.source = f"{self.model.source}, averaged over {self.group.spec}"
 
-    def __call__(self, batch: Tree) -> Any:
+    def __call__(self, batch: Tree) -> Raw:
         """Return the averages for a batch, as the task reads them."""
         batch = as_tensors(batch)
         return self._suited(batch)._averaged(batch)
@@ -72,7 +72,7 @@ class OrbitAverage(Predictor):
         suited.task.check_group(self.group, batch)
         return suited
 
-    def _averaged(self, batch: Tree) -> Any:
+    def _averaged(self, batch: Tree) -> Raw:
         outputs = self._answers(batch)
         if isinstance(outputs, Tensor):
             return self._mean(outputs)
@@ -125,7 +125,7 @@ class OrbitAverage(Predictor):
         """Pass the quantities that the task needs to the model."""
         self.model.request(quantities)
 
-    def _answers(self, batch: Tree) -> Any:
+    def _answers(self, batch: Tree) -> Raw:
         """Return the outputs along the orbit, `[K, N, ...]`; one element at a time is in memory."""
         answers = []
         for place in range(len(self.group)):

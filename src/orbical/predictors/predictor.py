@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +15,11 @@ import torch
 from .._imports import words_of
 from .._trees import Tree, leaves, tree_map
 from ..errors import ModelError
+
+Raw = Any
+"""What a model returns, before a task reads it."""
+Shape = Sequence[int | str | None]
+"""The sizes that a model file declares: a number, a name, or None where any size fits."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +57,7 @@ class Predictor(ABC):
     classes: list[str] | None = None
 
     @abstractmethod
-    def __call__(self, batch: Tree) -> Any:
+    def __call__(self, batch: Tree) -> Raw:
         """Return the raw outputs for a batch.
 
         Args:
@@ -89,7 +94,7 @@ def to_numpy(batch: Tree) -> Tree:
     return tree_map(lambda leaf: leaf.detach().cpu().numpy(), batch)
 
 
-def call_with(function: Callable[..., Any], batch: Tree, named: frozenset[str]) -> Any:
+def call_with(function: Callable[..., Any], batch: Tree, named: frozenset[str]) -> Raw:
     """Call a model: a tuple as arguments, a dictionary as keywords if all keys are `named`.
 
     >>> call_with(lambda x, mask: x * mask, {"x": 3, "mask": 2}, frozenset({"x", "mask"}))

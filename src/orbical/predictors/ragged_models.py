@@ -14,7 +14,7 @@ from .._ragged import EDGES, NODES, real_nodes, to_padded, to_ragged
 from .._trees import Tree, tree_map
 from ..errors import InputError
 from .model_objects import TorchPredictor
-from .predictor import PartialOutputs, Predictor, state_hash
+from .predictor import PartialOutputs, Predictor, Raw, state_hash
 
 __all__ = ["RaggedPredictor", "to_pyg", "to_ragged"]
 
@@ -52,7 +52,7 @@ class RaggedPredictor(Predictor):
 
     def __init__(
         self,
-        model: Any,
+        model: object,
         pack: Pack | None = None,
         nodes: Iterable[str] = NODES,
         edges: Iterable[str] = EDGES,
@@ -67,7 +67,7 @@ class RaggedPredictor(Predictor):
         self.source, self.outputs = self.model.source, self.model.outputs
         self.one_at_a_time = self.model.one_at_a_time
 
-    def __call__(self, batch: Tree) -> Any:
+    def __call__(self, batch: Tree) -> Raw:
         """Return the model's outputs for a padded batch, padded alike."""
         if not isinstance(batch, dict):
             raise InputError(
@@ -85,7 +85,7 @@ class RaggedPredictor(Predictor):
             return PartialOutputs(self._padded(raw.outputs, mask), raw.errors)
         return self._padded(raw, mask)
 
-    def _padded(self, raw: Any, mask: Tensor, name: str = "") -> Any:
+    def _padded(self, raw: object, mask: Tensor, name: str = "") -> Any:
         """Pad the outputs with a row for each node, by their names or their length."""
         if isinstance(raw, Mapping):
             return {key: self._padded(value, mask, str(key)) for key, value in raw.items()}

@@ -12,7 +12,10 @@ from .._imports import import_extra, words_of
 from .._trees import Tree
 from ..errors import InputError, ModelError
 from .model_files import file_hash, in_fixed_batches, named_inputs
-from .predictor import Predictor
+from .predictor import Predictor, Raw, Shape
+
+Entry = dict[str, Any]
+"""What the interpreter tells about a tensor."""
 
 
 class TflitePredictor(Predictor):
@@ -42,10 +45,10 @@ class TflitePredictor(Predictor):
         self._one_caller = threading.Lock()  # a first look scans while the page asks
         self._inputs = {entry["name"]: entry for entry in self._net.get_input_details()}
         sizes = {shape[0] for shape, _ in self.declared_inputs.values() if shape}
-        self._size = next((size for size in sizes if size is not None), None)
+        self._size = next((size for size in sizes if isinstance(size, int)), None)
 
     @property
-    def declared_inputs(self) -> dict[str, tuple[list[Any], str]]:
+    def declared_inputs(self) -> dict[str, tuple[Shape, str]]:
         """The shape of each input, with None for free sizes, and the type of its values."""
         return {
             name: (_declared_shape(entry), "tensor(float)" if _scale(entry) else _type(entry))
@@ -53,16 +56,16 @@ class TflitePredictor(Predictor):
         }
 
     @property
-    def declared_outputs(self) -> dict[str, list[Any]]:
+    def declared_outputs(self) -> dict[str, Shape]:
         """The shape of each output, with None for free sizes."""
         return {entry["name"]: _declared_shape(entry) for entry in self._net.get_output_details()}
 
-    def __call__(self, batch: Tree) -> Any:
+    def __call__(self, batch: Tree) -> Raw:
         """Run the interpreter."""
         with self._one_caller:
             return in_fixed_batches(self._run, batch, self._size)
 
-    def _run(self, batch: Tree) -> Any:
+    def _run(self, batch: Tree) -> Raw:
         moved = False
         given: dict[str, torch.Tensor] = {}
         for name, value in named_inputs(batch, self._inputs, "TensorFlow Lite").items():
@@ -99,7 +102,7 @@ class TflitePredictor(Predictor):
         if others:
             self._net.allocate_tensors()
 
-    def _output(self, entry: dict[str, Any], channels_last: bool) -> torch.Tensor:
+    def _output(self, entry: Entry, channels_last: bool) -> torch.Tensor:
         values, scale = self._net.get_tensor(entry["index"]), _scale(entry)
         if scale:
             values = (values.astype(np.float32) - entry["quantization"][1]) * np.float32(scale)
@@ -111,7 +114,7 @@ class TflitePredictor(Predictor):
         return file_hash(self.source)
 
 
-def _declared_shape(entry: dict[str, Any]) -> list[int | None]:
+def _declared_shape(entry: Entry) -> list[int | None]:
     signature = entry["shape_signature"] if len(entry["shape_signature"]) else entry["shape"]
     return [None if side < 0 else int(side) for side in signature]
 
@@ -122,18 +125,18 @@ def _fits(value: torch.Tensor, shape: list[int | None]) -> bool:
     return value.ndim == len(shape) and all(side in (None, given) for given, side in pairs[1:])
 
 
-def _type(entry: dict[str, Any]) -> str:
+def _type(entry: Entry) -> str:
     name = np.dtype(entry["dtype"]).name
     return f"tensor({'float' if name == 'float32' else name})"
 
 
-def _scale(entry: dict[str, Any]) -> float:
+def _scale(entry: Entry) -> float:
     """Return what one step of a quantized tensor stands for, 0 if it is not quantized."""
     whole = np.issubdtype(entry["dtype"], np.integer)
     return float(entry["quantization"][0]) if whole else 0.0
 
 
-def _quantized(values: np.ndarray, entry: dict[str, Any]) -> np.ndarray:
+def _quantized(values: np.ndarray, entry: Entry) -> np.ndarray:
     """Return values in the type of an input; where it is quantized, the nearest steps."""
     scale, kind = _scale(entry), entry["dtype"]
     if scale:
