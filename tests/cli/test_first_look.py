@@ -21,7 +21,7 @@ from orbical.data.subset import Chosen, spread_rows
 from orbical.errors import InputError
 from orbical.interface import open_session
 from orbical.interface.previews import status
-from orbical.interface.session import columns
+from orbical.interface.session import filter_columns
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: extra onnx")
@@ -253,7 +253,7 @@ def test_class_names_travel_into_a_look_without_labels_and_into_the_full_command
     assert shlex.split(told(session)["command"])[-4:-2] == ["--classes", words]
     state = session.scan_view()
     assert state.classes == ["one", "two", "three", "four"]
-    assert "predicted" in columns.sample_columns(state)
+    assert "predicted" in filter_columns.sample_columns(state)
 
 
 def test_arrays_and_models_by_import_path_are_looked_at(look, folder, monkeypatch, tmp_path):

@@ -14,8 +14,8 @@ from orbical.errors import InputError
 from orbical.groups import translations
 from orbical.interface.selection import Clause
 from orbical.interface.session import Session
+from orbical.interface.session.filter_columns import Texts, matching
 from orbical.interface.session.orbit_failures import near_to_far
-from orbical.interface.session.text_columns import Texts, matching
 
 SAMPLES = 60
 

@@ -15,13 +15,10 @@ import orbical as ob
 from orbical.interface import open_session
 from orbical.interface.session import (
     Session,
-    confidence_columns,
-    sample_columns,
+    element_columns,
     sample_maps,
 )
-from orbical.interface.session.cache import Cache, _size_of
-from orbical.interface.session.pass_scheduler import PassScheduler
-from orbical.interface.session.scan_reader import ScanReader
+from orbical.interface.session.cached_reader import Cache, PassScheduler, ScanReader, _size_of
 from orbical.store import blocks
 
 LASSO = [[-0.6, -1], [0.6, -1], [0.6, 1], [-0.6, 1]]
@@ -91,7 +88,7 @@ def test_a_scan_turned_on_its_side_in_a_file_is_the_same(
     digits: ob.Scan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held = open_session(digits)
-    monkeypatch.setattr(sample_columns, "MOST_IN_MEMORY", 0)
+    monkeypatch.setattr(element_columns, "MOST_IN_MEMORY", 0)
     on_disk = open_session(digits)
     for selection in ({"element": 7}, {"scope": "orbit"}, {"filter": ["label:3,4"]}):
         one = ask(held, "calibration", **selection)
@@ -99,7 +96,7 @@ def test_a_scan_turned_on_its_side_in_a_file_is_the_same(
         assert one[0] == other[0]
         for name, array in one[1].items():
             np.testing.assert_array_equal(other[1][name], array)
-    pairs = confidence_columns.columns_of(on_disk.scan_view(), "truth")
+    pairs = element_columns.columns_of(on_disk.scan_view(), "truth")
     assert _size_of(pairs) == 0
     sure, right = pairs.pair(1, 5)
     np.testing.assert_array_equal(sure, digits.data["confidence"].values[1, :, 5])

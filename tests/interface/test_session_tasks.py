@@ -15,13 +15,13 @@ from orbical.figures import cloud_picture
 from orbical.interface import open_session
 from orbical.interface.reports import report
 from orbical.interface.session import KINDS, Session
-from orbical.interface.session.consistency import changes
 from orbical.interface.session.input_pictures import (
     MOST_VOXELS,
     cloud_of,
     input_arrays,
     on_black,
 )
+from orbical.interface.session.subset_curves import changes
 
 ANSWERED = [kind for kind in KINDS if kind not in ("hover", "export", "set")]
 

@@ -10,7 +10,7 @@ import pytest
 from orbical.errors import InputError
 from orbical.interface import open_session
 from orbical.interface.selection import Selection
-from orbical.interface.session import Session, sample_columns
+from orbical.interface.session import Session, element_columns
 from orbical.interface.session.spread import BANDS, LEVELS, in_band
 
 
@@ -47,7 +47,7 @@ def test_what_has_no_spread_shows_that_of_the_score(session, metric):
 
 
 def test_large_scans_are_read_from_a_file_with_the_same_result(folder, session, monkeypatch):
-    monkeypatch.setattr(sample_columns, "MOST_IN_MEMORY", 0)
+    monkeypatch.setattr(element_columns, "MOST_IN_MEMORY", 0)
     on_disk = open_session(folder / "digits.zarr")
     expected = asked(session)[1]["quantiles"]
     np.testing.assert_array_equal(asked(on_disk)[1]["quantiles"], expected)
@@ -66,7 +66,7 @@ def test_the_bands_hold_every_sample_once(session: Session, digits):
 def test_equal_values_are_never_told_apart(session: Session):
     view, here = session.scan_view(), Selection(element=3, metric="action_defect")
     masks = [in_band(view, here, {"model": "first", "band": band}) for band in range(len(BANDS))]
-    column = sample_columns.response_columns(view, "action_defect").column(0, 3)
+    column = element_columns.response_columns(view, "action_defect").column(0, 3)
     for one, other in itertools.pairwise(masks):
         assert not {*column[one]} & {*column[other]} or not (one & ~other).any()
 

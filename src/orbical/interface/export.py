@@ -17,13 +17,13 @@ from ..errors import check_name
 from .reports.html_page import MOST_BYTES, single_page
 from .reports.writing import SAMPLES, build_report, report
 from .selection import Selection
-from .session.aggregates import aggregate
 from .session.input_pictures import thumbnails
 from .session.long_work import Progress, progress_of
 from .session.sample_maps import sample_map
+from .session.sample_sets import mask_of
 from .session.sample_views import sample
 from .session.scan_view import ScanView
-from .session.subsets import mask_of
+from .session.subset_curves import aggregate
 
 __all__ = ["available", "csv", "exported", "indices", "parquet", "report", "report_file"]
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..selection import Selection
-from ..session.columns import sample_columns
+from ..session.filter_columns import sample_columns
 from ..session.input_pictures import thumbnails
 from ..session.sample_maps import sample_map
 from ..session.sample_sets import UnknownSet, mask_of_set, packed

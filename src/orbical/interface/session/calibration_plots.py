@@ -19,10 +19,10 @@ from ...calibration import (
 )
 from ...calibration.measures.binned import Reliability
 from ..selection import Selection
-from .aggregates import LEAST
-from .confidence_columns import ConfidenceColumns, columns_of
+from .element_columns import ConfidenceColumns, columns_of
+from .sample_sets import Answer, mask_of, subset_key
 from .scan_view import ScanView
-from .subsets import Answer, mask_of, subset_key
+from .subset_curves import LEAST
 
 Array = np.ndarray
 

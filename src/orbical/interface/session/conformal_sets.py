@@ -11,8 +11,8 @@ from ...calibration import interval_of_sums, share_interval_of_sums
 from ...errors import InputError
 from ..selection import Selection
 from .confusions import PLACE
+from .sample_sets import Answer, mask_of
 from .scan_view import ScanView
-from .subsets import Answer, mask_of
 
 Array = np.ndarray
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from ...errors import InputError, check_name
 from ..selection import Selection
-from .sample_columns import response_columns
+from .element_columns import response_columns
+from .sample_sets import Answer, mask_of
 from .scan_view import ScanView
-from .subsets import Answer, mask_of
 
 Array = np.ndarray
 

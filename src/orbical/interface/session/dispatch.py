@@ -17,33 +17,28 @@ from ..live_models import LiveModels
 from ..selection import Selection
 from ..wire import encode
 from . import (
-    aggregates,
     calibration_plots,
     conformal_sets,
     confusions,
-    consistency,
     findings,
     histograms,
     listing,
-    map_colors,
-    pinned_samples,
     runs,
     sample_maps,
+    sample_sets,
     sample_views,
     scan_state,
     set_names,
     set_recipes,
-    small_multiples,
     spread,
-    subsets,
+    subset_curves,
     symmetry_bounds,
     worst_cases,
 )
+from .cached_reader import ScanReader
 from .long_work import TICK_S, Progress, Stopped, progress_of, yield_to_readers
-from .sample_sets import UnknownSet
-from .scan_reader import ScanReader
+from .sample_sets import Answer, UnknownSet
 from .scan_view import ScanView
-from .subsets import Answer
 
 Handler = Callable[[ScanView, Selection, dict[str, Any]], Answer]
 
@@ -59,22 +54,22 @@ def _embedding(view: ScanView, selection: Selection, message: dict[str, Any]) ->
 
 
 HANDLERS: dict[str, Handler] = {
-    "aggregate": aggregates.aggregate,
-    "consistency": consistency.consistency,
+    "aggregate": subset_curves.aggregate,
+    "consistency": subset_curves.consistency,
     "columns": histograms.histograms,
     "spread": spread.spread,
-    "classes": small_multiples.classes,
+    "classes": subset_curves.classes,
     "embedding": _embedding,
     "findings": findings.findings,
-    "color": map_colors.color,
+    "color": sample_maps.color,
     "names": set_names.set_names,
     "set": set_recipes.sample_set,
-    "subset": subsets.subset,
+    "subset": sample_sets.subset,
     "list": listing.listed,
     "sample": sample_views.sample,
     "hover": sample_views.hover,
     "place": sample_views.place,
-    "pinned": pinned_samples.pinned,
+    "pinned": sample_views.pinned,
     "calibration": calibration_plots.calibration,
     "confusion": confusions.confusion,
     "coverage": conformal_sets.coverage,
@@ -253,7 +248,7 @@ class Session:
         """Compute what every page requests first, while the browser is starting."""
         view, usual = self.scan_view(), Selection()
         with contextlib.suppress(OrbicalError):  # the page will get the error
-            for handler in (aggregates.aggregate, _embedding, calibration_plots.calibration):
+            for handler in (subset_curves.aggregate, _embedding, calibration_plots.calibration):
                 handler(view, usual, {})
 
     def frames(self, message: Any, stopped: Callable[[], bool] = lambda: False) -> Iterator[bytes]:

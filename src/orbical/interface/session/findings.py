@@ -10,10 +10,8 @@ from typing import Any
 from ..._text import printable
 from ...errors import InputError
 from ..selection import Selection
-from .sample_sets import ALL, mask_of_set, packed
-from .saved_lists import Change, SavedList
+from .sample_sets import ALL, Answer, Change, SavedList, mask_of_set, packed
 from .scan_view import ScanView
-from .subsets import Answer
 
 MOST_FINDINGS = 200
 MOST_TITLE = 200

@@ -9,9 +9,9 @@ import numpy as np
 
 from ...errors import InputError, check_name
 from ..selection import Clause, Selection
-from .columns import Column, keys_of, robust_ends, sample_columns, values_of
+from .filter_columns import Column, keys_of, robust_ends, sample_columns, values_of
+from .sample_sets import Answer, mask_of
 from .scan_view import ScanView
-from .subsets import Answer, mask_of
 
 Array = np.ndarray
 

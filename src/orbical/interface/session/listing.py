@@ -9,9 +9,9 @@ import numpy as np
 from ...errors import InputError, unknown_name
 from ...nero.moments import over_models
 from ..selection import Selection
-from .columns import sample_columns, titled, values_of
+from .filter_columns import sample_columns, titled, values_of
+from .sample_sets import Answer, mask_of, subset_key
 from .scan_view import ScanView
-from .subsets import Answer, mask_of, subset_key
 
 Array = np.ndarray
 

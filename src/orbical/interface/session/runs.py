@@ -14,15 +14,12 @@ from ...errors import check_name
 from ...nero.changes import share_of
 from ...nero.moments import Sums, add_sums, over_orbit
 from ..selection import Selection, labels_alone
-from . import consistency
-from .aggregates import axis_of, mean_of_sums, measures_over, sums_of
 from .calibration_plots import pooled
-from .confidence_columns import columns_of
+from .element_columns import columns_of
 from .long_work import progress_of
-from .metrics import Metric
-from .sample_sets import keep_set, mask_of_set
-from .scan_view import ScanView
-from .subsets import Answer, mask_of, subset_key
+from .sample_sets import Answer, keep_set, mask_of, mask_of_set, subset_key
+from .scan_view import Metric, ScanView
+from .subset_curves import axis_of, changes, counted, mean_of_sums, measures_over, sums_of
 
 Array = np.ndarray
 
@@ -261,9 +258,9 @@ def _numbers(run: Run, metric: Metric) -> dict[str, Array]:
             columns, models = columns_of(view, run.reference), range(len(view.models))
             errors = [pooled(view, columns, model, run.mask)[1].value for model in models]
             found["ece"] = np.asarray([float(one) for one in errors])
-        if consistency.counted(view):
+        if counted(view):
             rows = slice(None) if run.mask is None else run.mask
-            found["changed"] = share_of(consistency.changes(view)["changed"][:, rows])[0]
+            found["changed"] = share_of(changes(view)["changed"][:, rows])[0]
         return found
 
     known = view.cache.get_or_compute(("numbers", run.reference, *run.key), compute)

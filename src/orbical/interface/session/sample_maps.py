@@ -1,8 +1,8 @@
-"""The map of samples by their responses, in [-1, 1]^2, computed in passes over blocks of samples.
+"""The map of samples by their responses, in [-1, 1]^2, and its colors.
 
-A sample is one point: its scores along the orbit, for several models side by side. A missing score
-(an object may leave the view) is replaced by the mean over samples at that element. The map is of
-the scores whatever metric is shown, so that a subset drawn on it does not change with the metric.
+A sample is one point: its scores along the orbit, for several models side by side, as
+`orbical.embedding` places it. The map is of the scores whatever metric is shown, so that a subset
+drawn on it does not change with the metric.
 """
 
 from __future__ import annotations
@@ -14,17 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from ...embedding import (
-    METHODS,
-    NEIGHBORS,
-    Components,
-    components_of,
-    place,
-    principal_components,
-)
+from ...embedding import METHODS, NEIGHBORS, Components, components_of, place, principal_components
 from ...errors import InputError, check_name
+from ...nero.moments import over_models
 from ..selection import Selection
+from .filter_columns import keys_of, robust_ends, sample_columns, titled, values_of
 from .long_work import Progress
+from .sample_sets import Answer
 from .scan_view import ScanView
 
 Array = np.ndarray
@@ -167,3 +163,49 @@ def _framed(placed: Array) -> Array:
     low, high = placed.min(0), placed.max(0)
     reach = float((high - low).max()) / 2
     return np.asarray((placed - (low + high) / 2) / (reach if reach > 0 else 1.0))
+
+
+MOMENTS = ("mean", "variance")
+
+
+def available_colors(view: ScanView) -> list[str]:
+    """List the colorings that these samples have: moments of the metric, and columns."""
+    columns = sample_columns(view).values()
+    return [*MOMENTS, *(column.name for column in columns if column.kind != "text")]
+
+
+def color(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
+    """Answer one number for each sample."""
+    check_name("selection color", selection.color, available_colors(view))
+    if selection.color in MOMENTS:
+        return _of_metric(view, selection)
+    column = sample_columns(view)[selection.color]
+    values = values_of(view, column, selection.of)
+    about: dict[str, Any] = {"title": titled(view, column, selection.of)}
+    if column.kind == "category":
+        about |= {"scale": "classes", "range": [0, len(keys_of(view, column)) - 1]}
+        about["names"] = column.keys  # None for classes, which the page knows
+        return about, {"values": values.astype(np.float32)}
+    low, high = column.ends or robust_ends(values)
+    about |= {"scale": "diverging" if low == -1.0 else "sequential", "range": [low, high]}
+    shown = np.where(np.isposinf(values), high, values)  # what never fails is beyond the last
+    return about | {"unit": column.unit}, {"values": shown.astype(np.float32)}
+
+
+def _of_metric(view: ScanView, selection: Selection) -> Answer:
+    """Answer the mean or the variance of the metric over the orbit."""
+    metric = view.metric(selection, per_sample=True)
+    moments = view.moments(view.variable(metric, view.reference(selection)))
+    spread = selection.color == "variance"
+    values = over_models(
+        (moments.orbit_variance if spread else moments.orbit_mean)[view.of(selection)]
+    )
+    low, high = robust_ends(values)
+    if spread:
+        low = 0.0
+    elif metric.unit == "share":
+        low, high = 0.0, 1.0
+    title = f"{metric.title}, {selection.color} over the orbit"
+    about = {"scale": "sequential", "range": [low, high], "title": title}
+    better = False if spread else metric.higher_is_better
+    return about | {"higher_is_better": better}, {"values": values}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,18 +13,18 @@ from torch import Tensor
 from ..._trees import Tree, leaves
 from ...groups import Elements, Group
 from ...store.blocks import AGREES
-from ...tasks._maps import middle_of, slices_at
+from ...tasks import Task
+from ...tasks._maps import Places, middle_of, reduced_labels, slices_at
 from ..live_models import LiveAnswer
 from ..selection import Selection, sample_numbers
 from ..wire import PNG
-from .aggregates import axis_of
-from .columns import facts_of
+from .filter_columns import facts_of
 from .input_pictures import as_drawn, input_arrays, thinned, thumbnails
 from .long_work import progress_of
+from .sample_sets import Answer
 from .scan_state import group_json
 from .scan_view import ScanView
-from .subsets import Answer
-from .volume_slices import redrawn, shown_slices
+from .subset_curves import axis_of
 
 Array = np.ndarray
 
@@ -300,3 +301,79 @@ def _consensus_class(view: ScanView, number: int, model: int) -> int | None:
         return None
     mean = reader.row("consensus", number, model)
     return int(mean.argmax()) if np.isfinite(mean).all() else None
+
+
+def pinned(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
+    """Answer the input and the predictions of each pinned sample at the position.
+
+    The arrays of the n-th are those of `place` under `n/`, without outputs larger than one number.
+    """
+    held = sample_numbers(message["held"]) if message.get("held") else ()  # scenes the page has
+    live = message.get("live", True)
+    about: list[dict[str, Any]] = []
+    arrays: dict[str, Any] = {}
+    for order, number in enumerate(selection.pins):
+        asked = {"scene": number not in held, "live": live}
+        header, found = place(view, replace(selection, sample=number), asked)
+        about.append(header)
+        arrays |= {
+            f"{order}/{name}": values for name, values in found.items() if _small(name, values)
+        }
+    return {"pins": about}, arrays
+
+
+def _small(name: str, values: Any) -> bool:
+    return name.startswith("input/") or (name.startswith("detail/") and np.ndim(values) == 1)
+
+
+Row = dict[str, np.ndarray]
+
+
+def shown_slices(moved: Tree | None, chosen: tuple[int, ...]) -> Places | None:
+    """Return the slices of a volume `[1, 1, C, D, H, W]` to show, None for other inputs."""
+    if not isinstance(moved, Tensor) or moved.ndim != 6:
+        return None
+    sides = tuple(moved.shape[-3:])
+    if len(chosen) != 3:
+        return middle_of(sides)
+    depth, row, column = (
+        min(max(place, 0), side - 1) for place, side in zip(chosen, sides, strict=True)
+    )
+    return depth, row, column
+
+
+def redrawn(
+    task: Task | None, rows: list[Row], truth: Tensor | None, elements: Elements, places: Places
+) -> list[Row] | None:
+    """Return the variables of each model with maps at other slices; None if one is not known there.
+
+    A live model answers for the whole volume; a scan has what it was told to keep.
+    """
+    with slices_at(places):
+        made = [_maps_of(task, row, truth, elements) for row in rows]
+    if any(maps is None for maps in made):
+        return None
+    return [
+        {name: values for name, values in row.items() if not _is_map(name)} | (maps or {})
+        for row, maps in zip(rows, made, strict=True)
+    ]
+
+
+def _is_map(name: str) -> bool:
+    return name.endswith("_map") or name == "map_vs_consensus"
+
+
+def _maps_of(task: Any, row: Row, truth: Tensor | None, elements: Elements) -> Row | None:
+    whole = {name: torch.from_numpy(np.array(row[name]))[None, None] for name in row.keys() & _FULL}
+    if task is None or not whole:
+        return None
+    if "segments" in whole and "probabilities" not in whole:
+        return {"class_map": reduced_labels(whole["segments"])[0, 0].numpy()}
+    outputs: Tree = whole.get("probabilities")
+    if outputs is None:
+        outputs = {"mean": whole["predicted_maps"]}
+    made = task.extras(outputs, truth, elements)
+    return {name: values[0, 0].numpy() for name, values in made.items() if _is_map(name)}
+
+
+_FULL = {"probabilities", "segments", "predicted_maps"}

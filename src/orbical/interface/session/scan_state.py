@@ -10,12 +10,11 @@ from ... import __version__
 from ...groups import Group
 from ...tasks.structures import display_name
 from ..orbit_positions import OrbitLocator
-from . import consistency
-from .columns import described
-from .map_colors import available_colors
-from .sample_maps import available_methods
+from .filter_columns import described
+from .sample_maps import available_colors, available_methods
+from .sample_sets import Answer
 from .scan_view import ScanView
-from .subsets import Answer
+from .subset_curves import counted
 
 PARTS = ("plane", "space", "time", "color", "shift", "gain")
 MOST_NAMED = 20_000
@@ -74,7 +73,7 @@ def state(view: ScanView, titles: list[dict[str, str]]) -> Answer:
         "bounds": view.orbits is not None or "orbit" in view.scan.stored,
         "calibration": {"confidence", "correct"} <= view.metrics.keys(),
         "worst": view.worst is not None,
-        "consistency": consistency.counted(view),
+        "consistency": counted(view),
         "runs": False,  # by itself a scan is compared with none
         "complete": view.complete,
         "exports": available(),

@@ -15,10 +15,9 @@ from ...errors import InputError, check_name
 from ..selection import Selection, polygon, set_name
 from .confusions import in_cell
 from .sample_maps import sample_map
-from .sample_sets import keep_set, mask_of_set, packed
+from .sample_sets import Answer, keep_set, mask_of, mask_of_set, packed
 from .scan_view import ScanView
 from .spread import in_band
-from .subsets import Answer, mask_of
 
 Array = np.ndarray
 Maker = Callable[[ScanView, Selection, Any], Array]

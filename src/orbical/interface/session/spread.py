@@ -9,11 +9,10 @@ import numpy as np
 
 from ...errors import InputError, check_name
 from ..selection import Selection
-from .aggregates import axis_of
-from .metrics import Metric
-from .sample_columns import SampleColumns, response_columns
-from .scan_view import ScanView
-from .subsets import Answer, mask_of, subset_key
+from .element_columns import SampleColumns, response_columns
+from .sample_sets import Answer, mask_of, subset_key
+from .scan_view import Metric, ScanView
+from .subset_curves import axis_of
 
 Array = np.ndarray
 

@@ -9,8 +9,8 @@ from typing import Any
 from ...bounds.bound import Bound
 from ...errors import InputError
 from ..selection import Selection
+from .sample_sets import Answer
 from .scan_view import ScanView
-from .subsets import Answer
 
 BINS = 15
 PRICES = {

@@ -11,8 +11,8 @@ from ...errors import InputError, StoreError
 from ...groups import chart_of
 from ...store.scan_result import Scan
 from ..selection import Selection
+from .sample_sets import Answer
 from .scan_view import ScanView
-from .subsets import Answer
 
 if TYPE_CHECKING:
     import xarray as xr
