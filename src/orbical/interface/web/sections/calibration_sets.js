@@ -6,7 +6,7 @@ import { fixed } from "../draw/format.js";
 import { createOrbitPlot } from "../plots/orbit.js";
 import { drawable } from "./frame.js";
 
-const WHERE = { identity: "on untransformed inputs", orbit: "on all positions" };
+const WHERE = { identity: "on untransformed inputs", pooled: "on all positions" };
 
 /** Coverage and mean size along the orbit, and in numbers at the position. */
 export function createSetsFace(el, app, frame) {
