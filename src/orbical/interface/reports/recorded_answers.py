@@ -26,7 +26,7 @@ from .encoding import Array, encode_part, quantize
 
 MOST_CLASSES = 100
 """The most classes whose answers are recorded, each by itself."""
-MOST_PLACES = 500
+MOST_PLACES = 1_000
 """The most places whose calibration plots are recorded, beyond those of all samples."""
 FIELDS = {
     "aggregate": ("reference", "metric"),
