@@ -344,7 +344,7 @@ def test_a_model_without_a_variance_stands_beside_one_with(digits, tmp_path, ord
         (
             dict(task=ob.tasks.Classification(read=lambda raw: raw.logits)),
             ModelError,
-            "raised AttributeError for the raw output torch.float32 of shape (8, 10)",
+            "raised AttributeError for the raw output float32 of shape (8, 10)",
         ),
         (dict(preprocess=lambda x: x @ x.new_zeros(3)), InputError, "preprocess: "),
         (dict(preprocess=lambda x: None), InputError, "to return a batch, got None"),

@@ -229,7 +229,7 @@ def test_answers_that_cannot_be_read_are_explained(read, words):
     [
         (
             lambda: tasks.Classification().check_target([0.5, 1.0], 2),
-            "expected integers of shape (N,), got torch.float32 of shape (2,); pass class indices, "
+            "expected integers of shape (N,), got float32 of shape (2,); pass class indices, "
             "e.g. labels.astype(int)",
         ),
         (
@@ -243,7 +243,7 @@ def test_answers_that_cannot_be_read_are_explained(read, words):
         (lambda: tasks.Classification().check_target([0, -1], 2), "class indices from 0"),
         (
             lambda: tasks.Classification().check_target([[0, 1], [1, 0]], 2),
-            "expected integers of shape (N,), got torch.int64 of shape (2, 2); pass class indices, "
+            "expected integers of shape (N,), got int64 of shape (2, 2); pass class indices, "
             "e.g. labels.argmax(-1)",
         ),
         (

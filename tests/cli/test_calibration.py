@@ -163,7 +163,7 @@ def test_bad_input_is_named(tmp_path: Path) -> None:
     assert "expected an .npz file with named arrays" in refused(tmp_path / "one.npy")
     assert "files: expected outputs.npz" in refused()
     assert "at most one of them" in refused(good, "--json", "--csv")
-    assert "--group: expected name=pattern, got 'esd'" in refused("--group", "esd")
+    assert "--group: expected NAME=PATTERN, got 'esd'" in refused("--group", "esd")
     assert "expected files that match" in refused("--group", f"a={tmp_path}/none-*.npz")
     assert "level" in refused(good, "--level", "2")
     assert "bins" in refused(good, "--bins", "0")

@@ -130,7 +130,7 @@ def test_a_regressor_that_says_how_sure_it_is(orbical, folder):
     words = ["scan", "-m", "a=vectors:sure", "-d", "vectors.npz", "-t", "regression", "-q"]
     words += ["-g", "cyclic:4", "-o", "v.zarr", "--input", "vectors", "--representation", "vector"]
     said = orbical(folder, *words, expect=2)
-    assert "pass uncertainty=" in said
+    assert "pass --uncertainty for more than a mean" in said
     orbical(folder, *words, "--uncertainty", "variance")
     found = json.loads(orbical(folder, "calibration", "v.zarr", "--json", "--resamples", "40"))
     measured = {row["measure"] for row in found["rows"]}

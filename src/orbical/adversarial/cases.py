@@ -196,8 +196,7 @@ def _of_scan(
             "data",
             "a scan that stores its inputs",
             "one without",
-            remedy="scan with keep='inputs' (--keep inputs), or pass the data themselves with "
-            "group and task",
+            remedy="scan with keep='inputs', or pass the data themselves, with group= and task=",
         )
     given: Any = inputs
     if [*inputs] == [""]:

@@ -116,7 +116,7 @@ def main() -> None:
         _leave(end.code)
         raise
     except OrbicalError as error:
-        _print_error("[bold red]error:[/]", str(error))
+        _print_error("[bold red]error:[/]", _in_shell(error))
         sys.exit(2)
     except OSError as error:
         if error.filename is None:
@@ -139,9 +139,16 @@ def _print_warnings_once() -> Callable[..., None]:
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
         if str(message) not in printed:
             printed.add(str(message))
-            _print_error("[bold yellow]warning:[/]", str(message))
+            _print_error("[bold yellow]warning:[/]", _in_shell(str(message)))
 
     return show
+
+
+def _in_shell(error: OrbicalError | str) -> str:
+    from .shell_text import in_shell, options_of
+
+    command = next((word for word in sys.argv[1:] if not word.startswith("-")), "")
+    return in_shell(error, options_of(app, command), options_of(app, "scan"))
 
 
 def _print_error(heading: str, text: str) -> None:

@@ -74,7 +74,7 @@ def calibration(
         _show_groups(dict(map(_matching, group)), settings, format_)
         return
     if not given:
-        raise InputError("files", "outputs.npz, run.zarr or --group name=glob", "none")
+        raise InputError("files", "outputs.npz, run.zarr or --group NAME=PATTERN", "none")
     if any(path.is_dir() or is_remote(path) for path in given):
         if len(given) > 1:
             raise InputError("files", "a single stored scan", "several paths")
@@ -124,7 +124,7 @@ def _matching(text: str) -> tuple[str, list[Path]]:
     """Return the name and the files of `NAME=PATTERN`."""
     name, equals, pattern = text.partition("=")
     if not equals or not name or not pattern:
-        raise InputError("--group", "name=pattern", repr(text))
+        raise InputError("--group", "NAME=PATTERN", repr(text))
     paths = sorted(map(Path, glob.glob(pattern)))  # noqa: PTH207 - it may be absolute
     if not paths:
         raise InputError("--group", f"files that match {pattern!r}", "none")

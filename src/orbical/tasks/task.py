@@ -433,7 +433,7 @@ def class_names(classes: object) -> list[str] | None:
 def described(given: object) -> str:
     """Describe a value in an error message: its shape, or its type."""
     if isinstance(given, Tensor):
-        return f"{given.dtype} of shape {tuple(given.shape)}"
+        return f"{str(given.dtype).removeprefix('torch.')} of shape {tuple(given.shape)}"
     return type(given).__name__
 
 

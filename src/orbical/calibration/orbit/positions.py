@@ -238,7 +238,7 @@ def pairs_of(scan: Scan | xr.Dataset) -> tuple[xr.DataArray, ScanArrays]:
                 remedy = remedy or "let the model return a confidence with each answer"
             raise InputError(
                 "scan",
-                "a labeled scan of classification, or of regression with uncertainty=",
+                "a labeled scan of classification, or of regression with uncertainty",
                 f"one without {name!r}",
                 remedy=remedy,
             )

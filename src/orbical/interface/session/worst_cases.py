@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...errors import InputError, StoreError
+from ...errors import InputError
 from ...groups import chart_of
 from ...store.scan_result import Scan
 from ..selection import Selection
@@ -31,9 +31,10 @@ def opened_worst(worst: Any, scan: Scan) -> xr.Dataset:
         try:
             worst = xr.load_dataset(worst)
         except (OSError, ValueError) as error:
-            raise StoreError(
-                f"worst: expected a file of orbical.worst_case(...).to_netcdf, got {str(worst)!r}, "
-                "which is no such file or cannot be read"
+            raise InputError(
+                "worst",
+                "a netCDF file of worst cases",
+                f"{str(worst)!r}, which is no such file or cannot be read",
             ) from error
     if not isinstance(worst, xr.Dataset) or not {*_NEEDED} <= {*map(str, worst.data_vars)}:
         raise InputError("worst", "the result of orbical.worst_case", type(worst).__name__)
