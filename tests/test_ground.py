@@ -147,6 +147,39 @@ def test_every_part_of_the_tests_has_a_target_and_a_workflow(pytestconfig: pytes
     assert "make test-slow" in text
 
 
+MARKED = """
+import pytest
+def test_plain(): pass
+@pytest.mark.slow
+@pytest.mark.system
+def test_long(): pass
+@pytest.mark.unit
+def test_journey(): pass
+"""
+
+
+def test_a_test_belongs_to_the_part_of_its_mark_or_else_of_its_folder(tmp_path: Path) -> None:
+    shutil.copy(ROOT / "conftest.py", tmp_path)
+    for folder in ("tests/store", "tests/browser", "studies/tests"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / f"test_{folder.split('/')[1]}_.py").write_text(MARKED)
+
+    def collected(*arguments: str) -> set[str]:
+        plain = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": ""}
+        command = [sys.executable, "-m", "pytest", "--collect-only", "-q", *arguments]
+        done = subprocess.run(command, cwd=tmp_path, env=plain, capture_output=True, text=True)
+        return {*re.findall(r"^(\S+)/test_\w+\.py::test_(\w+)", done.stdout, re.M)}
+
+    every = {(folder, "journey") for folder in ("tests/store", "tests/browser", "studies/tests")}
+    assert collected("--part", "unit") == every | {("tests/store", "plain")}
+    assert collected("--part", "browser") == {("tests/browser", "plain")}
+    assert collected("--part", "studies") == {("studies/tests", "plain")}
+    assert collected("--part", "system") == set()
+    slow = {(folder, "long") for folder, _ in every}
+    assert collected("--part", "slow") == collected("-m", "slow") == slow
+    assert collected() == every | {(folder, "plain") for folder, _ in every}
+
+
 def test_the_documentation_is_built_before_its_tests_read_it() -> None:
     plan = dry_run("test-docs")
     assert plan.index("mkdocs build") < plan.index("ORBICAL_SITE=site")
