@@ -18,6 +18,7 @@ from ._text import counted
 from .calibration import (
     MEASURES,
     Verdict,
+    checked_level,
     judge,
     list_measures,
     mean_interval,
@@ -25,7 +26,6 @@ from .calibration import (
     scan_measures,
     verdict,
 )
-from .calibration.intervals.interval_ends import checked_level
 from .data import read_outputs
 from .errors import (
     InputError,

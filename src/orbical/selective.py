@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from ._arrays import ArrayLike, as_array
-from .calibration.intervals.interval_ends import check_draws
+from .calibration import check_draws
 from .errors import InputError
 
 if TYPE_CHECKING:

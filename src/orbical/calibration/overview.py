@@ -303,6 +303,15 @@ def error_curve(
 
     It is the ECE of classifiers, with intervals, and the GENCE of regressors; the arguments are
     those of `scan_table`, and `orbical.figures.calibration.error_along_orbit` draws it.
+
+    Example:
+        >>> import orbical as ob, torch
+        >>> images, labels = ob.datasets.digits()
+        >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+        >>> scan = ob.scan(net, (images[:50], labels[:50]), group="cyclic:4",
+        ...                task="classification", progress=False)
+        >>> error_curve(scan, resamples=100).sizes["element"]
+        4
     """
     measure = MEASURES["gence" if holds_regression(scan) else "ece"]
     draws: dict[str, Any] = {"level": level, "seed": seed, "resamples": _draws_each(resamples)}

@@ -18,7 +18,15 @@ from torch import Tensor
 
 from ..errors import InputError, check_name, unknown_name
 
-__all__ = ["MEASURES", "Measure", "list_measures", "register"]
+__all__ = [
+    "MEASURES",
+    "Measure",
+    "entry_of",
+    "list_measures",
+    "quantity_title",
+    "register",
+    "titled",
+]
 
 
 KINDS = {

@@ -164,7 +164,7 @@ def _draw(outputs: dict[str, dict[str, Any]], path: Path, settings: dict[str, An
 
 
 def _titled(measure: str) -> str:
-    from ..calibration.registry import titled
+    from ..calibration import titled
 
     return titled(measure)
 

@@ -11,8 +11,7 @@ from sklearn.base import clone
 from torch import Tensor
 
 from .._arrays import ArrayLike, as_numpy
-from ..calibration import interval_of_sums, probabilities, top_label, wilson_interval
-from ..calibration.intervals.interval_ends import checked_level
+from ..calibration import checked_level, interval_of_sums, probabilities, top_label, wilson_interval
 from ..errors import InputError, check_name, whole_number
 from ..store import ScanArrays, arrays_of, is_scan, opened, responses
 from .class_sets import LAC, ConformalSets, at_labels

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from ..calibration.intervals.curves import ReliabilityCurve
-    from ..calibration.intervals.interval_ends import Interval
+    from ..calibration import Interval, ReliabilityCurve
     from ..calibration.measures.cumulative import CumulativeCurve
     from ..selective import RiskCoverage
 
@@ -118,7 +117,7 @@ def reliability_diagram(
         The figure.
 
     Example:
-        >>> from orbical.calibration.intervals.curves import reliability_curve
+        >>> from orbical.calibration import reliability_curve
         >>> rng = np.random.default_rng(0)
         >>> confidence = rng.uniform(0.5, 1, 300)
         >>> curve = reliability_curve(confidence, rng.random(300) < confidence, resamples=50)

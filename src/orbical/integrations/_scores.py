@@ -8,9 +8,8 @@ from typing import Any
 
 import torch
 
-from ..calibration import MEASURES
+from ..calibration import MEASURES, entry_of
 from ..calibration.orbit.whole_orbit import kinds_of
-from ..calibration.registry import entry_of
 from ..errors import InputError, check_name
 from ..groups import Group, as_group
 from ..store.scan_result import Scan

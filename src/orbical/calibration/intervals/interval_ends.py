@@ -14,7 +14,7 @@ from ...errors import InputError
 from ..pairs.validation import pair
 from ..registry import BoundMeasure
 
-__all__ = ["Interval"]
+__all__ = ["Interval", "check_draws", "checked_level"]
 
 
 @dataclass(frozen=True, repr=False)
