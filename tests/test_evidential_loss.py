@@ -8,7 +8,7 @@ from scipy import stats
 
 from orbical import losses
 from orbical.errors import InputError
-from orbical.losses.evidential import _BLOCK
+from orbical.losses.regression_losses import _BLOCK
 
 
 def evidence(size: int, seed: int = 0) -> list[torch.Tensor]:

@@ -13,8 +13,8 @@ from scipy.spatial import cKDTree
 
 from ..errors import InputError
 from . import table_checks as checks
-from ._nearest import Nearest
 from .matching import Mover
+from .neighbors import Nearest
 
 if TYPE_CHECKING:
     from ..groups import Group

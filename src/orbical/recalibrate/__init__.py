@@ -21,9 +21,8 @@ tensors give torch tensors, differentiable for the scalings; anything else gives
 tensor([0.7500, 0.2500])
 """
 
-from .beta import Beta
 from .calibrator import Calibrator, load
-from .confidence_maps import HistogramBinning, Isotonic
+from .confidence_maps import Beta, HistogramBinning, Isotonic
 from .linear import Dirichlet, MatrixScaling, VectorScaling
 from .temperature import OrbitTemperature, Temperature
 

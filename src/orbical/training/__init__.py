@@ -11,10 +11,9 @@ rotate with the input, `VectorCovarianceHead` and related classes.
 
 from __future__ import annotations
 
-from . import equivariant_heads, heads, objectives, weight_choice
+from . import equivariant_heads, heads, objectives
 from .equivariant_heads import *
 from .heads import *
 from .objectives import *
-from .weight_choice import *
 
-__all__ = [*equivariant_heads.__all__, *heads.__all__, *objectives.__all__, *weight_choice.__all__]
+__all__ = [*equivariant_heads.__all__, *heads.__all__, *objectives.__all__]
