@@ -297,7 +297,7 @@ def _proposition4(orbits: OrbitTable, fibers: Fibers) -> Bound:
 
 
 def _oracle(orbits: OrbitTable | None, level: float) -> Bound:
-    from ..calibration.intervals.resampled import oracle_bound
+    from ..calibration import oracle_bound
 
     quantity = "ece_deviation"
     if orbits is None or orbits.samples is None:

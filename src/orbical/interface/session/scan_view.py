@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...calibration import Measure, scan_measures
-from ...calibration.registry import quantity_title
+from ...calibration import Measure, quantity_title, scan_measures
 from ...errors import InputError, check_name, unknown_name
 from ...nero.moments import Moments, Sums, moments, sums_over
 from ...store import Scan
