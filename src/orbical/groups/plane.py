@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -116,20 +117,25 @@ def scales(low: float = 0.5, high: float = 2.0, n: int = 17) -> Group:
     The step nearest to 1 is moved onto 1, so that the identity is among them; the weights are
     those of the trapezoidal rule in log scale.
     """
-    scale, weights = log_line("scales", low, high, n)
-    return make_group(
-        f"scales:{as_text(low)}:{as_text(high)}:{n}",
-        {"plane": homogeneous(np.einsum("k,ij->kij", scale, np.eye(2)))},
-        coords={"scale": scale},
-        layout=Layout("line", np.arange(len(scale)), {"scale": scale}),
-        measure="log-uniform on the sampled window",
-        closed=len(scale) == 1,
-        weights=weights,
+    return factor_group(
+        "scales",
+        low,
+        high,
+        n,
+        "scale",
+        lambda scale: {"plane": homogeneous(scale[:, None, None] * np.eye(2))},
     )
 
 
-def log_line(name: str, low: float, high: float, n: int) -> tuple[Array, Array]:
-    """Return n factors from low to high, 1 among them, and trapezoidal weights in their log."""
+def factor_group(
+    name: str,
+    low: float,
+    high: float,
+    n: int,
+    coordinate: str,
+    parts: Callable[[Array], dict[str, Array]],
+) -> Group:
+    """Return a group of n factors from low to high, 1 among them, log-uniform, drawn as a line."""
     n = whole_number("n", n, 1)
     few_enough(f"{name}:{low}:{high}:{n}", n)
     if not 0 < real_number("low", low) <= 1 <= real_number("high", high):
@@ -138,7 +144,16 @@ def log_line(name: str, low: float, high: float, n: int) -> tuple[Array, Array]:
     log[np.argmin(np.abs(log))] = 0.0
     gaps = np.diff(log)
     weights = np.concatenate([gaps, [0.0]]) + np.concatenate([[0.0], gaps])
-    return np.exp(log), weights if weights.sum() > 0 else np.ones(n)
+    factor = np.exp(log)
+    return make_group(
+        f"{name}:{as_text(low)}:{as_text(high)}:{n}",
+        parts(factor),
+        coords={coordinate: factor},
+        layout=Layout("line", np.arange(n), {coordinate: factor}),
+        measure="log-uniform on the sampled window",
+        closed=n == 1,
+        weights=weights if weights.sum() > 0 else None,
+    )
 
 
 @register()

@@ -15,7 +15,7 @@ from ..errors import InputError, whole_number
 from .group import Group, Layout, as_text, few_enough, grid_line, homogeneous, make_group, tiles
 from .group_names import register
 from .group_parts import Array
-from .plane import log_line
+from .plane import factor_group
 
 _MOST_ROWS = 2**24  # in all permutations of a sample
 
@@ -116,15 +116,13 @@ def brightness(low: float = 0.5, high: float = 2.0, n: int = 9) -> Group:
     >>> brightness(0.5, 2, 3).coords["brightness"].tolist()
     [0.5, 1.0, 2.0]
     """
-    factor, weights = log_line("brightness", low, high, n)
-    return make_group(
-        f"brightness:{as_text(low)}:{as_text(high)}:{len(factor)}",
-        {"color": homogeneous(factor[:, None, None] * np.eye(3))},
-        coords={"brightness": factor},
-        layout=Layout("line", np.arange(len(factor)), {"brightness": factor}),
-        measure="log-uniform on the sampled window",
-        closed=len(factor) == 1,
-        weights=weights,
+    return factor_group(
+        "brightness",
+        low,
+        high,
+        n,
+        "brightness",
+        lambda factor: {"color": homogeneous(factor[:, None, None] * np.eye(3))},
     )
 
 
@@ -168,13 +166,4 @@ def gains(low: float = 0.25, high: float = 4.0, n: int = 9) -> Group:
     >>> gains(0.5, 2, 3).coords["gain"].tolist()
     [0.5, 1.0, 2.0]
     """
-    factor, weights = log_line("gains", low, high, n)
-    return make_group(
-        f"gains:{as_text(low)}:{as_text(high)}:{len(factor)}",
-        {"gain": factor},
-        coords={"gain": factor},
-        layout=Layout("line", np.arange(len(factor)), {"gain": factor}),
-        measure="log-uniform on the sampled window",
-        closed=len(factor) == 1,
-        weights=weights,
-    )
+    return factor_group("gains", low, high, n, "gain", lambda factor: {"gain": factor})
