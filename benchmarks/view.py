@@ -31,9 +31,9 @@ from timing import Row
 import orbical as ob
 from orbical.interface import open_session
 from orbical.interface.reports import report as write_report
-from orbical.store.arrays import Store
 from orbical.store.creation import create
 from orbical.store.layout import ArraySpec, Fixed
+from orbical.store.zarr_store import Store
 
 FLAGS = [
     "--no-sandbox",

@@ -33,7 +33,7 @@ HEAVY_MODULES = {
 }
 LIGHT = (
     "store.blocks",
-    "store.files",
+    "store.file_access",
     "store.labeled_responses",
     "store.record",
 )  # load none of these

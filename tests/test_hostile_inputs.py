@@ -135,8 +135,8 @@ def coco_file(folder: Path) -> Callable[[random.Random], None]:
 
 def header(folder: Path) -> Callable[[random.Random], None]:
     """Return an attack that edits the root of a store, with a valid hash, and reads it."""
-    from orbical.store.arrays import _HASH
     from orbical.store.checksums import digest
+    from orbical.store.zarr_store import _HASH
 
     images, labels = ob.datasets.digits()
     net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))

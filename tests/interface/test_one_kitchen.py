@@ -20,7 +20,7 @@ from orbical.cli import main
 from orbical.interface.reports.maps import encoded_maps
 from orbical.interface.reports.recorded_answers import encoded_answers, recorded_subsets
 from orbical.interface.session import Session
-from orbical.store.arrays import open_store
+from orbical.store.zarr_store import open_store
 
 SAMPLES, CHUNK = 60, 10
 GROUPS = {"finished": "cyclic:6*scales:0.7:1.4:3", "unfinished": "rotations:7"}

@@ -252,7 +252,7 @@ def test_without_truth_the_consensus_is_the_reference(nets: dict[str, Any]) -> N
 def test_an_unfinished_scan_shows_what_is_done(folder: Path, tmp_path: Path) -> None:
     import shutil
 
-    from orbical.store.arrays import open_store
+    from orbical.store.zarr_store import open_store
 
     shutil.copytree(folder / "digits.zarr", tmp_path / "half.zarr")
     open_store(tmp_path / "half.zarr").forget((1, 1))

@@ -13,9 +13,9 @@ import torch
 
 import orbical as ob
 from orbical.errors import InputError, StoreError
-from orbical.scanning.parts import as_part
-from orbical.store.arrays import open_store
+from orbical.scanning.recipe import as_part
 from orbical.store.repair import lost_flags
+from orbical.store.zarr_store import open_store
 
 
 def scan(out, part=None, net=None, **settings):

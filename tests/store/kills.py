@@ -24,7 +24,7 @@ import orbical.scanning.engine  # all before the forks
 import orbical.store.creation
 import orbical.store.scan_result
 import orbical.tasks.classification
-from orbical.store.arrays import open_store
+from orbical.store.zarr_store import open_store
 
 torch.manual_seed(0)
 NET = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10)).eval()

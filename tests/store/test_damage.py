@@ -20,8 +20,8 @@ from attacks_on_stores import attack, everything, linear, same, small_store
 
 import orbical as ob
 from orbical.errors import InputError, Interrupted, StoreError
-from orbical.store.arrays import open_store
-from orbical.store.files import locked
+from orbical.store.file_access import locked
+from orbical.store.zarr_store import open_store
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +135,7 @@ def test_changed_metadata_of_an_array_are_seen_and_restored(path, name, how):
 
 def edit(path, change):
     """Change the root of a store as somebody would who knows how: its hash matches again."""
-    from orbical.store import arrays as stores
+    from orbical.store import zarr_store as stores
     from orbical.store.checksums import digest
 
     document = json.loads((path / "zarr.json").read_text())
@@ -297,7 +297,7 @@ def test_a_durable_scan_syncs_every_file_before_its_unit_is_done(tmp_path, monke
 @pytest.mark.parametrize("when", ["while a model runs", "while a unit is written", "before"])
 def test_ctrl_c_twice_ends_with_the_message(tmp_path, monkeypatch, when):
     from orbical.scanning import units
-    from orbical.store.arrays import Store
+    from orbical.store.zarr_store import Store
 
     finish, calls = Store.finish, []
 
@@ -392,7 +392,7 @@ def test_the_attackers_see_what_is_silent(path):
     files = {name: store.files.known[store.chunk_key(name, 0, 0)] for name in unit.files}
     from dataclasses import replace
 
-    from orbical.store.units import write_unit
+    from orbical.store.unit_files import write_unit
 
     write_unit(path, replace(unit, files=files), durable=False)
     assert attacks_on_stores.outcome(path, expected) == "silent"

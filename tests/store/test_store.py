@@ -18,7 +18,7 @@ import xarray as xr
 
 import orbical as ob
 from orbical.errors import InputError, Interrupted, ModelError, StoreError
-from orbical.store.files import locked
+from orbical.store.file_access import locked
 
 
 @pytest.fixture(scope="module")

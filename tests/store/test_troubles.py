@@ -87,7 +87,7 @@ def test_a_store_of_an_older_format_is_refused_by_name(tmp_path, few, sound):
 
 
 def test_a_kill_while_room_is_made_for_a_model_is_explained_and_mended(tmp_path, few, sound):
-    from orbical.store import arrays as stores
+    from orbical.store import zarr_store as stores
 
     path = shutil.copytree(sound, tmp_path / "run.zarr")
     before = ob.load(path).data["score"].values

@@ -23,8 +23,7 @@ from ..scanning.recipe import plan
 from ..scanning.units import Runner, ready
 from ..store.scan_result import Scan
 from ..tasks import Task, as_task
-from .objective import Objective
-from .search import descend, golden_section, nearest_elements, valleys
+from .search import Objective, descend, golden_section, nearest_elements, valleys
 
 PLACES = ("identity", "grid", "refined")
 _FEWEST, _STEPS = 16, 20  # samples that are searched together, and steps of the progress bar

@@ -48,9 +48,9 @@ def info(
 
 
 def _repair(path: Path) -> None:
-    from ..store.arrays import open_store
-    from ..store.files import locked
+    from ..store.file_access import locked
     from ..store.repair import repair
+    from ..store.zarr_store import open_store
 
     open_store(path)  # a path that is no store is refused by name
     with locked(path):
@@ -65,8 +65,8 @@ def _repair(path: Path) -> None:
 
 def _print_damage(path: Path, format_: str) -> bool:
     """Print what is missing or damaged; return whether anything is."""
-    from ..store.arrays import open_store
     from ..store.repair import verify
+    from ..store.zarr_store import open_store
 
     store = open_store(path)
     found = verify(store)

@@ -130,7 +130,7 @@ def open_session(
 def found_scans(folder: Path) -> dict[str, Scan]:
     """Open the scan in a folder, or every scan in it, by name."""
     from ..errors import StoreError
-    from ..store.files import is_remote
+    from ..store.file_access import is_remote
     from ..store.scan_result import load
 
     if is_remote(folder):

@@ -20,7 +20,7 @@ from .. import __version__
 from .._imports import name_of
 from .._trees import Tree, leaves
 from ..actions import Action
-from ..data.samples import Samples, hash_of_rows
+from ..data.samples import Samples, hash_of_rows, read_ahead
 from ..errors import StoreError
 from ..store.record import (
     MOST_UNITS,
@@ -33,15 +33,14 @@ from ..store.record import (
     TaskEntry,
     ViewsEntry,
 )
-from .identity import refuse_other_data
-from .parts import Part
-from .recipe import PROBE_SAMPLES, Recipe
+from .recipe import PROBE_SAMPLES, Part, Recipe
 from .sweep import Failures, Sweep
 
 if TYPE_CHECKING:
-    from ..store.arrays import Store
     from ..store.layout import ArraySpec, Fixed
     from ..store.scan_result import Scan
+    from ..store.zarr_store import Store
+
 
 _MOST_UNITS = 512
 _MOST_NUMBERS = 64
@@ -292,3 +291,39 @@ def _short(entry: Any) -> str:
         for key in ("spec", "source", "fingerprint")
         if getattr(entry, key, None) is not None
     )
+
+
+def refuse_other_data(name: str, stored: DataEntry, given: DataEntry) -> None:
+    """Refuse data that differ in number, in labels, in the first samples or in the fingerprint."""
+    if stored.contradicts(given):
+        raise StoreError(
+            f"{name} was made from other data: it holds {_short_data(stored)}, got "
+            f"{_short_data(given)}; choose another store or overwrite this one"
+        )
+
+
+def check_finished(store: Store, recipe: Recipe, part: Part) -> None:
+    """Read the chunks of a part that are finished, and refuse data that differ from theirs."""
+    asked = [store.record.names.index(name) for name in recipe.models]
+    finished = store.done[asked].all(0)
+    chunks = [int(chunk) for chunk in np.flatnonzero(finished) if part.holds(int(chunk))]
+    rows = [store.record.rows(chunk) for chunk in chunks]
+    ahead = read_ahead(recipe.samples, rows, recipe.workers)
+    for chunk, found in zip(chunks, ahead, strict=True):
+        check_chunk(store, chunk, found.digest)
+
+
+def check_chunk(store: Store, chunk: int, digest: str | None) -> None:
+    """Refuse samples that differ from those that a finished unit was made from."""
+    unit = store.units.get((None, chunk))
+    if unit is not None and None not in (unit.data, digest) and unit.data != digest:
+        rows = store.record.rows(chunk)
+        raise StoreError(
+            f"{store.name} was made from other data: samples {rows.start} to {rows.stop - 1} "
+            "differ; choose another store or overwrite this one"
+        )
+
+
+def _short_data(entry: DataEntry) -> str:
+    fingerprint = entry.fingerprint or entry.first
+    return f"samples {entry.samples}, fingerprint {fingerprint}"

@@ -16,19 +16,17 @@ from .._trees import Tree
 from ..errors import InputError, Interrupted, StoreError, whole_number
 from ..groups import Group
 from ..tasks import Task
-from .description import adopt, warn_of_failures
+from .description import adopt, check_finished, warn_of_failures
 from .executors import Remote, crew_of, remote
-from .facts import sample_facts
-from .identity import check_finished
-from .parts import Part, as_part
+from .probing import sample_facts
 from .progress import progress_bar
-from .recipe import Recipe, plan
+from .recipe import Part, Recipe, as_part, plan
 from .units import Local, ready
 
 if TYPE_CHECKING:  # xarray and zarr are loaded when a scan is stored, not when the engine is
-    from ..store.arrays import Store
     from ..store.layout import ArraySpec, Fixed
     from ..store.scan_result import Scan
+    from ..store.zarr_store import Store
 
 
 def scan(
@@ -113,9 +111,9 @@ def scan(
         ...         progress=False)
         Scan(classification, rotations:8: 1 model x 20 samples x 8 elements, complete)
     """
-    from ..store import creation, files
-    from ..store.arrays import open_store
+    from ..store import creation, file_access
     from ..store.scan_result import Scan
+    from ..store.zarr_store import open_store
 
     crew = crew_of(executor, devices)
     share = as_part(part)
@@ -133,7 +131,7 @@ def scan(
             repr(str(path)),
             remedy="scan into a folder such as run.zarr and pack it afterwards",
         )
-    exists = path is not None and files.exists(path)
+    exists = path is not None and file_access.exists(path)
     stored = None
     if exists:  # what is no store is refused at once
         stored = open_store(path).record.data  # type: ignore[arg-type]
@@ -174,12 +172,12 @@ def scan(
         if part is not None and path is not None:
             store, size = _shared(stack, path, share, new, known)
         elif exists and not overwrite:
-            stack.enter_context(files.locked(path))
+            stack.enter_context(file_access.locked(path))
             store = open_store(path)  # type: ignore[arg-type]
             size = known(store)
         else:
             store, size = new(), record.run.batch_size
-            stack.enter_context(files.locked(path))
+            stack.enter_context(file_access.locked(path))
         store.durable = durable
         if not store.record.data.confirms(record.data):
             check_finished(store, recipe, share)
@@ -191,7 +189,7 @@ def scan(
 
 def _check_shared(path: Path | None, recipe: Recipe) -> None:
     """Refuse a store or data that several processes cannot share."""
-    from ..store.files import is_remote
+    from ..store.file_access import is_remote
 
     if path is None or is_remote(path):
         given = "none" if path is None else repr(str(path))
@@ -213,8 +211,8 @@ def _shared(
     known: Callable[[Store], int],
 ) -> tuple[Store, int]:
     """Open the store that the parts of a scan write to; the first of them creates it."""
-    from ..store.arrays import open_store
-    from ..store.files import claimed, in_turn, locked
+    from ..store.file_access import claimed, in_turn, locked
+    from ..store.zarr_store import open_store
 
     if not path.exists():
         try:

@@ -18,8 +18,7 @@ from .._trees import Tree, leaves
 from ..data.samples import Rows, read_ahead, read_rows
 from ..errors import InputError, ModelError
 from ..store.record import Record
-from .description import describe_scan, failures_of, unit_size
-from .identity import check_chunk
+from .description import check_chunk, describe_scan, failures_of, unit_size
 from .probing import (
     array_specs,
     as_numpy,
@@ -32,8 +31,8 @@ from .recipe import Recipe
 from .sweep import Sweep, Unit
 
 if TYPE_CHECKING:  # xarray and zarr are loaded when a scan is stored, not when the engine is
-    from ..store.arrays import Store
     from ..store.layout import ArraySpec
+    from ..store.zarr_store import Store
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,8 @@ from .spill import Ticket, own_versions
 from .units import Runner, commit, ready, run_unit
 
 if TYPE_CHECKING:
-    from ..store.arrays import Store
     from ..store.layout import ArraySpec
+    from ..store.zarr_store import Store
 
 T = TypeVar("T")
 
@@ -138,7 +138,7 @@ class _Desk:
         commit(store, runner, order.chunk, unit)
 
     def _store(self, out: str) -> Store:
-        from ..store.arrays import open_store
+        from ..store.zarr_store import open_store
 
         if out not in self._stores:
             store = open_store(Path(out))

@@ -15,7 +15,7 @@ from zarr.core.buffer import Buffer, BufferPrototype
 from zarr.storage import FsspecStore, LocalStore, WrapperStore
 
 from ..errors import StoreError
-from .files import is_remote
+from .file_access import is_remote
 
 _CHECKSUM = "checksum"
 

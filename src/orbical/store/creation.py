@@ -16,19 +16,19 @@ from zarr.storage import MemoryStore
 
 from ..errors import StoreError
 from ..groups import Group
-from .arrays import RECORD, Store, open_store, root_document
 from .checksums import CheckedStore
-from .files import exists, explained, is_remote, locked, remove_folder, write_file
-from .group_arrays import describe_group
+from .file_access import exists, explained, is_remote, locked, remove_folder, write_file
 from .layout import (
     ArraySpec,
     Fixed,
     create_fixed,
     create_result,
     data_attributes,
+    describe_group,
     fixed_arrays,
 )
 from .record import Record
+from .zarr_store import RECORD, Store, open_store, root_document
 
 __all__ = ["create", "remove"]
 

@@ -10,14 +10,17 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import zarr
 from zarr.codecs import BloscCodec, Crc32cCodec
 
-from ..groups import Group
+from ..groups import Group, Layout
 from .record import Record
+
+if TYPE_CHECKING:
+    import zarr
 
 _MISSING = {"f": np.nan, "i": -1, "u": 0, "b": False}
 _CHUNK_BYTES = 1 << 22
@@ -193,3 +196,41 @@ def check_sizes(record: Record, arrays: Mapping[str, Any], fixed: Mapping[str, A
             expected = [*lead, rows, *(max(1, size) for size in shape[len(lead) + 1 :])]
             if list(chunk) != expected:
                 raise ValueError(f"the chunks of {name} do not fit the record")
+
+
+def describe_group(group: Group) -> dict[str, Any]:
+    """Return what is not stored as an array: names, coordinates and layout."""
+    return {
+        "spec": group.spec,
+        "measure": group.measure,
+        "identity": group.identity,
+        "closed": group.closed,
+        "exact_on_grid": group.exact_on_grid,
+        "parts": sorted(group.parts),
+        "coords": {name: values.tolist() for name, values in group.coords.items()},
+        "layout": group.layout.kind,
+        "axes": {name: values.tolist() for name, values in group.layout.axes.items()},
+    }
+
+
+def read_group(root: zarr.Group) -> Group:
+    """Return the group of a store."""
+    folder: Any = root["group"]
+    about: Any = json.loads(folder.attrs["group"])
+    weights = np.asarray(folder["weights"][:])
+    return Group(
+        parts={name: np.asarray(folder[name][:]) for name in about["parts"]},
+        count=len(weights),
+        exact_on_grid=about["exact_on_grid"],
+        spec=about["spec"],
+        weights=weights,
+        measure=about["measure"],
+        coords={name: np.asarray(values) for name, values in about["coords"].items()},
+        layout=Layout(
+            about["layout"],
+            np.asarray(folder["index"][:]),
+            {name: np.asarray(values) for name, values in about["axes"].items()},
+        ),
+        identity=about["identity"],
+        closed=about["closed"],
+    )

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from ..errors import OrbicalError, StoreError
-from .arrays import Store
 from .checksums import checksum, size_in
-from .files import being_written, explained, is_remote
+from .file_access import being_written, explained, is_remote
 from .layout import Fixed
-from .units import UnitFile, UnitKey, unit_path, write_unit
+from .unit_files import UnitFile, UnitKey, unit_path, write_unit
+from .zarr_store import Store
 
 _JUDGED = "score_vs_consensus"
 """An array of every task; missing values in it are failures of the model, or padding."""

@@ -14,10 +14,10 @@ import zarr
 from .._imports import as_path
 from .._text import counted
 from ..errors import StoreError
-from .arrays import Store, open_store
-from .files import explained
-from .group_arrays import read_group
+from .file_access import explained
+from .layout import read_group
 from .repair import Damage, lost_flags, refuse_missing, verify
+from .zarr_store import Store, open_store
 
 if TYPE_CHECKING:
     import xarray as xr

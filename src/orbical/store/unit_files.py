@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .checksums import sealed, unsealed
-from .files import FOLDER, is_remote, write_file
+from .file_access import FOLDER, is_remote, write_file
 
 _NAME = re.compile(r"(shared|\d{1,9})\.(\d{1,9})\.json", re.ASCII)
 _FAILURE = {"sample", "element", "places", "error"}

@@ -27,10 +27,10 @@ from zarr.storage import MemoryStore
 
 from ..errors import StoreError
 from .checksums import CheckedStore, digest
-from .files import exists, explained, is_remote, sync_files, write_file
+from .file_access import exists, explained, is_remote, sync_files, write_file
 from .layout import Fixed, by_model, check_sizes, dims_of
 from .record import FORMAT, ModelEntry, Record
-from .units import UnitFile, UnitKey, read_units, unit_path, write_unit
+from .unit_files import UnitFile, UnitKey, read_units, unit_path, write_unit
 
 __all__ = ["Store", "open_store", "root_document"]
 
