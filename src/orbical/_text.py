@@ -10,6 +10,7 @@ import io
 import math
 import re
 from collections.abc import Iterable
+from numbers import Real
 from typing import Any, SupportsFloat
 
 _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
@@ -57,6 +58,25 @@ def in_column(value: SupportsFloat) -> str:
     if size < 1e-3 or size >= 1e5:
         return f"{value:.1e}"
     return f"{value:.{max(0, min(4, 4 - math.floor(math.log10(size))))}f}"
+
+
+def plain(value: object) -> str:
+    """Write a label: a number without trailing zeros, anything else as it is.
+
+    >>> plain(45.0), plain("cat")
+    ('45', 'cat')
+    """
+    return f"{value:g}" if isinstance(value, Real) else str(value)
+
+
+def on_scale(value: float, largest: float) -> str:
+    """Write a value beside others, of which the largest has three digits.
+
+    >>> on_scale(0.25, 1.0), on_scale(12.3, 450.0), on_scale(2e-3, 5e-3)
+    ('0.25', '12', '0.00200')
+    """
+    decimals = min(6, max(0, 2 - math.floor(math.log10(largest or 1.0))))
+    return f"{value:.{min(decimals, 2) if largest >= 0.1 else decimals}f}"
 
 
 def percent(share: SupportsFloat, decimals: int = 0) -> str:

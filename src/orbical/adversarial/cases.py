@@ -12,6 +12,7 @@ import xarray as xr
 from torch import Tensor
 
 from .._interrupts import stoppable
+from .._text import number, percent
 from .._trees import Tree, to_device
 from ..calibration import interval_of_sums, share_interval_of_sums
 from ..data.samples import read_rows
@@ -173,7 +174,7 @@ def _of_scan(
     if group is not None and as_group(group).fingerprint() != scan.group.fingerprint():
         raise InputError("group", f"none, or that of the scan, {scan.group.spec}")
     if not scan.complete:
-        raise InputError("data", "a complete scan", f"one of {scan.share_done:.0%}")
+        raise InputError("data", "a complete scan", f"one of {percent(scan.share_done)}")
     if not isinstance(models, Mapping):
         models = {scan.models[0] if len(scan.models) == 1 else "model": models}
     unknown = [name for name in models if name not in scan.models]
@@ -334,11 +335,12 @@ def _check_repeated(objective: Objective, grid: _Grid, lost: Array) -> None:
         apart = np.abs(np.subtract(again, value, out=np.zeros(len(lost)), where=known))
         worst = int(apart.argmax())
         if apart[worst] > 0.02 * max(1.0, abs(value[worst])):
+            sign = objective.sign
             place = objective.sweep.group.name(int(element[worst]))
             raise ModelError(
-                f"model {grid.model!r}: expected the score {objective.sign * value[worst]:.4g} of "
+                f"model {grid.model!r}: expected the score {number(sign * value[worst])} of "
                 f"the scan for sample {grid.first + worst} at {place}, got "
-                f"{objective.sign * again[worst]:.4g}; pass the model that was scanned, whose "
+                f"{number(sign * again[worst])}; pass the model that was scanned, whose "
                 "outputs repeat"
             )
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .._arrays import as_numpy
-from .._text import in_column
+from .._text import in_column, percent
 from ..errors import InputError
 from ..groups import Group, as_group, trivial
 from . import table_checks as checks
@@ -164,7 +164,10 @@ class Comparison:
             "  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])])
             for line in lines
         )
-        return text + f"\nestimate: from nearest neighbors, {self.level:.0%} interval, not a bound"
+        return (
+            text
+            + f"\nestimate: from nearest neighbors, {percent(self.level)} interval, not a bound"
+        )
 
 
 def _text(value: Any) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._arrays import as_numpy
+from .._text import number
 from ..errors import InputError
 from . import table_checks as checks
 from .any_model import ModelOutputs, outputs_by_orbit, own_outputs
@@ -111,8 +112,8 @@ class OrbitTable:
         if self.tolerance is not None:
             return f"OrbitTable({about}; samples joined within {self.tolerance:.3g}: no bounds)"
         return (
-            f"OrbitTable({about}; accuracy of an invariant model {self.accuracy_floor:.4g} to "
-            f"{self.accuracy_ceiling:.4g})"
+            f"OrbitTable({about}; accuracy of an invariant model {number(self.accuracy_floor)} to "
+            f"{number(self.accuracy_ceiling)})"
         )
 
     @property

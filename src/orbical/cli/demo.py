@@ -34,7 +34,7 @@ def demo(
     """
     from .. import figures
     from .._console import Console
-    from .tables import print_summary
+    from .scan_tables import print_summary
 
     console = Console()
     made = find(name).run(Request(name, out, samples, overwrite, train))

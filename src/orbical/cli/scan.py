@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from .._interrupts import how_to_go_on, stoppable
+from .._text import percent
 from ..errors import InputError, Interrupted, ModelError, unknown_name
 from .arguments import (
     Import,
@@ -26,8 +27,8 @@ from .arguments import (
     preprocessing,
     task_options,
 )
-from .executors import executor_of, threads_of
-from .tables import print_audit, print_summary
+from .processes import executor_of, threads_of
+from .scan_tables import print_audit, print_summary
 
 
 def scan(
@@ -235,7 +236,7 @@ def scan(
                 progress=not quiet,
             )
         if not quiet and part is not None and not result.complete:
-            typer.echo(f"scan    {out}   {result.share_done:.0%} done by all parts so far")
+            typer.echo(f"scan    {out}   {percent(result.share_done)} done by all parts so far")
         elif not quiet:
             if result.labeled or not of_atoms:
                 print_summary(result)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from .._text import number
 from ..errors import InputError
 from .array_files import read_npz
 
@@ -54,7 +55,7 @@ def _gaussian(arrays: dict[str, Any], path: Path) -> dict[str, Any]:
         raise InputError(path, "alpha > 1", "values <= 1, which have no variance")
     for name in {"nu", "beta"} & {*arrays}:
         if not bool((arrays[name] > 0).all()):
-            raise InputError(path, f"{name} > 0", f"values down to {arrays[name].min():.4g}")
+            raise InputError(path, f"{name} > 0", f"values down to {number(arrays[name].min())}")
     tensors = {name: as_array(f"{path}: {name}", part) for name, part in arrays.items()}
     target = tensors.pop("target")
     try:

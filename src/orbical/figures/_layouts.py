@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ._text_fitting import CENTERED, inches, short_number
+from .._text import on_scale, plain
+from ._text_fitting import CENTERED, inches
 from .style import FAINT, INK, SEQUENTIAL, SOFT
 
 Array = np.ndarray
@@ -249,7 +250,12 @@ def _draw_tiles(axes: Sequence[Any], orbit: Orbit, values: Array, small: bool) -
             inside = [""] * len(inside)
         for (row, column), element in np.ndenumerate(index):
             if element >= 0 and np.isfinite(values[element]):
-                words = "\n".join(filter(None, [inside[element], _number(values[element], orbit)]))
+                words = "\n".join(
+                    filter(
+                        None,
+                        [inside[element], on_scale(values[element], max(map(abs, orbit.limits)))],
+                    )
+                )
                 color = _readable_on(image.to_rgba(values[element]))
                 panel.text(column, row, words, fontsize=size, color=color, **CENTERED)
     return image
@@ -299,7 +305,7 @@ def _tile_names(orbit: Orbit, index: Array) -> tuple[_Ticks, _Ticks, list[str]]:
             by_column[name] = table[0]
         else:
             for element, value in enumerate(values[: len(inside)]):
-                inside[element].append(short_number(value))
+                inside[element].append(plain(value))
     rows, columns = _ticks(by_row, len(index)), _ticks(by_column, index.shape[1])
     return rows, columns, [" ".join(words) for words in inside]
 
@@ -308,22 +314,15 @@ def _ticks(named: dict[str, Array], count: int) -> _Ticks:
     """Return tick labels and an axis label: the name of a single coordinate labels the axis."""
     if len(named) == 1:
         ((name, values),) = named.items()
-        return [short_number(value) for value in values], name
+        return [plain(value) for value in values], name
     heads = {
         name: "" if values.dtype.kind in "US" else f"{name} " for name, values in named.items()
     }
     words = [
-        ", ".join(heads[name] + short_number(values[place]) for name, values in named.items())
+        ", ".join(heads[name] + plain(values[place]) for name, values in named.items())
         for place in range(count)
     ]
     return words, ""
-
-
-def _number(value: float, orbit: Orbit) -> str:
-    """Format a value so that the largest has three digits."""
-    largest = max(abs(limit) for limit in orbit.limits)
-    decimals = int(np.clip(2 - np.floor(np.log10(largest or 1.0)), 0, 6))
-    return f"{value:.{min(decimals, 2) if largest >= 0.1 else decimals}f}"
 
 
 def _readable_on(color: Any) -> str:

@@ -6,19 +6,12 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from .style import FONT
 
 CENTERED: dict[str, Any] = {"ha": "center", "va": "center"}
 _AFTER_A_SIGN = re.compile(r"(?<=[-_ ./,:])")
 _HANDLE = 0.55
 """Inches of the line of a legend entry, and of the gap after it."""
-
-
-def short_number(value: Any) -> str:
-    """Format a number without trailing zeros, and anything else as text."""
-    return f"{value:g}" if isinstance(value, int | float | np.number) else str(value)
 
 
 def inches(text: str, size: float, bold: bool = False) -> float:

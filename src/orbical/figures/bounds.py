@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._text import percent
 from ..errors import InputError
 from ._text_fitting import CENTERED
 from .style import COLUMN, FAINT, INK, MODELS, PAGE, SEQUENTIAL, SOFT, figure, styled
@@ -140,7 +141,7 @@ def dissent_per_orbit(table: OrbitTable) -> Figure:
         ax.set(xlim=(0, 1), ylim=(0, max(0.05, 1.15 * float(share.max()))))
         ax.set(xlabel="mass of orbits, most divided first", ylabel="dissent within the orbit")
         ax.set_title(f"Error floor {1 - table.accuracy_ceiling:.3f} = filled area", loc="left")
-        text = f"{len(mass)} orbits; {divided:.0%} of the mass\nin divided ones"
+        text = f"{len(mass)} orbits; {percent(divided)} of the mass\nin divided ones"
         ax.text(0.98, 0.95, text, transform=ax.transAxes, ha="right", va="top", color=SOFT)
     return fig
 
@@ -289,7 +290,7 @@ def taxonomy_map(x: Array, taxonomy: Taxonomy) -> Figure:
             dots = ax.scatter(
                 *points[drawn].T, c=share[drawn], vmin=0, vmax=1, s=14, cmap=SEQUENTIAL, lw=0
             )
-            ax.set(aspect="equal", title=f"{kind} {total:.1%}")
+            ax.set(aspect="equal", title=f"{kind} {percent(total, 1)}")
         fig.colorbar(dots, ax=axes, label="share of the orbit", shrink=0.8, pad=0.01)
     return fig
 

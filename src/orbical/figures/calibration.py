@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._text import percent
 from ..errors import InputError
 from ._text_fitting import fitted
 from .nero_plots import INTERVAL, aggregate
@@ -166,7 +167,7 @@ def _draw_reliability(axes: Axes, curve: ReliabilityCurve, color: str) -> None:
 def _in_words(name: str, found: Interval) -> str:
     return (
         f"{name} {float(found.value):.3f}\n"
-        f"{found.level:.0%} [{float(found.low):.3f}, {float(found.high):.3f}]\n"
+        f"{percent(found.level)} [{float(found.low):.3f}, {float(found.high):.3f}]\n"
         f"if calibrated {float(found.calibrated):.3f}"
     )
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._text import plain
 from ..errors import InputError, check_name
 from ._layouts import LAYOUTS, Orbit
 from ._panels import Panel, Sheet, draw_sheet
-from ._text_fitting import short_number
 from .style import (
     INK,
     PAGE,
@@ -86,7 +86,7 @@ def aggregate(
     by = others[0] if others else None
     array = array.transpose("model", *others, "element")
     values = np.asarray(array.values, float)
-    names = [""] if by is None else [f"{by} {short_number(v)}" for v in values_of(array, str(by))]
+    names = [""] if by is None else [f"{by} {plain(v)}" for v in values_of(array, str(by))]
     values = values.reshape(len(values), len(names), -1)
     bands: Any = [None] * len(names)
     if {*INTERVAL} <= {*array.coords}:
@@ -148,7 +148,7 @@ def individual(
     images = images_of(image, count, several)
     numbers = np.atleast_1d(array["sample"].values) if "sample" in array.coords else range(count)
     labels = np.atleast_1d(array["label"].values) if "label" in array.coords else None
-    named = [""] * count if labels is None else [f", label {short_number(one)}" for one in labels]
+    named = [""] * count if labels is None else [f", label {plain(one)}" for one in labels]
     panels = [
         Panel(f"sample {number}{named[place]}", values[:, place], images[place])
         for place, number in enumerate(numbers)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._text import number
 from ..errors import InputError
 from ..groups import Elements, Group, rotations, scales, translations
 from ..groups.group import homogeneous
@@ -68,7 +69,7 @@ class OrbitLocator:
         nearest = int(away.argmin())
         if away[nearest] < _NEAR:
             return self.at(nearest)
-        words = [f"{axis} {value:.4g}" for axis, value in zip(self.axes, here, strict=True)]
+        words = [f"{axis} {number(value)}" for axis, value in zip(self.axes, here, strict=True)]
         moved = Elements({"plane": _MATRICES[self.axes](here)}, 1)
         return OrbitPosition(nearest, tuple(here.tolist()), moved, False, ", ".join(words))
 

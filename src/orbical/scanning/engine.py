@@ -12,6 +12,7 @@ import torch
 
 from .._imports import as_path
 from .._interrupts import how_to_go_on, stoppable
+from .._text import percent
 from .._trees import Tree
 from ..errors import InputError, Interrupted, StoreError, whole_number
 from ..groups import Group
@@ -271,7 +272,7 @@ def _fill(
             store.reload()  # units may have been written by others
         share = store.done[[record.names.index(name) for name in asked]].mean()
         again = how_to_go_on(store.path is not None)
-        raise Interrupted(f"stopped at {share:.0%} of {store.name}; {again}") from None
+        raise Interrupted(f"stopped at {percent(share)} of {store.name}; {again}") from None
 
 
 def _pending(store: Store, chunks: Iterable[int], asked: Iterable[str]) -> dict[int, list[str]]:

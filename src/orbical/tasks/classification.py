@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from .._arrays import both_classes
+from .._text import number
 from ..actions import ActionTree, Settings, Trivial
 from ..errors import InputError, ModelError, check_name
 from ..groups import Elements
@@ -194,7 +195,7 @@ def class_probabilities(given: Tensor, outputs: str) -> Tensor:
     if bool((given < -1e-6).any()) or bool(((total - 1).abs() > 1e-3).any()):
         raise ModelError(
             "model output: expected probabilities, got classes that are negative or sum to "
-            f"{float(total.min()):.4g} .. {float(total.max()):.4g}; for logits pass "
+            f"{number(float(total.min()))} .. {number(float(total.max()))}; for logits pass "
             "outputs='logits'"
         )
     return given

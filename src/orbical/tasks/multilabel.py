@@ -8,6 +8,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from .._text import number
 from ..actions import ActionTree, Settings, Trivial
 from ..errors import InputError, ModelError, check_name, real_number
 from ..groups import Elements
@@ -108,8 +109,8 @@ class MultiLabel(ClassTask):
             return given.sigmoid()
         if bool(((given < -1e-6) | (given > 1 + 1e-6)).any()):
             raise ModelError(
-                f"model output: expected probabilities, got {float(given.min()):.4g} .. "
-                f"{float(given.max()):.4g}; for logits pass outputs='logits'"
+                f"model output: expected probabilities, got {number(float(given.min()))} .. "
+                f"{number(float(given.max()))}; for logits pass outputs='logits'"
             )
         return given.clamp(0, 1)
 

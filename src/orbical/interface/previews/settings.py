@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ..._text import percent
 from ...data.image_files import ImageFiles
 from ...data.preprocessing import CHANNELS, LAYOUTS, SCALES, ImagePreprocessing
 from ...data.source import Source
@@ -325,7 +326,7 @@ def best_scale(
     tried = f"of {len(SCALES)} scales tried on {len(images)} images"
     most = max(value for scale, value in right.items() if scale != best)
     if right[best] > most:
-        share = f"{right[best]:.0%}; next {most:.0%}".replace("%", " %")
+        share = f"{percent(right[best])}; next {percent(most)}".replace("%", " %")
         return best, f"{tried}, the most answers are right with this one ({share})"
     possible = float(np.log2(min(len(images), outputs.shape[-1])))
     if told[best] < _LEAST * possible:

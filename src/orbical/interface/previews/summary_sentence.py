@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..._text import percent
 from ...data.image_files import ImageFiles, ImageFolder
 from ...groups import Group
 from ...store.scan_result import Scan
@@ -46,13 +47,13 @@ def found(scan: Scan, images: bool) -> str:
             right = predicted == _read(scan, "label")[rows][:, None]
             before, after = (right[:, at].mean() for at in (group.identity, place))
             parts.append(
-                f"{name} is right for {before:.0%} of {count} {noun} as they are and for "
-                f"{after:.0%} {words_for(group, place)}".replace("%", " %")
+                f"{name} is right for {percent(before)} of {count} {noun} as they are and for "
+                f"{percent(after)} {words_for(group, place)}".replace("%", " %")
             )
         else:
             kept = (predicted == upright)[:, place].mean()
             parts.append(
-                f"{name} keeps its answer for {kept:.0%} of {count} {noun} "
+                f"{name} keeps its answer for {percent(kept)} of {count} {noun} "
                 f"{words_for(group, place)}".replace("%", " %")
             )
     own = "" if scan.labeled else "; without labels this is agreement with itself"
