@@ -78,6 +78,7 @@ def tested(name: str, *words: str) -> bool:
     tools = [requirement(tool) for tool in TEST_TOOLS]
     python = environment(name, *words, "-e", f"{ROOT}[{users}]", *tools)
     settings = {**os.environ, "OMP_NUM_THREADS": "1", "MPLBACKEND": "Agg"}
+    settings.pop("PYTHONPATH", None)
     print(f"Tests with the {name} versions", flush=True)
     ran = subprocess.run([python, "-m", "pytest", "--part", "unit", *TESTS], cwd=ROOT, env=settings)
     return ran.returncode == 0

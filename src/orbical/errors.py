@@ -139,6 +139,9 @@ def real_number(argument: str, value: Any) -> float:
     return result
 
 
+_LARGEST = sys.float_info.max  # a constant: torch 2.5 cannot compile the attribute
+
+
 def _is_finite(value: Any) -> bool:
     number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    return number and -sys.float_info.max <= value <= sys.float_info.max
+    return number and -_LARGEST <= value <= _LARGEST
