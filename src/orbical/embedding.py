@@ -247,7 +247,8 @@ def principal_components(
                     some -= center
                     if not np.isfinite(some.sum()):
                         seen: Array = np.isfinite(some)
-                        begun: Array = seen.reshape(len(some), across, -1).any(2).all(1)
+                        by_model = seen.reshape(len(some), across, -1)
+                        begun: Array = np.all(np.any(by_model, axis=2), axis=1)
                         some[~seen & begun[:, None]] = 0
                         some[~begun] = np.nan
                     yield number, slice(block.start + rows.start, block.start + rows.stop), some
