@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._arrays import as_numpy
+from .._arrays import ArrayLike, as_numpy
 from ..errors import InputError
 from . import table_checks as checks
 from .bound import Bound, lower_bound, not_applicable, share_at_most
@@ -59,8 +59,8 @@ def outputs_by_orbit(
     label: Array,
     mass: Array,
     labels: int,
-    confidence: Any,
-    predicted: Any,
+    confidence: ArrayLike,
+    predicted: ArrayLike,
 ) -> dict[str, Any]:
     """Return the outputs of samples as arguments of `OrbitTable`.
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays import ArrayLike
 from ..errors import InputError
 from . import table_checks as checks
 from .bound import OPEN, Bound, lower_bound, not_applicable
@@ -51,7 +52,7 @@ def nll_optimal_variance(table: ValueTable, representation: Any = "invariant") -
     return _optimal(table, frames(table, representation))[0]
 
 
-def nll_optimal_bleed(table: ValueTable, *, fit: Any = None) -> Array:
+def nll_optimal_bleed(table: ValueTable, *, fit: ArrayLike = None) -> Array:
     """Return the bleed, by coordinate, that a symmetric model trained by likelihood settles at.
 
         v_o = mean over orbit o of (value - fit)^2, by coordinate

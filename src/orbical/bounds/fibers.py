@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from .._arrays import ArrayLike
 from ..errors import InputError
 from . import table_checks as checks
 
@@ -59,7 +59,11 @@ class Fibers:
 
 
 def fibers_from_errors(
-    mass: Any, confidence: Any, least_error: Any, greatest_error: Any, accuracy: Any | None = None
+    mass: ArrayLike,
+    confidence: ArrayLike,
+    least_error: ArrayLike,
+    greatest_error: ArrayLike,
+    accuracy: ArrayLike | None = None,
 ) -> Fibers:
     """Make fibers from error bounds of any constraint, not only a symmetry.
 

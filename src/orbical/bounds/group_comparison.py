@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .._arrays import as_numpy
+from .._arrays import ArrayLike, as_numpy
 from .._text import in_column, percent
 from ..errors import InputError
 from ..groups import Group, as_group, trivial
@@ -179,12 +179,12 @@ def compare_groups(
     groups: Sequence[Group | str] | Mapping[str, Group | str],
     *,
     representation: Representation | None = None,
-    mass: Any | None = None,
+    mass: ArrayLike | None = None,
     tolerance: float | None = None,
     support: Support | None = None,
     action: Any | None = None,
     labels: int | None = None,
-    confidence: Any | None = None,
+    confidence: ArrayLike | None = None,
     level: float = 0.95,
     progress: bool = False,
 ) -> Comparison:
@@ -270,7 +270,7 @@ def compare_groups(
     return Comparison(tuple(found), p, used, level)
 
 
-def _refuse_values(truth: Any) -> None:
+def _refuse_values(truth: ArrayLike) -> None:
     """Refuse floats as labels: whole values of a regression would be hundreds of classes."""
     kind = as_numpy("label", truth).dtype
     if kind.kind == "f":
@@ -292,7 +292,7 @@ def _of_labels(table: OrbitTable, p: Array, level: float) -> dict[str, Any]:
     return {"certified": certified, "forced": forced, "forced_orbitwise": orbitwise}
 
 
-def _matched(orbits: Orbits, mass: Any | None) -> float:
+def _matched(orbits: Orbits, mass: ArrayLike | None) -> float:
     together = np.bincount(orbits.orbit)[orbits.orbit] > 1
     return float(checks.sample_mass(mass, len(together)) @ together)
 

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .._arrays import as_numpy
+from .._arrays import ArrayLike, as_numpy
 from .._trees import leaves, tree_map
 from ..actions import Points, as_action, check_group
 from ..errors import InputError
@@ -172,7 +172,7 @@ def _free_memory() -> float:
     return 1024.0 * int(line.split()[1])
 
 
-def match_invariants(invariants: Any, *, tolerance: float) -> Orbits:
+def match_invariants(invariants: ArrayLike, *, tolerance: float) -> Orbits:
     """Find the orbits of a continuous group from its invariants, instead of its elements.
 
     Points share an orbit if a complete set of invariants agrees: the distance from the axis for all
@@ -217,7 +217,7 @@ def _checked_tolerance(tolerance: float, values: Array) -> float:
     return float(tolerance)
 
 
-def orbits_of_permutations(permutations: Any) -> Array:
+def orbits_of_permutations(permutations: ArrayLike) -> Array:
     """Find the orbits of a finite group acting on a finite set.
 
     Args:

@@ -16,6 +16,7 @@ import torch
 from scipy.spatial import cKDTree
 from torch import Tensor
 
+from .._arrays import ArrayLike
 from ..errors import InputError
 from ..scanning.progress import progress_bar
 from . import table_checks as checks
@@ -63,12 +64,12 @@ class Estimate:
 
 def neighbor_ceiling(
     x: Any,
-    label: Any,
+    label: ArrayLike,
     group: Group | str,
     *,
     action: Any | None = None,
     labels: int | None = None,
-    mass: Any | None = None,
+    mass: ArrayLike | None = None,
     level: float = 0.95,
     progress: bool = False,
 ) -> Estimate:
@@ -136,12 +137,12 @@ def neighbor_ceiling(
 
 def neighbor_floor(
     x: Any,
-    value: Any,
+    value: ArrayLike,
     group: Group | str,
     *,
     representation: Any = "invariant",
     action: Any | None = None,
-    mass: Any | None = None,
+    mass: ArrayLike | None = None,
     level: float = 0.95,
     progress: bool = False,
 ) -> Estimate:

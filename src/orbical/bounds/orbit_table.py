@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._arrays import as_numpy
+from .._arrays import ArrayLike, as_numpy
 from .._text import number
 from ..errors import InputError
 from . import table_checks as checks
@@ -138,7 +138,9 @@ class OrbitTable:
             raise InputError("predicted", "predictions in the table", "none")
         return np.asarray(self.mass[np.arange(len(self.mass)), self.predicted])
 
-    def with_predictions(self, confidence: Any, predicted: Any | None = None) -> OrbitTable:
+    def with_predictions(
+        self, confidence: ArrayLike, predicted: ArrayLike | None = None
+    ) -> OrbitTable:
         """Return a table of the same orbits with the predictions of another classifier.
 
         Args:
@@ -195,12 +197,12 @@ class OrbitTable:
     def from_labels(
         cls,
         orbit: Any,
-        label: Any,
+        label: ArrayLike,
         *,
-        mass: Any | None = None,
+        mass: ArrayLike | None = None,
         labels: int | None = None,
-        confidence: Any | None = None,
-        predicted: Any | None = None,
+        confidence: ArrayLike | None = None,
+        predicted: ArrayLike | None = None,
     ) -> OrbitTable:
         """Make a table from samples with orbit ids.
 
@@ -239,7 +241,7 @@ class OrbitTable:
 
     @classmethod
     def from_orbits(
-        cls, orbits: Sequence[Sequence[int]], label: Any, **predictions: Any
+        cls, orbits: Sequence[Sequence[int]], label: ArrayLike, **predictions: Any
     ) -> OrbitTable:
         """Make a table from orbits given as lists of sample indices.
 
@@ -320,7 +322,9 @@ class OrbitTable:
         return replace(cls.from_labels(**found), outputs=own_outputs(itself), **measured)
 
     @classmethod
-    def from_permutations(cls, permutations: Any, label: Any, **predictions: Any) -> OrbitTable:
+    def from_permutations(
+        cls, permutations: ArrayLike, label: ArrayLike, **predictions: Any
+    ) -> OrbitTable:
         """Make a table from a finite group that acts on a finite set.
 
         Args:
@@ -342,7 +346,7 @@ class OrbitTable:
     def from_data(
         cls,
         x: Any,
-        label: Any,
+        label: ArrayLike,
         group: Group | str,
         *,
         tolerance: float | None = None,

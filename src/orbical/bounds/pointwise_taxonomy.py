@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.spatial import cKDTree
 
+from .._arrays import ArrayLike
 from ..errors import InputError
 from . import table_checks as checks
 from .matching import Mover
@@ -83,7 +84,7 @@ class Taxonomy:
 
 def taxonomy(
     x: Any,
-    truth: Any,
+    truth: ArrayLike,
     group: Group | str,
     *,
     support: Support,
@@ -91,7 +92,7 @@ def taxonomy(
     function: Callable[[Array], Array] | None = None,
     representation: Any | None = None,
     tolerance: float | None = None,
-    mass: Any | None = None,
+    mass: ArrayLike | None = None,
 ) -> Taxonomy:
     """Classify equivariance at each sample x and element g: correct, incorrect or extrinsic.
 
@@ -177,7 +178,7 @@ def _no_neighbors(size: int) -> tuple[Array, Array, Array]:
 
 
 def _truth(
-    truth: Any, representation: Any | None, size: int, elements: int
+    truth: ArrayLike, representation: Any | None, size: int, elements: int
 ) -> tuple[Array, Callable[[slice], Array]]:
     values = np.asarray(truth, dtype=np.float64)
     values = values[:, None] if values.ndim == 1 else values
@@ -234,7 +235,12 @@ def _support(support: Support, mover: Mover) -> Callable[[Array], Array] | None:
 
 
 def confidence_density(
-    confidence: Any, at: Any, *, window: float, mass: Any | None = None, correct: Any | None = None
+    confidence: ArrayLike,
+    at: ArrayLike,
+    *,
+    window: float,
+    mass: ArrayLike | None = None,
+    correct: ArrayLike | None = None,
 ) -> tuple[Array, Array | None]:
     """Return the windowed density r(p) of the confidence, and Acc_p in the same window.
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from .._arrays import as_numpy
+from .._arrays import ArrayLike, as_numpy
 from ..errors import InputError
 
 Array = np.ndarray
 SUM_TOLERANCE = 1e-6
 
 
-def numbers(name: str, value: Any, dims: str, size: int | None = None) -> Array:
+def numbers(name: str, value: ArrayLike, dims: str, size: int | None = None) -> Array:
     """Return a finite float64 array with the axes `dims`, such as `"orbit label"`.
 
     Example:
@@ -33,13 +31,13 @@ def numbers(name: str, value: Any, dims: str, size: int | None = None) -> Array:
     return array
 
 
-def columns(name: str, value: Any) -> Array:
+def columns(name: str, value: ArrayLike) -> Array:
     """Return values `[N]` or `[N, D]` as `[N, D]`."""
     array = as_numpy(name, value, np.float64)
     return numbers(name, array[:, None] if array.ndim == 1 else array, "point coordinate")
 
 
-def representation(matrices: Any, dimension: int) -> Array:
+def representation(matrices: ArrayLike, dimension: int) -> Array:
     """Return invertible matrices `[K, D, D]`."""
     array = as_numpy("representation", matrices, np.float64)
     if array.ndim != 3 or array.shape[1:] != (dimension, dimension):
@@ -51,7 +49,7 @@ def representation(matrices: Any, dimension: int) -> Array:
     return array
 
 
-def whole_numbers(name: str, value: Any, size: int, below: int | None = None) -> Array:
+def whole_numbers(name: str, value: ArrayLike, size: int, below: int | None = None) -> Array:
     """Return an int64 array `[size]` of values in [0, below).
 
     Example:
@@ -94,7 +92,7 @@ def masses(name: str, value: Array) -> None:
         )
 
 
-def partition(name: str, ids: Any) -> Array:
+def partition(name: str, ids: ArrayLike) -> Array:
     """Check that every sample has an orbit."""
     array = as_numpy(name, ids)
     if array.dtype.kind in "iuf":
@@ -108,7 +106,7 @@ def partition(name: str, ids: Any) -> Array:
     return array
 
 
-def sample_mass(mass: Any | None, size: int) -> Array:
+def sample_mass(mass: ArrayLike | None, size: int) -> Array:
     """Return the mass of each sample `[size]`: the given ones, or equal ones."""
     if mass is None:
         return np.full(size, 1 / size)
@@ -131,7 +129,7 @@ def probabilities(name: str, value: Array) -> None:
         raise InputError(name, "values in [0, 1]", f"values in [{low:g}, {high:g}]")
 
 
-def normalize(mass: Any) -> Array:
+def normalize(mass: ArrayLike) -> Array:
     """Divide masses by their sum; tables never rescale them on their own.
 
     Args:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._arrays import as_numpy
+from .._arrays import ArrayLike, as_numpy
 from ..errors import InputError
 from . import table_checks as checks
 from .matching import (
@@ -136,7 +136,7 @@ class ValueTable:
     def from_data(
         cls,
         x: Any,
-        value: Any,
+        value: ArrayLike,
         group: Group | str,
         *,
         tolerance: float | None = None,
@@ -229,7 +229,9 @@ class ValueTable:
         return cls(ids, **found, **found_by_matching(orbit), invariance_gap=gap)
 
     @classmethod
-    def from_permutations(cls, permutations: Any, value: Any, **predictions: Any) -> ValueTable:
+    def from_permutations(
+        cls, permutations: ArrayLike, value: ArrayLike, **predictions: Any
+    ) -> ValueTable:
         """Make a table from a finite group that acts on a finite set.
 
         Args:
@@ -255,7 +257,7 @@ class ValueTable:
         return cls(orbit, value, point=point[order], element=element[order], **predictions)
 
 
-def _variance(name: str, value: Any, size: int, dimension: int) -> Array:
+def _variance(name: str, value: ArrayLike, size: int, dimension: int) -> Array:
     array = as_numpy(name, value, np.float64)
     shapes = {1: (size,), 2: (size, dimension), 3: (size, dimension, dimension)}
     if array.shape != shapes.get(array.ndim):
