@@ -26,6 +26,7 @@ from ..store.record import (
     MOST_UNITS,
     DataEntry,
     GroupEntry,
+    Json,
     ModelEntry,
     Record,
     RunEntry,
@@ -50,7 +51,7 @@ def describe_scan(
     sweep: Sweep,
     samples: Samples,
     target: Tensor | None,
-    probes: dict[str, Any],
+    probes: Json,
     chunk: int,
 ) -> Record:
     """Return the record of a scan that is about to run, with units of `chunk` samples."""
@@ -73,7 +74,7 @@ def describe_scan(
     )
 
 
-def unit_size(sweep: Sweep, samples: Samples, probes: dict[str, Any], chunk: int | None) -> int:
+def unit_size(sweep: Sweep, samples: Samples, probes: Json, chunk: int | None) -> int:
     """Return the number of samples in a unit, chosen if it is not given."""
     if chunk is None:
         any_outputs = next(iter(probes.values()))["outputs"]
@@ -90,7 +91,7 @@ def describe_data(samples: Samples) -> DataEntry:
     return DataEntry(len(samples), labeled, digest, samples.stamp, samples.fingerprint)
 
 
-def model_entries(sweep: Sweep, probes: dict[str, Any]) -> tuple[ModelEntry, ...]:
+def model_entries(sweep: Sweep, probes: Json) -> tuple[ModelEntry, ...]:
     """Describe the models, by their contents and by their outputs for a few inputs."""
     return tuple(
         ModelEntry(
@@ -170,9 +171,9 @@ def _chunk_of_slow_models(sweep: Sweep, samples: int) -> int:
     return max(1, samples // _MOST_UNITS) if slow else samples
 
 
-def failures_of(failures: Failures, first_sample: int) -> list[dict[str, Any]]:
+def failures_of(failures: Failures, first_sample: int) -> list[Json]:
     """Return the failures of a unit for the record, one entry for each sample."""
-    records: dict[int, dict[str, Any]] = {}
+    records: dict[int, Json] = {}
     for element, sample in sorted(failures):
         first = {"sample": first_sample + sample, "element": element, "places": 0}
         known = records.setdefault(sample, {**first, "error": failures[element, sample]})

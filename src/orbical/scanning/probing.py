@@ -17,6 +17,7 @@ from ..actions import Action
 from ..data.samples import Samples
 from ..errors import InputError, ModelError, OrbicalError
 from ..groups import Elements
+from ..store.record import Json
 from ..tasks import MultiLabel, Task
 from ..tasks.task import ACTION_DEFECT
 from .recipe import Recipe
@@ -31,7 +32,7 @@ CLASSES = "classes"
 would tell it as well, are not stored where there are many."""
 
 
-def probe_model(sweep: Sweep, name: str, first: Tree, target: Tensor | None) -> dict[str, Any]:
+def probe_model(sweep: Sweep, name: str, first: Tree, target: Tensor | None) -> Json:
     """Run a model on a few inputs, twice: the shape of its outputs, and whether they repeat."""
     elements = sweep.group[:PROBE_ELEMENTS]
     first = tree_map(lambda leaf: leaf.to(sweep.device), first)
@@ -122,7 +123,7 @@ def _warn_of_probabilities(sweep: Sweep, name: str, raw: Any) -> None:
 
 
 def array_specs(
-    sweep: Sweep, samples: Samples, target: Tensor | None, probes: dict[str, Any]
+    sweep: Sweep, samples: Samples, target: Tensor | None, probes: Json
 ) -> dict[str, ArraySpec]:
     """Return the shape and type of every array, from summaries of the probes.
 
@@ -170,7 +171,7 @@ def array_specs(
 
 
 def _model_specs(
-    sweep: Sweep, target: Tensor | None, model: str, probe: dict[str, Any], number: int
+    sweep: Sweep, target: Tensor | None, model: str, probe: Json, number: int
 ) -> dict[str, ArraySpec]:
     """Return the shapes and types of one model's variables for `number` samples."""
     from ..store.layout import ArraySpec

@@ -18,7 +18,7 @@ from ..data.samples import Samples
 from ..errors import InputError, unknown_name, whole_number
 from ..groups import Group, as_group
 from ..predictors import Predictor, as_predictor
-from ..store.record import DataEntry
+from ..store.record import DataEntry, Json
 from ..tasks import Task, as_task
 
 PROBE_SAMPLES = 2
@@ -34,7 +34,7 @@ class Recipe:
     ahead.
     """
 
-    models: dict[str, Any]
+    models: Json
     samples: Samples
     first: Tree
     first_target: Tensor | None
@@ -60,7 +60,7 @@ class Recipe:
             return self.target[rows]
         return None if targets is None else self.task.check_target(targets, len(targets))
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> Json:
         return {name: value for name, value in vars(self).items() if name != "predictors"}
 
 
@@ -148,7 +148,7 @@ def _with_classes(task: Task, samples: Samples) -> Task:
     return named
 
 
-def _named_models(models: Any) -> dict[str, Any]:
+def _named_models(models: Any) -> Json:
     if isinstance(models, list | tuple):
         raise InputError(
             "models", "a model or a dictionary of names and models", f"a {type(models).__name__}"

@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -17,7 +17,7 @@ from .._imports import words_of
 from .._trees import Tree, leaves
 from ..data.samples import Rows, read_ahead, read_rows
 from ..errors import InputError, ModelError
-from ..store.record import Record
+from ..store.record import Json, Record
 from .description import check_chunk, describe_scan, failures_of, unit_size
 from .probing import (
     array_specs,
@@ -41,7 +41,7 @@ class Runner:
 
     recipe: Recipe
     sweep: Sweep
-    probes: dict[str, Any]
+    probes: Json
 
     def describe(self) -> tuple[Record, dict[str, ArraySpec]]:
         """Return the record of the scan, and the arrays of its results."""

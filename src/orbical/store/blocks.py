@@ -17,6 +17,7 @@ import numpy as np
 
 from ..errors import InputError, unknown_name
 from ..groups import Group, parse
+from .record import Json
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -177,7 +178,7 @@ class StoredArrays(ScanArrays):
         self.scan, self.settings = scan, scan.record.task.settings
         self.models, self.group, self.weights = scan.models, scan.group, scan.group.weights
         self.samples, self.chunk = scan.record.data.samples, scan.record.run.chunk
-        self._arrays: dict[str, Any] = dict(scan.arrays)  # zarr types both versions of its format
+        self._arrays: Json = dict(scan.arrays)  # zarr types both versions of its format
         self.dims = {
             name: tuple(array.metadata.dimension_names) for name, array in self._arrays.items()
         }

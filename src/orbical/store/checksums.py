@@ -16,6 +16,7 @@ from zarr.storage import FsspecStore, LocalStore, WrapperStore
 
 from ..errors import StoreError
 from .file_access import is_remote
+from .record import Json
 
 _CHECKSUM = "checksum"
 
@@ -45,7 +46,7 @@ def sealed(document: Mapping[str, Any]) -> bytes:
     return json.dumps({**document, _CHECKSUM: digest(dict(document))}).encode()
 
 
-def unsealed(content: bytes) -> dict[str, Any]:
+def unsealed(content: bytes) -> Json:
     """Read what `sealed` wrote; anything else raises `ValueError`."""
     document = json.loads(content)
     if not isinstance(document, dict) or document.pop(_CHECKSUM, None) != digest(document):

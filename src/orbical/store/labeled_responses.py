@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..groups import Group
 from .blocks import FINISHED, LabeledArrays, group_of, is_scan
+from .record import Json
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -59,9 +60,9 @@ def responses(scan: Scan | xr.Dataset, metric: str = "score") -> xr.DataArray:
     return values
 
 
-def _about(data: xr.Dataset, group: Group, name: str) -> dict[str, Any]:
+def _about(data: xr.Dataset, group: Group, name: str) -> Json:
     """Return the attributes that a figure of these responses needs."""
-    about: dict[str, Any] = {
+    about: Json = {
         "metric": name,
         "meaning": data[name].attrs.get("meaning", name),
         "task": data.attrs["task"],

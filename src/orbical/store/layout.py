@@ -17,7 +17,7 @@ import zarr
 from zarr.codecs import BloscCodec, Crc32cCodec
 
 from ..groups import Group, Layout
-from .record import Record
+from .record import Json, Record
 
 if TYPE_CHECKING:
     import zarr
@@ -65,7 +65,7 @@ class ArraySpec:
     dims: tuple[str, ...]
     shape: tuple[int, ...]
     dtype: str
-    attributes: dict[str, Any]
+    attributes: Json
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Fixed:
 
     dims: tuple[str, ...]
     values: np.ndarray
-    attributes: dict[str, Any]
+    attributes: Json
 
 
 def fixed_arrays(models: list[str], group: Group, facts: Mapping[str, Fixed]) -> dict[str, Fixed]:
@@ -102,9 +102,7 @@ def _group_arrays(group: Group) -> dict[str, Fixed]:
     }
 
 
-def data_attributes(
-    record: Record, group: Group, arrays: Mapping[str, Fixed | ArraySpec]
-) -> dict[str, Any]:
+def data_attributes(record: Record, group: Group, arrays: Mapping[str, Fixed | ArraySpec]) -> Json:
     """Return the attributes of the data set."""
     known = {"model", "name", "label", "weight", *group.coords}
     known |= {name for name in arrays if arrays[name].attributes.get("meaning") in _FACTS}
@@ -198,7 +196,7 @@ def check_sizes(record: Record, arrays: Mapping[str, Any], fixed: Mapping[str, A
                 raise ValueError(f"the chunks of {name} do not fit the record")
 
 
-def describe_group(group: Group) -> dict[str, Any]:
+def describe_group(group: Group) -> Json:
     """Return what is not stored as an array: names, coordinates and layout."""
     return {
         "spec": group.spec,

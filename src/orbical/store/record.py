@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+Json = dict[str, Any]
+"""An object of JSON: texts, numbers, lists and further objects by name."""
 FORMAT = 4
 _PROBE_TOLERANCE = 1e-3
 
@@ -20,10 +22,10 @@ class TaskEntry:
     """A task as `Task.describe` writes it; `Task.from_record` makes the task again."""
 
     name: str
-    input: dict[str, Any]
-    output: dict[str, Any]
+    input: Json
+    output: Json
     read: str | None
-    settings: dict[str, Any]
+    settings: Json
 
 
 @dataclass(frozen=True)
@@ -155,7 +157,7 @@ class Record:
         start = chunk * self.run.chunk
         return slice(start, min(start + self.run.chunk, self.data.samples))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the record as plain dictionaries, lists, text and numbers."""
         return asdict(self)
 

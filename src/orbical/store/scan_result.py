@@ -16,6 +16,7 @@ from .._text import counted
 from ..errors import StoreError
 from .file_access import explained
 from .layout import read_group
+from .record import Json
 from .repair import Damage, lost_flags, refuse_missing, verify
 from .zarr_store import Store, open_store
 
@@ -77,7 +78,7 @@ class Scan:
         return {name: self._fixed(name) for name, one in about if one.get("meaning") == "metadata"}
 
     @property
-    def stored(self) -> dict[str, dict[str, Any]]:
+    def stored(self) -> dict[str, Json]:
         """The attributes of every stored array, by name; known without opening `data`."""
         return {name: one.get("attributes", {}) for name, one in self._store.metadata.items()}
 
@@ -87,7 +88,7 @@ class Scan:
         return "score" in self.stored
 
     @property
-    def failures(self) -> dict[str, list[dict[str, Any]]]:
+    def failures(self) -> dict[str, list[Json]]:
         """The samples on which each model raised an error.
 
         An entry has the number of the `sample`, the first `element`, the number of `places` on the
@@ -149,7 +150,7 @@ class Scan:
             "samples, which may differ between models"
         )
 
-    def info(self) -> dict[str, Any]:
+    def info(self) -> Json:
         """Return what was scanned and how, in plain values, with what is done and what failed."""
         state = {"share_done": self.share_done, "failures": self.failures}
         return {**self.record.to_json(), **state}

@@ -11,6 +11,7 @@ from typing import Any
 
 from .checksums import sealed, unsealed
 from .file_access import FOLDER, is_remote, write_file
+from .record import Json
 
 _NAME = re.compile(r"(shared|\d{1,9})\.(\d{1,9})\.json", re.ASCII)
 _FAILURE = {"sample", "element", "places", "error"}
@@ -29,7 +30,7 @@ class UnitFile:
     model: int | None
     chunk: int
     files: dict[str, str]
-    failures: list[dict[str, Any]] = field(default_factory=list)
+    failures: list[Json] = field(default_factory=list)
     batch_size: int | None = None
     data: str | None = None
 

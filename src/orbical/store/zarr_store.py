@@ -29,7 +29,7 @@ from ..errors import StoreError
 from .checksums import CheckedStore, digest
 from .file_access import exists, explained, is_remote, sync_files, write_file
 from .layout import Fixed, by_model, check_sizes, dims_of
-from .record import FORMAT, ModelEntry, Record
+from .record import FORMAT, Json, ModelEntry, Record
 from .unit_files import UnitFile, UnitKey, read_units, unit_path, write_unit
 
 __all__ = ["Store", "open_store", "root_document"]
@@ -43,7 +43,7 @@ _CRC_BYTES = 4
 class Store:
     """The arrays of a scan: written unit by unit, read with their checksums verified."""
 
-    def __init__(self, files: CheckedStore | MemoryStore, document: dict[str, Any]) -> None:
+    def __init__(self, files: CheckedStore | MemoryStore, document: Json) -> None:
         self.files = files
         self.path = files.root if isinstance(files, CheckedStore) else None
         self.document = document
@@ -63,7 +63,7 @@ class Store:
         return "the scan in memory" if self.path is None else repr(str(self.path))
 
     @cached_property
-    def metadata(self) -> dict[str, Any]:
+    def metadata(self) -> Json:
         """The metadata of all arrays, by name."""
         consolidated = self.document["consolidated_metadata"]["metadata"]
         return {name: one for name, one in consolidated.items() if one["node_type"] == "array"}
@@ -174,7 +174,7 @@ class Store:
         model: int | None,
         chunk: int,
         written: Mapping[str, np.ndarray],
-        failures: list[dict[str, Any]] | None = None,
+        failures: list[Json] | None = None,
         batch_size: int | None = None,
         data: str | None = None,
     ) -> None:
@@ -215,7 +215,7 @@ class Store:
             for name in unit.files if unit else ():
                 self.files.known.pop(self.chunk_key(name, *key), None)
 
-    def failures(self, model: int) -> list[dict[str, Any]]:
+    def failures(self, model: int) -> list[Json]:
         """Return the samples on which a model raised an error."""
         of_model = [unit for unit in self.units.values() if unit.model == model]
         failed = [one for unit in of_model for one in unit.failures]

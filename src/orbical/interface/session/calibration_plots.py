@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 import torch
@@ -18,6 +17,7 @@ from ...calibration import (
     reliability,
 )
 from ...calibration.measures.binned import Reliability
+from ...store.record import Json
 from ..selection import Selection
 from .element_columns import ConfidenceColumns, columns_of
 from .sample_sets import Answer, mask_of, subset_key
@@ -33,7 +33,7 @@ MOST_PAIRS = 2_000_000
 """Pairs in the cumulative curves of whole orbits; of more, every n-th sample is used."""
 
 
-def calibration(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
+def calibration(view: ScanView, selection: Selection, message: Json) -> Answer:
     """Answer the reliability diagram, the cumulative curves and errors of each model shown."""
     if not {"confidence", "correct"} <= view.metrics.keys():
         return {"available": False, "reason": "the scan stores no confidence and correctness"}, {}
@@ -81,7 +81,7 @@ _NAMES = {
 
 def _of(
     view: ScanView, pairs: ConfidenceColumns, model: int, place: int | str, mask: Array | None
-) -> dict[str, Any]:
+) -> Json:
     whole = place == "orbit"
     first = view.group.identity if whole else int(place)
     sure, right = _at(pairs, model, first, mask)
@@ -136,7 +136,7 @@ def _curves(sure: Tensor, right: Tensor, weights: Tensor | None) -> tuple[Array,
     return first, second
 
 
-def _described(diagram: Reliability, error: Interval) -> dict[str, Any]:
+def _described(diagram: Reliability, error: Interval) -> Json:
     """Return the ECE with its interval, mean confidence and accuracy, and the verdict on them."""
     means = [
         float((diagram.share * part.nan_to_num()).sum())

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ...calibration import interval_of_sums, share_interval_of_sums
 from ...errors import InputError
+from ...store.record import Json
 from ..selection import Selection
 from .confusions import PLACE
 from .sample_sets import Answer, mask_of
@@ -38,7 +38,7 @@ class TestedSets:
     held: int
 
 
-def coverage(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
+def coverage(view: ScanView, selection: Selection, message: Json) -> Answer:
     """Answer coverage and mean size of conformal sets at each element, `[M, K]` with intervals.
 
     Half of the samples calibrate, at the identity or over the orbit; the others are
@@ -65,7 +65,7 @@ def coverage(view: ScanView, selection: Selection, message: dict[str, Any]) -> A
         "count": int(chosen.sum()),
         "models": [view.models[model] for model in models],
     }
-    arrays: dict[str, Any] = {}
+    arrays: Json = {}
     each = ((found.hits, share_interval_of_sums), (found.sizes, interval_of_sums))
     for name, (values, interval) in zip(PARTS, each, strict=True):
         given = values[models][:, chosen].astype(np.float64)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError, check_name
+from ...store.record import Json
 from ..selection import Selection
 from .element_columns import response_columns
 from .sample_sets import Answer, mask_of
@@ -26,7 +27,7 @@ def available(view: ScanView) -> bool:
     return view.reader.dims.get("predicted") == PLACE and _known(view, "truth") is not None
 
 
-def confusion(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
+def confusion(view: ScanView, selection: Selection, message: Json) -> Answer:
     """Answer `counts [M, C, C]` of (expected, predicted), and the most frequent confusions.
 
     Confusions are `pairs [M, P, 3]`: expected, predicted, count; -1 where there are fewer.

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError, OrbicalError, check_name, unknown_name
+from ...store.record import Json
 from ...store.scan_result import Scan
 from ..daemon_threads import DaemonPool
 from ..live_models import LiveModels
@@ -40,10 +41,10 @@ from .long_work import TICK_S, Progress, Stopped, progress_of, yield_to_readers
 from .sample_sets import Answer, UnknownSet
 from .scan_view import ScanView
 
-Handler = Callable[[ScanView, Selection, dict[str, Any]], Answer]
+Handler = Callable[[ScanView, Selection, Json], Answer]
 
 
-def _embedding(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
+def _embedding(view: ScanView, selection: Selection, message: Json) -> Answer:
     which = {
         "method": selection.method,
         "of": selection.of,
@@ -220,10 +221,10 @@ class Session:
             view.live.close()
         self._former, self.scans = self.scans, other.scans
 
-    def _previewed(self, message: Mapping[str, Any]) -> dict[str, Any]:
+    def _previewed(self, message: Mapping[str, Any]) -> Json:
         if self.preview is None:
             raise InputError("kind", "a saved scan to have no preview", "'preview'")
-        answered: dict[str, Any] = self.preview.answer(message)
+        answered: Json = self.preview.answer(message)
         return answered
 
     def answer(self, message: Any, progress: Progress | None = None) -> bytes:
@@ -284,7 +285,7 @@ class Session:
         yield_to_readers()
         return self.answer(message, progress)
 
-    def _long(self, message: Any) -> dict[str, Any] | None:
+    def _long(self, message: Any) -> Json | None:
         """Return the header of reports about a request, None if its answer is fast."""
         kind = message.get("kind") if isinstance(message, Mapping) else None
         if kind not in ("embedding", "sample", "export", "runs"):
@@ -313,7 +314,7 @@ class Session:
             view.live.close()
 
 
-def error_header(message: Any, text: str) -> dict[str, Any]:
+def error_header(message: Any, text: str) -> Json:
     """Return the header of an error, with the kind and number of the request."""
     given = message if isinstance(message, Mapping) else {}
     kind, sequence = given.get("kind"), given.get("sequence")

@@ -15,6 +15,7 @@ import numpy as np
 
 from ...errors import InputError, check_name
 from ...nero.moments import over_models
+from ...store.record import Json
 from ..selection import Clause
 from .orbit_failures import near_to_far, upright_of
 from .scan_view import ScanView
@@ -123,7 +124,7 @@ def keys_of(view: ScanView, column: Column) -> list[str]:
     return [str(one) for one in range(len(view.classes))] if column.keys is None else column.keys
 
 
-def described(view: ScanView) -> list[dict[str, Any]]:
+def described(view: ScanView) -> list[Json]:
     """Describe the columns for the page."""
     return [
         {
@@ -190,7 +191,7 @@ def _declared(view: ScanView) -> list[Column]:
     return found
 
 
-def facts_of(view: ScanView, sample: int) -> dict[str, Any]:
+def facts_of(view: ScanView, sample: int) -> Json:
     """Return the metadata of a sample by title."""
     given = [column for column in sample_columns(view).values() if column.given]
     return {column.title: _fact(column, column.read()[sample]) for column in given}

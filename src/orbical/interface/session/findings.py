@@ -9,6 +9,7 @@ from typing import Any
 
 from ..._text import printable
 from ...errors import InputError
+from ...store.record import Json
 from ..selection import Selection
 from .sample_sets import ALL, Answer, Change, SavedList, mask_of_set, packed
 from .scan_view import ScanView
@@ -52,7 +53,7 @@ class Finding:
         return cls(given["id"], title, note, replace(view, scan="").to_fragment())
 
 
-def findings(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
+def findings(view: ScanView, selection: Selection, message: Json) -> Answer:
     """Answer the findings of a scan, after a change (`do`: save, delete, move) if any."""
     return _FINDINGS.answer(view, message)
 

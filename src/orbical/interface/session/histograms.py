@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from ...errors import InputError, check_name
+from ...store.record import Json
 from ..selection import Clause, Selection
 from .filter_columns import Column, keys_of, robust_ends, sample_columns, values_of
 from .sample_sets import Answer, mask_of
@@ -34,7 +34,7 @@ class Bins:
     edges: list[float] | None = None
 
 
-def histograms(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
+def histograms(view: ScanView, selection: Selection, message: Json) -> Answer:
     """Answer for each column how many samples are in its bins: of all, and of the subset.
 
     The subset is that of the other columns' clauses, so that a brush can be moved where it leaves
@@ -42,7 +42,7 @@ def histograms(view: ScanView, selection: Selection, message: dict[str, Any]) ->
     bin of their own.
     """
     columns = sample_columns(view)
-    about: list[dict[str, Any]] = []
+    about: list[Json] = []
     arrays: dict[str, Array] = {}
     for place, (name, model) in enumerate(_asked_for(message)):
         check_name("columns", name, columns)
@@ -95,7 +95,7 @@ def _counted(bins: Bins, mask: Array | None) -> Array:
     return np.bincount(codes + 1, minlength=bins.count + 1)[1:].astype(np.int32)
 
 
-def _asked_for(message: dict[str, Any]) -> list[tuple[str, str]]:
+def _asked_for(message: Json) -> list[tuple[str, str]]:
     given = message.get("columns", [])
     named = isinstance(given, list) and all(
         isinstance(one, dict) and isinstance(one.get("column"), str) for one in given

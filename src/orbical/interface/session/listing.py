@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ...errors import InputError, unknown_name
 from ...nero.moments import over_models
+from ...store.record import Json
 from ..selection import Selection
 from .filter_columns import sample_columns, titled, values_of
 from .sample_sets import Answer, mask_of, subset_key
@@ -20,7 +19,7 @@ MOST_ON_PAGE = 1000
 _BY_METRIC = ("worst", "best", "variable")
 
 
-def listed(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
+def listed(view: ScanView, selection: Selection, message: Json) -> Answer:
     """Answer `count` samples of the sorted subset from `start`, with the numbers they are by."""
     start, count = _page(message, "start", 0), _page(message, "count", PAGE)
     metric = view.metric(selection, per_sample=True)
@@ -89,7 +88,7 @@ def _first(values: Array, falling: bool, mask: Array | None, count: int) -> Arra
     return order
 
 
-def _page(message: dict[str, Any], name: str, usual: int) -> int:
+def _page(message: Json, name: str, usual: int) -> int:
     given = message.get(name, usual)
     if isinstance(given, bool) or not isinstance(given, int) or given < 0:
         raise InputError(name, "a number of samples", f"{given!r:.60}")

@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from ...errors import OrbicalError
+from ...store.record import Json
 
 TICK_S = 0.3
 """The time between two reports to the page."""
@@ -37,13 +38,11 @@ class Progress:
         self._share, self._note = 0.0, ""
         self._since = time.monotonic()
         self._expected: tuple[float, float] | None = None
-        self._partial: tuple[dict[str, Any], dict[str, Any]] | None = None
+        self._partial: tuple[Json, Json] | None = None
         self._stopped = False
         self._thread: int | None = None
 
-    def tell(
-        self, share: float, note: str = "", partial: tuple[dict[str, Any], Any] | None = None
-    ) -> None:
+    def tell(self, share: float, note: str = "", partial: tuple[Json, Any] | None = None) -> None:
         """Note how much is done, 0 to 1, and what can be shown already; raise if stopped."""
         with self._lock:
             self._share, self._note = share, note or self._note
@@ -79,7 +78,7 @@ class Progress:
             with self._lock:
                 self._thread = None
 
-    def news(self) -> tuple[dict[str, Any], dict[str, Any]]:
+    def news(self) -> tuple[Json, Json]:
         """Return the share, the time left if it is known, and what can be shown, once."""
         with self._lock:
             share, partial, self._partial = self._share, self._partial, None

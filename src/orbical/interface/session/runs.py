@@ -13,6 +13,7 @@ import numpy as np
 from ...errors import check_name
 from ...nero.changes import share_of
 from ...nero.moments import Sums, add_sums, over_orbit
+from ...store.record import Json
 from ..selection import Selection, labels_alone
 from .calibration_plots import pooled
 from .element_columns import columns_of
@@ -56,7 +57,7 @@ class Run:
 
 
 def runs(
-    view: ScanView, scans: Mapping[str, ScanView], selection: Selection, message: dict[str, Any]
+    view: ScanView, scans: Mapping[str, ScanView], selection: Selection, message: Json
 ) -> Answer:
     """Answer curves `[R, K]` of each model of each run, and their differences from one run."""
     if selection.against:
@@ -68,7 +69,7 @@ def runs(
     ]
     named = [run for run in compared if run.view.name == selection.against]
     base = next(iter(named or compared), None)
-    rows: list[dict[str, Any]] = []
+    rows: list[Json] = []
     curves: dict[str, list[Array]] = {name: [] for name in (*ENDS, *DIFFERENCE)}
     for place, run in enumerate(compared):
         progress.tell(place / len(compared), run.view.name)

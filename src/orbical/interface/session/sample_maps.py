@@ -17,6 +17,7 @@ import numpy as np
 from ...embedding import METHODS, NEIGHBORS, Components, components_of, place, principal_components
 from ...errors import InputError, check_name
 from ...nero.moments import over_models
+from ...store.record import Json
 from ..selection import Selection
 from .filter_columns import keys_of, robust_ends, sample_columns, titled, values_of
 from .long_work import Progress
@@ -90,7 +91,7 @@ def _make(
     models: list[int],
     variable: str,
     progress: Progress,
-    about: dict[str, Any],
+    about: Json,
 ) -> SampleMap:
     found = _components(view, models, variable, components_of(method, 2))
     finished = np.isfinite(found.scores[0]).all(1)
@@ -174,14 +175,14 @@ def available_colors(view: ScanView) -> list[str]:
     return [*MOMENTS, *(column.name for column in columns if column.kind != "text")]
 
 
-def color(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
+def color(view: ScanView, selection: Selection, message: Json) -> Answer:
     """Answer one number for each sample."""
     check_name("selection color", selection.color, available_colors(view))
     if selection.color in MOMENTS:
         return _of_metric(view, selection)
     column = sample_columns(view)[selection.color]
     values = values_of(view, column, selection.of)
-    about: dict[str, Any] = {"title": titled(view, column, selection.of)}
+    about: Json = {"title": titled(view, column, selection.of)}
     if column.kind == "category":
         about |= {"scale": "classes", "range": [0, len(keys_of(view, column)) - 1]}
         about["names"] = column.keys  # None for classes, which the page knows

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 
 from ...errors import InputError, StoreError, check_name
+from ...store.record import Json
 from ..selection import Selection
 from ..sidecar import bits_key
 from .filter_columns import kept_by
@@ -121,7 +122,7 @@ class SavedList(Generic[_Entry]):
             raise StoreError(f"{self.name}.json: {error}; repair or remove the file") from None
 
 
-Answer = tuple[dict[str, Any], dict[str, Any]]
+Answer = tuple[Json, Json]
 
 
 def mask_of(view: ScanView, selection: Selection) -> Array | None:
@@ -144,7 +145,7 @@ def _mask(view: ScanView, selection: Selection) -> Array:
     return mask
 
 
-def subset(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
+def subset(view: ScanView, selection: Selection, message: Json) -> Answer:
     """Answer which samples are in the subset."""
     mask = mask_of(view, selection)
     mask = np.ones(view.samples, bool) if mask is None else mask

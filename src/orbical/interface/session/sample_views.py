@@ -13,6 +13,7 @@ from torch import Tensor
 from ..._trees import Tree, leaves
 from ...groups import Elements, Group
 from ...store.blocks import AGREES
+from ...store.record import Json
 from ...tasks import Task
 from ...tasks._maps import Places, middle_of, reduced_labels, slices_at
 from ..live_models import LiveAnswer
@@ -32,7 +33,7 @@ STILL = {"consensus": "answer", "truth": "still"}
 """The names of references that are not transformed."""
 
 
-def sample(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
+def sample(view: ScanView, selection: Selection, message: Json) -> Answer:
     """Answer one sample's response along its orbit, for each model shown."""
     number = view.sample(selection.sample)
     metric = view.metric(selection, per_sample=True)
@@ -48,7 +49,7 @@ def sample(view: ScanView, selection: Selection, message: dict[str, Any]) -> Ans
         name: np.stack([view.response(variable, number, model) for model in models])
         for name, variable in wanted.items()
     }
-    about: dict[str, Any] = {
+    about: Json = {
         "sample": number,
         "metric": metric.name,
         "models": [view.models[model] for model in models],
@@ -59,7 +60,7 @@ def sample(view: ScanView, selection: Selection, message: dict[str, Any]) -> Ans
         "range": axis_of(metric, np.stack([found[name] for name in found if name != "correct"])),
         "reference": reference,
     }
-    arrays: dict[str, Any] = {}
+    arrays: Json = {}
     if "predicted" in view.reader:
         answered = [view.reader.row("predicted", number, model) for model in models]
         arrays["predicted"] = np.stack(answered).astype(np.int32)
@@ -123,13 +124,13 @@ def _densely(
         yield done / len(group), found, errors
 
 
-def hover(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
+def hover(view: ScanView, selection: Selection, message: Json) -> Answer:
     """Answer the responses of a few samples, with thumbnails of their inputs."""
     chosen = [view.sample(one) for one in sample_numbers(message.get("samples"))]
     metric = view.metric(selection, per_sample=True)
     variable = view.variable(metric, view.reference(selection))
     models = view.shown(selection)
-    arrays: dict[str, Any] = {
+    arrays: Json = {
         "values": np.stack(
             [[view.response(variable, one, model) for model in models] for one in chosen]
         )
@@ -152,7 +153,7 @@ def hover(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answ
     return about, arrays
 
 
-def place(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
+def place(view: ScanView, selection: Selection, message: Json) -> Answer:
     """Answer the transformed input at a position, and the output of each model shown."""
     number = view.sample(selection.sample)
     live, models = view.live, view.shown(selection)
@@ -165,7 +166,7 @@ def place(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answ
     if not here.scanned and all(answer.error for answer in answers.values()):
         here = live.locator.at(here.element)  # no model answers between the scanned elements
         moved = live.moved(number, here.elements)
-    about: dict[str, Any] = {
+    about: Json = {
         "sample": number,
         "element": here.element,
         "position": list(here.position),
@@ -182,7 +183,7 @@ def place(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answ
         "truth": None if view.label is None else int(view.label[number]),
         "consensus": [_consensus_class(view, number, model) for model in models],
     }
-    arrays: dict[str, Any] = {}
+    arrays: Json = {}
     pictures, spans = input_arrays(moved, view.input_view)
     still = live.input(number)
     wanted = message.get("scene", True) is not False  # a page requests a scene once
@@ -219,9 +220,7 @@ def place(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answ
     return about, arrays
 
 
-def _draw(
-    task: Any, parts: dict[str, tuple[Any, ...]], about: dict[str, Any], arrays: dict[str, Any]
-) -> None:
+def _draw(task: Any, parts: dict[str, tuple[Any, ...]], about: Json, arrays: Json) -> None:
     """Draw the views of a task that are named `png`, which need no JavaScript."""
     for part, given in parts.items():
         draw = getattr(task, f"draw_{part}", None)
@@ -280,7 +279,7 @@ def reference_action(view: ScanView, kind: str) -> Any:
 
 
 def _references(
-    view: ScanView, number: int, models: list[int], elements: Elements, arrays: dict[str, Any]
+    view: ScanView, number: int, models: list[int], elements: Elements, arrays: Json
 ) -> None:
     """Add consensus and truth, transformed to the position if the task transforms them."""
     for kind, name in references_of(view).items():
@@ -303,15 +302,15 @@ def _consensus_class(view: ScanView, number: int, model: int) -> int | None:
     return int(mean.argmax()) if np.isfinite(mean).all() else None
 
 
-def pinned(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
+def pinned(view: ScanView, selection: Selection, message: Json) -> Answer:
     """Answer the input and the predictions of each pinned sample at the position.
 
     The arrays of the n-th are those of `place` under `n/`, without outputs larger than one number.
     """
     held = sample_numbers(message["held"]) if message.get("held") else ()  # scenes the page has
     live = message.get("live", True)
-    about: list[dict[str, Any]] = []
-    arrays: dict[str, Any] = {}
+    about: list[Json] = []
+    arrays: Json = {}
     for order, number in enumerate(selection.pins):
         asked = {"scene": number not in held, "live": live}
         header, found = place(view, replace(selection, sample=number), asked)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ... import __version__
 from ...groups import Group
+from ...store.record import Json
 from ...tasks.structures import display_name
 from ..orbit_positions import OrbitLocator
 from .filter_columns import described
@@ -80,7 +79,7 @@ def state(view: ScanView, titles: list[dict[str, str]]) -> Answer:
         "version": __version__,
         "move": record.task.input,
     }
-    arrays: dict[str, Any] = {
+    arrays: Json = {
         "index": group.layout.index.astype(np.int32),
         "weights": group.weights.astype(np.float32),
     }
@@ -124,7 +123,7 @@ def units_of(view: ScanView) -> dict[str, str]:
     return {name: unit for name, unit in found.items() if unit not in ("", "1", "share", "px")}
 
 
-def group_json(group: Group) -> dict[str, Any]:
+def group_json(group: Group) -> Json:
     """Describe a group for drawing."""
     return {
         "spec": group.spec,

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..._text import printable
 from ...errors import InputError
+from ...store.record import Json
 from ..selection import Selection, set_name
 from .findings import saved_findings
 from .sample_sets import ALL, Answer, Change, SavedList, mask_of_set, packed
@@ -33,7 +34,7 @@ class NamedSet:
         return cls(_name(given.get("name")), set_name("hash", given.get("hash")), given["count"])
 
 
-def set_names(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
+def set_names(view: ScanView, selection: Selection, message: Json) -> Answer:
     """Answer the named sets of a scan, after a change (`do`: save, delete) if any."""
     before = saved_sets(view) if message.get("do") else []
     answer = _SETS.answer(view, message)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError, check_name
+from ...store.record import Json
 from ..selection import Selection, polygon, set_name
 from .confusions import in_cell
 from .sample_maps import sample_map
@@ -24,7 +25,7 @@ Maker = Callable[[ScanView, Selection, Any], Array]
 _MAP = ("method", "of", "reference")
 
 
-def sample_set(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
+def sample_set(view: ScanView, selection: Selection, message: Json) -> Answer:
     """Answer the hash, the count and the bits of the set that a recipe makes.
 
     A recipe is the hash of a set, or an object with one field: the name of a maker and what it is

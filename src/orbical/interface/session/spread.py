@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError, check_name
+from ...store.record import Json
 from ..selection import Selection
 from .element_columns import SampleColumns, response_columns
 from .sample_sets import Answer, mask_of, subset_key
@@ -23,7 +24,7 @@ BANDS = ((None, 0), (0, 1), (1, 3), (3, 4), (4, None))
 """The bands of the fan, by the quantiles at their ends: 5, 20, 50, 20 and 5 % of the samples."""
 
 
-def spread(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
+def spread(view: ScanView, selection: Selection, message: Json) -> Answer:
     """Answer the quantiles `[M, 5, K]` of a metric over the samples of the subset."""
     metric = spread_metric(view, selection)
     models, mask = view.shown(selection), mask_of(view, selection)

@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 import torch
@@ -17,6 +16,7 @@ from ...errors import InputError, check_name
 from ...nero.changes import SHARES, answer_names, sample_changes, share_of
 from ...nero.moments import Sums
 from ...store.blocks import StoredArrays
+from ...store.record import Json
 from ..selection import Clause, Selection, labels_alone
 from .element_columns import alike, columns_of
 from .filter_columns import Column, keys_of, sample_columns, values_of
@@ -35,7 +35,7 @@ MOST_AT_ONCE = 1 << 21
 RESAMPLES = 200
 
 
-def aggregate(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
+def aggregate(view: ScanView, selection: Selection, message: Json) -> Answer:
     """Answer `values [M, K]`, with the ends of an interval if the metric has one."""
     metric = view.metric(selection)
     models = view.shown(selection)
@@ -174,7 +174,7 @@ def group_columns(view: ScanView) -> dict[str, Column]:
     }
 
 
-def classes(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
+def classes(view: ScanView, selection: Selection, message: Json) -> Answer:
     """Answer `values [G, M, K]` of groups of samples: few in their order, of many the worst first.
 
     A filter by the column itself is left out, so that the group that was chosen keeps the others
@@ -260,7 +260,7 @@ def counted(view: ScanView) -> str | bool:
     return "voxels" if view.input_view == "volume" else "pixels"
 
 
-def consistency(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
+def consistency(view: ScanView, selection: Selection, message: Json) -> Answer:
     """Answer `changed` and `pairs`, `[M, 3]` each: the share and the ends of its interval."""
     models, mask = view.shown(selection), mask_of(view, selection)
     about = {

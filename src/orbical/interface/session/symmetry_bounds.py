@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from ...bounds.bound import Bound
 from ...errors import InputError
+from ...store.record import Json
 from ..selection import Selection
 from .sample_sets import Answer
 from .scan_view import ScanView
@@ -23,7 +23,7 @@ PRICES = {
 """What a model pays for its accuracy, and how small its error could be, by their bounds."""
 
 
-def bounds(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
+def bounds(view: ScanView, selection: Selection, message: Json) -> Answer:
     """Answer the accuracy ceiling and ECE bounds of each model shown, or why there are none."""
     names = [view.models[model] for model in view.shown(selection)]
     try:
@@ -36,7 +36,7 @@ def bounds(view: ScanView, selection: Selection, message: dict[str, Any]) -> Ans
     return {"available": True, "reason": "", "models": found, "ceiling": ceiling}, {}
 
 
-def _of(view: ScanView, name: str) -> dict[str, Any]:
+def _of(view: ScanView, name: str) -> Json:
     from ...bounds import OrbitTable, certified_ceiling, classification
 
     table = OrbitTable.from_scan(view.scan, name, orbit=view.orbits)

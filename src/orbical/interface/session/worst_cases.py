@@ -9,6 +9,7 @@ import numpy as np
 
 from ...errors import InputError
 from ...groups import chart_of
+from ...store.record import Json
 from ...store.scan_result import Scan
 from ..selection import Selection
 from .sample_sets import Answer
@@ -72,7 +73,7 @@ def _check_scores(worst: xr.Dataset, scan: Scan, model: str) -> None:
         )
 
 
-def worst_cases(view: ScanView, selection: Selection, message: dict[str, Any]) -> Answer:
+def worst_cases(view: ScanView, selection: Selection, message: Json) -> Answer:
     """Answer where each sample is worst: score, what the scan missed, nearest element, place."""
     return rows_of(view, np.arange(view.samples))
 
@@ -86,7 +87,7 @@ def rows_of(view: ScanView, samples: Array) -> Answer:
     found = view.worst.isel(sample=kept).reindex(model=view.models)
     chart = chart_of(view.group)
     names = [] if chart is None else list(chart.names)
-    arrays: dict[str, Any] = {
+    arrays: Json = {
         "samples": np.array([at[int(one)] for one in found["sample"].values], np.int32),
         "nearest": np.nan_to_num(found["nearest"].values, nan=-1).astype(np.int32),
         "score": found["score"].sel(place="refined").values,
