@@ -41,7 +41,11 @@ def test_a_band_of_the_fan_selects_its_samples(either, digit_scan):
     score = digit_scan.data["score"].sel(model="plain").values[:, AT]
     lowest = np.flatnonzero(score <= np.quantile(score, 0.05))
     page.selects({*lowest.tolist()})
-    page.shows(".aggregate .note", f"spread over {len(lowest)} of 120 images")
+    if page.address.startswith("file:"):  # a report has no spread of a subset that was made in it
+        said = page.tab.locator(".section.aggregate .message")
+        expect(said).to_contain_text("This report has the spread of all images")
+    else:
+        page.shows(".aggregate .note", f"spread over {len(lowest)} of 120 images")
 
 
 def test_a_click_in_a_dent_offers_its_samples_and_shift_selects_them_at_once(view, digit_scan):
