@@ -203,7 +203,7 @@ def test_a_scan_is_stored_and_its_task_restored(tmp_path):
 @pytest.mark.parametrize(
     ("labels", "words"),
     [
-        (lambda y: y.float(), r"integer label maps .* got torch.float32"),
+        (lambda y: y.float(), r"integer label maps .* got float32"),
         (lambda y: y.float() * torch.nan, "integer label maps"),
         (lambda y: one_hot(y).long(), r"maps\.argmax\(1\)"),
         (lambda y: y[:1], "one for each of 2 samples"),

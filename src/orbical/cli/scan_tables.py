@@ -24,12 +24,13 @@ def print_summary(scan: Scan) -> None:
     """Print a column a model: how good it is at the identity, over the orbit and at its worst."""
     from ..groups import PLACES
     from ..nero import summary
+    from ..tasks import CLASS_PROBABILITY
 
     table = summary(scan)
     rows: list[list[Cell]] = []
     shown = [name for name in ("score", "accuracy", "confidence") if name in table]
-    if scan.record.task.name == "classification" and "accuracy" in shown:
-        shown.remove("score")  # the probability of the true class says little beside the accuracy
+    if scan.record.score.meaning == CLASS_PROBABILITY and "accuracy" in shown:
+        shown.remove("score")  # it says little beside the accuracy
     for name in shown:
         words = scan.record.score.meaning if name == "score" else name
         for place in map(str, table["place"].values):
