@@ -29,6 +29,7 @@ DISTRIBUTIONS = {
 }
 UNDECLARED = {
     "pytest",  # the plugin is loaded by pytest itself
+    "typing-extensions",  # for type checkers, which bring it
     "triton",  # comes with torch for GPUs, and is used if it is there
 }
 

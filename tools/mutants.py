@@ -42,6 +42,8 @@ ELSEWHERE = {"browser", "cases", "zoo", "web", "training"}
 """Folders of tests that are of other packages, or not unit tests."""
 KIN = {"scanning": {"store", "test_scan.py"}, "store": {"scanning", "test_scan.py"}}
 """Folders and files of tests that run another package from end to end."""
+MOST_FILES = 8
+"""Test files that a mutant runs against, at most: a survivor may be killed by one that is left."""
 BUDGET = 40.0
 """Seconds of processor time that the tests of one mutant take at most where nothing is changed."""
 
@@ -173,7 +175,7 @@ class Bench:
     def tests(self, file: str) -> list[str]:
         """Return the tests of a module that pass and together fit the budget."""
         chosen, left = [], BUDGET
-        for test in likely_tests(self.tree, file):
+        for test in likely_tests(self.tree, file)[:MOST_FILES]:
             if test not in self.times:
                 outcome, seconds = run(self.tree, [test], BUDGET)
                 self.times[test] = seconds if outcome == "passed" else float("inf")
