@@ -17,7 +17,7 @@ scan = ob.scan(
     keep="probabilities",
     progress=False,
 )
-for place in ("identity", "orbit", "position", "average"):
+for place in ("identity", "pooled", "position", "average"):
     found = ob.conformal.along_orbit(scan, ob.conformal.LAC(0.9), calibrate=place)
     worst = int(found.coverage.argmin("element").squeeze())
     print(
