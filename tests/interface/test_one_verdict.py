@@ -85,13 +85,13 @@ def test_command_and_check_say_what_their_intervals_say(
 ) -> None:
     path = str(random_scan(seed, tmp_path / "run.zarr").path)
     words = " ".join(printed(capsys, "calibration", path, *DRAWS).split())
-    numbers = json.loads(printed(capsys, "calibration", path, "--json", *DRAWS))["identity"]
-    for model, table in numbers.items():
-        said = words.partition(f"{model}, at the identity")[2].partition("ECE: ")[2]
-        word = error_verdict(*(table["ece"][end] for end in ("value", "low", "high")))
-        assert said.startswith(word)
+    rows = json.loads(printed(capsys, "calibration", path, "--json", *DRAWS))["rows"]
+    errors = [row for row in rows if (row["measure"], row["place"]) == ("ece", "identity")]
+    for row in errors:
+        said = words.partition(f"{row['model']}, at the identity")[2].partition("ECE: ")[2]
+        assert said.startswith(error_verdict(row["value"], row["low"], row["high"]))
     lines = printed(capsys, "check", path, "--max", "identity_ece=0", *DRAWS).splitlines()
-    for line in lines[: len(numbers)]:
+    for line in lines[: len(errors)]:
         word = error_verdict(*map(float, re.search(NUMBERS, line).groups()))
         assert line.startswith("FAIL" if word == "error detected" else "inconclusive")
 
