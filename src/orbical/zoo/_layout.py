@@ -11,7 +11,7 @@ __all__ = ["arranged"]
 def arranged(images: Tensor) -> Tensor:
     """Return images in the memory layout that the convolutions of a network then keep.
 
-    Channels last is faster: on a CPU, where memory access costs more than arithmetic, up to twice.
+    Channels last is faster: on a CPU 1.2 to 1.7 times for batches of 32 to 720 digits.
     A CPU that records gradients gets contiguous maps nevertheless, because with channels last the
     backward pass of some convolutions ends the process (torch 2.13 on CPUs with AVX-512).
 
