@@ -105,12 +105,11 @@ def regime(rows: pd.DataFrame) -> tuple[bool, int]:
     """Return whether to mirror, and the epochs, where the likelihood alone is nearest the paper."""
     first = rows[(rows["loss"] == BASELINE) & (rows["seed"] == FIRST)]
     longest = first[first["epochs"] == first["epochs"].max()]
-    points = [
+    _, mirrors, epochs = min(
         (distance(TABLE_1[row["data"]], point), row["mirrors"], point["epoch"])
         for row in longest.to_dict("records")
         for point in row["curve"]
-    ]
-    _, mirrors, epochs = min(points)
+    )
     return bool(mirrors), int(epochs)
 
 
@@ -162,3 +161,12 @@ def recipe_of(trial: Trial) -> Recipe:
         lambda share: 1.0,
         Flipped if trial.mirrors else Batches,
     )
+
+
+def collect_overfitted(settings: Settings, results: Results) -> None:
+    """Write the trainings, and their scores over epochs, of the data sets that were trained."""
+    files = [results.work / FOLDER / data / FILE for data in settings.fronts]
+    rows = [line for file in files if file.is_file() for line in read_lines(file)]
+    points = [{"key": row["name"]} | point for row in rows for point in row.pop("curve")]
+    results.write("overfitted", [{"key": row.pop("name"), **row} for row in rows])
+    results.write("overfitted-epochs", points)
