@@ -14,6 +14,7 @@ from .claims import SENSITIVE, claimed
 from .comparing import ALPHA, Change, paired
 from .fronts import ACCURACY, COSTS, FIRST, FRESH, INNER
 from .quick_training import Trial
+from .regimes import TABLE_1, distance
 from .settings import BASELINE, BATCH
 
 PAPERS = COSTS[1]
@@ -87,13 +88,19 @@ class Front:
         """Whether the likelihood alone has the paper's accuracy, as a mean over its seeds."""
         return bool(self.plain["test.accuracy"].mean() >= ACCURACY[self.data])
 
+    @property
+    def distance(self) -> float:
+        """How far the likelihood alone is from the paper's accuracy and ECE."""
+        means = self.plain[["test.accuracy", "test.ece"]].mean()
+        return distance(TABLE_1[self.data], means.to_dict())
+
     def verdict(self, name: str) -> str:
-        """Return what a claim of the paper comes to: nothing without the paper's accuracy."""
+        """Return what a claim of the paper comes to: nothing outside the paper's regime."""
         return self.about_paper(self.claims[name].outcome)
 
     def about_paper(self, outcome: str) -> str:
-        """Return what an outcome says about the paper: `open` without its accuracy."""
-        return outcome if self.accurate else "open"
+        """Return what an outcome says about the paper: `open` without its accuracy and ECE."""
+        return outcome if self.accurate and self.distance <= 1 else "open"
 
     def change(self, loss: str, column: str) -> Change:
         """Compare a loss at the paper's cost with the likelihood alone, in points."""

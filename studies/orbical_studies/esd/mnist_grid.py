@@ -48,6 +48,7 @@ from ..trials import FILE, read_lines
 from .batches import as_images, partition
 from .packing import unpack
 from .papers_grid import PAPERS
+from .regimes import Table1
 from .scaling import BINS, Scaled, interval_row
 from .settings import BASELINE, BATCH, Settings
 from .stacks import Classifiers, Recipe, Samples, Trial, train_together
@@ -76,12 +77,12 @@ def train_mnist(settings: Settings, results: Results) -> None:
     train = partial(_train, settings, results, work)
     rows = train([[Trial(BASELINE, 0.0, 0.0, s, BATCH, epochs) for s in (FIRST, *FRESH)]])
     rows = train([grid(FIRST, epochs)])
-    chosen = {*chosen_settings(rows).itertuples(index=False, name=None)}
+    kept = {*chosen_settings(rows).itertuples(index=False, name=None)}
     train(
-        [[t for t in grid(seed, epochs) if (t.loss, t.weight, t.inner) in chosen] for seed in FRESH]
+        [[t for t in grid(seed, epochs) if (t.loss, t.weight, t.inner) in kept] for seed in FRESH]
     )
     for name, *setting in rows[["name", *SETTING]].itertuples(index=False, name=None):
-        if tuple(setting) not in chosen:  # the logits of all networks are too much to carry
+        if tuple(setting) not in kept:  # the logits of all networks are too much to carry
             framework.arrays_file(work, name).unlink(missing_ok=True)
 
 
@@ -213,13 +214,43 @@ def chosen_settings(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(found, columns=SETTING)
 
 
+def of(rows: pd.DataFrame, setting: Sequence[Any], seeds: Iterable[int]) -> pd.DataFrame:
+    """Return the trainings of a setting with some seeds."""
+    return rows[(rows[SETTING] == list(setting)).all(axis=1) & rows["seed"].isin([*seeds])]
+
+
+def chosen(rows: pd.DataFrame) -> dict[str, tuple[Any, ...]]:
+    """Return the setting of the likelihood alone and the one chosen for each loss."""
+    found = {loss: (loss, *one.choice) for loss, one in choices(rows, INNER).items()}
+    return {BASELINE: (BASELINE, 0.0, 0.0), **found}
+
+
+def table_1(rows: pd.DataFrame) -> Table1:
+    """Return what the new seeds decide."""
+    trained = {loss: of(rows, setting, FRESH) for loss, setting in chosen(rows).items()}
+    return Table1(trained, DATA, len(FRESH))
+
+
+def spans(rows: pd.DataFrame) -> dict[str, tuple[pd.Series, float]]:
+    """Return, by loss, the mean test ECE of each inner parameter in points, and its span.
+
+    The span is in standard deviations over seeds of the chosen setting (Fig. 2).
+    """
+    best, found = chosen(rows), {}
+    every = [*chosen_settings(rows).itertuples(index=False, name=None)]
+    for loss in ("MMCE", "SB-ECE"):
+        own = {one[2]: of(rows, one, FRESH)["test.ece"].mean() for one in every if one[0] == loss}
+        means, spread = 100 * pd.Series(own), 100 * of(rows, best[loss], FRESH)["test.ece"].std()
+        found[loss] = (means, float((means.max() - means.min()) / spread))
+    return found
+
+
 def collect_mnist(settings: Settings, results: Results) -> None:
     """Write the table `mnist`, with scaling where logits were kept, and `mnist-epochs`."""
     work = results.work / FOLDER
     truth = {name: part.labels.cpu() for name, part in samples(settings, results).items()}
     lines = read_lines(work / FILE)
-    wanted = {(loss, *one.choice) for loss, one in choices(pd.DataFrame(lines), INNER).items()}
-    wanted.add((BASELINE, 0.0, 0.0))
+    wanted = {*chosen(pd.DataFrame(lines)).values()}
     rows, points = [], []
     for line in lines:
         row = {"key": line.pop("name"), **line}

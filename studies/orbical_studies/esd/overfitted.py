@@ -40,7 +40,7 @@ from ..trials import FILE, read_lines
 from . import training
 from .batches import Batches, Split, partition
 from .quick_training import Flipped, Recipe, fit, unpack
-from .regimes import TABLE_1, distance
+from .regimes import TABLE_1, Table1, distance
 from .scaling import Scaled, interval_row, scores
 from .settings import BASELINE, BATCH, Settings
 
@@ -123,6 +123,23 @@ def choices(rows: pd.DataFrame, mirrors: bool, epochs: int) -> dict[str, Selecti
         each = own[["validation.accuracy", "validation.ece"]].T.to_dict("list")
         found[loss] = select(each, baseline_accuracy=plain)
     return found
+
+
+def trained(rows: pd.DataFrame, data: str) -> dict[str, pd.DataFrame]:
+    """Return, by loss, the trainings in the regime, at the chosen weights."""
+    rows = rows[rows["data"] == data]
+    last = rows[rows["loss"] != BASELINE].iloc[-1]
+    mirrors, epochs = bool(last["mirrors"]), int(last["epochs"])
+    rows = rows[(rows["mirrors"] == mirrors) & (rows["epochs"] == epochs)]
+    chosen = {loss: one.choice for loss, one in choices(rows, mirrors, epochs).items()}
+    weight = {BASELINE: 0.0, **chosen}
+    return {n: rows[(rows["loss"] == n) & (rows["weight"] == at)] for n, at in weight.items()}
+
+
+def table_1(rows: pd.DataFrame, data: str) -> Table1:
+    """Return what the new seeds decide."""
+    own = trained(rows, data)
+    return Table1({n: each[each["seed"].isin(FRESH)] for n, each in own.items()}, data, LEAST)
 
 
 def run(splits: Mapping[str, Split], trial: Trial) -> framework.Trained:

@@ -13,15 +13,18 @@ from orbical.figures import FAINT, INK, MODELS, SOFT, styled
 
 from ..framework import Results
 from ..networks import parameters_of
-from . import fronts
+from . import fronts, mnist_grid, overfitted
 from .batch_claims import SIZES, BatchSizes
-from .claims import SentencePairs, tiny_claim
+from .claims import Claim, SentencePairs, tiny_claim
+from .comparing import paired
 from .drawing import STYLE, legend_below, line, panels
 from .front_claims import Front, every_front
 from .front_figures import FRONTS, draw_corruptions, draw_fronts, draw_grid
 from .fronts import ABLATED
 from .nli import FIRST, INNER
 from .papers_grid import every_weight, missing, trends
+from .regime_map import draw_map
+from .regime_map import points as map_points
 from .robustness import Robustness
 from .settings import BASELINE, BATCH, EPOCHS, LOSSES, selections
 from .shifts import STRENGTHS
@@ -165,7 +168,31 @@ def facts(results: Results) -> dict[str, Any]:
         "front_intervals": results["fronts-intervals"],
         "epoch_cost": results["fronts-cost"],
         "corrupted": Robustness(results["corruptions"], results["corruptions-change"]),
+        **_papers_regime(results, runs, every),
     }
+
+
+def _papers_regime(results: Results, runs: Runs, every: dict[str, Front]) -> dict[str, Any]:
+    """Return MNIST over the paper's grid, CIFAR-10 overfitted, and the regime map."""
+    small = {data: runs.chosen(data) for data in EPOCHS}
+    digits = results["mnist"]
+    return {
+        "small_temperature": {data: _temperature(own) for data, own in small.items()},
+        "digits_table": mnist_grid.table_1(digits),
+        "digits_spans": mnist_grid.spans(digits),
+        "digits_scaled": int(digits[digits["seed"].isin(mnist_grid.FRESH)]["test_ts.ece"].count()),
+        "overfit": overfitted.table_1(results["overfitted"], "cifar10"),
+        "overfit_all": overfitted.trained(results["overfitted"], "cifar10"),
+        "overfit_rows": results["overfitted"],
+        "map": map_points(results, small, every, SentencePairs(results["nli"])),
+    }
+
+
+def _temperature(trained: dict[str, pd.DataFrame]) -> Claim:
+    """Compare one temperature on the likelihood alone with every loss before scaling, in points."""
+    scores = {loss: own.set_index("seed") for loss, own in trained.items()}
+    one = 100 * scores[BASELINE]["test_ts.ece"]
+    return Claim({n: paired(one, 100 * scores[n]["test.ece"]) for n in LOSSES})
 
 
 def _grid(front: Front, grid: pd.DataFrame) -> dict[str, Any]:
@@ -206,6 +233,11 @@ def figures(results: Results) -> Iterator[tuple[str, Figure]]:
     with styled():
         every = every_front(results["fronts"])
         yield "fronts.png", draw_fronts(every)
+        small = {data: runs.chosen(data) for data in EPOCHS}
+        yield (
+            "regimes.png",
+            draw_map(map_points(results, small, every, SentencePairs(results["nli"]))),
+        )
         yield "grid.png", draw_grid(every[ABLATED], results["grid"])
         yield "corruptions.png", draw_corruptions(results["corruptions"])
         yield "epochs.png", _epochs(runs, results["curves"])

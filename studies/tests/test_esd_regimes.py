@@ -1,0 +1,135 @@
+"""The ESD study in the paper's regime: stacked digits, overfitted networks, what they decide."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import torch
+
+from orbical_studies.esd import mnist_grid, overfitted
+from orbical_studies.esd.batches import Split
+from orbical_studies.esd.regimes import Table1, point
+from orbical_studies.esd.settings import Settings
+from orbical_studies.esd.stacks import Samples
+from orbical_studies.framework import Results
+
+KERNELS = """
+import torch
+from torch.nn import functional as F
+from orbical_studies.esd import lenet_kernels
+
+lenet_kernels.TYPE = torch.float32
+torch.manual_seed(0)
+images = torch.randn(2, 32, 32)
+shapes = (2, 6, 1, 5, 5), (2, 6), (2, 16, 6, 5, 5), (2, 16)
+weights = [(0.2 * torch.randn(shape)).requires_grad_() for shape in shapes]
+
+
+def plain(first, bias, second, later):
+    x = F.max_pool2d(F.relu(F.conv2d(images[:, None], first, bias)), 2)
+    return F.max_pool2d(F.relu(F.conv2d(x, second, later)), 2).flatten(1)
+
+
+expected = torch.stack([plain(*(each[g] for each in weights)) for g in range(2)])
+found = lenet_kernels.features(images, *weights)
+torch.testing.assert_close(found, expected)
+slope = torch.randn_like(expected)
+for one, other in zip(*(torch.autograd.grad(each, weights, slope) for each in (found, expected))):
+    torch.testing.assert_close(one, other, atol=1e-4, rtol=1e-4)
+"""
+
+
+def test_the_kernels_compute_the_convolutions_of_every_network_and_their_gradients() -> None:
+    pytest.importorskip("triton", reason="the kernels are written in Triton")
+    ran = subprocess.run(
+        [sys.executable, "-c", KERNELS], env={"TRITON_INTERPRET": "1"}, capture_output=True
+    )
+    assert ran.returncode == 0, ran.stderr.decode()
+
+
+def digits(count: int, draw: torch.Generator) -> Samples:
+    labels = torch.randint(2, (count,), generator=draw)
+    shade = 0.1 * torch.randn(count, 1, 32, 32, generator=draw) + labels[:, None, None, None]
+    return Samples(shade, labels)
+
+
+def test_the_grid_is_trained_once_and_what_it_chooses_with_new_seeds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw = torch.Generator().manual_seed(0)
+    sizes = {"fit": 30, "calibration": 12, "validation": 10, "test": 10}
+    parts = {name: digits(size, draw) for name, size in sizes.items()}
+    monkeypatch.setattr(mnist_grid, "samples", lambda settings, results: parts)
+    monkeypatch.setattr(mnist_grid, "PAPERS", (1.0, 4.0))
+    monkeypatch.setattr(mnist_grid, "INNER", {"MMCE": (0.2, 0.4), "SB-ECE": (0.1,), "ESD": (0.0,)})
+    monkeypatch.setattr(mnist_grid, "FRESH", (1, 2))
+    results = Results(tmp_path / "results", tmp_path / "work")
+    mnist_grid.train_mnist(Settings(epochs=2), results)
+    mnist_grid.collect_mnist(Settings(epochs=2), results)
+    rows = results["mnist"]
+    assert rows.groupby("seed").size().to_dict() == {0: 1 + 8, 1: 1 + 4, 2: 1 + 4}
+    kept = rows[rows["test_ts.ece"].notna()]
+    chosen = mnist_grid.chosen_settings(rows)
+    assert {*kept[mnist_grid.SETTING].itertuples(index=False)} == {*chosen.itertuples(index=False)}
+    assert len(results["mnist-epochs"]) == 4 * 3  # likelihood and three losses, three seeds
+    table = mnist_grid.table_1(rows)
+    assert all(len(own) == 2 for own in table.trained.values())
+    assert set(mnist_grid.spans(rows)) == {"MMCE", "SB-ECE"}
+
+
+def test_losses_train_in_the_regime_that_the_likelihood_alone_finds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw = torch.Generator().manual_seed(0)
+
+    def split(count: int) -> Split:
+        pixels = torch.randint(256, (count, 32, 32, 3), dtype=torch.uint8, generator=draw)
+        return Split(pixels, torch.arange(count) % 10)
+
+    splits = {"train": split(100), "test": split(40)}
+    monkeypatch.setattr(overfitted, "unpack", lambda *given: splits)
+    monkeypatch.setattr(overfitted, "WIDTH", 2)
+    monkeypatch.setattr(overfitted, "FRESH", (1,))
+    monkeypatch.setattr(overfitted, "WEIGHTS", dict.fromkeys(overfitted.WEIGHTS, (1.0,)))
+    results = Results(tmp_path / "results", tmp_path / "work")
+    settings = Settings(fronts=("cifar10",), epochs=1)
+    overfitted.train_overfitted(settings, results)
+    overfitted.collect_overfitted(settings, results)
+    rows = results["overfitted"]
+    assert rows.groupby("loss").size().to_dict() == {"NLL": 3, "MMCE": 2, "SB-ECE": 2, "ESD": 2}
+    assert overfitted.table_1(rows, "cifar10").verdict("best") == "open"  # one seed decides nothing
+
+
+def made_up(eces: dict[str, float], accuracy: float = 0.929) -> dict[str, pd.DataFrame]:
+    def rows(ece: float) -> pd.DataFrame:
+        noise = [0.0005 * (-1) ** seed * (1 + 5 * ece) for seed in range(4)]
+        each = {"seed": range(4), "test.accuracy": accuracy, "test.ece": [ece + n for n in noise]}
+        return pd.DataFrame(each | {"test_ts.ece": [0.02 - n for n in noise]})
+
+    return {loss: rows(ece) for loss, ece in eces.items()}
+
+
+def test_a_verdict_is_about_the_paper_only_with_its_accuracy_and_its_ece() -> None:
+    eces = {"NLL": 0.055, "MMCE": 0.05, "SB-ECE": 0.045, "ESD": 0.03}
+    same = Table1(made_up(eces), "cifar10", 4)
+    assert {name: same.verdict(name) for name in ("lower", "best")} == {
+        "lower": "confirmed",
+        "best": "confirmed",
+    }
+    assert same.change("ESD").mean == pytest.approx(-2.5)
+    for other in (made_up(eces, 0.90), made_up(eces | {"NLL": 0.07})):
+        apart = Table1(other, "cifar10", 4)
+        assert (apart.verdict("best"), apart.claims["best"].outcome) == ("open", "confirmed")
+
+
+def test_a_gain_is_the_error_saved_on_the_seeds_that_both_have() -> None:
+    own = made_up({"NLL": 0.06, "MMCE": 0.05, "SB-ECE": 0.04, "ESD": 0.065})
+    own["ESD"] = own["ESD"][:2]
+    found = {row["loss"]: row for row in point("made up", 3, own)}
+    gains = {loss: row["gain"] for loss, row in found.items()}
+    assert gains == pytest.approx({"MMCE": 1.0, "SB-ECE": 2.0, "ESD": -0.5}, abs=0.01)
+    assert found["ESD"]["seeds"] == 2
