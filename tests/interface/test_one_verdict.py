@@ -87,6 +87,7 @@ def test_command_and_check_say_what_their_intervals_say(
     words = " ".join(printed(capsys, "calibration", path, *DRAWS).split())
     rows = json.loads(printed(capsys, "calibration", path, "--json", *DRAWS))["rows"]
     errors = [row for row in rows if (row["measure"], row["place"]) == ("ece", "identity")]
+    assert len(errors) == 2
     for row in errors:
         said = words.partition(f"{row['model']}, at the identity")[2].partition("ECE: ")[2]
         assert said.startswith(error_verdict(row["value"], row["low"], row["high"]))
