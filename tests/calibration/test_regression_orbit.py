@@ -248,5 +248,5 @@ def test_what_a_scan_does_not_hold_is_named(scalars: ob.Scan) -> None:
     x = inputs(10)
     task = ob.tasks.Regression(ob.actions.Vectors())
     bare = ob.scan(energy, (x, energy(x)), group="cyclic:4", task=task, progress=False)
-    with pytest.raises(InputError, match="regression with uncertainty="):
+    with pytest.raises(InputError, match="regression with uncertainty"):
         along_orbit(bare, "gence")
