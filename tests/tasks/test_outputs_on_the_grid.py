@@ -83,7 +83,7 @@ def doubled(x):
         (ob.actions.Volumes(), "octahedral"),
         ({"maps": Globe(), "age": ob.actions.Trivial()}, "cyclic:8"),
     ],
-    ids=str,
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
 def test_a_pointwise_model_is_perfect_everywhere(action, group):
     sides = (8, 8, 8) if isinstance(action, ob.actions.Volumes) else (8, 8)
