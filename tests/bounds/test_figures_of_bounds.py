@@ -7,6 +7,8 @@ import pytest
 
 from orbical import groups
 from orbical.bounds import (
+    Bound,
+    Bounds,
     OrbitTable,
     classification,
     compare_groups,
@@ -38,6 +40,17 @@ def test_the_interval_shows_the_model_the_bounds_and_what_does_not_apply(table: 
     assert "needs two labels" in shown
     assert "vacuous" in shown
     assert "Accuracy ceiling 0.600" in shown
+
+
+def test_bounds_print_as_a_line_each_with_what_is_vacuous_and_why_one_is_missing() -> None:
+    given = {
+        "low": Bound(0.25, "ece", "lower", vacuous=True),
+        "none": Bound(None, "ece", "upper", reason="needs two labels"),
+    }
+    assert repr(Bounds(given, {})) == (
+        "low                           0.25  lower ece (vacuous)\n"
+        "none                             -  upper ece  needs two labels"
+    )
 
 
 def test_the_interval_needs_confidences() -> None:

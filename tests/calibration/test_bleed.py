@@ -48,6 +48,12 @@ def test_bleed_of_covariances_is_the_same_in_every_frame() -> None:
     assert bleed.covariance_bleed(whole).total.item() == pytest.approx(expected)
 
 
+def test_the_bleed_of_a_covariance_is_its_squared_distance_from_the_true_one() -> None:
+    found = bleed.covariance_bleed([[[3.0, 1.0], [1.0, 2.0]]], [[[1.0, 0.0], [0.0, 2.0]]])
+    assert found.per_coordinate.tolist() == [5, 1]  # of the excess [[2, 1], [1, 0]]
+    assert found.total.item() == 6
+
+
 def test_bleed_of_diagonal_covariances_is_that_of_their_variances() -> None:
     variance = torch.rand(20, 3, dtype=torch.float64)
     for truth in (None, 0.3):
