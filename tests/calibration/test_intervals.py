@@ -25,11 +25,12 @@ from orbical.calibration import (
     skce,
     smooth_ece,
 )
-from orbical.calibration.intervals import cells
+from orbical.calibration.intervals import cells, resampled
 from orbical.calibration.intervals.resampled import (
     interval,
     oracle_bound,
     regression_interval,
+    row_intervals,
 )
 from orbical.calibration.measure_tables import Outputs, Settings
 from orbical.calibration.measures import variance_errors
@@ -149,6 +150,20 @@ def test_leading_axes_are_answered_row_by_row() -> None:
     alone = interval("ks", confidence[4], correct[4])
     assert whole.value[1, 1] == alone.value
     assert abs(whole.high[1, 1] - alone.high) < 0.01
+
+
+@pytest.mark.parametrize("size", [5, 300, 2000])
+def test_rows_drawn_apart_have_the_intervals_that_they_have_alone(
+    size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pair = [torch.from_numpy(part) for part in drawn(shifted(0.1), 7, size, seed=6)]
+    monkeypatch.setattr(resampled, "BLOCK", 2 * 100 * 15)  # two rows at a time
+    together = row_intervals("ece", *pair, resamples=100)
+    for row, (confidence, correct) in enumerate(zip(*pair, strict=True)):
+        alone = interval("ece", confidence, correct, resamples=100)
+        for end in ("value", "low", "high", "calibrated", "calibrated_low", "calibrated_high"):
+            expected = float(getattr(alone, end))
+            assert float(getattr(together, end)[row]) == pytest.approx(expected, rel=1e-12), end
 
 
 def test_the_same_seed_gives_the_same_interval() -> None:

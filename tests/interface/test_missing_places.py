@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -9,8 +11,11 @@ from talking import ask
 
 import orbical as ob
 from orbical.interface.reports.report_parts import chosen_samples
+from orbical.interface.selection import Selection
 from orbical.interface.session import Session
+from orbical.interface.session.calibration_plots import calibration, calibration_along
 from orbical.interface.session.scan_view import ScanView
+from orbical.interface.session.subset_curves import ENDS, aggregate
 from orbical.nero.moments import over_models
 
 SAMPLES = 12
@@ -123,6 +128,28 @@ def test_calibration_at_an_element_is_of_the_answers_given_there(view: ScanView)
             assert along["values"][1, element] == pytest.approx(expected, abs=1e-6)
             assert header["measures"][0]["value"] == pytest.approx(expected, abs=1e-6)
     assert len(counts) > 3
+
+
+@pytest.mark.parametrize("models", [(), ("second",)])
+def test_all_places_at_once_are_answered_as_each_alone(
+    view: ScanView, models: tuple[str, ...]
+) -> None:
+    selection = Selection(models=models)
+    along = calibration_along(view, selection)
+    _, curve = aggregate(view, replace(selection, metric="ece"), {})
+    places = [replace(selection, element=element) for element in range(len(view.group))]
+    for place, together in zip([*places, replace(selection, scope="orbit")], along, strict=True):
+        about, arrays = calibration(Session({"shifts": view.scan}).scan_view(), place, {})
+        measures, others = together[0].pop("measures"), about.pop("measures")
+        assert together[0] == about
+        for one, other in zip(measures, others, strict=True):
+            assert one == pytest.approx(other)
+            if place.scope == "element":  # the curve over the orbit has the same interval there
+                model = about["models"].index(one["model"])
+                ends = [float(curve[end][model, place.element]) for end in ENDS[:3]]
+                assert ends == pytest.approx([one["value"], one["low"], one["high"]], rel=1e-12)
+        for name, values in arrays.items():
+            np.testing.assert_allclose(together[1][name], values, rtol=1e-12, err_msg=name)
 
 
 def test_calibration_over_orbits_is_of_all_answers_given(view: ScanView) -> None:

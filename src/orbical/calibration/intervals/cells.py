@@ -65,6 +65,32 @@ class Cells:
         return {}
 
 
+class RowGenerators:
+    """Draws for the rows of `[R, L, G]` counts, each of the L rows as if it were alone.
+
+    >>> rows = RowGenerators(0, 2).poisson(np.full((2, 3), 5.0), (4, 2, 3))
+    >>> bool((rows[:, 0] == rows[:, 1]).all())
+    True
+    """
+
+    def __init__(self, seed: int, rows: int) -> None:
+        self._each = [np.random.default_rng(seed) for _ in range(rows)]
+
+    def poisson(self, mean: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+        """Draw Poisson counts of means `[L, G]`."""
+        draws = np.empty(shape, np.int64)
+        for row, generator in enumerate(self._each):
+            draws[:, row] = generator.poisson(mean[row], draws[:, row].shape)
+        return draws
+
+    def binomial(self, count: np.ndarray, share: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+        """Draw binomial counts of `[L, G]` trials."""
+        draws = np.empty(shape, np.int64)
+        for row, generator in enumerate(self._each):
+            draws[:, row] = generator.binomial(count[row], share[row], draws[:, row].shape)
+        return draws
+
+
 @dataclass(frozen=True)
 class Tally:
     """The correct and the wrong samples of each cell, all `[L, G]` float64.
@@ -105,7 +131,9 @@ class Tally:
         """Return the observed cells."""
         return self.cells(self.right, self.wrong)
 
-    def resampled(self, resamples: int, generator: np.random.Generator) -> Iterator[Cells]:
+    def resampled(
+        self, resamples: int, generator: np.random.Generator | RowGenerators
+    ) -> Iterator[Cells]:
         """Draw samples again, with replacement: cells `[resamples, L, G]`, in parts.
 
         Counts are Poisson, which is drawing N samples apart from N itself varying; measures divide
@@ -117,7 +145,9 @@ class Tally:
         for part in self._parts(resamples):
             yield self.cells(_float(right[part]), _float(wrong[part]))
 
-    def calibrated(self, resamples: int, generator: np.random.Generator) -> Iterator[Cells]:
+    def calibrated(
+        self, resamples: int, generator: np.random.Generator | RowGenerators
+    ) -> Iterator[Cells]:
         """Draw labels anew, as if confidences were right: cells `[resamples, L, G]`, in parts.
 
         A cell of several confidences is drawn with their mean, and its deviation scaled to the

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from ..._arrays import ArrayLike
 from ...errors import whole_number
 from ..pairs.validation import sample_weights
 from ..registry import BoundMeasure, MeasureLike, OfCells, bound, check_takes_weights
-from .cells import Cells, tally
+from .cells import Cells, RowGenerators, tally
 from .drawing import BLOCK, as_vectors, drawn_pairs, drawn_targets, on_vectors
 from .interval_ends import (
     Interval,
@@ -107,6 +108,42 @@ def cell_intervals(
     seed: int,
 ) -> list[Interval]:
     """Return the intervals of measures with the same cells, each as alone: they share all draws."""
+    generator = np.random.default_rng(seed)
+    return _of_draws(measures, confidence, correct, level, resamples, lambda rows: generator)
+
+
+def row_intervals(
+    measure: str,
+    confidence: Tensor,
+    correct: Tensor,
+    *,
+    level: float = 0.95,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> Interval:
+    """Return the interval of each row of pairs `[L, N]`, as `interval` has it for the row alone.
+
+    Example:
+        >>> confidence = torch.linspace(0.1, 0.9, 40, dtype=torch.float64).repeat(3, 1)
+        >>> correct = confidence > torch.tensor([[0.2], [0.5], [0.8]])
+        >>> rows = row_intervals("ece", confidence, correct)
+        >>> torch.allclose(rows.high[2], interval("ece", confidence[2], correct[2]).high)
+        True
+    """
+    pair = binary_pair(confidence, correct)
+    draws = partial(RowGenerators, seed)
+    return _of_draws([bound(measure, "pair", {})], *pair, level, resamples, draws)[0]
+
+
+def _of_draws(
+    measures: Sequence[BoundMeasure],
+    confidence: Tensor,
+    correct: Tensor,
+    level: float,
+    resamples: int,
+    generator_of: Callable[[int], np.random.Generator | RowGenerators],
+) -> list[Interval]:
+    """Return the intervals of measures with the same cells, with a generator for each block."""
     check_draws(level, resamples)
     values = [one.value(confidence, correct).detach().double().cpu() for one in measures]
     shape, size = confidence.shape[:-1], confidence.shape[-1]
@@ -114,13 +151,13 @@ def cell_intervals(
     assert measures[0].index is not None
     index, count = measures[0].index(rows[0])
     gathered = tally(*rows, index, count)
-    generator = np.random.default_rng(seed)
     parts: list[list[Interval]] = [[] for _ in measures]
     distances = [one.cell_distance for one in measures if one.cell_distance is not None]
     estimates = [one.cell_value for one in measures if one.cell_value is not None]
     height = max(1, BLOCK // (resamples * count))
     for at in (slice(top, top + height) for top in range(0, len(index), height)):
         mine = gathered.rows(at)
+        generator = generator_of(len(mine.right))
         calibrated = _of_cells([*distances, *estimates], mine.calibrated(resamples, generator))
         resampled = _of_cells(distances, mine.resampled(resamples, generator))
         observed = _of_cells(distances, [mine.observed()])

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..selection import Selection
+from ..session.calibration_plots import calibration_along
 from ..session.dispatch import HANDLERS
 from ..session.findings import saved_findings
 from ..session.sample_sets import UnknownSet, mask_of_set
@@ -92,14 +93,17 @@ def encoded_answers(
     for subset in subsets:
         answers: dict[str, list[dict[str, Any]]] = {}
         arrays: dict[str, Any] = {}
-        for name, selections in _requests(view, subset, references):
+        for name, selection in _requests(view, subset, references):
             kind, _, reference = name.partition("/")
             left_out = (
                 kind == "calibration" and not subset.whole and (subset, reference) not in drawn
             )
             if kind not in offered or left_out:
                 continue
-            answered = [HANDLERS[kind](view, selection, {}) for selection in selections]
+            if kind == "calibration":
+                answered = calibration_along(view, selection)
+            else:
+                answered = [HANDLERS[kind](view, selection, {})]
             answers[name] = [about for about, _ in answered]
             for part in answered[0][1]:
                 stacked = np.stack([held[part] for _, held in answered])
@@ -126,19 +130,18 @@ def _compact(kind: str, part: str, values: Array) -> Any:
 
 def _requests(
     view: ScanView, subset: Subset, references: Sequence[str]
-) -> Iterator[tuple[str, list[Selection]]]:
-    """Yield the name of each recorded answer, and the selections of its stack."""
+) -> Iterator[tuple[str, Selection]]:
+    """Yield the name and the selection of each recorded answer."""
     spreads = {*spread_metrics(view).values()}
     for reference in references:
         against = replace(subset.selection, reference=reference)
         for metric in view.metrics.values():
             one = replace(against, metric=metric.name)
             if metric.report != "all samples" or subset.whole:
-                yield f"aggregate/{reference}/{metric.name}", [one]
+                yield f"aggregate/{reference}/{metric.name}", one
             if metric.name in spreads:
-                yield f"spread/{reference}/{metric.name}", [one]
-        places = [replace(against, element=element) for element in range(len(view.group))]
-        yield f"calibration/{reference}", [*places, replace(against, scope="orbit")]
-    yield "consistency", [subset.selection]
+                yield f"spread/{reference}/{metric.name}", one
+        yield f"calibration/{reference}", against
+    yield "consistency", subset.selection
     for scope in ("element", "orbit"):
-        yield f"coverage/{scope}", [replace(subset.selection, scope=scope)]
+        yield f"coverage/{scope}", replace(subset.selection, scope=scope)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -12,53 +13,76 @@ from ...calibration import (
     Interval,
     cumulative_curve,
     error_verdict,
-    interval,
     pooled_reliability,
     reliability,
 )
 from ...calibration.measures.binned import Reliability
 from ...store.record import Json
 from ..selection import Selection
-from .element_columns import ConfidenceColumns, columns_of
+from .element_columns import ConfidenceColumns, alike, columns_of
 from .sample_sets import Answer, mask_of, subset_key
 from .scan_view import ScanView
-from .subset_curves import LEAST
+from .subset_curves import ENDS, LEAST, WITH_INTERVAL, measure_rows, measures_over
 
 Array = np.ndarray
 
 BINS = 15
 CURVE_POINTS = 101
-RESAMPLES = 200
 MOST_PAIRS = 2_000_000
-"""Pairs in the cumulative curves of whole orbits; of more, every n-th sample is used."""
+"""Pairs that are sorted at once. Of more in whole orbits, every n-th sample is used."""
 
 
 def calibration(view: ScanView, selection: Selection, message: Json) -> Answer:
     """Answer the reliability diagram, the cumulative curves and errors of each model shown."""
     if not {"confidence", "correct"} <= view.metrics.keys():
         return {"available": False, "reason": "the scan stores no confidence and correctness"}, {}
-    element = view.element(selection)
-    mask = mask_of(view, selection)
-    reference = view.reference(selection)
-    models = view.shown(selection)
+    mask, reference = mask_of(view, selection), view.reference(selection)
     pairs = columns_of(view, reference)
-    whole = selection.scope == "orbit"
-    place = "orbit" if whole else element
+    place = "orbit" if selection.scope == "orbit" else view.element(selection)
     key = ("calibration", place, reference, *subset_key(view, selection))
-    found = [
+    plots = [
         view.cache.get_or_compute((*key, model), partial(_of, view, pairs, model, place, mask))
-        for model in models
+        for model in view.shown(selection)
     ]
+    return _answer(view, selection, plots)
+
+
+def calibration_along(view: ScanView, selection: Selection) -> list[Answer]:
+    """Answer as `calibration` does at each element, and last over whole orbits, in one pass."""
+    mask, reference = mask_of(view, selection), view.reference(selection)
+    pairs, size = columns_of(view, reference), len(view.group)
+    errors = measures_over(view, WITH_INTERVAL, reference, mask, subset_key(view, selection))
+    count = view.samples if mask is None else int(mask.sum())
+    step = max(1, MOST_PAIRS // max(1, count))
+    each = []
+    for model in view.shown(selection):
+        ends = np.stack([errors[part][model] for part in ENDS], -1)
+        plots: list[Json] = []
+        for start in range(0, size, step):
+            some = [_all_at(pairs, model, one, mask) for one in range(size)[start : start + step]]
+            sure, right = (np.stack([pair[part] for pair in some]) for part in (0, 1))
+            plots += _plots(sure, right, ends[start : start + step])
+        each.append(plots)
+    answers = [
+        _answer(view, replace(selection, element=element, scope="element"), [*plots])
+        for element, plots in enumerate(zip(*each, strict=True))
+    ]
+    return [*answers, calibration(view, replace(selection, scope="orbit"), {})]
+
+
+def _answer(view: ScanView, selection: Selection, plots: list[Json]) -> Answer:
+    """Return the answer that holds the plots of each model shown."""
+    models = [view.models[model] for model in view.shown(selection)]
     about = {
         "available": True,
         "scope": selection.scope,
-        "element": element,
-        "models": [view.models[model] for model in models],
-        "count": max((part["count"] for part in found), default=0),
+        "element": view.element(selection),
+        "models": models,
+        "count": max((plot["count"] for plot in plots), default=0),
         "measures": [
-            {"model": view.models[model], **entry}
-            for model, part in zip(models, found, strict=True)
-            for entry in part["measures"]
+            {"model": model, **entry}
+            for model, plot in zip(models, plots, strict=True)
+            for entry in plot["measures"]
         ],
     }
     arrays = {
@@ -66,7 +90,7 @@ def calibration(view: ScanView, selection: Selection, message: Json) -> Answer:
         "cumulative_x": np.linspace(0, 1, CURVE_POINTS),
     }
     for name, own in _NAMES.items():
-        arrays[name] = np.stack([part[own] for part in found])
+        arrays[name] = np.stack([plot[own] for plot in plots])
     return about, arrays
 
 
@@ -82,28 +106,67 @@ _NAMES = {
 def _of(
     view: ScanView, pairs: ConfidenceColumns, model: int, place: int | str, mask: Array | None
 ) -> Json:
-    whole = place == "orbit"
-    first = view.group.identity if whole else int(place)
-    sure, right = _at(pairs, model, first, mask)
-    if len(sure) < LEAST:  # too few for an error, and for curves
-        return {
-            "count": len(sure),
-            "measures": [],
-            "bins": np.zeros(BINS, np.int32),
-            **dict.fromkeys(("confidence", "accuracy"), np.full(BINS, np.nan)),
-            **dict.fromkeys(("curve_confidence", "curve_accuracy"), np.full(CURVE_POINTS, np.nan)),
-        }
-    if whole:
-        diagram, error = pooled(view, pairs, model, mask)
-        curves = _curves(*_along(view, pairs, model, mask))
-    else:
-        pair = torch.from_numpy(sure), torch.from_numpy(right)
-        diagram, error = reliability(*pair, bins=BINS), interval("ece", *pair, resamples=RESAMPLES)
-        curves = _curves(*pair, None)
+    if place != "orbit":
+        sure, right = (part[None] for part in _all_at(pairs, model, int(place), mask))
+        return _plots(sure, right)[0]
+    count = len(_at(pairs, model, view.group.identity, mask)[0])
+    if count < LEAST:
+        return _too_few(count)
+    diagram, error = pooled(view, pairs, model, mask)
+    curves = _curves(*_along(view, pairs, model, mask))
+    ends = (error.value, error.low, error.high, error.calibrated)
+    return _plot(diagram, curves, [float(end) for end in ends])
+
+
+def _plots(sure: Array, right: Array, ends: Array | None = None) -> list[Json]:
+    """Return the plots of each row of pairs `[K, N]`, NaN if a sample has no output.
+
+    Args:
+        sure: Confidences.
+        right: Whether they were justified.
+        ends: `[K, 4]`, the errors with the ends of their intervals, if they are known.
+    """
+    plots = [_too_few(0)] * len(sure)
+    for places, *given in alike(sure, right):
+        count = given[0].shape[1]
+        if count < LEAST:
+            for place in places:
+                plots[place] = _too_few(count)
+            continue
+        pair = [torch.from_numpy(part) for part in given]
+        diagrams, curves = reliability(*pair, bins=BINS), _curves(pair[0], pair[1], None)
+        mine = (
+            torch.stack([*measure_rows(WITH_INTERVAL, pair).values()], -1).numpy()
+            if ends is None
+            else ends[places]
+        )
+        for row, place in enumerate(places):
+            diagram = Reliability(**{name: part[row] for name, part in vars(diagrams).items()})
+            plots[place] = _plot(diagram, (curves[0][row], curves[1][row]), mine[row].tolist())
+    return plots
+
+
+def _plot(diagram: Reliability, curves: tuple[Array, Array], ends: list[float]) -> Json:
+    """Return what is drawn of a diagram, cumulative curves, and an error with its interval."""
     return {
         "count": int(diagram.count.sum()),
-        **_drawn(diagram, curves),
-        "measures": [_described(diagram, error)],
+        "bins": diagram.count.numpy().astype(np.int32),
+        "confidence": diagram.confidence.numpy(),
+        "accuracy": diagram.accuracy.numpy(),
+        "curve_confidence": curves[0],
+        "curve_accuracy": curves[1],
+        "measures": [_described(diagram, *ends)],
+    }
+
+
+def _too_few(count: int) -> Json:
+    """Return what is drawn of samples that are too few for an error, and for curves."""
+    return {
+        "count": count,
+        "measures": [],
+        "bins": np.zeros(BINS, np.int32),
+        **dict.fromkeys(("confidence", "accuracy"), np.full(BINS, np.nan)),
+        **dict.fromkeys(("curve_confidence", "curve_accuracy"), np.full(CURVE_POINTS, np.nan)),
     }
 
 
@@ -115,40 +178,33 @@ def pooled(
     return pooled_reliability(every, view.group.weights, bins=BINS)
 
 
-def _drawn(diagram: Reliability, curves: tuple[Array, Array]) -> dict[str, Array]:
-    return {
-        "bins": diagram.count.numpy().astype(np.int32),
-        "confidence": diagram.confidence.numpy(),
-        "accuracy": diagram.accuracy.numpy(),
-        "curve_confidence": curves[0],
-        "curve_accuracy": curves[1],
-    }
-
-
 def _curves(sure: Tensor, right: Tensor, weights: Tensor | None) -> tuple[Array, Array]:
     """Return cumulative confidence and accuracy at equal steps of the fraction of samples."""
-    steps = np.linspace(0, 1, CURVE_POINTS)
     curve = cumulative_curve(sure, right, weights=weights)
-    ends = np.searchsorted(curve.quantile.numpy(), steps + 1e-12, side="right")
+    steps = torch.linspace(0, 1, CURVE_POINTS, dtype=torch.float64) + 1e-12
+    steps = steps.expand(*sure.shape[:-1], -1).contiguous()
+    ends = torch.searchsorted(curve.quantile, steps, right=True)
     first, second = (
-        np.concatenate([[0.0], part.numpy()])[ends] for part in (curve.confidence, curve.accuracy)
+        torch.nn.functional.pad(part, (1, 0)).gather(-1, ends).numpy()
+        for part in (curve.confidence, curve.accuracy)
     )
     return first, second
 
 
-def _described(diagram: Reliability, error: Interval) -> Json:
+def _described(
+    diagram: Reliability, value: float, low: float, high: float, expected: float
+) -> Json:
     """Return the ECE with its interval, mean confidence and accuracy, and the verdict on them."""
     means = [
         float((diagram.share * part.nan_to_num()).sum())
         for part in (diagram.confidence, diagram.accuracy)
     ]
-    value, low, high = (float(part) for part in (error.value, error.low, error.high))
     return {
-        "name": "ece",
+        "name": WITH_INTERVAL,
         "value": value,
         "low": low,
         "high": high,
-        "expected": float(error.calibrated),
+        "expected": expected,
         "confidence": means[0],
         "accuracy": means[1],
         "verdict": error_verdict(value, low, high, gap=means[0] - means[1]),

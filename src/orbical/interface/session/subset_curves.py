@@ -11,7 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...calibration import MEASURES, along_orbit, interval
+from ...calibration import MEASURES, along_orbit
+from ...calibration.intervals.resampled import row_intervals
 from ...errors import InputError, check_name
 from ...nero.changes import SHARES, answer_names, sample_changes, share_of
 from ...nero.moments import Sums
@@ -142,7 +143,7 @@ def measured_together(
                     continue
                 pair = [torch.from_numpy(part) for part in given]
                 for name in names:
-                    for part, values in _measure(name, pair).items():
+                    for part, values in measure_rows(name, pair).items():
                         found[name][number][part][model, start + places] = values.numpy()
     return found
 
@@ -151,12 +152,11 @@ def _parts(name: str) -> tuple[str, ...]:
     return ENDS if name == WITH_INTERVAL else ENDS[:1]
 
 
-def _measure(name: str, pair: list[Tensor]) -> dict[str, Tensor]:
+def measure_rows(name: str, pair: list[Tensor]) -> dict[str, Tensor]:
     """Return a measure of pairs `[k, n]`, with the ends of its interval if that is fast."""
-    measure = MEASURES[name]
     if name != WITH_INTERVAL:
-        return {"values": measure(*pair).detach()}
-    ends = interval(measure, *pair, resamples=RESAMPLES)
+        return {"values": MEASURES[name](*pair).detach()}
+    ends = row_intervals(name, *pair, resamples=RESAMPLES)
     values = (ends.value, ends.low, ends.high, ends.calibrated)
     return dict(zip(ENDS, values, strict=True))
 
