@@ -231,6 +231,11 @@ def test_an_orbit_that_omits_a_label_has_an_accuracy_floor_of_zero() -> None:
     assert table.accuracy_floor == 0
 
 
+def test_the_accuracy_floor_of_many_orbits_is_free_of_rounding() -> None:
+    one_label_each = np.eye(7)[np.arange(49) % 7] / 49
+    assert OrbitTable(one_label_each).accuracy_floor == 0
+
+
 def test_proposition_2_is_false_so_it_is_not_offered() -> None:
     """X = [.98, 1], h_P(x) = x is (1, 1)-bi-Lipschitz, always wrong: ECE .99 > 1/2 + K2/4 = .75."""
     x = np.linspace(0.98, 1, 2001)

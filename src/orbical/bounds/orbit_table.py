@@ -124,7 +124,7 @@ class OrbitTable:
     @property
     def accuracy_floor(self) -> float:
         """1 - sum kappa: no invariant classifier is less accurate (P1 Proposition 3)."""
-        return float(min(1.0, max(0.0, 1 - self.minority_dissent.sum())))
+        return float(min(1.0, (self.orbit_mass - self.minority_dissent).sum()))
 
     @property
     def accuracy(self) -> float:
