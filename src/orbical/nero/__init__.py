@@ -19,8 +19,8 @@ from .agreement import quadratic_kappa
 from .along_orbits import aggregate, individual
 from .averages import averaging
 from .changes import consistency
+from .molecules import Violation, molecule_name, violations
 from .summaries import action_defect, consensus, invariance_gap, summary
-from .violations import Violation, molecule_name, violations
 
 __all__ = [
     "Violation",

@@ -87,6 +87,16 @@ def violations(scan: Scan) -> list[Violation]:
     Returns:
         A row for each model and quantity, printed as a sentence; none where no molecule has answers
         at two elements. `pandas.DataFrame(rows)` is a table of them.
+
+    Example:
+        >>> import orbical as ob
+        >>> from ase.build import molecule
+        >>> from ase.calculators.emt import EMT
+        >>> scan = ob.scan({"emt": EMT()}, [molecule("H2O")], group="rotations3d:4", task="atoms")
+        >>> for found in ob.nero.violations(scan):
+        ...     print(found)
+        emt, energy: invariant, off by at most ... eV (... eV per atom)
+        emt, forces: equivariant, off by at most ... eV/Å (... of the size)
     """
     return [
         found
@@ -156,7 +166,24 @@ def _mean_absolute_error(scan: Scan, data: Any, quantity: str) -> float | None:
 
 
 def molecule_name(scan: Scan, sample: int, numbers: np.ndarray) -> str:
-    """Return the number, the name if any, and the formula of a molecule in a scan."""
+    """Return the number, the name if any, and the formula of a molecule in a scan.
+
+    Args:
+        scan: a scan of the task atoms.
+        sample: the index of the molecule.
+        numbers: `[A]`, its atomic numbers.
+
+    Returns:
+        The text.
+
+    Example:
+        >>> import orbical as ob
+        >>> from ase.build import molecule
+        >>> from ase.calculators.emt import EMT
+        >>> scan = ob.scan({"emt": EMT()}, [molecule("H2O")], group="rotations3d:4", task="atoms")
+        >>> ob.nero.molecule_name(scan, 0, np.array([8, 1, 1]))
+        '0: H2O'
+    """
     names = scan.names
     return f"{sample}: {display_name('' if names is None else names[sample], numbers)}"
 
