@@ -210,7 +210,8 @@ def test_a_covariance_turns_as_the_outer_product_of_vectors():
     x = vectors(4)
     action = actions.Vectors()
     moved = action.apply(group, x)
-    outer = moved_covariance(action, group, (x[:, :, None] * x[:, None])[None], False)
+    products = (x[:, :, None] * x[:, None])[None]
+    outer = moved_covariance(action, actions.Trivial(), group, products)
     torch.testing.assert_close(outer, moved[..., :, None] * moved[..., None, :])
 
 

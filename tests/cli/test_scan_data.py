@@ -64,7 +64,7 @@ def test_a_table_in_another_folder_than_its_photos_and_what_info_lists(orbical, 
     (folder / "photos" / "table.csv").rename(folder / "table.csv")
     words = ["--data", "table.csv", "--path-column", "file", "--label-column", "kind"]
     said = orbical(folder, *SCAN, *words, expect=2)
-    assert "pass root= (--root), the folder of the images" in " ".join(said.split())
+    assert "pass --root, the folder of the images" in " ".join(said.split())
     orbical(folder, *SCAN, *words, "--root", "photos", "--size", "8x8")
     facts = [line.split() for line in orbical(folder, "info", "run.zarr").splitlines()]
     assert ["classes", "2:", "c,", "d"] in facts
@@ -76,7 +76,7 @@ def test_a_table_in_another_folder_than_its_photos_and_what_info_lists(orbical, 
     [
         (["photos/", "--size", "small"], "--size: expected PIXELS or HEIGHTxWIDTH, got 'small'"),
         (["photos/table.csv"], "--data: expected a column 'path' in 'photos/table.csv'"),
-        (["photos/table.csv"], "pass path= or label= (--path-column, --label-column)"),
+        (["photos/table.csv"], "pass --path-column, --label-column with the names"),
         (["photos/", "--unreadable", "hide"], "--unreadable: unknown name 'hide'"),
         (["photos/nothing"], "--data: expected a file or a folder, got 'photos/nothing', which"),
         (["photos", "--path-column", "x"], "--path-column: expected a table of image files, got"),
