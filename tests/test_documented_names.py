@@ -1,0 +1,75 @@
+"""Every name of orbical on a page, and in a script that makes its numbers and figures, exists."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+TEXTS = [
+    *("README.md", "CONTRIBUTING.md", "mkdocs.yml"),
+    *("docs/**/*.md", "docs/**/*.ipynb", "examples/*.ipynb"),
+]
+SCRIPTS = ["benchmarks/*.py", "docs/figures/*.py", "examples/*.py", "tools/*.py"]
+NAME = re.compile(r"(?<![\w./-])(?:ob|orbical)((?:\.[A-Za-z_]\w*)+\(?)")
+pytestmark = pytest.mark.docs
+
+
+def exists(name: str) -> bool:
+    """Tell whether modules and classes have the names of a chain, and no module is called."""
+    path, *rest = name.removesuffix("(").split(".")
+    holder: object = importlib.import_module(path)
+    for part in rest:
+        if not isinstance(holder, ModuleType | type):
+            return True
+        path += f".{part}"
+        try:
+            holder = getattr(holder, part)
+        except AttributeError:
+            try:
+                holder = importlib.import_module(path)
+            except ModuleNotFoundError:
+                return False
+    return not (name.endswith("(") and isinstance(holder, ModuleType))
+
+
+def names_of(text: str) -> set[str]:
+    """Return the chains `ob.x.y` and `orbical.x.y` of a text."""
+    return {f"orbical{chain}" for chain in NAME.findall(text)}
+
+
+def imports_of(script: str) -> set[str]:
+    """Return what a script imports from orbical."""
+    found = set()
+    for node in ast.walk(ast.parse(script)):
+        if isinstance(node, ast.ImportFrom) and f"{node.module}.".startswith("orbical."):
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names if alias.name.startswith("orbical.")}
+    return found
+
+
+def test_a_name_that_does_not_exist_is_noticed() -> None:
+    text = "`ob.calibration.measures()`, ob.calibration.ece(x), `orbical.gone.x`, run.orbical.zarr"
+    assert {name for name in names_of(text) if exists(name)} == {"orbical.calibration.ece("}
+    assert len(names_of(text)) == 3
+    assert imports_of("from orbical.zoo import gone") == {"orbical.zoo.gone"}
+    assert not exists("orbical.zoo.gone")
+    assert exists("orbical.tasks.Classification.name")
+    assert not exists("orbical.tasks.Classification.gone")
+
+
+def test_every_name_on_a_page_or_in_a_script_exists() -> None:
+    pages = [path for pattern in [*TEXTS, *SCRIPTS] for path in ROOT.glob(pattern)]
+    missing = []
+    for path in pages:
+        text = path.read_text(encoding="utf-8")
+        names = names_of(text) | (imports_of(text) if path.suffix == ".py" else set())
+        missing += [f"{path.relative_to(ROOT)}: {name}" for name in names if not exists(name)]
+    assert len(pages) > 100
+    assert not missing, "\n".join(sorted(missing))
