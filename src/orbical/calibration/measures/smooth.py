@@ -84,27 +84,36 @@ def error_from_masses(masses: Tensor, total: Tensor | int, bandwidth: float | No
         >>> error_from_masses(residual_masses(torch.tensor([0.9]), torch.tensor([False])), 1, 0.05)
         tensor(0.9000, dtype=torch.float64)
     """
-    spectrum = _spectrum(masses) / torch.as_tensor(total, device=masses.device)[..., None]
+    total = torch.as_tensor(total, device=masses.device)
+    spectrum = _spectrum(masses) / total[..., None]
+    shape = spectrum.shape[:-1]
     if bandwidth is not None:
-        return _smoothed_error(spectrum, spectrum.new_full(spectrum.shape[:-1], bandwidth))
-    # The Illinois method: false position that halves the value of an end kept twice in a row.
-    low, high = spectrum.new_zeros(spectrum.shape[:-1]), spectrum.new_ones(spectrum.shape[:-1])
-    over, under = _smoothed_error(spectrum, low), _smoothed_error(spectrum, high) - high
-    rose, fell = torch.zeros_like(low, dtype=torch.bool), torch.zeros_like(low, dtype=torch.bool)
+        return _smoothed_error(spectrum, spectrum.new_full(shape, bandwidth))
+    # The Illinois method: false position that halves the value of an end kept twice in a row. Rows
+    # leave the search as their bandwidths are found.
+    spectrum = spectrum.reshape(-1, spectrum.shape[-1])
+    over = (masses.abs().sum(-1) / total).reshape(-1)  # without smoothing
+    found, rows = torch.zeros_like(over), torch.arange(len(over), device=over.device)
+    low, high = torch.zeros_like(over), torch.ones_like(over)
+    under = _smoothed_error(spectrum, high) - high
+    rose, fell = torch.zeros_like(over, dtype=torch.bool), torch.zeros_like(over, dtype=torch.bool)
     for _ in range(_STEPS):
         apart = over - under
         place = torch.where(apart > 0, (high * over - low * under) / apart, low)
         error = _smoothed_error(spectrum, place)
+        found[rows] = error
         above = error > place
         over, under = (
             torch.where(above, error - place, torch.where(fell, over / 2, over)),
             torch.where(above, torch.where(rose, under / 2, under), error - place),
         )
         low, high = torch.where(above, place, low), torch.where(above, high, place)
-        rose, fell = above, ~above
-        if bool(((error - place).abs() <= _FOUND).all()):
+        left = (error - place).abs() > _FOUND
+        if not bool(left.any()):
             break
-    return error
+        rows, spectrum, rose, fell = rows[left], spectrum[left], above[left], ~above[left]
+        low, high, over, under = low[left], high[left], over[left], under[left]
+    return found.reshape(shape)
 
 
 def smooth_ece(
