@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orbical.calibration import wilson_interval
-
 
 def wilson(hits: Any, count: Any, level: float = 0.95) -> tuple[Any, Any]:
     """Compute the ends of Wilson's interval of hits among samples; numbers or arrays.
@@ -18,6 +16,8 @@ def wilson(hits: Any, count: Any, level: float = 0.95) -> tuple[Any, Any]:
         >>> round(float(low), 4), round(float(high), 4)
         (0.0215, 0.1118)
     """
+    from orbical.calibration import wilson_interval  # loads torch, which listing studies does not
+
     ends = wilson_interval(np.asarray(hits / count), np.asarray(count), level)
     return ends[0].numpy()[()], ends[1].numpy()[()]
 
