@@ -59,3 +59,16 @@ def test_every_place_that_raises_gives_fields() -> None:
         and len(node.args) + len(node.keywords) == 1
     ]
     assert not whole
+
+
+def test_no_remedy_brings_a_separator_of_its_own() -> None:
+    import orbical as ob
+
+    with pytest.raises(InputError) as caught:
+        ob.calibration.ece([1.5, 0.2], [1, 0])
+    assert "; ;" not in str(caught.value)
+    assert "top_label(logits=" in caught.value.remedy
+
+
+def test_where_nothing_is_known_the_list_says_so() -> None:
+    assert str(unknown_name("by", "label", [])).endswith("(known: none)")

@@ -379,3 +379,15 @@ def test_given_matrices_need_the_scan_itself() -> None:
     assert ob.nero.aggregate(scan).sizes["element"] == 2
     with pytest.raises(InputError, match="pass the scan instead"):
         ob.nero.aggregate(scan.data)
+
+
+def test_violations_are_those_of_molecules():
+    scan = ob.scan(
+        lambda x: x.flatten(1)[:, :2],
+        (torch.rand(3, 1, 4, 4), torch.tensor([0, 1, 0])),
+        group="cyclic:4",
+        task="classification",
+        progress=False,
+    )
+    with pytest.raises(ob.errors.InputError, match="a scan of the task atoms, got one of the task"):
+        ob.nero.violations(scan)

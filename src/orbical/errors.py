@@ -104,7 +104,7 @@ def unknown_name(argument: str, given: object, known: Iterable[str]) -> InputErr
     wanted = str(given).lower()
     begun = [name for name in in_lower_case if len(wanted) > 2 and name.startswith(wanted)]
     nearest = sorted(begun, key=len) or difflib.get_close_matches(wanted, in_lower_case, 1, 0.5)
-    problem, everything = f"unknown name {str(given)!r}", f"(known: {', '.join(names)})"
+    problem, everything = f"unknown name {str(given)!r}", f"(known: {', '.join(names) or 'none'})"
     if not nearest:
         return InputError(argument, problem=f"{problem} {everything}")
     remedy = f"did you mean {in_lower_case[nearest[0]]!r}? {everything}"

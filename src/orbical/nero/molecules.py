@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from ..errors import InputError
 from ..tasks.quantities import UNITS, Quantities
 from ..tasks.structures import SYMBOLS, display_name
 
@@ -98,10 +99,13 @@ def violations(scan: Scan) -> list[Violation]:
         emt, energy: invariant, off by at most ... eV (... eV per atom)
         emt, forces: equivariant, off by at most ... eV/Å (... of the size)
     """
+    task = scan.record.task
+    if "quantities" not in task.settings:
+        raise InputError("scan", "a scan of the task atoms", f"one of the task {task.name}")
     return [
         found
         for model in scan.models
-        for quantity in scan.record.task.settings["quantities"]
+        for quantity in task.settings["quantities"]
         if (found := _worst(scan, model, quantity)) is not None
     ]
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from ..._arrays import ArrayLike, as_array, as_floating, true_labels
 from ...errors import InputError
 
-_OF_LOGITS = "; make the pair from logits with top_label(logits=..., labels=...)"
+_OF_LOGITS = "make the pair from logits with top_label(logits=..., labels=...)"
 
 
 def working_float(tensor: Tensor) -> Tensor:
