@@ -349,7 +349,7 @@ class Mover:
         return self._weighed(self.flat)
 
     def weigh_columns(self, scale: float) -> None:
-        """Give coordinates that are everywhere far smaller than the scale the scale's size."""
+        """Scale up coordinates that are everywhere far smaller than the scale, to its size."""
 
         def small(largest: Array) -> Array:
             return (largest > 0) & (largest < 1e-3 * scale)

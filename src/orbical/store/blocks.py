@@ -243,7 +243,7 @@ def arrays_of(scan: Scan | xr.Dataset | ScanArrays) -> ScanArrays:
 
 
 def is_scan(scan: object) -> TypeIs[Scan]:
-    """Tell a scan from its data."""
+    """Check whether an object is a scan, and not its data."""
     from .scan_result import Scan  # not at once: analyses of arrays need no zarr
 
     return isinstance(scan, Scan)

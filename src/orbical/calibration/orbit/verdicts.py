@@ -108,7 +108,7 @@ UNDETECTED = "no error detected"
 
 
 def error_verdict(value: float, low: float, high: float, gap: float | None = None) -> str:
-    """Say whether an interval shows a calibration error: everything that says so asks here.
+    """Return whether an interval shows a calibration error; every such verdict comes from here.
 
     Args:
         value: The calibration error.

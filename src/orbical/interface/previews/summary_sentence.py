@@ -63,7 +63,7 @@ def found(scan: Scan, images: bool) -> str:
 def score_sentence(
     values: np.ndarray, models: Sequence[str], group: Group, meaning: str, higher_is_better: bool
 ) -> str:
-    """Say how far scores `[M, K]` against the consensus agree with it, or differ from it.
+    """Describe how far scores `[M, K]` against the consensus agree with it, or differ from it.
 
     >>> from orbical.groups import rotations
     >>> values = np.array([[1.0, 0.79] + 10 * [0.9]])
