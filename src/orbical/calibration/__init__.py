@@ -11,7 +11,7 @@ them are entries of one registry, `MEASURES`, which tables, commands and the int
 | measure a classifier | `ece`, `smooth_ece`, `ks`, `esd`, `mmce`, `skce`, `sb_ece`, `classwise_*` |
 | score it | `nll`, `brier`, `brier_parts`, `accuracy` |
 | measure a regressor | `ence`, `regression_esd`, `mahalanobis_calibration`, `gaussian_nll`, ... |
-| quantify uncertainty | `interval`, `regression_interval`, `mean_interval` |
+| quantify uncertainty | `interval`, `regression_interval`, `bounded_mean_interval`, ... |
 | compare two models | `compare_outputs`, `compare`, `compare_means`, `regression_compare` |
 | draw | `reliability`, `reliability_curve`, `cumulative_curve`; `orbical.figures.calibration` |
 | measure along an orbit | `along_orbit`, `at_places`, `mean_over_orbit`, `pooled_over_orbit` |
@@ -32,7 +32,16 @@ import importlib
 from typing import Any
 
 from . import built_in, measure_tables, overview, registry
-from .intervals import brier_intervals, comparisons, curves, interval_ends, means, resampled
+from .intervals import (
+    bounded_means,
+    brier_intervals,
+    comparisons,
+    curves,
+    interval_ends,
+    means,
+    resampled,
+)
+from .intervals.bounded_means import *
 from .intervals.brier_intervals import *
 from .intervals.comparisons import *
 from .intervals.curves import *
@@ -78,8 +87,9 @@ from .registry import *
 
 # fmt: off
 _MODULES = (
-    measure_tables, overview, registry, brier_intervals, comparisons, curves, interval_ends, means,
-    resampled, binned, bleed, by_class, cumulative, gaussian, generalized, kernel_errors,
+    measure_tables, overview, registry, bounded_means, brier_intervals, comparisons, curves,
+    interval_ends, means, resampled, binned, bleed, by_class, cumulative, gaussian, generalized,
+    kernel_errors,
     proper_scores, smooth, soft, variance_errors, pixel_bins, pooled, positions, verdicts,
     whole_orbit, from_outputs, from_scans,
 )
