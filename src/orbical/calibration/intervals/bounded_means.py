@@ -132,7 +132,7 @@ def _betting_ends(terms: Array, size: Array, mean: Array, tail: float) -> Array:
 def _bets(size: Array, mean: Array, tail: float) -> Array:
     """Return the bets `[J, K]` on a mean above `mean`: at most what a term of 0 would lose."""
     best = np.sqrt(-2 * np.log(tail) / (size * mean * (1 - mean)))
-    return np.minimum(_BETS[:, None] * best, 1 / mean)
+    return np.asarray(np.minimum(_BETS[:, None] * best, 1 / mean))
 
 
 def _log_wealth(terms: Array, size: Array, mean: Array, tail: float) -> Array:
