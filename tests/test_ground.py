@@ -6,6 +6,7 @@ import ast
 import hashlib
 import importlib
 import importlib.util
+import inspect
 import json
 import os
 import re
@@ -16,6 +17,7 @@ import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import yaml
@@ -32,12 +34,6 @@ HEAVY = {"dask", "matplotlib", "xarray", "zarr"}
 HEAVY_MODULES = {
     *("store", "nero", "adversarial", "embedding", "figures", "interface", "integrations"),
 }
-LIGHT = (
-    "store.blocks",
-    "store.file_access",
-    "store.labeled_responses",
-    "store.record",
-)  # load none of these
 OPTIONAL = {"ase", "cv2", "e3nn", "mlxtend", "onnx", "onnxruntime", "umap"}
 
 
@@ -79,14 +75,31 @@ def imported_on_load(tree: ast.Module) -> set[str]:
             whole = "orbical." * (node.level > 1) + (node.module or "")
             if whole in ("orbical", "orbical."):
                 found |= {f".{alias.name}" for alias in node.names}
-            elif whole.endswith("store") and not {"Scan", "load"} & {
+            elif whole.endswith("store") and not set(imported_when_typing("store")) & {
                 alias.name for alias in node.names
             }:
                 continue  # the face of the store loads its heavy names on first use
-            elif node.level != 1 and not whole.endswith(LIGHT):
+            elif node.level != 1:
                 found.add(own_name(whole))
         todo += ast.iter_child_nodes(node)
     return found
+
+
+def imported_when_typing(package: str) -> dict[str, str]:
+    """The names of a package that type checkers see in its modules, and in which of them."""
+    path = SOURCE / package / "__init__.py"
+    blocks = [
+        node
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+    ]
+    return {
+        alias.name: node.module or ""
+        for block in blocks
+        for node in block.body
+        if isinstance(node, ast.ImportFrom) and node.level == 1
+        for alias in node.names
+    }
 
 
 def own_name(module: str) -> str:
@@ -294,6 +307,55 @@ def test_only_the_modules_of_labeled_results_and_drawing_load_their_packages() -
     assert {name: loads for name, loads in light.items() if loads} == {}
 
 
+def imported_packages(name: str, tree: ast.Module) -> Iterator[tuple[str, ...]]:
+    """What a module imports of other packages, as paths such as (store, blocks, runs)."""
+    folders = ("orbical", *Path(name).parent.parts)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            paths = [tuple(alias.name.split(".")) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = folders[: len(folders) - node.level + 1] if node.level else ()
+            inside = (*base, *(node.module.split(".") if node.module else ()))
+            paths = [(*inside, alias.name) for alias in node.names]
+        else:
+            continue
+        for path in paths:
+            if path[0] == "orbical" and len(path) > 2 and path[1] != Path(name).parts[0]:
+                yield path[1:]
+
+
+def is_offered(path: tuple[str, ...]) -> bool:
+    """Whether a package offers a name; of its modules it offers those in its `__all__`."""
+    if path[-1].startswith("_"):
+        return False
+    for depth, name in enumerate(path[1:], 1):
+        folder = SOURCE.joinpath(*path[:depth])
+        if (folder / name).is_dir() or (folder / f"{name}.py").is_file():
+            package = importlib.import_module(".".join(("orbical", *path[:depth])))
+            if name not in package.__all__:
+                return False
+    return True
+
+
+def test_packages_use_only_what_others_export() -> None:
+    deep = {
+        f"{name}: {'.'.join(path)}"
+        for name, tree in sources()
+        for path in imported_packages(name, tree)
+        if (SOURCE / path[0]).is_dir() and not is_offered(path)
+    }
+    assert deep == set()
+
+
+@pytest.mark.parametrize("package", ["", "calibration", "data", "interface", "store", "zoo"])
+def test_what_is_imported_on_first_use_has_a_type(package: str) -> None:
+    face = importlib.import_module(f"orbical.{package}".rstrip("."))
+    resolver = inspect.getclosurevars(vars(face)["__getattr__"]).nonlocals
+    homes = dict.fromkeys(resolver["modules"], "") | resolver["homes"]
+    homes.pop("__version__", None)
+    assert homes == imported_when_typing(package)
+
+
 def test_no_module_needs_an_optional_package_to_load() -> None:
     loads = {name: sorted(imported_on_load(tree) & OPTIONAL) for name, tree in sources()}
     assert {name: found for name, found in loads.items() if found} == {}
@@ -338,7 +400,9 @@ def test_no_module_hides_a_public_function() -> None:
     packages = [f"orbical.{name}" for name in below if name not in ("", "zoo")]
     faces = {name: getattr(importlib.import_module(name), "__all__", []) for name in packages}
     # The other names of orbical, and those of zoo, are modules.
-    faces["orbical"] = [*orbical._FUNCTIONS, "view"]
+    faces["orbical"] = [
+        name for name in orbical.__all__ if not isinstance(getattr(orbical, name), ModuleType)
+    ]
     hidden = {
         f"{package}.{name}"
         for package, names in faces.items()

@@ -24,22 +24,13 @@ else may change.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ._lazy import lazy_exports
 
 __version__ = "0.1.0"
 
-_FUNCTIONS = {
-    "scan": "scanning",
-    "load": "store",
-    "Scan": "store",
-    "worst_case": "adversarial",
-    "check": "checks",
-    "view": "interface",
-    "report": "interface",
-}
-
-if TYPE_CHECKING:  # the same names, for type checkers and editors
+if TYPE_CHECKING:
     from . import (
         actions,
         bounds,
@@ -101,15 +92,18 @@ __all__ = [
     "zoo",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    # Loaded on first use: `import orbical` stays fast, and a machine that only trains
-    # with our losses needs neither xarray nor zarr nor matplotlib.
-    if name in _FUNCTIONS:
-        return getattr(importlib.import_module(f"{__name__}.{_FUNCTIONS[name]}"), name)
-    if name in __all__:
-        return importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:  # a machine that only trains with our losses needs neither xarray nor zarr
+    __getattr__ = lazy_exports(
+        __name__,
+        {
+            "adversarial": ["worst_case"],
+            "checks": ["check"],
+            "interface": ["report", "view"],
+            "scanning": ["scan"],
+            "store": ["Scan", "load"],
+        },
+        modules=__all__,
+    )
 
 
 def __dir__() -> list[str]:

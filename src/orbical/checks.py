@@ -36,8 +36,7 @@ from .errors import (
     whole_number,
 )
 from .groups import PLACES
-from .nero.changes import answer_names, consistency
-from .nero.moments import orbit_moments
+from .nero import answer_names, consistency, orbit_moments
 from .store import Scan, ScanArrays, arrays_of, load
 
 __all__ = ["Check", "check", "configured"]

@@ -17,9 +17,8 @@ import numpy as np
 
 from ._imports import import_extra
 from .errors import InputError, check_name, whole_number
-from .nero.moments import ROWS, Sums, moments, over_models
-from .store import ScanArrays, arrays_of, responses
-from .store.blocks import runs
+from .nero import ROWS, Sums, moments, over_models
+from .store import ScanArrays, arrays_of, responses, runs
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -22,7 +22,7 @@ from .errors import InputError
 if TYPE_CHECKING:
     import xarray as xr
 
-    from .store.scan_result import Scan
+    from .store import Scan
 
 __all__ = ["RiskCoverage", "along_orbit", "aurc", "rejection", "risk_coverage"]
 
@@ -163,7 +163,7 @@ def rejection(
         >>> list(ob.selective.rejection(scan))
         ['confidence', 'orbit confidence', 'agreement', 'stability']
     """
-    from .calibration.orbit.positions import model_index, pairs_at_element, pairs_of
+    from .calibration import model_index, pairs_at_element, pairs_of
     from .nero import consistency
 
     _, arrays = pairs_of(scan)
@@ -204,7 +204,7 @@ def along_orbit(scan: Scan | xr.Dataset, **options: Any) -> xr.DataArray:
     """
     import xarray as xr
 
-    from .calibration.orbit.positions import pair_blocks, pairs_of
+    from .calibration import pair_blocks, pairs_of
 
     confidence, arrays = pairs_of(scan)
     shape = (confidence.sizes["model"], confidence.sizes["element"])

@@ -16,7 +16,7 @@ from orbical.interface.session import Session
 from orbical.interface.session.calibration_plots import calibration, calibration_along
 from orbical.interface.session.scan_view import ScanView
 from orbical.interface.session.subset_curves import ENDS, aggregate
-from orbical.nero.moments import over_models
+from orbical.nero import over_models
 
 SAMPLES = 12
 

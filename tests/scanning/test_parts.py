@@ -14,7 +14,7 @@ import torch
 import orbical as ob
 from orbical.errors import InputError, StoreError
 from orbical.scanning.recipe import as_part
-from orbical.store.repair import lost_flags
+from orbical.store.verification import lost_flags
 from orbical.store.zarr_store import open_store
 
 

@@ -6,6 +6,7 @@ own frame (columns to the right, rows down); the actions on pixels convert to it
 """
 
 from .action import (
+    REGISTERED,
     Action,
     ActionTree,
     Fields,
@@ -15,17 +16,19 @@ from .action import (
     check_group,
     flat,
     is_own,
+    matrices,
     places_left,
     register,
     view_of,
 )
+from .finite import first_lacking
 from .on_images import ColorImages, ImagePair, Images, VectorField, Window
 from .on_maps import ClassMaps, ValueMaps
-from .on_pixels import Boxes, PixelPoints
+from .on_pixels import Boxes, PixelPoints, checked_swaps
 from .on_points import Adjacency, Edges, Irreps, Points, Rows, Vectors
 from .on_signals import Frames, Positions, Signals, SignalWindow
 from .on_volumes import Volumes
-from .on_windows import FieldWindow, PairWindow
+from .on_windows import FieldWindow, PairWindow, central
 
 __all__ = [
     "Action",

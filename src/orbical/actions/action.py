@@ -12,8 +12,7 @@ from torch import Tensor
 
 from .._trees import Tree, leaves, to_device, tree_map
 from ..errors import InputError
-from ..groups import Elements, Group
-from ..groups.group_parts import PARTS
+from ..groups import PARTS, Elements, Group
 
 Settings = dict[str, Any]
 """Arguments of a constructor by name, as a record holds them."""

@@ -15,14 +15,11 @@ from .._interrupts import stoppable
 from .._text import number, percent
 from .._trees import Tree, to_device
 from ..calibration import interval_of_sums, share_interval_of_sums
-from ..data.samples import read_rows
+from ..data import read_rows
 from ..errors import InputError, ModelError, whole_number
-from ..groups import Chart, Group, as_group, chart_of
-from ..groups.group_parts import Array
-from ..scanning.progress import progress_bar
-from ..scanning.recipe import plan
-from ..scanning.units import Runner, ready
-from ..store.scan_result import Scan
+from ..groups import Array, Chart, Group, as_group, chart_of
+from ..scanning import Runner, plan, progress_bar, ready
+from ..store import Scan
 from ..tasks import Task, as_task
 from .search import Objective, descend, golden_section, nearest_elements, valleys
 

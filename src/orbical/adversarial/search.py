@@ -12,9 +12,8 @@ from torch import Tensor
 
 from .._trees import Tree, leaves, tree_map
 from ..errors import ModelError
-from ..groups import Chart, Elements
-from ..groups.group_parts import Array
-from ..scanning.sweep import Sweep
+from ..groups import Array, Chart, Elements
+from ..scanning import Sweep
 
 Values = Callable[[Array, Array, Array], Array]
 Gradients = Callable[[Array, Array, Array], tuple[Array, Array]]

@@ -21,7 +21,7 @@ from .any_model import ModelOutputs
 from .bleed_bounds import nll_optimal_bleed, nll_optimal_variance
 from .bound import Bound, Bounds
 from .certified import certified_ceiling
-from .classification_bounds import classification, forced_overconfidence, worst_predictions
+from .classification_bounds import TITLES, classification, forced_overconfidence, worst_predictions
 from .fibers import Fibers, fibers_from_errors
 from .group_comparison import Candidate, Comparison, compare_groups
 from .matching import (

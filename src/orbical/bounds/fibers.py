@@ -133,7 +133,7 @@ def fiber_index(confidence: Array, bins: int | None) -> Array:
         raise InputError("bins", "None or a whole number >= 1", repr(bins))
     import torch
 
-    from ..calibration.measures.binned import bin_index
+    from ..calibration import bin_index
 
     return bin_index(torch.from_numpy(confidence), int(bins)).numpy()
 

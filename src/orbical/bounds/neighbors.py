@@ -18,7 +18,7 @@ from torch import Tensor
 
 from .._arrays import ArrayLike
 from ..errors import InputError
-from ..scanning.progress import progress_bar
+from ..scanning import progress_bar
 from . import table_checks as checks
 from ._linking import projected
 from .matching import Mover

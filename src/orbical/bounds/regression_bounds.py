@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ..calibration.measures.generalized import gence_floor, gence_sq_floor
+from ..calibration import gence_floor, gence_sq_floor
 from ..errors import InputError
 from .bleed_bounds import bleed_bounds
 from .bound import Bound, Bounds, estimates, lower_bound, not_applicable

@@ -28,9 +28,9 @@ Example:
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
+from typing import TYPE_CHECKING
 
+from .._lazy import lazy_exports
 from . import built_in, measure_tables, overview, registry
 from .intervals import (
     bounded_means,
@@ -48,6 +48,7 @@ from .intervals.curves import *
 from .intervals.interval_ends import *
 from .intervals.means import *
 from .intervals.resampled import *
+from .intervals.resampled import row_intervals
 from .measure_tables import *
 from .measures import (
     binned,
@@ -63,26 +64,44 @@ from .measures import (
     variance_errors,
 )
 from .measures.binned import *
+from .measures.binned import bin_index
 from .measures.bleed import *
 from .measures.by_class import *
 from .measures.cumulative import *
+from .measures.cumulative import esd_with_slope, softened
 from .measures.gaussian import *
 from .measures.generalized import *
 from .measures.kernel_errors import *
+from .measures.kernel_errors import mmce_with_slope
 from .measures.proper_scores import *
 from .measures.smooth import *
 from .measures.soft import *
+from .measures.soft import avuc_with_slope, checked_kappa, fixed_bins_with_slope, sb_ece_with_slope
 from .measures.variance_errors import *
+from .numerics.gradients import Formula, can_fuse, differentiable
+from .numerics.sorting import ascending
 from .orbit import pixel_bins, pooled, positions, verdicts, whole_orbit
 from .orbit.pixel_bins import *
 from .orbit.pooled import *
 from .orbit.positions import *
+from .orbit.positions import model_index, pair_blocks, pairs_at_element, pairs_of
 from .orbit.verdicts import *
 from .orbit.whole_orbit import *
+from .orbit.whole_orbit import kinds_of
 from .overview import *
 from .pairs import from_outputs, from_scans
 from .pairs.from_outputs import *
+from .pairs.from_outputs import softmax
 from .pairs.from_scans import *
+from .pairs.validation import (
+    check_weights,
+    positive,
+    tolerance,
+    weighted_mean,
+    weights_of,
+    without_ignored,
+    working_float,
+)
 from .registry import *
 
 # fmt: off
@@ -96,9 +115,7 @@ _MODULES = (
 # fmt: on
 __all__ = [name for module in _MODULES for name in module.__all__]
 
-
-def __getattr__(name: str) -> Any:
-    # The metric classes need torchmetrics, which takes longer to import than all of the above.
-    if name == "metrics":
-        return importlib.import_module(f"{__name__}.metrics")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if TYPE_CHECKING:
+    from . import metrics
+else:  # torchmetrics takes longer to import than all of the above
+    __getattr__ = lazy_exports(__name__, {}, modules=["metrics"])

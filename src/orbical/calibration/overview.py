@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-    from ..store.scan_result import Scan
+    from ..store import Scan
 
 __all__ = ["at_places", "compare_outputs", "error_curve", "outputs_table", "scan_table"]
 

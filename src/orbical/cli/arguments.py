@@ -101,7 +101,7 @@ def preprocessing(text: str | None) -> Any:
     >>> preprocessing("imagenet,bgr")
     ImagePreprocessing(scale='imagenet', channels='bgr', layout='nchw')
     """
-    from ..data.preprocessing import ImagePreprocessing
+    from ..data import ImagePreprocessing
 
     if text is None or ":" in text:
         return import_optional(text, "--preprocess")
@@ -160,8 +160,7 @@ def load_data_and_classes(text: str, **images: Any) -> tuple[Any, list[str] | No
 
     `images` are options for images in files: `size`, `unreadable` and the columns of a table.
     """
-    from ..datasets import BUILT_IN, molecules
-    from ..datasets.molecule_files import SUFFIXES
+    from ..datasets import BUILT_IN, STRUCTURE_SUFFIXES, molecules
     from ..errors import unknown_name
 
     if text.startswith("coco:"):
@@ -169,7 +168,7 @@ def load_data_and_classes(text: str, **images: Any) -> tuple[Any, list[str] | No
         return (found["images"], found["objects"]), found["classes"]
     if text in BUILT_IN:
         return BUILT_IN[text](), None
-    if text.lower().endswith(SUFFIXES):
+    if text.lower().endswith(STRUCTURE_SUFFIXES):
         return molecules(text), None
     if _is_path(text):
         return _open_path(text, images), None
@@ -188,14 +187,14 @@ def holds_image_files(text: str) -> bool:
     >>> holds_image_files("photos/"), holds_image_files("photos.npz"), holds_image_files("digits")
     (True, False, False)
     """
-    from ..data.sources import ARRAYS
+    from ..data import ARRAY_SUFFIXES
 
-    kept = (*ARRAYS, ".zarr")
+    kept = (*ARRAY_SUFFIXES, ".zarr")
     return _is_path(text) and not text.lower().endswith(kept) and not text.startswith("coco:")
 
 
 def _is_path(text: str) -> bool:
-    from ..data.sources import SUFFIXES
+    from ..data import SUFFIXES
 
     return text.lower().endswith(SUFFIXES) or "/" in text or Path(text).expanduser().exists()
 
@@ -207,7 +206,7 @@ _OPTIONS |= {"path": "--path-column", "label": "--label-column", "labeled": "--u
 
 
 def _open_path(text: str, images: dict[str, Any]) -> Any:
-    from ..data.sources import open_path
+    from ..data import open_path
 
     try:
         return open_path(text, **images)

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .._text import counted, in_column, number, percent, printable
-from ..data.array_files import read_npy, read_npz
+from ..data import read_npy, read_npz
 from ..errors import InputError
 from .formats import Cell, Number, Sheet, Span, formatted, print_json, show
 
 if TYPE_CHECKING:
     from ..bounds import Bounds, Comparison
-    from ..store.scan_result import Scan
+    from ..store import Scan
 
 _UNMATCHED = "these data give no bound on the cost of the symmetry."
 _LONG_NAME = 16
@@ -207,7 +207,7 @@ def _print_bounds(name: str, found: Bounds) -> None:
 
 def _sheet(name: str, found: Bounds) -> tuple[Sheet, dict[str, list[str]]]:
     """Return the bounds that have a value, and the others by the reason why they have none."""
-    from ..bounds.classification_bounds import TITLES
+    from ..bounds import TITLES
 
     missing: dict[str, list[str]] = defaultdict(list)
     rows: list[list[Cell]] = []

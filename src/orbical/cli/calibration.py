@@ -62,7 +62,7 @@ def calibration(
         seed: Seed of the resampling.
         figure: Write a reliability figure: .png, .pdf or .svg.
     """
-    from ..store.file_access import is_remote
+    from ..store import is_remote
 
     settings: dict[str, Any] = {"bins": bins, "level": level, "resamples": resamples, "seed": seed}
     given = list(files or [])

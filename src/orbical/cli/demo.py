@@ -43,8 +43,7 @@ def demo(
         console.print(f"figure  {figures.save(figure, out / name / f'{title}.png')}")
     console.print(f"scan    {made.scan.path}   (orbical view {made.scan.path})")
     if view:
-        from ..interface import open_session
-        from ..interface.server import Server, serve
+        from ..interface import Server, open_session, serve
 
         session = open_session(made.scan, made.models)
         session.guide = True

@@ -26,14 +26,12 @@ def first_look(
     sources = named_sources(models)
     _check_data(data)
     from ..groups import as_group
-    from ..interface.previews.preview import SAMPLES, Preview
-    from ..interface.previews.proposals import proposed
-    from ..interface.previews.settings import GROUPS
+    from ..interface import PREVIEW_GROUPS, PREVIEW_SAMPLES, Preview, proposed
     from ..predictors import as_predictor
 
     # The page's own libraries load while the models are tried, which mostly runs C code.
     threading.Thread(target=import_module, args=("orbical.interface.server",), daemon=True).start()
-    if given.get("group") is not None and given["group"] not in GROUPS:
+    if given.get("group") is not None and given["group"] not in PREVIEW_GROUPS:
         as_group(given["group"])
     predictors = {name: as_predictor(source) for name, source in sources.items()}
     for predictor in predictors.values():
@@ -42,7 +40,7 @@ def first_look(
             module.eval()  # the scan and the page use it at the same time
     proposal = proposed(predictors, data, given, **images)
     preview = Preview(
-        sources, predictors, data, proposal, samples or SAMPLES, out, given.get("classes")
+        sources, predictors, data, proposal, samples or PREVIEW_SAMPLES, out, given.get("classes")
     )
     return preview.open()
 

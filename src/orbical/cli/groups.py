@@ -38,9 +38,7 @@ def groups(
         name: A group to show, such as octahedral or rotations:8*flips; without one, all are listed.
         draw: Draw the group, or all, to this file (.png, .pdf, .svg): a flag moved by each element.
     """
-    from ..groups import parse
-    from ..groups.group_names import CATALOG
-    from ..groups.group_parts import PARTS
+    from ..groups import CATALOG, PARTS, parse
 
     entry = CATALOG.get((name or "").partition(":")[0])
     chosen = [parse(entry.example if entry and name in CATALOG else name)] if name else _examples()
@@ -78,8 +76,7 @@ def groups(
 
 def _examples() -> list[Group]:
     """Return an example of each group, those that move the same beside each other."""
-    from ..groups import parse
-    from ..groups.group_names import CATALOG
+    from ..groups import CATALOG, parse
 
     made = [parse(entry.example) for entry in CATALOG.values()]
     return sorted(made, key=lambda group: sorted(group.parts))

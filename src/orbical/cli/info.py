@@ -32,7 +32,7 @@ def info(
         repair: Restore what can be restored, and mark damaged units as unfinished, so that the same
             scan, run again, computes only these.
     """
-    from ..store.scan_result import load
+    from ..store import load
 
     if repair:
         _repair(store)
@@ -48,9 +48,7 @@ def info(
 
 
 def _repair(path: Path) -> None:
-    from ..store.file_access import locked
-    from ..store.repair import repair
-    from ..store.zarr_store import open_store
+    from ..store import locked, open_store, repair
 
     open_store(path)  # a path that is no store is refused by name
     with locked(path):
@@ -65,8 +63,7 @@ def _repair(path: Path) -> None:
 
 def _print_damage(path: Path, format_: str) -> bool:
     """Print what is missing or damaged; return whether anything is."""
-    from ..store.repair import verify
-    from ..store.zarr_store import open_store
+    from ..store import open_store, verify
 
     store = open_store(path)
     found = verify(store)

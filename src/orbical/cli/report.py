@@ -55,7 +55,7 @@ def report(
         names: The names of the samples in their order, likewise.
     """
     from .._console import Console
-    from ..interface.reports import report as write
+    from ..interface import report as write
 
     console = Console(soft_wrap=True)
     with console.status("opening") as status:

@@ -170,8 +170,8 @@ def scan(
     """
     with message_when_stopped(out is not None):
         from .. import tasks as known
-        from ..datasets.molecule_files import SUFFIXES, read_structures
-        from ..scanning.engine import scan as run
+        from ..datasets import STRUCTURE_SUFFIXES, read_structures
+        from ..scanning import scan as run
 
         named: dict[str, Any] = named_models(model)
         if task not in known.TASKS and ":" not in task:
@@ -207,7 +207,7 @@ def scan(
         else:
             chosen = own_task(task)
         of_atoms = chosen.truth_kind == "quantities"
-        if of_atoms and data.lower().endswith(SUFFIXES):
+        if of_atoms and data.lower().endswith(STRUCTURE_SUFFIXES):
             content = read_structures(Path(data))  # with the names of its molecules
         else:
             content, names = load_data_and_classes(data, **pictures)
@@ -259,8 +259,7 @@ def _calculators(
     Without `quantities` these are energy and forces, or the one of them that is offered.
     """
     from ..predictors import CalculatorPredictor, as_predictor
-    from ..tasks import Atoms
-    from ..tasks.atoms import DEFAULT
+    from ..tasks import DEFAULT_QUANTITIES, Atoms
 
     loaded = {name: as_predictor(source) for name, source in models.items()}
     calculators = {
@@ -272,7 +271,9 @@ def _calculators(
         raise InputError("--workers", "1 without a calculator among the models", workers)
     if quantities is not None:
         return loaded, Atoms(quantities, score, action, reader)
-    offered = [q for q in DEFAULT if all(q in one.offers for one in calculators.values())]
+    offered = [
+        q for q in DEFAULT_QUANTITIES if all(q in one.offers for one in calculators.values())
+    ]
     if not offered:
         name, one = next(iter(calculators.items()))
         raise ModelError(

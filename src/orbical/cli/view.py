@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..data.array_files import read_npy
+from ..data import read_npy
 from ..errors import InputError
 from .arguments import (
     Import,
@@ -96,7 +96,7 @@ def view(
             JupyterHub proxy. Repeatable.
         browser: Open the page in a browser.
     """
-    from ..interface.access import check_host
+    from ..interface import check_host
 
     check_host(host, expose)
     if len(what) > 1:
@@ -145,7 +145,7 @@ def view(
             classes=listed_names(classes, "--classes"),
             names=listed_names(names, "--names"),
         )
-    from ..interface.server import Server, serve
+    from ..interface import Server, serve
 
     server = Server(session, host, port, expose, allow_origin or ())
     if expose:

@@ -29,7 +29,7 @@ from .scan import message_when_stopped
 if TYPE_CHECKING:
     import xarray as xr
 
-    from ..store.scan_result import Scan
+    from ..store import Scan
     from ..tasks import Task
 
 _WHERE = ("at the identity", "at the worst scanned element", "at the worst element found")
@@ -81,7 +81,7 @@ def worst_case(
     """
     with message_when_stopped(kept=False):
         from ..adversarial import worst_case as search
-        from ..store.scan_result import load
+        from ..store import load
         from ..tasks import Task
 
         if out.suffix.lower() != ".nc":
@@ -111,8 +111,8 @@ def worst_case(
 
 def _data_of(scan: Scan, source: str, task: Task, size: str | None) -> Any:
     """Load the data of a scan; refuse others, by their number and their first samples."""
-    from ..data.samples import Samples
-    from ..scanning.description import describe_data
+    from ..data import Samples
+    from ..scanning import describe_data
 
     data = load_data(source, **image_options(size))
     known, given = scan.record.data, describe_data(Samples(task.take(data)))

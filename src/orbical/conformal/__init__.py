@@ -45,7 +45,9 @@ from .orbit_coverage import (
     OrbitCoverage,
     along_orbit,
     coverage_table,
+    halves,
     holds_values,
+    tested,
 )
 from .quantiles import conformal_quantile
 from .target_intervals import CQR, Absolute, ConformalIntervals, Normalized

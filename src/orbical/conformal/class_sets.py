@@ -12,7 +12,7 @@ from torch import Tensor
 
 from .._arrays import ArrayLike
 from ..errors import InputError, real_number, whole_number
-from ..recalibrate.score_reader import ScoreReader
+from ..recalibrate import ScoreReader
 from .quantiles import checked_coverage, conformal_quantile
 
 

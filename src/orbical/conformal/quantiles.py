@@ -8,7 +8,7 @@ import torch
 
 from .._arrays import ArrayLike, as_floating
 from ..errors import InputError
-from ..recalibrate.score_reader import read_weights
+from ..recalibrate import read_weights
 
 _SLACK = 1e-9
 """Keeps rounding, such as `10 * 0.7 > 7`, from asking for one score more."""

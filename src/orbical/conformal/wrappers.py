@@ -11,7 +11,7 @@ from torch import Tensor
 
 from .._arrays import ArrayLike
 from ..errors import InputError
-from ..recalibrate.score_reader import read_weights
+from ..recalibrate import read_weights
 from .class_sets import ConformalSets, at_labels
 from .quantiles import checked_coverage, conformal_quantile
 from .target_intervals import ConformalIntervals

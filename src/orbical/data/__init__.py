@@ -9,38 +9,49 @@ classes here configure how images are read, and wrap streams and your own source
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # the same names, for type checkers and editors
-    from .hugging_face_data import HuggingFace
-    from .image_files import ImageFolder
-    from .preprocessing import ImagePreprocessing
-    from .saved_outputs import read_outputs
-    from .source import Source
-    from .sources import open_path
-    from .streams import Stream
-    from .tables import Table
-
-_HOMES = {
-    "HuggingFace": "hugging_face_data",
-    "ImageFolder": "image_files",
-    "ImagePreprocessing": "preprocessing",
-    "Source": "source",
-    "Stream": "streams",
-    "Table": "tables",
-    "open_path": "sources",
-    "read_outputs": "saved_outputs",
-}
+from .._lazy import lazy_exports
 
 __all__ = [
     "HuggingFace", "ImageFolder", "ImagePreprocessing", "Source", "Stream", "Table",
     "open_path", "read_outputs",
 ]  # fmt: skip
 
-
-def __getattr__(name: str) -> Any:
-    # Loaded on first use: commands that only read an array file need not wait for torch.
-    if name in _HOMES:
-        return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if TYPE_CHECKING:
+    from .array_files import read_npy, read_npz
+    from .batching import padded
+    from .hugging_face_data import HuggingFace
+    from .image_files import ImageFiles, ImageFolder
+    from .preprocessing import CHANNELS, LAYOUTS, SCALES, ImagePreprocessing, recorded_preprocessing
+    from .samples import Rows, Samples, hash_of_rows, read_ahead, read_rows
+    from .saved_outputs import read_outputs
+    from .source import Source, hash_of
+    from .sources import ARRAY_SUFFIXES, SUFFIXES, open_path
+    from .streams import Stream
+    from .subset import Chosen, spread_rows
+    from .tables import Table
+else:  # commands that only read an array file need not wait for torch
+    __getattr__ = lazy_exports(
+        __name__,
+        {
+            "array_files": ["read_npy", "read_npz"],
+            "batching": ["padded"],
+            "hugging_face_data": ["HuggingFace"],
+            "image_files": ["ImageFiles", "ImageFolder"],
+            "preprocessing": [
+                "CHANNELS",
+                "ImagePreprocessing",
+                "LAYOUTS",
+                "SCALES",
+                "recorded_preprocessing",
+            ],
+            "samples": ["Rows", "Samples", "hash_of_rows", "read_ahead", "read_rows"],
+            "saved_outputs": ["read_outputs"],
+            "source": ["Source", "hash_of"],
+            "sources": ["ARRAY_SUFFIXES", "SUFFIXES", "open_path"],
+            "streams": ["Stream"],
+            "subset": ["Chosen", "spread_rows"],
+            "tables": ["Table"],
+        },
+    )

@@ -46,7 +46,7 @@ def read_outputs(path: Path) -> dict[str, Any]:
 def _gaussian(arrays: dict[str, Any], path: Path) -> dict[str, Any]:
     """Convert a regressor's outputs to mean, variance, target and, if known, aleatoric part."""
     from .._arrays import as_array
-    from ..tasks.uncertainty import variances
+    from ..tasks import variances
 
     for name, values in arrays.items():
         if values.dtype.kind != "f":

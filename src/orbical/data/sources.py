@@ -21,8 +21,8 @@ from .source import Relabeled, Source
 from .tables import Table
 from .torch_datasets import from_dataset
 
-ARRAYS = (".npz", ".npy")
-SUFFIXES = (*ARRAYS, ".zarr", *tables.SUFFIXES)
+ARRAY_SUFFIXES = (".npz", ".npy")
+SUFFIXES = (*ARRAY_SUFFIXES, ".zarr", *tables.SUFFIXES)
 """The suffixes of paths that are recognized as data."""
 
 _OF_TABLES = ("path", "label", "columns", "root")

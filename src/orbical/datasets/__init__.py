@@ -29,9 +29,9 @@ from .example_files import (
 from .folders import data_file, data_folder
 from .generated_scenes import scenes
 from .key_objects import AnnotatedImage, checked_boxes, find_key_objects, surroundings, views_of
-from .molecule_files import molecules
+from .molecule_files import STRUCTURE_SUFFIXES, molecules, read_structures
 from .particle_seeding import particle_pairs
-from .point_clouds import PointClouds, furniture, in_unit_ball, padded
+from .point_clouds import BUILDERS, PointClouds, furniture, in_unit_ball, padded
 
 BUILT_IN: dict[str, Callable[[], tuple[Tensor, Tensor]]] = {"digits": digits, "mnist": mnist}
 

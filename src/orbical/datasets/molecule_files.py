@@ -11,9 +11,9 @@ from torch import Tensor
 
 from orbical._imports import existing_file, import_extra
 from orbical.errors import InputError, MissingExtra
-from orbical.tasks.structures import batch_of, is_structure
+from orbical.tasks import batch_of, is_structure
 
-SUFFIXES = (".xyz", ".extxyz", ".sdf", ".mol", ".db", ".traj", ".cif")
+STRUCTURE_SUFFIXES = (".xyz", ".extxyz", ".sdf", ".mol", ".db", ".traj", ".cif")
 """Endings of the names of files with molecules."""
 
 
@@ -49,8 +49,10 @@ def molecules(
 
 def read_structures(path: Path) -> list[Any]:
     """Read every molecule of a file as `ase.Atoms`, with its name in `info["name"]`."""
-    if path.suffix.lower() not in SUFFIXES:
-        raise InputError("molecules", f"a file that ends in {', '.join(SUFFIXES)}", repr(str(path)))
+    if path.suffix.lower() not in STRUCTURE_SUFFIXES:
+        raise InputError(
+            "molecules", f"a file that ends in {', '.join(STRUCTURE_SUFFIXES)}", repr(str(path))
+        )
     existing_file("molecules", path)
     ase_io = import_extra("ase.io", "chemistry", f"the file {str(path)!r}")
     try:

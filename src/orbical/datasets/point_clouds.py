@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from orbical.data.batching import padded
+from orbical.data import padded
 from orbical.errors import whole_number
 
 __all__ = ["PointClouds", "in_unit_ball", "padded"]

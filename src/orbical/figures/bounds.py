@@ -57,7 +57,7 @@ def calibration_interval(bounds: Bounds) -> Figure:
         >>> calibration_interval(classification(table)).axes[0].get_xlabel()
         'expected calibration error'
     """
-    from ..bounds.classification_bounds import TITLES
+    from ..bounds import TITLES
 
     if not bounds["sharp_upper"].applies:
         raise InputError("bounds", "an interval", f"none: {bounds['sharp_upper'].reason}")

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from ..calibration import Interval, ReliabilityCurve
-    from ..calibration.measures.cumulative import CumulativeCurve
+    from ..calibration import CumulativeCurve, Interval, ReliabilityCurve
     from ..selective import RiskCoverage
 
 __all__ = ["cumulative_plot", "error_along_orbit", "reliability_diagram", "risk_coverage_plot"]

@@ -9,12 +9,22 @@ x points right, y points up, and angles are counterclockwise, in degrees.
 """
 
 from .charts import Chart, chart_of, register_chart
-from .group import PLACES, Elements, Group, Layout, product
-from .group_names import as_group, parse, register
-from .group_parts import Part, register_part
+from .group import PLACES, Elements, Group, Layout, homogeneous, product
+from .group_names import CATALOG, as_group, parse, register
+from .group_parts import PARTS, Array, Part, register_part
 from .motions import affine, homographies, se2, se3
 from .own_groups import from_matrices, from_parts
-from .plane import cyclic, dihedral, euclidean, flips, rotations, scales, shear, translations
+from .plane import (
+    cyclic,
+    dihedral,
+    euclidean,
+    flips,
+    rotations,
+    scales,
+    shear,
+    translations,
+    turned_by,
+)
 from .point_groups import icosahedral, octahedral, pointgroup, tetrahedral
 from .quadrature import exact_degree, so3_quadrature, sphere
 from .space import (

@@ -8,11 +8,10 @@ from typing import Any
 
 import torch
 
-from ..calibration import MEASURES, entry_of
-from ..calibration.orbit.whole_orbit import kinds_of
+from ..calibration import MEASURES, entry_of, kinds_of
 from ..errors import InputError, check_name
 from ..groups import Group, as_group
-from ..store.scan_result import Scan
+from ..store import Scan
 from ..tasks import Task
 
 
@@ -34,8 +33,8 @@ class OrbitScores:
     def __post_init__(self) -> None:
         if self.every_n_epochs < 1:
             raise InputError("every_n_epochs", "a whole number >= 1", self.every_n_epochs)
-        from ..data.samples import Samples
-        from ..scanning.recipe import checked_data
+        from ..data import Samples
+        from ..scanning import checked_data
         from ..tasks import as_task
 
         self.group, self.task = as_group(self.group), as_task(self.task)

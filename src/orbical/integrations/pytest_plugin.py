@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from ..store.scan_result import Scan
+    from ..store import Scan
 
 __all__ = ["assert_conservative", "assert_equivariant", "orbical_check"]
 

@@ -8,11 +8,31 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._imports import as_path
+from .._lazy import lazy_exports
 from ..errors import InputError
 
 if TYPE_CHECKING:
-    from ..store.scan_result import Scan
+    from ..store import Scan
+    from .access import check_host
+    from .previews.preview import PREVIEW_SAMPLES, Preview
+    from .previews.proposals import proposed
+    from .previews.settings import PREVIEW_GROUPS
+    from .reports import report
+    from .server import Server, serve
     from .session import Session
+else:  # the commands start fast
+    __getattr__ = lazy_exports(
+        __name__,
+        {
+            "access": ["check_host"],
+            "previews.preview": ["PREVIEW_SAMPLES", "Preview"],
+            "previews.proposals": ["proposed"],
+            "previews.settings": ["PREVIEW_GROUPS"],
+            "reports": ["report"],
+            "server": ["Server", "serve"],
+            "session": ["Session"],
+        },
+    )
 
 __all__ = ["open_session", "report", "view"]
 
@@ -108,7 +128,7 @@ def open_session(
     Raises:
         InputError: If there is no scan, or if the models do not fit it.
     """
-    from ..store.scan_result import Scan
+    from ..store import Scan
     from .session import Session
 
     if isinstance(scan, Scan):
@@ -130,8 +150,7 @@ def open_session(
 def found_scans(folder: Path) -> dict[str, Scan]:
     """Open the scan in a folder, or every scan in it, by name."""
     from ..errors import StoreError
-    from ..store.file_access import is_remote
-    from ..store.scan_result import load
+    from ..store import is_remote, load
 
     if is_remote(folder):
         return {folder.name.removesuffix(".zarr"): load(folder)}
@@ -161,13 +180,6 @@ def found_scans(folder: Path) -> dict[str, Scan]:
             remedy="for a folder of images name the model first, orbical view model.onnx photos/",
         )
     return scans
-
-
-def report(*args: Any, **options: Any) -> Any:
-    """Write a report of a scan as one HTML file; see `orbical.interface.reports.report`."""
-    from .reports import report as write
-
-    return write(*args, **options)
 
 
 def in_notebook() -> bool:

@@ -9,9 +9,7 @@ import numpy as np
 
 from .._text import number
 from ..errors import InputError
-from ..groups import Elements, Group, rotations, scales, translations
-from ..groups.group import homogeneous
-from ..groups.plane import turned_by
+from ..groups import Elements, Group, homogeneous, rotations, scales, translations, turned_by
 
 _NEAR = 1e-6
 

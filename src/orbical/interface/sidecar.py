@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, StoreError
-from ..store.file_access import explained, is_remote, waiting_lock, write_file
+from ..store import explained, is_remote, waiting_lock, write_file
 
 SUFFIX = ".view"
 MOST_DOCUMENT_BYTES = 1 << 20

@@ -8,11 +8,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..calibration.measures.cumulative import esd_with_slope
-from ..calibration.measures.kernel_errors import mmce_with_slope
-from ..calibration.measures.soft import avuc_with_slope, fixed_bins_with_slope, sb_ece_with_slope
-from ..calibration.numerics.gradients import Formula, can_fuse, differentiable
-from ..calibration.pairs.from_outputs import softmax
+from ..calibration import (
+    Formula,
+    avuc_with_slope,
+    can_fuse,
+    differentiable,
+    esd_with_slope,
+    fixed_bins_with_slope,
+    mmce_with_slope,
+    sb_ece_with_slope,
+    softmax,
+)
 
 _LARGEST = 4096, 1024
 """Samples and classes up to which a GPU does better with the kernels of `_kernels`."""

@@ -28,16 +28,20 @@ from .._arrays import (
     labels_of,
     warn_of_probabilities,
 )
-from ..calibration.measures.cumulative import esd_with_slope, softened
-from ..calibration.measures.kernel_errors import mmce_with_slope
-from ..calibration.measures.soft import (
+from ..calibration import (
     avuc_with_slope,
+    check_weights,
     checked_kappa,
+    esd_with_slope,
     fixed_bins_with_slope,
+    mmce_with_slope,
+    positive,
     sb_ece_with_slope,
+    softened,
+    softmax,
+    weights_of,
+    without_ignored,
 )
-from ..calibration.pairs.from_outputs import softmax
-from ..calibration.pairs.validation import check_weights, positive, weights_of, without_ignored
 from ..errors import InputError, whole_number
 from ._formulas import of_entropy, of_top_label
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from .._arrays import ArrayLike, as_array, as_floating, can_inspect
-from ..calibration.pairs.validation import check_weights, weighted_mean, weights_of
+from ..calibration import check_weights, weighted_mean, weights_of
 from ..errors import InputError, check_name
 
 __all__ = ["beta_nll", "covariance_nll", "gaussian_nll", "nig_nll", "nig_regularizer"]

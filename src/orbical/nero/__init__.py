@@ -18,8 +18,19 @@ from ..store import responses
 from .agreement import quadratic_kappa
 from .along_orbits import aggregate, individual
 from .averages import averaging
-from .changes import consistency
+from .changes import SHARES, answer_names, consistency, sample_changes, share_of
 from .molecules import Violation, molecule_name, violations
+from .orbit_sums import (
+    ROWS,
+    Moments,
+    Sums,
+    add_sums,
+    moments,
+    orbit_moments,
+    over_models,
+    over_orbit,
+    sums_over,
+)
 from .summaries import action_defect, consensus, invariance_gap, summary
 
 __all__ = [

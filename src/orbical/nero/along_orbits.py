@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import InputError, check_name
 from ..store import ScanArrays, arrays_of, responses
-from .moments import sums_over
+from .orbit_sums import sums_over
 
 if TYPE_CHECKING:
     import xarray as xr

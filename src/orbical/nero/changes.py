@@ -10,9 +10,8 @@ from torch import Tensor
 
 from ..calibration import share_interval_of_sums
 from ..errors import InputError
-from ..store import ScanArrays, arrays_of
-from ..store.blocks import FINISHED
-from ..tasks._answers import answer_variables, changes, of_codes
+from ..store import FINISHED, ScanArrays, arrays_of
+from ..tasks import answer_variables, changes, of_codes
 
 if TYPE_CHECKING:
     import xarray as xr

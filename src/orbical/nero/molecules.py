@@ -9,8 +9,7 @@ import numpy as np
 import torch
 
 from ..errors import InputError
-from ..tasks.quantities import UNITS, Quantities
-from ..tasks.structures import SYMBOLS, display_name
+from ..tasks import SYMBOLS, UNITS, Quantities, display_name
 
 if TYPE_CHECKING:
     from ..store import Scan

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..store import ScanArrays, arrays_of, opened, responses
-from ..store.blocks import FINISHED
+from ..store import FINISHED, ScanArrays, arrays_of, opened, responses
 from .along_orbits import aggregate
 from .changes import answer_names, sample_changes, share_of
-from .moments import moments, over_orbit, sums_over
+from .orbit_sums import moments, over_orbit, sums_over
 
 if TYPE_CHECKING:
     import xarray as xr

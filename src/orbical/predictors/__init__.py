@@ -21,10 +21,10 @@ from ..errors import InputError
 from .calculators import CalculatorPredictor, is_calculator
 from .detectors import DetectorPredictor, as_detector
 from .hugging_face_models import HuggingFacePredictor, as_hugging_face, is_model_folder
-from .model_files import ExportedPredictor, OnnxPredictor
+from .model_files import ExportedPredictor, OnnxPredictor, external_files
 from .model_objects import FunctionPredictor, SklearnPredictor, TorchPredictor, numpy_function
 from .orbit_average import OrbitAverage
-from .predictor import PartialOutputs, Predictor
+from .predictor import PartialOutputs, Predictor, count_inputs
 from .ragged_models import RaggedPredictor, to_pyg, to_ragged
 from .tflite import TflitePredictor
 

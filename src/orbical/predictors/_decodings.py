@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from ..errors import ModelError
-from ..tasks.detection_matching import iou
+from ..tasks import iou
 
 Candidates = tuple[Tensor, Tensor, Tensor]
 Outputs = Mapping[str, Tensor]

@@ -16,7 +16,7 @@ import torch
 from .._imports import import_extra
 from .._trees import Tree, as_tensors, leaves, tree_map
 from ..errors import InputError, ModelError
-from .predictor import Predictor, Raw, Shape, batch_size, call_with, moved_to, state_hash
+from .predictor import Predictor, Raw, Shape, call_with, count_inputs, moved_to, state_hash
 
 
 def file_hash(path: str) -> str:
@@ -27,13 +27,13 @@ def file_hash(path: str) -> str:
 
 def in_fixed_batches(run: Callable[[Tree], Raw], batch: Tree, size: int | None) -> Raw:
     """Run a program made for one batch size on any batch, padding the last piece."""
-    count = batch_size(batch)
+    count = count_inputs(batch)
     if size is None or count == size:
         return run(batch)
     pieces = []
     for start in range(0, count, size):
         piece = tree_map(lambda leaf, start=start: leaf[start : start + size], batch)
-        missing = size - batch_size(piece)
+        missing = size - count_inputs(piece)
         padded = tree_map(lambda leaf, missing=missing: _padded(leaf, missing), piece)
         pieces.append(tree_map(lambda leaf, kept=size - missing: leaf[:kept], run(padded)))
     return tree_map(lambda *parts: torch.cat(parts), pieces[0], *pieces[1:])

@@ -15,8 +15,8 @@ from ..errors import InputError, ModelError
 from .predictor import (
     Predictor,
     Raw,
-    batch_size,
     call_with,
+    count_inputs,
     moved_to,
     parameter_names,
     state_hash,
@@ -240,7 +240,7 @@ class FunctionPredictor(Predictor):
                 self._on = on
                 return outputs
         raise ModelError(
-            f"{self.source}: expected outputs for a batch of {batch_size(batch)}, got errors "
+            f"{self.source}: expected outputs for a batch of {count_inputs(batch)}, got errors "
             f"({'; '.join(errors)})"
         )
 

@@ -150,9 +150,7 @@ class OrbitAverage(Predictor):
 
 def _checked(task: Task | str | None) -> Task:
     """Return the task if its outputs have a mean."""
-    from ..tasks import Classification, Regression, Text, as_task
-    from ..tasks.atoms import Atoms
-    from ..tasks.detection import Detection
+    from ..tasks import Atoms, Classification, Detection, Regression, Text, as_task
 
     chosen = Classification() if task is None else as_task(task)
     form = getattr(chosen, "uncertainty", None)

@@ -163,6 +163,6 @@ def state_hash(about: str, state: Mapping[str, Any]) -> str:
     return digest.hexdigest()[:16]
 
 
-def batch_size(batch: Tree) -> int:
+def count_inputs(batch: Tree) -> int:
     """Count the inputs in a batch."""
     return len(next(leaves(batch)))

@@ -24,6 +24,7 @@ tensor([0.7500, 0.2500])
 from .calibrator import Calibrator, load
 from .confidence_maps import Beta, HistogramBinning, Isotonic
 from .linear import Dirichlet, MatrixScaling, VectorScaling
+from .score_reader import ScoreReader, read_weights
 from .temperature import OrbitTemperature, Temperature
 
 __all__ = [

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..calibration.numerics.sorting import ascending
+from ..calibration import ascending
 from ..errors import check_name, whole_number
 from .calibrator import Calibrator
 from .linear import _checked_penalty

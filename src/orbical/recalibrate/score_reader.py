@@ -10,7 +10,7 @@ from sklearn.utils.validation import column_or_1d, validate_data
 from torch import Tensor
 
 from .._arrays import ArrayLike, as_array, both_classes, warn_of_probabilities
-from ..calibration.pairs.validation import tolerance, working_float
+from ..calibration import tolerance, working_float
 from ..errors import InputError, check_name
 
 _OUTPUTS = ("logits", "probabilities")

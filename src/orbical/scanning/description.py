@@ -20,9 +20,9 @@ from .. import __version__
 from .._imports import name_of
 from .._trees import Tree, leaves
 from ..actions import Action
-from ..data.samples import Samples, hash_of_rows, read_ahead
+from ..data import Samples, hash_of_rows, read_ahead
 from ..errors import StoreError
-from ..store.record import (
+from ..store import (
     MOST_UNITS,
     DataEntry,
     GroupEntry,
@@ -38,9 +38,7 @@ from .recipe import PROBE_SAMPLES, Part, Recipe
 from .sweep import Failures, Sweep
 
 if TYPE_CHECKING:
-    from ..store.layout import ArraySpec, Fixed
-    from ..store.scan_result import Scan
-    from ..store.zarr_store import Store
+    from ..store import ArraySpec, Fixed, Scan, Store
 
 
 _MOST_UNITS = 512
@@ -207,8 +205,7 @@ def adopt(
 
     Returns the batch size to continue with.
     """
-    from ..store.layout import fixed_arrays
-    from ..store.repair import repair
+    from ..store import fixed_arrays, repair
 
     stored = store.record
     if stored.group.fingerprint != given.group.fingerprint:

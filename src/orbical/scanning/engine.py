@@ -25,9 +25,7 @@ from .recipe import Part, Recipe, as_part, plan
 from .units import Local, ready
 
 if TYPE_CHECKING:  # xarray and zarr are loaded when a scan is stored, not when the engine is
-    from ..store.layout import ArraySpec, Fixed
-    from ..store.scan_result import Scan
-    from ..store.zarr_store import Store
+    from ..store import ArraySpec, Fixed, Scan, Store
 
 
 def scan(
@@ -112,9 +110,7 @@ def scan(
         ...         progress=False)
         Scan(classification, rotations:8: 1 model x 20 samples x 8 elements, complete)
     """
-    from ..store import creation, file_access
-    from ..store.scan_result import Scan
-    from ..store.zarr_store import open_store
+    from ..store import Scan, create, exists, locked, open_store, remove
 
     crew = crew_of(executor, devices)
     share = as_part(part)
@@ -132,11 +128,11 @@ def scan(
             repr(str(path)),
             remedy="scan into a folder such as run.zarr and pack it afterwards",
         )
-    exists = path is not None and file_access.exists(path)
+    taken = path is not None and exists(path)
     stored = None
-    if exists:  # what is no store is refused at once
+    if taken:  # what is no store is refused at once
         stored = open_store(path).record.data  # type: ignore[arg-type]
-    if exists and not (resume or overwrite):
+    if taken and not (resume or overwrite):
         raise StoreError(f"{str(path)!r} exists; resume it or overwrite it")
     recipe = plan(
         models,
@@ -161,24 +157,24 @@ def scan(
             work = Local(stack.enter_context(ready(recipe)))
         else:
             work = stack.enter_context(remote(recipe, crew, path))
-        if isinstance(work, Local) and part is None and (overwrite or not exists):
+        if isinstance(work, Local) and part is None and (overwrite or not taken):
             _checked_facts(recipe, work.specs)
             work.begin()
         record, specs = work.describe()
         facts = _checked_facts(recipe, specs)
-        if exists and overwrite:  # only now: a mistake above must not cost the old result
-            creation.remove(path)  # type: ignore[arg-type]
-        new = partial(creation.create, path, record, specs, recipe.group, facts)
+        if taken and overwrite:  # only now: a mistake above must not cost the old result
+            remove(path)  # type: ignore[arg-type]
+        new = partial(create, path, record, specs, recipe.group, facts)
         known = partial(adopt, given=record, specs=specs, facts=facts, recipe=recipe, part=share)
         if part is not None and path is not None:
             store, size = _shared(stack, path, share, new, known)
-        elif exists and not overwrite:
-            stack.enter_context(file_access.locked(path))
+        elif taken and not overwrite:
+            stack.enter_context(locked(path))
             store = open_store(path)  # type: ignore[arg-type]
             size = known(store)
         else:
             store, size = new(), record.run.batch_size
-            stack.enter_context(file_access.locked(path))
+            stack.enter_context(locked(path))
         store.durable = durable
         if not store.record.data.confirms(record.data):
             check_finished(store, recipe, share)
@@ -190,7 +186,7 @@ def scan(
 
 def _check_shared(path: Path | None, recipe: Recipe) -> None:
     """Refuse a store or data that several processes cannot share."""
-    from ..store.file_access import is_remote
+    from ..store import is_remote
 
     if path is None or is_remote(path):
         given = "none" if path is None else repr(str(path))
@@ -212,8 +208,7 @@ def _shared(
     known: Callable[[Store], int],
 ) -> tuple[Store, int]:
     """Open the store that the parts of a scan write to; the first of them creates it."""
-    from ..store.file_access import claimed, in_turn, locked
-    from ..store.zarr_store import open_store
+    from ..store import claimed, in_turn, locked, open_store
 
     if not path.exists():
         try:

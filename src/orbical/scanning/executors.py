@@ -25,9 +25,7 @@ from .recipe import Recipe
 from .spill import Ticket, forget_others, spilled
 
 if TYPE_CHECKING:
-    from ..store.layout import ArraySpec
-    from ..store.record import Record
-    from ..store.zarr_store import Store
+    from ..store import ArraySpec, Record, Store
 
 _MOST_SUBMITTED = 256
 _MOST_DEATHS = 3  # in a row, without a result between them

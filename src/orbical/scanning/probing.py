@@ -14,17 +14,16 @@ from torch import Tensor
 from .._imports import words_of
 from .._trees import Tree, flatten_leading, leaves, tree_map
 from ..actions import Action
-from ..data.samples import Samples
+from ..data import Samples
 from ..errors import InputError, ModelError, OrbicalError
 from ..groups import Elements
-from ..store.record import Json
-from ..tasks import MultiLabel, Task
-from ..tasks.task import ACTION_DEFECT
+from ..store import Json
+from ..tasks import ACTION_DEFECT, MultiLabel, Task
 from .recipe import Recipe
 from .sweep import Sweep, errors_in, only_tensor, refuse_faults, without
 
 if TYPE_CHECKING:
-    from ..store.layout import ArraySpec, Fixed
+    from ..store import ArraySpec, Fixed
 
 PROBE_ELEMENTS = 4
 CLASSES = "classes"
@@ -129,7 +128,7 @@ def array_specs(
 
     Each variable of any model has an array; all models that return it must agree on its shape.
     """
-    from ..store.layout import ArraySpec
+    from ..store import ArraySpec
 
     number, size = len(samples), len(sweep.group)
     specs: dict[str, ArraySpec] = {}
@@ -174,7 +173,7 @@ def _model_specs(
     sweep: Sweep, target: Tensor | None, model: str, probe: Json, number: int
 ) -> dict[str, ArraySpec]:
     """Return the shapes and types of one model's variables for `number` samples."""
-    from ..store.layout import ArraySpec
+    from ..store import ArraySpec
 
     elements = sweep.group[:PROBE_ELEMENTS]
     outputs = tree_map(
@@ -210,7 +209,7 @@ def _model_specs(
 
 def truth_arrays(task: Task, target: Tensor | None) -> dict[str, Fixed]:
     """Return the array of the targets, if there are any, and the label of several objects."""
-    from ..store.layout import Fixed
+    from ..store import Fixed
 
     if target is None:
         return {}
@@ -225,7 +224,7 @@ def truth_arrays(task: Task, target: Tensor | None) -> dict[str, Fixed]:
 
 def truth_specs(task: Task, first: Tensor, number: int) -> dict[str, ArraySpec]:
     """Return the arrays of targets that come with the samples, which units fill."""
-    from ..store.layout import ArraySpec
+    from ..store import ArraySpec
 
     return {
         name: ArraySpec(one.dims, (number, *one.values.shape[1:]), str(one.values.dtype), about)
@@ -265,7 +264,7 @@ _RESERVED = ("class", "element", "group", "label", "model", "name", "sample", "u
 
 def sample_facts(recipe: Recipe, results: Mapping[str, ArraySpec]) -> dict[str, Fixed]:
     """Return the arrays that are known before the scan; `results` are those that it fills."""
-    from ..store.layout import Fixed
+    from ..store import Fixed
 
     found = truth_arrays(recipe.task, recipe.target)
     if recipe.samples.names is not None:

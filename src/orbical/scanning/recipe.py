@@ -14,11 +14,11 @@ from torch import Tensor
 
 from .._trees import Tree
 from ..actions import check_group
-from ..data.samples import Samples
+from ..data import Samples
 from ..errors import InputError, unknown_name, whole_number
 from ..groups import Group, as_group
 from ..predictors import Predictor, as_predictor
-from ..store.record import DataEntry, Json
+from ..store import DataEntry, Json
 from ..tasks import Task, as_task
 
 PROBE_SAMPLES = 2

@@ -48,7 +48,7 @@ class Ticket:
 @contextmanager
 def spilled(recipe: Recipe, out: Path) -> Iterator[Ticket]:
     """Write a recipe beside the store, where its workers find it, for as long as a scan runs."""
-    from ..store.file_access import explained
+    from ..store import explained
 
     folder = out.absolute().with_name(f"{_prefix(out)}{uuid.uuid4().hex}")
     try:

@@ -22,15 +22,12 @@ from .._trees import (
     to_device,
     tree_map,
 )
-from ..actions import Action
-from ..actions.finite import first_lacking
-from ..data.samples import Rows
+from ..actions import Action, first_lacking
+from ..data import Rows
 from ..errors import InputError, ModelError
 from ..groups import Elements, Group
-from ..predictors import PartialOutputs, Predictor
-from ..predictors.predictor import batch_size as count_inputs
-from ..tasks import Task
-from ..tasks.task import Variable
+from ..predictors import PartialOutputs, Predictor, count_inputs
+from ..tasks import Task, Variable
 
 MOST_CLASSES = 256
 """The consensus over more classes is stored only where `keep` names it."""

@@ -15,9 +15,9 @@ from torch import Tensor
 
 from .._imports import words_of
 from .._trees import Tree, leaves
-from ..data.samples import Rows, read_ahead, read_rows
+from ..data import Rows, read_ahead, read_rows
 from ..errors import InputError, ModelError
-from ..store.record import Json, Record
+from ..store import Json, Record
 from .description import check_chunk, describe_scan, failures_of, unit_size
 from .probing import (
     array_specs,
@@ -31,8 +31,7 @@ from .recipe import Recipe
 from .sweep import Sweep, Unit
 
 if TYPE_CHECKING:  # xarray and zarr are loaded when a scan is stored, not when the engine is
-    from ..store.layout import ArraySpec
-    from ..store.zarr_store import Store
+    from ..store import ArraySpec, Store
 
 
 @dataclass(frozen=True)

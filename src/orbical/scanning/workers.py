@@ -18,17 +18,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from .._imports import words_of
 from .._trees import leaves
-from ..data.samples import Samples
+from ..data import Samples
 from ..errors import InputError, MissingExtra, ModelError, OrbicalError, StoreError
-from ..store.record import ModelEntry, Record
+from ..store import ModelEntry, Record
 from .description import model_entries, same_model
 from .recipe import PROBE_SAMPLES, Recipe
 from .spill import Ticket, own_versions
 from .units import Runner, commit, ready, run_unit
 
 if TYPE_CHECKING:
-    from ..store.layout import ArraySpec
-    from ..store.zarr_store import Store
+    from ..store import ArraySpec, Store
 
 T = TypeVar("T")
 
@@ -138,7 +137,7 @@ class _Desk:
         commit(store, runner, order.chunk, unit)
 
     def _store(self, out: str) -> Store:
-        from ..store.zarr_store import open_store
+        from ..store import open_store
 
         if out not in self._stores:
             store = open_store(Path(out))

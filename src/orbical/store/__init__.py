@@ -2,21 +2,50 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from .blocks import ScanArrays, arrays_of, is_scan
+from .._lazy import lazy_exports
+from .blocks import AGREES, FINISHED, ScanArrays, StoredArrays, arrays_of, is_scan, runs
+from .file_access import (
+    claimed,
+    exists,
+    explained,
+    in_turn,
+    is_remote,
+    locked,
+    waiting_lock,
+    write_file,
+)
 from .labeled_responses import opened, responses
-from .record import Record
-
-if TYPE_CHECKING:
-    from .scan_result import Scan, load
+from .record import (
+    MOST_UNITS,
+    DataEntry,
+    GroupEntry,
+    Json,
+    ModelEntry,
+    Record,
+    RunEntry,
+    ScoreEntry,
+    TaskEntry,
+    ViewsEntry,
+)
 
 __all__ = ["Record", "Scan", "ScanArrays", "arrays_of", "is_scan", "load", "opened", "responses"]
 
-
-def __getattr__(name: str) -> Any:
-    # On first use: what describes a scan needs the record, but neither xarray nor zarr.
-    if name in ("Scan", "load"):
-        return getattr(importlib.import_module(f"{__name__}.scan_result"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if TYPE_CHECKING:
+    from .creation import create, remove
+    from .layout import ArraySpec, Fixed, fixed_arrays
+    from .scan_result import Scan, load
+    from .verification import repair, verify
+    from .zarr_store import Store, open_store
+else:  # what describes a scan needs neither xarray nor zarr
+    __getattr__ = lazy_exports(
+        __name__,
+        {
+            "creation": ["create", "remove"],
+            "layout": ["ArraySpec", "Fixed", "fixed_arrays"],
+            "scan_result": ["Scan", "load"],
+            "verification": ["repair", "verify"],
+            "zarr_store": ["Store", "open_store"],
+        },
+    )

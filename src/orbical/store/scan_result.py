@@ -17,7 +17,7 @@ from ..errors import StoreError
 from .file_access import explained
 from .layout import read_group
 from .record import Json
-from .repair import Damage, lost_flags, refuse_missing, verify
+from .verification import Damage, lost_flags, refuse_missing, verify
 from .zarr_store import Store, open_store
 
 if TYPE_CHECKING:

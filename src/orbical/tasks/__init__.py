@@ -6,22 +6,34 @@ import inspect
 from collections.abc import Callable
 
 from .. import actions
-from ..actions import Action
-from ..actions.action import REGISTERED
+from ..actions import REGISTERED, Action
 from ..errors import InputError, check_name
-from .atoms import Atoms
-from .classification import CLASS_PROBABILITY, Classification, Ordinal
+from ._answers import answer_variables, changes, of_codes
+from ._maps import (
+    UNSEEN,
+    Places,
+    chosen_slices,
+    middle_of,
+    reduced_labels,
+    slice_picture,
+    slices_at,
+)
+from .atoms import DEFAULT_QUANTITIES, Atoms
+from .classification import CLASS_PROBABILITY, Classification, Ordinal, class_probabilities
 from .dense_regression import DenseRegression
 from .detection import Detection
-from .detection_matching import average_precision
+from .detection_matching import average_precision, iou
 from .flow import Flow
 from .key_points import COCO_EDGES, COCO_SIGMAS, COCO_SWAPS, KeyPoints
 from .multilabel import MultiLabel
 from .point_classification import PointClassification
+from .quantities import UNITS, Quantities
 from .regression import Regression
 from .segmentation import Segmentation
-from .task import Task, Variable
+from .structures import SYMBOLS, batch_of, display_name, is_structure
+from .task import ACTION_DEFECT, Reader, Task, Variable
 from .text_lines import Text
+from .uncertainty import variances
 
 TASKS: dict[str, type[Task]] = {
     task.name: task

@@ -16,8 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from .._trees import Tree
-from ..actions import Action, ClassMaps, Settings, ValueMaps, Window, view_of
-from ..actions.on_windows import central
+from ..actions import Action, ClassMaps, Settings, ValueMaps, Window, central, view_of
 from ..errors import InputError, ModelError
 from ..groups import Group
 from .task import Task, described_output

@@ -31,7 +31,7 @@ from .task import Reader, Task, Variable, as_truth, described, is_real, per_elem
 
 __all__ = ["Atoms"]
 
-DEFAULT = ("energy", "forces")
+DEFAULT_QUANTITIES = ("energy", "forces")
 _INPUT = {"pos": Points(), "numbers": Rows(), "mask": Rows(), "cell": Vectors(), "pbc": Trivial()}
 
 
@@ -77,7 +77,7 @@ class Atoms(Task):
 
     def __init__(
         self,
-        quantities: str | Iterable[str] = DEFAULT,
+        quantities: str | Iterable[str] = DEFAULT_QUANTITIES,
         score: str | None = None,
         input: ActionTree | None = None,
         read: Reader | None = None,

@@ -16,10 +16,10 @@ from ..actions import (
     Settings,
     VectorField,
     as_action,
+    central,
     flat,
     is_own,
 )
-from ..actions.on_windows import central
 from ..errors import InputError, ModelError
 from ..groups import Elements
 from ._maps import block_means, lengths, masked_mean, seen_mean

@@ -11,9 +11,7 @@ import torch
 from torch import Tensor
 
 from .._trees import Tree, to_device
-from ..actions import ActionTree, Images, PixelPoints, Settings, Window
-from ..actions.action import matrices
-from ..actions.on_pixels import checked_swaps
+from ..actions import ActionTree, Images, PixelPoints, Settings, Window, checked_swaps, matrices
 from ..errors import InputError, ModelError, check_name
 from ..groups import Elements, Group
 from .task import (

@@ -13,8 +13,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from ..actions import Action, Vectors
-from ..actions.action import matrices
+from ..actions import Action, Vectors, matrices
 from ..errors import InputError, check_name
 from ..groups import Elements, Group
 

@@ -15,10 +15,8 @@ from .._trees import concatenate
 from ..errors import InputError, real_number, whole_number
 from ..groups import trivial
 from ..predictors import as_predictor
-from ..scanning.sweep import Sweep, refuse_faults
-from ..tasks import Task, as_task
-from ..tasks.atoms import Atoms
-from ..tasks.quantities import UNITS, Quantities
+from ..scanning import Sweep, refuse_faults
+from ..tasks import UNITS, Atoms, Quantities, Task, as_task
 from .equivariance import tensors_of
 
 __all__ = ["ConservativityError", "assert_conservative", "conservativity_error"]

@@ -12,11 +12,11 @@ from torch import Tensor
 
 from .._trees import Tree, leaves
 from ..actions import check_group
-from ..data.samples import Samples
+from ..data import Samples
 from ..errors import InputError, ModelError, real_number, whole_number
 from ..groups import Group, as_group
 from ..predictors import as_predictor
-from ..scanning.sweep import Sweep, refuse_faults
+from ..scanning import Sweep, refuse_faults
 from ..tasks import Task, as_task
 
 __all__ = ["TOLERANCE", "EquivarianceError", "assert_equivariant", "equivariance_error"]

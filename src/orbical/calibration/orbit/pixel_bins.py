@@ -24,7 +24,7 @@ from .pooled import clustered_interval, missing_sample
 if TYPE_CHECKING:
     import xarray as xr
 
-    from ...store.scan_result import Scan
+    from ...store import Scan
 
 __all__ = ["pixel_reliability"]
 

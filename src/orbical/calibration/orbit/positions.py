@@ -16,8 +16,7 @@ import torch
 from torch import Tensor
 
 from ...errors import InputError, unknown_name, whole_number
-from ...store import ScanArrays, arrays_of, responses
-from ...store.blocks import runs
+from ...store import ScanArrays, arrays_of, responses, runs
 from ..intervals.resampled import interval as interval_of
 from ..measures.binned import Reliability, bin_index, diagram_of, ece, error_of, named_norm
 from ..measures.binned import reliability as reliability_of
@@ -29,7 +28,7 @@ from .regression_orbit import holds_regression, regression_along
 if TYPE_CHECKING:
     import xarray as xr
 
-    from ...store.scan_result import Scan
+    from ...store import Scan
 
 __all__ = ["along_orbit", "pair_at", "pairs_along", "reliability_at"]
 

@@ -27,7 +27,7 @@ from .orbit_arrays import groups_of, labeled
 if TYPE_CHECKING:
     import xarray as xr
 
-    from ...store.scan_result import Scan
+    from ...store import Scan
 
 BLEED = "aleatoric_bleed"
 

@@ -17,7 +17,7 @@ from .whole_orbit import PLACES, mean_over_orbit, pooled_over_orbit
 if TYPE_CHECKING:
     import xarray as xr
 
-    from ...store.scan_result import Scan
+    from ...store import Scan
 
 __all__ = ["Verdict", "error_finding", "error_verdict", "judge", "verdict"]
 

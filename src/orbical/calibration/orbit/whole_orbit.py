@@ -36,7 +36,7 @@ from .regression_orbit import holds_regression, predictions_along
 if TYPE_CHECKING:
     import xarray as xr
 
-    from ...store.scan_result import Scan
+    from ...store import Scan
 
 __all__ = ["PLACES", "mean_over_orbit", "pooled_over_orbit", "scan_measures"]
 

@@ -11,7 +11,7 @@ from ...errors import InputError
 if TYPE_CHECKING:
     import xarray as xr
 
-    from ...store.scan_result import Scan
+    from ...store import Scan
 
 __all__ = ["pairs_within"]
 

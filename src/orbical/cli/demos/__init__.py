@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import check_name
 
 if TYPE_CHECKING:
-    from ...store.scan_result import Scan
+    from ...store import Scan
 
 DEMOS = sorted(module.name for module in pkgutil.iter_modules(__path__))
 
@@ -47,7 +47,7 @@ class Request:
 
     def scan(self, models: Mapping[str, Any], data: Any, **settings: Any) -> Scan:
         """Scan the models and save the result."""
-        from ...scanning.engine import scan
+        from ...scanning import scan
 
         overwrite = self.train or self.overwrite
         return scan(models, data, out=self.store, overwrite=overwrite, **settings)

@@ -19,7 +19,7 @@ def run(request: Request) -> Made:
     construction; it needs the extra `equivariant` and is skipped if that is not installed.
     """
     from ...actions import Points
-    from ...datasets.point_clouds import BUILDERS, furniture
+    from ...datasets import BUILDERS, furniture
     from ...groups import slices3d
     from ...tasks import Classification
     from ...zoo import pointnet_training
@@ -54,7 +54,7 @@ def _models(weights: Path | None) -> dict[str, Any]:
 def figures_of(scan: Any, classes: tuple[str, ...]) -> dict[str, Any]:
     """Draw the aggregate plot, the cloud whose score varies most, and the embedding."""
     from ... import embedding, figures
-    from ...figures.point_pictures import cloud_picture
+    from ...figures import cloud_picture
 
     sample = most_variable(scan, "augmented")
     cloud = cloud_picture(scan.data["input"].values[sample])

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from ..._imports import words_of
-from ...data.preprocessing import ImagePreprocessing
+from ...data import ImagePreprocessing
 from ...errors import InputError
 from ...predictors import OnnxPredictor, Predictor
 

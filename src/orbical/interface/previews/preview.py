@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...actions import Images
-from ...data.image_files import ImageFiles
-from ...data.source import hash_of
+from ...data import ImageFiles, hash_of
 from ...errors import InputError, StoreError
 from ...groups import as_group
 from ...predictors import Predictor
@@ -26,7 +25,7 @@ from .summary_sentence import found, full_command, groups_of
 if TYPE_CHECKING:
     from ..session import Session
 
-SAMPLES = 120
+PREVIEW_SAMPLES = 120
 FEWEST, MOST_FIRST = 4, 12
 SECONDS_FOR_FIRST = 1.5
 """About how long the coarse scan may take, before the page can open."""
@@ -52,7 +51,7 @@ class Preview:
         predictors: Mapping[str, Predictor],
         data: str,
         proposal: Proposal,
-        samples: int = SAMPLES,
+        samples: int = PREVIEW_SAMPLES,
         out: Path | None = None,
         classes: str | None = None,
     ) -> None:
@@ -173,7 +172,7 @@ class Preview:
     def _scan(
         self, level: int, path: Path, part: str | None, progress: Callable[[int, int], None]
     ) -> None:
-        from ...scanning.engine import scan
+        from ...scanning import scan
 
         proposal = self._proposal
         settings: dict[str, Any] = {
@@ -211,7 +210,7 @@ class Preview:
 
     def _opened(self, path: Path) -> tuple[Session, str]:
         """Open a scan, complete or not, and say in a sentence what was found."""
-        from ...store.scan_result import load
+        from ...store import load
         from ..session import Session
 
         with warnings.catch_warnings():

@@ -10,11 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...data.image_files import ImageFiles
-from ...data.preprocessing import ImagePreprocessing
-from ...data.source import Source
-from ...data.sources import open_path
-from ...data.subset import Chosen, spread_rows
+from ...data import Chosen, ImageFiles, ImagePreprocessing, Source, open_path, spread_rows
 from ...errors import InputError, check_name
 from ...predictors import Predictor
 from ...tasks import TASKS

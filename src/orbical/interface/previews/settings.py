@@ -11,9 +11,7 @@ import torch
 from torch import Tensor
 
 from ..._text import percent
-from ...data.image_files import ImageFiles
-from ...data.preprocessing import CHANNELS, LAYOUTS, SCALES, ImagePreprocessing
-from ...data.source import Source
+from ...data import CHANNELS, LAYOUTS, SCALES, ImageFiles, ImagePreprocessing, Source
 from ...errors import InputError, check_name
 from ...predictors import Predictor
 from ...tasks import TASKS, takes
@@ -23,7 +21,7 @@ FOLDERS, NONE = "folders", "none"
 OUTPUTS = {"logits": "logits", "probabilities": "probabilities"}
 CHOICES = ("classification", "multilabel", "regression")
 """Tasks that the form of the outputs leaves open."""
-GROUPS = {
+PREVIEW_GROUPS = {
     "rotations": ("rotations:12", "rotations:36", "rotations:72"),
     "dihedral": ("dihedral:4",) * 3,
     "flips": ("flips",) * 3,
@@ -138,7 +136,7 @@ def task_of(outputs: Tensor, given: str | None, dense: str | None) -> Setting:
 def group_of(given: str | None, images: Tensor, task: str) -> Setting:
     """Return the group that is asked about most, or the given one."""
     square = images.shape[-1] == images.shape[-2]
-    offered = [name for name in GROUPS if name != ("flips" if square else "dihedral")]
+    offered = [name for name in PREVIEW_GROUPS if name != ("flips" if square else "dihedral")]
     choices = {name: _GROUP_TITLES[name] for name in offered}
     if given is not None:
         choices = {given: _GROUP_TITLES.get(given, given), **choices}

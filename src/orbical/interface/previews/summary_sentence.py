@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 
 from ..._text import percent
-from ...data.image_files import ImageFiles, ImageFolder
+from ...data import ImageFiles, ImageFolder
 from ...groups import Group
-from ...store.scan_result import Scan
+from ...store import Scan
 from ...tasks import takes
 from .proposals import Proposal
-from .settings import FOLDERS, GROUPS
+from .settings import FOLDERS, PREVIEW_GROUPS
 
 ANGLE = 30.0
 """The rotation that the sentence is about, in degrees."""
@@ -138,4 +138,4 @@ def groups_of(name: str) -> tuple[str, str, str]:
     >>> groups_of("dihedral")[0], groups_of("rotations:24")[1]
     ('dihedral:4', 'rotations:24')
     """
-    return GROUPS.get(name, (name, name, name))
+    return PREVIEW_GROUPS.get(name, (name, name, name))

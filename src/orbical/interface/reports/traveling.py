@@ -17,9 +17,8 @@ import numpy as np
 from torch import Tensor
 
 from ...errors import InputError, check_name
-from ...predictors.model_files import OnnxPredictor, external_files
-from ...tasks import CLASS_PROBABILITY
-from ...tasks.classification import class_probabilities
+from ...predictors import OnnxPredictor, external_files
+from ...tasks import CLASS_PROBABILITY, class_probabilities
 from ..orbit_positions import OrbitLocator
 from ..session.scan_view import ScanView
 from .encoding import encode_part

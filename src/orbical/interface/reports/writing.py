@@ -18,7 +18,7 @@ from .sampling import FEWEST, ChosenSamples
 from .traveling import RUNTIME, TravelingModels, check_models, traveling_models
 
 if TYPE_CHECKING:
-    from ...store.scan_result import Scan
+    from ...store import Scan
     from ..session.scan_view import ScanView
 
 SAMPLES = 2_000

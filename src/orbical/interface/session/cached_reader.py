@@ -12,8 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from ...store import Scan
-from ...store.blocks import StoredArrays
+from ...store import Scan, StoredArrays
 
 Array = np.ndarray
 

@@ -11,13 +11,13 @@ from torch import Tensor
 
 from ...calibration import (
     Interval,
+    Reliability,
     cumulative_curve,
     error_verdict,
     pooled_reliability,
     reliability,
 )
-from ...calibration.measures.binned import Reliability
-from ...store.record import Json
+from ...store import Json
 from ..selection import Selection
 from .element_columns import ConfidenceColumns, alike, columns_of
 from .sample_sets import Answer, mask_of, subset_key

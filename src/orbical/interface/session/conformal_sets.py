@@ -8,7 +8,7 @@ import numpy as np
 
 from ...calibration import interval_of_sums, share_interval_of_sums
 from ...errors import InputError
-from ...store.record import Json
+from ...store import Json
 from ..selection import Selection
 from .confusions import PLACE
 from .sample_sets import Answer, mask_of
@@ -78,8 +78,7 @@ def coverage(view: ScanView, selection: Selection, message: Json) -> Answer:
 
 def _tested(view: ScanView, place: str) -> TestedSets:
     """Calibrate on half of the samples and test the others; of very many, evenly chosen ones."""
-    from ...conformal import LAC
-    from ...conformal.orbit_coverage import halves, tested
+    from ...conformal import LAC, halves, tested
 
     models, elements = len(view.models), len(view.group)
     most = min(MOST_SAMPLES, MOST_CELLS // (models * elements))

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError, OrbicalError, check_name, unknown_name
-from ...store.record import Json
-from ...store.scan_result import Scan
+from ...store import Json, Scan
 from ..daemon_threads import DaemonPool
 from ..live_models import LiveModels
 from ..selection import Selection
@@ -326,6 +325,6 @@ def error_header(message: Any, text: str) -> Json:
 
 
 def _holds(data: Any, scan: Scan) -> bool:
-    from ...data.samples import Samples
+    from ...data import Samples
 
     return data is not None and len(Samples(data)) == scan.record.data.samples

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError, check_name
-from ...nero.moments import over_models
-from ...store.record import Json
+from ...nero import over_models
+from ...store import Json
 from ..selection import Clause
 from .orbit_failures import near_to_far, upright_of
 from .scan_view import ScanView

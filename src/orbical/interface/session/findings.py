@@ -9,7 +9,7 @@ from typing import Any
 
 from ..._text import printable
 from ...errors import InputError
-from ...store.record import Json
+from ...store import Json
 from ..selection import Selection
 from .sample_sets import ALL, Answer, Change, SavedList, mask_of_set, packed
 from .scan_view import ScanView

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...errors import InputError, check_name
-from ...store.record import Json
+from ...store import Json
 from ..selection import Clause, Selection
 from .filter_columns import Column, keys_of, robust_ends, sample_columns, values_of
 from .sample_sets import Answer, mask_of

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from ..._trees import Tree
 from ...actions import Signals, Window
-from ...figures.point_pictures import cloud_picture
-from ...tasks._maps import UNSEEN, chosen_slices, slice_picture
+from ...figures import cloud_picture
+from ...tasks import UNSEEN, chosen_slices, slice_picture
 from .scan_view import ScanView
 
 Array = np.ndarray

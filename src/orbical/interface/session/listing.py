@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ...errors import InputError, unknown_name
-from ...nero.moments import over_models
-from ...store.record import Json
+from ...nero import over_models
+from ...store import Json
 from ..selection import Selection
 from .filter_columns import sample_columns, titled, values_of
 from .sample_sets import Answer, mask_of, subset_key

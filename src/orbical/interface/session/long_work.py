@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from ...errors import OrbicalError
-from ...store.record import Json
+from ...store import Json
 
 TICK_S = 0.3
 """The time between two reports to the page."""

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from ...errors import check_name
-from ...nero.changes import share_of
-from ...nero.moments import Sums, add_sums, over_orbit
-from ...store.record import Json
+from ...nero import Sums, add_sums, over_orbit, share_of
+from ...store import Json
 from ..selection import Selection, labels_alone
 from .calibration_plots import pooled
 from .element_columns import columns_of

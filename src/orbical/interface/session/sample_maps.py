@@ -16,8 +16,8 @@ import numpy as np
 
 from ...embedding import METHODS, NEIGHBORS, Components, components_of, place, principal_components
 from ...errors import InputError, check_name
-from ...nero.moments import over_models
-from ...store.record import Json
+from ...nero import over_models
+from ...store import Json
 from ..selection import Selection
 from .filter_columns import keys_of, robust_ends, sample_columns, titled, values_of
 from .long_work import Progress

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 
 from ...errors import InputError, StoreError, check_name
-from ...store.record import Json
+from ...store import Json
 from ..selection import Selection
 from ..sidecar import bits_key
 from .filter_columns import kept_by

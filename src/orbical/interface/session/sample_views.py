@@ -12,10 +12,8 @@ from torch import Tensor
 
 from ..._trees import Tree, leaves
 from ...groups import Elements, Group
-from ...store.blocks import AGREES
-from ...store.record import Json
-from ...tasks import Task
-from ...tasks._maps import Places, middle_of, reduced_labels, slices_at
+from ...store import AGREES, Json
+from ...tasks import Places, Task, middle_of, reduced_labels, slices_at
 from ..live_models import LiveAnswer
 from ..selection import Selection, sample_numbers
 from ..wire import PNG

@@ -6,8 +6,8 @@ import numpy as np
 
 from ... import __version__
 from ...groups import Group
-from ...store.record import Json
-from ...tasks.structures import display_name
+from ...store import Json
+from ...tasks import display_name
 from ..orbit_positions import OrbitLocator
 from .filter_columns import described
 from .sample_maps import available_colors, available_methods

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..._text import printable
 from ...errors import InputError
-from ...store.record import Json
+from ...store import Json
 from ..selection import Selection, set_name
 from .findings import saved_findings
 from .sample_sets import ALL, Answer, Change, SavedList, mask_of_set, packed

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError, check_name
-from ...store.record import Json
+from ...store import Json
 from ..selection import Selection, polygon, set_name
 from .confusions import in_cell
 from .sample_maps import sample_map

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError, check_name
-from ...store.record import Json
+from ...store import Json
 from ..selection import Selection
 from .element_columns import SampleColumns, response_columns
 from .sample_sets import Answer, mask_of, subset_key

@@ -11,13 +11,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...calibration import MEASURES, along_orbit
-from ...calibration.intervals.resampled import row_intervals
+from ...calibration import MEASURES, along_orbit, row_intervals
 from ...errors import InputError, check_name
-from ...nero.changes import SHARES, answer_names, sample_changes, share_of
-from ...nero.moments import Sums
-from ...store.blocks import StoredArrays
-from ...store.record import Json
+from ...nero import SHARES, Sums, answer_names, sample_changes, share_of
+from ...store import Json, StoredArrays
 from ..selection import Clause, Selection, labels_alone
 from .element_columns import alike, columns_of
 from .filter_columns import Column, keys_of, sample_columns, values_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from ...bounds.bound import Bound
+from ...bounds import Bound
 from ...errors import InputError
-from ...store.record import Json
+from ...store import Json
 from ..selection import Selection
 from .sample_sets import Answer
 from .scan_view import ScanView

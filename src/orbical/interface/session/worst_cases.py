@@ -9,8 +9,7 @@ import numpy as np
 
 from ...errors import InputError
 from ...groups import chart_of
-from ...store.record import Json
-from ...store.scan_result import Scan
+from ...store import Json, Scan
 from ..selection import Selection
 from .sample_sets import Answer
 from .scan_view import ScanView

@@ -1,0 +1,35 @@
+"""Names of a package that are imported on first use."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Collection, Mapping
+
+
+def lazy_exports(
+    package: str, names: Mapping[str, Collection[str]], modules: Collection[str] = ()
+) -> Callable[[str], object]:
+    """Return the `__getattr__` of a package that imports some of its names on first use.
+
+    Type checkers read the imports of the same names under `TYPE_CHECKING` instead; a test
+    compares the two.
+
+    Args:
+        package: `__name__` of the package.
+        names: What each of its modules exports, by the name of the module.
+        modules: Names that are modules, if `names` does not have them.
+
+    Example:
+        >>> lazy_exports("collections", {"abc": ["Sized"]})("Sized").__name__
+        'Sized'
+    """
+    homes = {name: module for module, exported in names.items() for name in exported}
+
+    def resolve(name: str) -> object:
+        if name in homes:
+            return getattr(importlib.import_module(f"{package}.{homes[name]}"), name)
+        if name in modules:
+            return importlib.import_module(f"{package}.{name}")
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+    return resolve
