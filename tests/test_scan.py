@@ -199,7 +199,7 @@ def test_answers_that_are_elsewhere_are_brought_to_the_device_of_the_scan():
     group, task = ob.groups.rotations(4), ob.tasks.Classification()
     sweep = Sweep(predictors, group, task, torch.device("meta"), 8)
     moved = torch.zeros(4, 2, 1, 8, 8, device="meta")
-    assert sweep.read("net", torch.rand(8, 10), moved).is_meta
+    assert sweep.read("net", torch.rand(8, 10), moved, group).is_meta
 
 
 def test_a_model_that_answers_differently_each_time_is_reported(digits):

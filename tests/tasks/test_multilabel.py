@@ -122,7 +122,8 @@ def test_a_scan_is_restored_from_its_record():
     scan = scanned(score="jaccard", threshold=0.3)
     again = ob.tasks.Task.from_record(scan.record.to_json()["task"])
     assert again.settings() == {
-        "outputs": "probabilities", "classes": None, "score": "jaccard", "threshold": 0.3
+        "outputs": "probabilities", "classes": None, "representation": "trivial",
+        "score": "jaccard", "threshold": 0.3
     }  # fmt: skip
 
 

@@ -22,6 +22,7 @@ from .action import (
     view_of,
 )
 from .finite import first_lacking
+from .on_classes import Classes
 from .on_images import ColorImages, ImagePair, Images, VectorField, Window
 from .on_maps import ClassMaps, ValueMaps
 from .on_pixels import Boxes, PixelPoints, checked_swaps
@@ -36,6 +37,7 @@ __all__ = [
     "Adjacency",
     "Boxes",
     "ClassMaps",
+    "Classes",
     "ColorImages",
     "Edges",
     "FieldWindow",

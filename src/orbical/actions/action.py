@@ -12,7 +12,7 @@ from torch import Tensor
 
 from .._trees import Tree, leaves, to_device, tree_map
 from ..errors import InputError
-from ..groups import PARTS, Elements, Group
+from ..groups import OF_OUTPUTS, PARTS, Elements, Group
 
 Settings = dict[str, Any]
 """Arguments of a constructor by name, as a record holds them."""
@@ -346,7 +346,7 @@ def check_group(action: Action, group: Group, x: Tree) -> None:
     to be invariant under it.
     """
     action.check(group, x)
-    idle = sorted({*group.parts} - action.moved_by(x))
+    idle = sorted({*group.parts} - action.moved_by(x) - OF_OUTPUTS)
     if idle:
         kinds = ", ".join(type(leaf).__name__ for leaf in flat(action))
         known = " and ".join(sorted(action.moved_by(x))) or "nothing"

@@ -186,7 +186,7 @@ class Objective:
         """Return the predicted classes `[N]` of a classification."""
         elements = self.chart.elements(coords, base)
         inputs, _ = self._moved(elements, sample)
-        outputs = self._outputs(inputs)
+        outputs = self._outputs(elements, inputs)
         found = self.sweep.task.extras(outputs, None, elements)["predicted"]
         return np.asarray(found[:, 0].cpu())
 
@@ -256,14 +256,14 @@ class Objective:
 
     def _scored(self, elements: Elements, inputs: Tree, reference: Tensor) -> Tensor:
         task = self.sweep.task
-        answers = task.primary(self._outputs(inputs))
+        answers = task.primary(self._outputs(elements, inputs))
         shown = reference if self.labeled else answers  # the truth may reach beyond the answers
         valid = task.output.valid(elements, shown)
         return task.score(answers, reference, valid)[:, 0]
 
-    def _outputs(self, inputs: Tree) -> Tree:
+    def _outputs(self, elements: Elements, inputs: Tree) -> Tree:
         raw = self.sweep.answer(self.model, self.sweep.prepared(inputs))
-        return self.sweep.read(self.model, raw, inputs)
+        return self.sweep.read(self.model, raw, inputs, elements)
 
     def _host(self, score: Tensor) -> Array:
         """Return values to minimize; where there is no score, none is worse."""

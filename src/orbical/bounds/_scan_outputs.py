@@ -45,6 +45,15 @@ def invariant_outputs(
             "orbit", f"one id for each of {len(label)} samples", f"shape {list(ids.shape)}"
         )
     index = np.unique(ids, return_inverse=True)[1]
+    if hasattr(scan, "record") and len(index) > index.max() + 1:
+        moving = scan.record.task.settings.get("representation", "trivial") != "trivial"
+        if moving:
+            raise InputError(
+                "scan",
+                "classes that stay as inputs move, where samples share an orbit",
+                "labels in the frame of each sample",
+                remedy="pass the data to OrbitTable.from_data with representation=",
+            )
     gap = invariance_gap(data)
     confidence = np.asarray(data["confidence"][:, at], dtype=np.float64)
     predicted = np.asarray(data["predicted"][:, at], dtype=np.int64)

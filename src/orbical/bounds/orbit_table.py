@@ -6,7 +6,7 @@ different dimensions, which mixes units.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from . import table_checks as checks
 from .any_model import ModelOutputs, outputs_by_orbit, own_outputs
 from .fibers import Fibers, all_distinct, fiber_index, gathered_fibers
 from .matching import Orbits, found_by_matching, match_orbits, orbits_of_permutations
+from .moving_classes import in_frame_of_orbits
 
 if TYPE_CHECKING:
     from ..groups import Group
@@ -351,6 +352,8 @@ class OrbitTable:
         *,
         tolerance: float | None = None,
         action: Any | None = None,
+        representation: str | Mapping[str, Mapping[Any, Any]] = "trivial",
+        classes: Sequence[str] | None = None,
         **predictions: Any,
     ) -> OrbitTable:
         """Make a table from labeled data and a group, by matching points across the data.
@@ -362,6 +365,10 @@ class OrbitTable:
             tolerance: two points match when an image of one lies within this distance of the
                 other; None means equal up to rounding. A larger one gives estimates, not bounds.
             action: how the group moves `x`; `orbical.actions.Points()` by default.
+            representation: how classes move with `x`, as for `orbical.tasks.Classification`; the
+                bounds are then those of equivariant classifiers, and the labels of the table those
+                of the first point of each orbit.
+            classes: the names of the classes, where `representation` has them.
             predictions: `confidence` and `predicted`, as in `from_labels`.
 
         Returns:
@@ -371,9 +378,29 @@ class OrbitTable:
             >>> x = [[1.0, 0.0], [-1.0, 0.0], [0.0, 2.0]]
             >>> OrbitTable.from_data(x, [0, 1, 1], "cyclic:2").accuracy_ceiling
             0.666...
+            >>> exchanged = {"angle 180": {0: 1}}
+            >>> OrbitTable.from_data(x, [0, 1, 1], "cyclic:2",
+            ...                      representation=exchanged).accuracy_ceiling
+            1.0
         """
         orbits = match_orbits(x, group, tolerance=tolerance, action=action)
-        return cls.from_labels(orbits, label, **predictions)
+        if representation == "trivial":
+            return cls.from_labels(orbits, label, **predictions)
+        stated = {"label": label, "predicted": predictions.pop("predicted", None)}
+        rows, pulled, mass, point = in_frame_of_orbits(
+            x,
+            {name: each for name, each in stated.items() if each is not None},
+            group,
+            orbits,
+            representation,
+            classes,
+            action,
+        )
+        if predictions.get("confidence") is not None:
+            predictions["confidence"] = as_numpy("confidence", predictions["confidence"])[point]
+        if classes is not None:
+            predictions.setdefault("labels", len(classes))
+        return cls.from_labels(rows, mass=mass, **pulled, **predictions)
 
 
 def _row_extremes(mass: Array) -> tuple[Array, Array, Array]:

@@ -124,7 +124,8 @@ def scan(
             frames for flow).
         representation: For regression: how the group acts on the outputs: trivial (default),
             vector, positions or positions:STEP in a signal, or e3nn irreps such as '1x1o'; for
-            dense_regression: trivial, vector or normal.
+            dense_regression: trivial, vector or normal; for classification, multilabel and ordinal:
+            trivial, or options where class k is the k-th row of the input.
         per_point: For regression: one output per point.
         uncertainty: For regression: what models return beside the mean: variance, covariance, parts
             (aleatoric and epistemic) or evidential; for dense_regression: variance.

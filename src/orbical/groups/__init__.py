@@ -11,9 +11,9 @@ x points right, y points up, and angles are counterclockwise, in degrees.
 from .charts import Chart, chart_of, register_chart
 from .group import PLACES, Elements, Group, Layout, homogeneous, product
 from .group_names import CATALOG, as_group, parse, register
-from .group_parts import PARTS, Array, Part, register_part
+from .group_parts import OF_OUTPUTS, PARTS, Array, Part, register_part
 from .motions import affine, homographies, se2, se3
-from .own_groups import from_matrices, from_parts
+from .own_groups import from_matrices, from_parts, with_classes
 from .plane import (
     cyclic,
     dihedral,
@@ -44,5 +44,5 @@ __all__ = [
     "o3", "octahedral", "parse", "permutations", "pointgroup", "product", "reflections3d",
     "register", "register_chart", "register_part", "rotations", "rotations3d", "scales", "se2",
     "se3", "shear", "shifts", "sign", "slices3d", "so3_quadrature", "sphere", "tetrahedral",
-    "time_reversal", "translations", "translations3d", "trivial",
+    "time_reversal", "translations", "translations3d", "trivial", "with_classes",
 ]  # fmt: skip

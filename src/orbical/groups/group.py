@@ -151,6 +151,25 @@ class Group(Elements):
         """
         return self._names[index]
 
+    def named(self, key: str) -> Array:
+        """Return which elements a text names, `[K]`.
+
+        It is the name of an element, one of its coordinates (`angle 180`), the value of one that is
+        a text (`horizontal`), or a coordinate alone (`flip`): all that differ from the identity.
+
+        >>> from orbical.groups import dihedral
+        >>> int(dihedral(4).named("flip mirrored").sum()), int(dihedral(4).named("angle").sum())
+        (4, 6)
+        """
+        marks = np.array(self._names) == key
+        for name, values in self.coords.items():
+            words = np.array([_word(name, value, 4) for value in values])
+            texts = values.astype(str) if values.dtype.kind == "U" else words
+            marks = marks | (words == key) | (texts == key)
+            if name == key:
+                marks = marks | (values != values[self.identity])
+        return np.asarray(marks)
+
     @cached_property
     def _names(self) -> list[str]:
         """The shortest names of four digits or more that all differ, if there are any."""

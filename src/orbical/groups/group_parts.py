@@ -158,7 +158,10 @@ PARTS: dict[str, Part] = {
     "color": Part.maps("ColorImages"),
     "shift": Part.shifts("Signals and Positions", "samples"),
     "gain": Part.factors("Signals"),
+    "classes": Part.permutations("classes that a model predicts"),
 }
+OF_OUTPUTS = frozenset({"classes"})
+"""Parts that move what models predict, and nothing of their inputs."""
 _BUILT_IN = frozenset(PARTS)
 _RESERVED = ("weights", "index")  # arrays that a store keeps beside the parts
 

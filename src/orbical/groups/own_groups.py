@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -191,3 +191,81 @@ def _words(argument: str, key: str, given: Any) -> Array:
     if entry.dtype.kind not in "fiubU":
         raise InputError(argument, f"numbers or strings for {key!r}", repr(given))
     return entry
+
+
+def with_classes(
+    group: Group, moves: Mapping[str, Mapping[Any, Any]], classes: Sequence[str] | None = None
+) -> Group:
+    """Add to a group which classes its elements exchange, as the part `classes`.
+
+    Args:
+        group: the group.
+        moves: for elements by their names the classes that they exchange: `{"flip": {"left":
+            "right"}}` takes left to right and, since nothing else becomes left, right to left.
+            Elements without an entry leave classes as they are. One with several entries, such as
+            `angle 180, flip mirrored`, makes all of these exchanges.
+        classes: the names of the classes; without them `moves` holds their indices.
+
+    Returns:
+        The group. It is closed only if the permutation of every product is the product of the
+        permutations, so that classes have a representation.
+
+    Raises:
+        InputError: if an element or a class has no such name, two classes become one, or the
+            order of two exchanges matters.
+
+    Example:
+        >>> from orbical.groups import cyclic
+        >>> with_classes(cyclic(2), {"angle 180": {6: 9}}).parts["classes"][1].tolist()
+        [0, 1, 2, 3, 4, 5, 9, 7, 8, 6]
+    """
+    pairs = {
+        element: {_class(old, classes): _class(new, classes) for old, new in exchanged.items()}
+        for element, exchanged in moves.items()
+    }
+    ends = [end for exchanged in pairs.values() for pair in exchanged.items() for end in pair]
+    count = max(ends, default=-1) + 1 if classes is None else len(classes)
+    orders = np.tile(np.arange(count), (len(group), 1))
+    for element, exchanged in pairs.items():
+        marked = group.named(element)
+        if not marked.any():
+            raise InputError(
+                "representation",
+                f"elements of {group.spec}, such as {group.name(len(group) - 1)!r}",
+                repr(element),
+            )
+        order = _order(exchanged, count)
+        if not np.array_equal(orders[marked][:, order], order[orders[marked]]):
+            raise InputError(
+                "representation",
+                problem=f"the exchanges of {element!r} and of others depend on their order",
+                remedy="name each element by all its coordinates, such as "
+                f"{group.name(len(group) - 1)!r}",
+            )
+        orders[marked] = orders[marked][:, order]
+    moving = dataclasses.replace(group, parts={**group.parts, "classes": orders})
+    return dataclasses.replace(moving, closed=group.closed and is_closed(moving))
+
+
+def _class(given: Any, classes: Sequence[str] | None) -> int:
+    if classes is not None and str(given) in classes:
+        return classes.index(str(given))
+    if str(given).isdigit() and (classes is None or int(given) < len(classes)):
+        return int(given)
+    known = "a class index" if classes is None else f"one of {', '.join(classes)}"
+    raise InputError(
+        "representation", known, repr(given), remedy="pass classes= for names" * (classes is None)
+    )
+
+
+def _order(exchanged: Mapping[int, int], count: int) -> Array:
+    """Return the index array of an exchange; chains of classes are closed to cycles."""
+    if len({*exchanged.values()}) < len(exchanged):
+        raise InputError("representation", "every class once as a result", dict(exchanged))
+    sources = {new: old for old, new in exchanged.items()}
+    for first in [old for old in exchanged if old not in sources]:
+        last = first
+        while last in exchanged:
+            last = exchanged[last]
+        sources[first] = last
+    return np.array([sources.get(place, place) for place in range(count)], int)

@@ -206,7 +206,7 @@ class LiveModels:
         task = self.task
         assert task is not None
         start = time.perf_counter()
-        outputs = self._outputs(name, question.moved)
+        outputs = self._outputs(name, question.moved, question.elements)
         took = (time.perf_counter() - start) * 1000
         count = len(question.elements)
         weights = torch.full((count,), 1 / count, dtype=torch.float64)
@@ -224,7 +224,7 @@ class LiveModels:
                 )
         return LiveAnswer(variables, took)
 
-    def _outputs(self, name: str, moved: Tree) -> Tree:
+    def _outputs(self, name: str, moved: Tree, elements: Elements) -> Tree:
         """Run a model on transformed inputs `[K, B, ...]` as a scan does, in batches."""
         assert self.task is not None
         predictor = self.models[name]
@@ -238,9 +238,10 @@ class LiveModels:
                 some = tree_map(lambda leaf, s=start: leaf[s : s + BATCH], moved)
                 some = to_device(some, device)
                 raw = sweep.answer(name, sweep.prepared(some))
+                block = elements[start : start + BATCH]
                 for why in errors_in(raw).values():
                     raise ModelError(f"model {name!r}: {why}")
-                parts.append(tree_map(lambda leaf: leaf.cpu(), sweep.read(name, raw, some)))
+                parts.append(tree_map(lambda leaf: leaf.cpu(), sweep.read(name, raw, some, block)))
         outputs = concatenate(parts)
         for fault, marks in self.task.faults(outputs).items():
             if bool(marks.any()):
@@ -343,7 +344,7 @@ class LiveModels:
         assert self.action is not None
         moved = self.action.apply(elements, concatenate(inputs))
         try:
-            outputs = self._worker(name).submit(self._outputs, name, moved)
+            outputs = self._worker(name).submit(self._outputs, name, moved, elements)
             answered = result_within(outputs, PROBE_PATIENCE_S)
         except OrbicalError:
             return True  # what it says when asked will be shown

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from .._trees import Tree, as_tensors, tree_map
+from .._trees import Tree, as_tensors, concatenate, tree_map
 from ..errors import InputError
 from ..groups import Group, as_group
 from .predictor import PartialOutputs, Predictor, Raw, state_hash
@@ -70,6 +70,7 @@ class OrbitAverage(Predictor):
         suited = copy.copy(self)
         suited.task = self.task.for_inputs(batch)
         suited.task.check_group(self.group, batch)
+        suited.group = suited.task.on_outputs(self.group)
         return suited
 
     def _averaged(self, batch: Tree) -> Raw:
@@ -129,11 +130,13 @@ class OrbitAverage(Predictor):
         """Return the outputs along the orbit, `[K, N, ...]`; one element at a time is in memory."""
         answers = []
         for place in range(len(self.group)):
-            moved = self.task.input.apply(self.group[place : place + 1], batch)
+            element = self.group[place : place + 1]
+            moved = self.task.input.apply(element, batch)
             raw = self.model(tree_map(lambda leaf: leaf[0], moved))
             raw = raw.outputs if isinstance(raw, PartialOutputs) else raw
-            answers.append(self.task.read(raw, self.model.outputs))
-        return tree_map(lambda *parts: torch.stack(parts), *answers)
+            answer = tree_map(lambda leaf: leaf[None], self.task.read(raw, self.model.outputs))
+            answers.append(self.task.at_home(answer, element))
+        return concatenate(answers)
 
     def _home(self, answers: Tensor) -> Tensor:
         home: Tensor = self.task.output.move(self.group.inverse(), answers)

@@ -39,16 +39,16 @@ def probe_model(sweep: Sweep, name: str, first: Tree, target: Tensor | None) -> 
     inputs = sweep.prepared(moved)
     count = len(next(leaves(first)))
     raw = sweep.answer(name, inputs)
-    orbits = sweep.read(name, raw, moved)
+    orbits = sweep.read(name, raw, moved, elements)
     failed = {divmod(place, count): why for place, why in errors_in(raw).items()}
     faults = without(sweep.task.faults(orbits), failed)
     refuse_faults(f"model {name!r}", faults, sweep.group, first)
     outputs = flatten_leading(orbits)
     repeated = sweep.answer(name, inputs)
     sweep.compare(name, raw, repeated)
-    again = flatten_leading(sweep.read(name, repeated, moved))
+    again = flatten_leading(sweep.read(name, repeated, moved, elements))
     try:
-        sweep.task.output.check(sweep.group, sweep.task.primary(outputs))
+        sweep.task.check_outputs(sweep.group, outputs)
     except InputError as error:
         raise ModelError(
             f"model {name!r}: its outputs do not move as the task expects: {error}"

@@ -95,6 +95,7 @@ def plan(
         samples.source.check()
     task = _with_classes(task, samples).for_inputs(samples.first(PROBE_SAMPLES)[0])
     first, first_target, target = checked_data(samples, group, task)
+    group = task.on_outputs(group)
     kept = _checked_keep(keep, task)
     if preprocess is not None and not callable(preprocess):
         raise InputError("preprocess", "a function of a batch", repr(preprocess))

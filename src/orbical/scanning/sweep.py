@@ -151,7 +151,7 @@ class Sweep:
                 inputs = self.prepared(moved)
                 for name in names:
                     raw = self.answer(name, inputs)
-                    answers[name].append(self.read(name, raw, moved))
+                    answers[name].append(self.read(name, raw, moved, elements))
                     failures[name] |= {
                         (start + place // shape[1], rows.start + place % shape[1]): why
                         for place, why in errors_in(raw).items()
@@ -225,18 +225,17 @@ class Sweep:
         self._writes.setdefault(name, not _same(given, inputs))
         return answer
 
-    def read(self, name: str, raw: Any, moved: Tree) -> Tree:
-        """Return what the task reads from a raw output for moved inputs `[K, B, ...]`."""
-        elements, samples = next(leaves(moved)).shape[:2]
+    def read(self, name: str, raw: Any, moved: Tree, elements: Elements) -> Tree:
+        """Return what the task reads from a raw output for inputs `[K, B, ...]` that K moved."""
+        count, samples = len(elements), next(leaves(moved)).shape[1]
         given = raw.outputs if isinstance(raw, PartialOutputs) else raw
         try:
             outputs = self.task.read(given, self.predictors[name].outputs)
-            count = count_inputs(outputs)
-            if count != elements * samples:
-                expected = elements * samples
-                raise ModelError(f"expected {expected} outputs for as many inputs, got {count}")
-            outputs = to_device(split_leading(outputs, elements, samples), self.device)
-            return self.task.joined(outputs, moved)
+            expected, got = count * samples, count_inputs(outputs)
+            if got != expected:
+                raise ModelError(f"expected {expected} outputs for as many inputs, got {got}")
+            outputs = to_device(split_leading(outputs, count, samples), self.device)
+            return self.task.at_home(self.task.joined(outputs, moved), elements)
         except ModelError as error:
             raise ModelError(f"model {name!r}: {error}") from error
 

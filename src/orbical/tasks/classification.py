@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import torch
@@ -10,9 +11,9 @@ from torch import Tensor
 
 from .._arrays import both_classes
 from .._text import number
-from ..actions import ActionTree, Settings, Trivial
+from ..actions import ActionTree, Classes, Settings, Trivial
 from ..errors import InputError, ModelError, check_name
-from ..groups import Elements
+from ..groups import Elements, Group, with_classes
 from .task import (
     SHARE,
     Reader,
@@ -30,6 +31,8 @@ from .task import (
 __all__ = ["Classification", "Ordinal"]
 
 OUTPUTS = ("logits", "probabilities")
+Representation = str | Mapping[str, Mapping[str | int, str | int]]
+"""How classes move with the input."""
 CLASS_PROBABILITY = "probability of the true class"
 
 
@@ -82,10 +85,84 @@ class ClassTask(Task):
             )
 
 
-class Classification(ClassTask):
-    """Predict one of C classes; the class does not change when the input moves.
+class SampleClassTask(ClassTask):
+    """What tasks share that predict classes `[N, C]` of whole samples, which may move with these.
 
-    The score is the probability of the true class.
+    Args:
+        input, outputs, read, classes: as for `ClassTask`.
+        representation: how the classes move with the input.
+    """
+
+    def __init__(
+        self,
+        input: ActionTree | None,
+        outputs: str,
+        read: Reader | None,
+        classes: Sequence[str] | None,
+        representation: Representation,
+    ) -> None:
+        super().__init__(input, Trivial(), outputs, read, classes)
+        self.representation = _checked_representation(representation)
+
+    def settings(self) -> Settings:
+        """Return the arguments of the constructor other than `input` and `read`."""
+        return {**super().settings(), "representation": self.representation}
+
+    def on_outputs(self, group: Group) -> Group:
+        """Return a group that knows the permutation of classes of each element."""
+        if isinstance(self.representation, str):
+            return group
+        return with_classes(group, self.representation, self.classes)
+
+    def at_home(self, outputs: Tensor, elements: Elements) -> Tensor:
+        """Return outputs `[K, B, C]` for the classes of the input before it was moved."""
+        part = "rows" if self.representation == "options" else "classes"
+        if self.representation == "trivial" or part not in elements.parts:
+            return outputs
+        moving, count = elements.parts[part].shape[1], outputs.shape[-1]
+        if count < moving:
+            raise ModelError(f"expected the {moving} classes that the group permutes, got {count}")
+        home: Tensor = Classes(part).move(elements.inverse(), outputs)
+        return home
+
+    def check_outputs(self, group: Group, outputs: Tensor) -> None:
+        """Warn of fixed classes that seem to be the rows of the input."""
+        super().check_outputs(group, outputs)
+        rows = group.parts.get("rows")
+        fixed = self.representation == "trivial"
+        if fixed and rows is not None and rows.shape[1] == outputs.shape[-1]:
+            warnings.warn(
+                f"{group.spec} reorders {outputs.shape[-1]} rows of the input, and there are as "
+                "many classes, which are said to stay; if class k is the k-th row, pass "
+                f"task=ob.tasks.{type(self).__name__}(representation='options'), or the option "
+                "--representation options",
+                stacklevel=6,
+            )
+
+
+def _checked_representation(given: Representation) -> Representation:
+    """Return how classes move, with the names of elements and classes as text."""
+    if isinstance(given, Mapping) and all(isinstance(moves, Mapping) for moves in given.values()):
+        return {
+            str(element): {str(old): str(new) for old, new in moves.items()}
+            for element, moves in given.items()
+        }
+    if given not in ("trivial", "options"):
+        raise InputError(
+            "representation",
+            "'trivial', 'options', or the classes that elements exchange, such as "
+            "{'flip horizontal': {'left': 'right'}}",
+            repr(given),
+        )
+    return given
+
+
+class Classification(SampleClassTask):
+    """Predict one of C classes, which stay as the input moves, or move with it.
+
+    The score is the probability of the true class. Classes that move are brought back before
+    anything else is done with them: `predicted`, `probabilities` and all that follows from them
+    state the class of the input as it was given.
 
     Args:
         input: the action on the inputs, or a tree of actions; by default `Images()`, or `Volumes()`
@@ -94,14 +171,35 @@ class Classification(ClassTask):
             One column, `[N]` or `[N, 1]`, is class 1 of two.
         read: a function that picks the outputs `[N, C]` from a raw model output.
         classes: the names of the classes, in the order of their indices, for display.
+        representation: how classes move with the input: `"trivial"` (they stay), `"options"`
+            (class k is the k-th row of the input, and goes where it goes), or for elements of the
+            group the classes that they exchange, by name or index: `{"flip horizontal":
+            {"left": "right"}}`, `{"angle 180": {6: 9}}`. An element is named as
+            `orbical.groups.Group.name` does; the name of a coordinate alone means all its elements
+            but the identity.
 
     Raises:
-        InputError: if `outputs` is neither of the two, or `classes` is not a list of names.
+        InputError: if `outputs` is neither of the two, `classes` is not a list of names, or
+            `representation` none of these.
 
     Example:
         >>> import orbical as ob
         >>> ob.tasks.Classification(input={"pos": ob.actions.Points(), "mask": ob.actions.Rows()})
         Classification()
+
+        A model that looks for the brighter half of an image, and moves its answer with it:
+
+        >>> def side(images):
+        ...     return torch.stack([images[..., :2].sum((1, 2, 3)), images[..., 2:].sum((1, 2, 3))],
+        ...                        1)
+        >>> task = ob.tasks.Classification(
+        ...     classes=["left", "right"], representation={"flip horizontal": {"left": "right"},
+        ...                                                "flip both": {"left": "right"}})
+        >>> images = torch.zeros(2, 1, 4, 4)
+        >>> images[0, ..., 0] = images[1, ..., 3] = 1
+        >>> scan = ob.scan(side, (images, [0, 1]), group="flips", task=task, progress=False)
+        >>> scan.data["predicted"].values[0].tolist()
+        [[0, 0, 0, 0], [1, 1, 1, 1]]
     """
 
     name: ClassVar[str] = "classification"
@@ -116,8 +214,9 @@ class Classification(ClassTask):
         outputs: str = "logits",
         read: Reader | None = None,
         classes: Sequence[str] | None = None,
+        representation: Representation = "trivial",
     ) -> None:
-        super().__init__(input, Trivial(), outputs, read, classes)
+        super().__init__(input, outputs, read, classes, representation)
 
     def read(self, raw: object, outputs: str | None = None) -> Tensor:
         """Read class probabilities `[N, C]`."""
@@ -208,7 +307,7 @@ SCORES = {
 
 
 class Ordinal(Classification):
-    """Predict one of C ordered classes; the class does not change when the input moves.
+    """Predict one of C ordered classes, which stay as the input moves, or move with it.
 
     As `Classification`, but an answer that is one rank off is better than one that is two off.
     Stored besides are `rank_error`, the distance of the predicted (most probable) class from the
@@ -227,6 +326,7 @@ class Ordinal(Classification):
         read: a function that picks the outputs `[N, C]` from a raw model output.
         classes: the names of the classes, from the lowest to the highest.
         score: `"rps"` or `"rank_error"`.
+        representation: how classes move with the input, as for `Classification`.
 
     Raises:
         InputError: if an argument is not one of these.
@@ -252,9 +352,10 @@ class Ordinal(Classification):
         read: Reader | None = None,
         classes: Sequence[str] | None = None,
         score: str = "rps",
+        representation: Representation = "trivial",
     ) -> None:
         check_name("score", score, SCORES)
-        super().__init__(input, outputs, read, classes)
+        super().__init__(input, outputs, read, classes, representation)
         self.chosen, self.score_meaning = score, SCORES[score]
 
     def settings(self) -> Settings:

@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 
 from .._text import number
-from ..actions import ActionTree, Settings, Trivial
+from ..actions import ActionTree, Settings
 from ..errors import InputError, ModelError, check_name, real_number
 from ..groups import Elements
 from ._answers import ANSWER, answer_codes
-from .classification import ClassTask
+from .classification import Representation, SampleClassTask
 from .task import (
     SHARE,
     Reader,
@@ -36,8 +36,8 @@ SCORES = {
 }
 
 
-class MultiLabel(ClassTask):
-    """Predict which of K labels an input has; they do not change when the input moves.
+class MultiLabel(SampleClassTask):
+    """Predict which of K labels an input has, which stay as it moves, or move with it.
 
     A model returns a logit or a probability for each label, `[N, K]`. The truth is `[N, K]`, 1
     where a label applies, 0 where it does not, and NaN where that is unknown; unknown labels are
@@ -58,6 +58,7 @@ class MultiLabel(ClassTask):
         classes: the names of the labels, in their order.
         score: `"f1"`, `"jaccard"`, `"label_accuracy"` or `"correct"`.
         threshold: the smallest probability of a predicted label.
+        representation: how labels move with the input, as the classes of `Classification`.
 
     Raises:
         InputError: if an argument is not one of these.
@@ -87,11 +88,12 @@ class MultiLabel(ClassTask):
         classes: Sequence[str] | None = None,
         score: str = "f1",
         threshold: float = 0.5,
+        representation: Representation = "trivial",
     ) -> None:
         check_name("score", score, SCORES)
         if not 0 < real_number("threshold", threshold) < 1:
             raise InputError("threshold", "a number between 0 and 1", repr(threshold))
-        super().__init__(input, Trivial(), outputs, read, classes)
+        super().__init__(input, outputs, read, classes, representation)
         self.chosen, self.score_meaning = score, SCORES[score]
         self.threshold = float(threshold)
 

@@ -222,9 +222,24 @@ class Task(ABC):
         """Return the names of the samples for display, if the data have any."""
         return None
 
+    def on_outputs(self, group: Group) -> Group:
+        """Return a group with what its elements do to outputs alone, such as classes."""
+        return group
+
     def joined(self, outputs: Tree, moved: Tree) -> Tree:
         """Add to outputs `[K, B, ...]` what only the moved inputs know, such as the padding."""
         return outputs
+
+    def at_home(self, outputs: Tree, elements: Elements) -> Tree:
+        """Bring outputs `[K, B, ...]` that are only ever compared in the frame of the input there.
+
+        Classes are: all that follows sees the class of the input as it was given.
+        """
+        return outputs
+
+    def check_outputs(self, group: Group, outputs: Tree) -> None:
+        """Refuse outputs `[N, ...]` that the group cannot move."""
+        self.output.check(group, self.primary(outputs))
 
     def primary(self, outputs: Tree) -> Tensor:
         """Return the tensor of the outputs that the output action moves."""

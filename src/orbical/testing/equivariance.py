@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .._trees import Tree, leaves
+from .._trees import Tree, leaves, tree_map
 from ..actions import check_group
 from ..data import Samples
 from ..errors import InputError, ModelError, real_number, whole_number
@@ -109,6 +109,7 @@ def equivariance_error(
     check_group(task.input, group, x)
     task.check_group(group, x)
     task.input.check_values(x)
+    group = task.on_outputs(group)
     first = next(leaves(x))
     predictor = as_predictor(model)
     with predictor.ready(first.device):
@@ -118,7 +119,7 @@ def equivariance_error(
     predictions = task.primary(outputs)
     upright = predictions[group.identity]
     try:
-        task.output.check(group, upright)
+        task.check_outputs(group, tree_map(lambda leaf: leaf[group.identity], outputs))
     except InputError as error:
         raise ModelError(f"model: its outputs do not move as the task expects: {error}") from None
     expected = task.output.apply(group, upright)
