@@ -400,7 +400,7 @@ class OrbitTable:
             predictions["confidence"] = as_numpy("confidence", predictions["confidence"])[point]
         if classes is not None:
             predictions.setdefault("labels", len(classes))
-        return cls.from_labels(rows, mass=mass, **pulled, **predictions)
+        return cls.from_labels(rows, mass=mass, **{**pulled, **predictions})
 
 
 def _row_extremes(mass: Array) -> tuple[Array, Array, Array]:
