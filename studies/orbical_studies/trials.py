@@ -23,7 +23,7 @@ class Trials:
         folder: of the results; made where absent.
 
     Attributes:
-        done: names of the trainings.
+        rows: one a training.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -38,16 +38,18 @@ class Trials:
         written = self.path.read_text() if self.path.is_file() else ""
         if not written.endswith("\n") and written:
             self.path.write_text(written[: written.rfind("\n") + 1])
-        self.done = {str(row["name"]) for row in read_lines(self.path)} if written else set()
+        self.rows = read_lines(self.path) if written else []
 
     def waiting(self, trials: Iterable[Trial], only: str = "") -> list[Trial]:
         """Choose the trials that are not finished, of those whose name contains `only`."""
-        return [one for one in trials if str(one) not in self.done and only in str(one)]
+        done = {row["name"] for row in self.rows}
+        return [trial for trial in trials if str(trial) not in done and only in str(trial)]
 
     def add(self, row: dict[str, Any]) -> None:
         """Write the results of one training."""
         with self.path.open("a") as file:
             file.write(json.dumps(row) + "\n")
+        self.rows.append(row)
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -84,7 +86,11 @@ def test_losses_train_in_the_regime_that_the_likelihood_alone_finds(
 
     splits = {"train": split(100), "test": split(40)}
     monkeypatch.setattr(overfitted, "unpack", lambda *given: splits)
-    monkeypatch.setattr(overfitted, "WIDTH", 2)
+    shares = ((0.5, 0.0), (0.0, 0.1, 0.5))
+    widths = {"constant": (2,), "cycle": (4, 4, 4)}
+    ways = {n: replace(overfitted.WAYS[n], widths=each) for n, each in widths.items()}
+    assert [way.shares for way in ways.values()] == [*shares]
+    monkeypatch.setattr(overfitted, "WAYS", ways)
     monkeypatch.setattr(overfitted, "FRESH", (1,))
     monkeypatch.setattr(overfitted, "WEIGHTS", dict.fromkeys(overfitted.WEIGHTS, (1.0,)))
     results = Results(tmp_path / "results", tmp_path / "work")
@@ -92,8 +98,27 @@ def test_losses_train_in_the_regime_that_the_likelihood_alone_finds(
     overfitted.train_overfitted(settings, results)
     overfitted.collect_overfitted(settings, results)
     rows = results["overfitted"]
-    assert rows.groupby("loss").size().to_dict() == {"NLL": 3, "MMCE": 2, "SB-ECE": 2, "ESD": 2}
-    assert overfitted.table_1(rows, "cifar10").verdict("best") == "open"  # one seed decides nothing
+    for way, tried in zip(ways, shares, strict=True):
+        own = rows[rows["way"] == way].groupby("loss").size().to_dict()
+        assert own == {"NLL": len(tried) + 1, "MMCE": 2, "SB-ECE": 2, "ESD": 2}
+        verdict = overfitted.table_1(rows, "cifar10", way).verdict("best")
+        assert verdict == "open"  # one seed decides nothing
+
+
+def test_a_longer_training_is_tried_only_outside_the_papers_regime() -> None:
+    def scored(trial: overfitted.Trial, accuracy: float, ece: float) -> dict[str, object]:
+        point = {"epoch": trial.epochs, "test.accuracy": accuracy, "test.ece": ece}
+        return {"name": str(trial), **vars(trial), "curve": [point]}
+
+    plan = partial(overfitted.planned, "cifar10", "cycle")
+    first = plan([])
+    short, long = overfitted.WAYS["cycle"].lengths
+    assert {trial.epochs for trial in first} == {short}
+    far = [scored(trial, 0.90, 0.02) for trial in first]
+    assert {trial.epochs for trial in plan(far)} == {long}
+    near = [*far[:-1], scored(first[-1], 0.925, 0.05)]
+    assert {(trial.epochs, trial.mirrors) for trial in plan(near)} == {(short, first[-1].mirrors)}
+    assert {trial.loss for trial in plan(near)} == {"NLL", "MMCE", "SB-ECE", "ESD"}
 
 
 def made_up(eces: dict[str, float], accuracy: float = 0.929) -> dict[str, pd.DataFrame]:

@@ -86,11 +86,15 @@ def unpack(
 
 
 class Flipped(Batches):
-    """Batches of which half the images, drawn each time, are mirrored after the crop."""
+    """Batches of which a share of the images, drawn each time, is mirrored after the crop."""
+
+    def __init__(self, *arguments: Any, share: float = 0.5, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.share = share
 
     def __iter__(self) -> Iterator[tuple[Tensor, Tensor]]:
         for images, labels in super().__iter__():
-            mirrored = torch.rand(len(images), 1, 1, 1, **self.random) < 0.5
+            mirrored = torch.rand(len(images), 1, 1, 1, **self.random) < self.share
             yield torch.where(mirrored, images.flip(-1), images), labels
 
 
@@ -115,14 +119,14 @@ class Recipe:
         optimizer: Returns the optimizer of parameters for a rate, a tensor, and a decay.
         rate: The highest rate, of batches of 512.
         height: Share of the rate after a share of the steps.
-        batches: The kind of batches.
+        batches: Makes the batches of a split, as the class `Batches` does.
     """
 
     network: Callable[[Tensor, int], nn.Module]
     optimizer: Callable[..., torch.optim.Optimizer]
     rate: float
     height: Callable[[float], float]
-    batches: type[Batches]
+    batches: Callable[..., Batches]
 
 
 @dataclass(frozen=True, eq=False)

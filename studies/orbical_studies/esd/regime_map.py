@@ -64,7 +64,7 @@ def _points(
     settings = mnist_grid.chosen(rows)
     keys = {n: mnist_grid.of(rows, s, mnist_grid.FRESH)["key"] for n, s in settings.items()}
     yield from _over_epochs(LONG["mnist"], keys, curves)
-    own = overfitted.trained(results["overfitted"], "cifar10")
+    own = overfitted.trained(results["overfitted"], "cifar10", "constant")
     seeds = results["overfitted"][["key", "seed"]]
     curves = results["overfitted-epochs"].merge(seeds, on="key")
     yield from _over_epochs(LONG["cifar10"], {n: each["key"] for n, each in own.items()}, curves)

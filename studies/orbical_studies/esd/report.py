@@ -181,9 +181,9 @@ def _papers_regime(results: Results, runs: Runs, every: dict[str, Front]) -> dic
         "digits_table": mnist_grid.table_1(digits),
         "digits_spans": mnist_grid.spans(digits),
         "digits_scaled": int(digits[digits["seed"].isin(mnist_grid.FRESH)]["test_ts.ece"].count()),
-        "overfit": overfitted.table_1(results["overfitted"], "cifar10"),
-        "overfit_all": overfitted.trained(results["overfitted"], "cifar10"),
-        "overfit_rows": results["overfitted"],
+        "overfit": overfitted.table_1(results["overfitted"], "cifar10", "constant"),
+        "overfit_all": overfitted.trained(results["overfitted"], "cifar10", "constant"),
+        "overfit_rows": results["overfitted"].query("way == 'constant'"),
         "map": map_points(results, small, every, SentencePairs(results["nli"])),
     }
 

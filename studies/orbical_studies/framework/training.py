@@ -40,8 +40,32 @@ def train(
         run: `run(loaded, trial)` returns the scores and the arrays of a trial. Both functions must
             be importable from a module (or be partials of such).
     """
-    alone = partial(_alone, run)
-    train_stacks(([trial] for trial in trials), settings, work, setup, alone)
+    every = list(trials)
+    train_plan(lambda rows: every, settings, work, setup, run)
+
+
+def train_plan(
+    plan: Callable[[Sequence[Mapping[str, Any]]], Iterable[Any]],
+    settings: TrainingSettings,
+    work: Path,
+    setup: Callable[[], Any],
+    run: Callable[[Any, Any], Trained],
+) -> None:
+    """Run the trials of a plan: of the finished ones it makes those that can be run now.
+
+    Args:
+        plan: `plan(rows)` lists trials, in the order to start them, from a row of each finished one
+            (see `trials.jsonl`). Asked after every training.
+        settings: As in `train`, with the other arguments.
+        work: Folder of the results.
+        setup: Called once in each process.
+        run: Returns the scores and the arrays of a trial.
+    """
+
+    def alone(rows: Sequence[Mapping[str, Any]]) -> Iterator[Sequence[Any]]:
+        return ([trial] for trial in plan(rows))
+
+    _train(alone, settings, work, setup, partial(_alone, run))
 
 
 def _alone(run: Callable[[Any, Any], Trained], loaded: Any, trials: Sequence[Any]) -> list[Trained]:
@@ -64,11 +88,25 @@ def train_stacks(
         setup: Called once in each process.
         run: `run(loaded, trials)` returns the scores and the arrays of each trial of a stack.
     """
+    every = list(stacks)
+    _train(lambda rows: every, settings, work, setup, run)
+
+
+def _train(
+    plan: Callable[[Sequence[Mapping[str, Any]]], Iterable[Sequence[Any]]],
+    settings: TrainingSettings,
+    work: Path,
+    setup: Callable[[], Any],
+    run: Callable[[Any, Sequence[Any]], Sequence[Trained]],
+) -> None:
     kept = Trials(work)
-    unfinished = (Stack(kept.waiting(stack, settings.only)) for stack in stacks)
-    jobs = [stack for stack in unfinished if stack]
-    waiting = sum(map(len, jobs))
-    print(f"{waiting} trainings to run, {len(kept.done)} finished before", flush=True)
+
+    def unfinished() -> list[Stack]:
+        stacks = (Stack(kept.waiting(stack, settings.only)) for stack in plan(kept.rows))
+        return [stack for stack in stacks if stack]
+
+    waiting = sum(map(len, unfinished()))
+    print(f"{waiting} trainings to run, {len(kept.rows)} finished before", flush=True)
 
     def finished(stack: Stack, trained: Sequence[Trained]) -> None:
         for trial, (scores, arrays) in zip(stack, trained, strict=True):
@@ -79,7 +117,7 @@ def train_stacks(
             print(f"{trial}: {shown}", flush=True)
 
     deadline = time.time() + 60 * settings.minutes
-    run_jobs(jobs, setup, run, finished, workers=settings.workers, deadline=deadline)
+    run_jobs(unfinished, setup, run, finished, workers=settings.workers, deadline=deadline)
 
 
 class Stack(tuple[Any, ...]):
