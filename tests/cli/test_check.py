@@ -246,6 +246,75 @@ def test_a_scan_of_perfect_answers_leaves_doubt_where_samples_are_few() -> None:
         assert {one.outcome for one in ob.check(world, **limits)} == {outcome}
 
 
+def rare_failures(samples: int) -> tuple[ob.Scan, Callable[[int], dict[str, float]]]:
+    """A scan, and a function that fills it with a world of which two samples in 100 fail.
+
+    The function returns the truths: of the score over the orbit, of the gap and of the changes.
+    """
+    scan = calibrated_world(samples, 4, 0)
+    wrong = np.float32(0.025)
+
+    def fill(seed: int) -> dict[str, float]:
+        failed = np.random.default_rng(seed).random(samples) < 0.02
+        scan.arrays["score"][:] = np.where(failed, wrong, 1.0)[None, :, None] * np.ones((1, 1, 4))
+        scan.arrays["invariance_gap"][:] = np.where(failed, 0.7, 0.0)[None]
+        scan.arrays["predicted"][:] = failed[None, :, None] * np.array([0, 0, 0, 1])
+        scan.arrays["correct"][:] = ~(failed[None, :, None] & np.array([False, False, False, True]))
+        return {
+            "min_score": 1 - 0.02 * (1 - float(wrong)),
+            "max_gap": float(np.sqrt(0.02 * 0.49)),
+            "max_changed": 0.02,
+            "min_worst_accuracy": 0.98,
+            "max_accuracy_drop": 0.02,
+        }
+
+    return scan, fill
+
+
+@pytest.mark.parametrize("samples", [1, 2, 5, 10, 30, 100])
+def test_thresholds_that_rare_failures_break_do_not_pass(samples: int) -> None:
+    """At n = 30 about half of these worlds show no failure, and passed."""
+    scan, fill = rare_failures(samples)
+    worlds, passed = 60, dict.fromkeys(fill(0), 0)
+    for seed in range(worlds):
+        truth = fill(seed)
+        # A limit just on the wrong side of the truth.
+        limits = {
+            name: value * (1.001 if "min" in name else 0.999) for name, value in truth.items()
+        }
+        for row in ob.check(scan, **limits):
+            passed[row.name] += row.outcome == "pass"
+            if row.outcome == "inconclusive":
+                assert row.needed is None or row.needed > samples
+    assert max(passed.values()) <= 0.025 * worlds + 3
+
+
+def test_one_sample_decides_nothing_and_the_number_that_would_is_said(tmp_path: Path) -> None:
+    scan, fill = rare_failures(1)
+    fill(0)
+    limits = {"max_changed": 0.05, "max_gap": 0.1, "min_score": 0.9, "min_worst_accuracy": 0.9}
+    rows = {row.name: row for row in ob.check(scan, **limits)}
+    assert {row.outcome for row in rows.values()} == {"inconclusive"}
+    assert rows["max_changed"].needed == 72
+    assert rows["max_gap"].needed == pytest.approx(np.log(0.025) / np.log(1 - 0.1**2), abs=1)
+    assert str(rows["max_changed"]) == (
+        "inconclusive net: predictions that change on the orbit 0 [0, 0.975] at 95%, "
+        "limit <= 0.05 (max_changed, 1 sample; about 72 would decide)"
+    )
+    scan, fill = rare_failures(72)
+    scan.arrays["predicted"][:] = 0
+    assert ob.check(scan, max_changed=0.05)[0].outcome == "pass"
+
+
+def test_an_unbounded_quantity_needs_samples_enough_to_see_a_failure() -> None:
+    task = ob.tasks.Regression(ob.actions.Vectors(), "vector")
+    for samples, outcome, needed in ((10, "inconclusive", 36), (36, "pass", None)):
+        x = torch.randn(samples, 2)
+        scan = ob.scan(lambda x: 2 * x, x, group="cyclic:4", task=task, progress=False)
+        row = ob.check(scan, max_gap=0.1)[0]
+        assert (row.outcome, row.needed) == (outcome, needed)
+
+
 def test_saved_outputs_are_checked_too(tmp_path: Path) -> None:
     draw = np.random.default_rng(0)
     logits = 2 * draw.normal(size=(1500, 3))

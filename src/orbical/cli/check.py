@@ -85,7 +85,7 @@ def check(
     Each value has a confidence interval, which is corrected for the number of positions if the
     value is that of the worst element. A check passes if the whole interval is within the threshold
     and fails if it is beyond. Otherwise there are too few samples to tell: the check is
-    inconclusive, and the status is 3 if none fails.
+    inconclusive and says how many would decide, and the status is 3 if none fails.
 
     Thresholds can also be set in the table [tool.orbical.check] of pyproject.toml, for example
     max_gap = 0.02. Options on the command line take precedence.

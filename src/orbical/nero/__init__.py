@@ -18,7 +18,14 @@ from ..store import responses
 from .agreement import quadratic_kappa
 from .along_orbits import aggregate, individual
 from .averages import averaging
-from .changes import SHARES, answer_names, consistency, sample_changes, share_of
+from .changes import (
+    SHARES,
+    answer_names,
+    changes_are_binary,
+    consistency,
+    sample_changes,
+    share_of,
+)
 from .molecules import Violation, molecule_name, violations
 from .orbit_sums import (
     ROWS,

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..calibration import share_interval_of_sums
+from ..calibration import bounded_mean_interval
 from ..errors import InputError
 from ..store import FINISHED, ScanArrays, arrays_of
 from ..tasks import answer_variables, changes, of_codes
@@ -49,8 +49,9 @@ def consistency(
     Returns:
         A dataset of `changed` and `pairs` `[model]`, with `changed_low`, `changed_high`,
         `pairs_low` and `pairs_high`; `changed_per_sample` and `pairs_per_sample`
-        `[model, sample]`, NaN where a sample is unfinished. Intervals are Wilson's, of which the
-        upper end is above 0 even if nothing changed in the sample.
+        `[model, sample]`, NaN where a sample is unfinished. Intervals are those of
+        `orbical.calibration.bounded_mean_interval`, which hold at any number of samples: the upper
+        end is above 0 even if nothing changed in the sample.
 
     Raises:
         InputError: if the task needs a tolerance and there is none.
@@ -64,7 +65,7 @@ def consistency(
         ...                progress=False)
         >>> found = ob.nero.consistency(scan)
         >>> float(found["changed"][0]), round(float(found["changed_high"][0]), 3)
-        (0.0, 0.161)
+        (0.0, 0.168)
     """
     import xarray as xr
 
@@ -74,7 +75,8 @@ def consistency(
     table: dict[str, Any] = {}
     for name, values in sample_changes(arrays, tolerance).items():
         table[f"{name}_per_sample"] = (("model", "sample"), values)
-        for end, part in zip(("", "_low", "_high"), share_of(values, level), strict=True):
+        binary = name == "changed" and changes_are_binary(arrays)
+        for end, part in zip(("", "_low", "_high"), share_of(values, level, binary), strict=True):
             table[f"{name}{end}"] = (("model",), part)
     result = xr.Dataset(table, coords={"model": arrays.models})
     result["changed"].attrs = {"meaning": "share of samples whose answer changes on the orbit"}
@@ -122,8 +124,16 @@ def _beyond(scores: Tensor, tolerance: float, higher_is_better: bool) -> Tensor:
     return torch.where(beyond, 1 + torch.arange(scores.shape[1]), 0)
 
 
-def share_of(values: Array, level: float = 0.95) -> tuple[Array, Array, Array]:
+def changes_are_binary(arrays: ScanArrays) -> bool:
+    """Check whether a sample changes or does not; of maps, a share of the points changes."""
+    return "changed_pixels" not in arrays
+
+
+def share_of(
+    values: Array, level: float = 0.95, binary: bool = False
+) -> tuple[Array, Array, Array]:
     """Return the mean share `[M]` of finished samples `[M, N]`, and the ends of its interval."""
-    filled = np.nan_to_num(values)
-    count = (~np.isnan(values)).sum(1)
-    return share_interval_of_sums(count, filled.sum(1), np.square(filled).sum(1), level)
+    rows = (row[~np.isnan(row)] for row in values)
+    found = [bounded_mean_interval(row.astype(bool) if binary else row, level) for row in rows]
+    mean, low, high = np.array(found).T
+    return mean, low, high

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..store import FINISHED, ScanArrays, arrays_of, opened, responses
 from .along_orbits import aggregate
-from .changes import answer_names, sample_changes, share_of
+from .changes import answer_names, sample_changes
 from .orbit_sums import moments, over_orbit, sums_over
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ def summary(scan: Scan | xr.Dataset) -> xr.Dataset:
             _mean(arrays.read("consensus_vs_truth", model=model)) for model in range(len(each))
         ]
     if answer_names(arrays):
-        shares = [share_of(values)[0] for values in sample_changes(arrays).values()]
+        shares = [[*map(_mean, values)] for values in sample_changes(arrays).values()]
         single |= dict(zip(("changed", "changed_pairs"), shares, strict=True))
     table |= {name: (("model",), values) for name, values in single.items()}
     table["action_defect"] = float(action_defect(scan)["mean"])

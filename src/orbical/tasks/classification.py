@@ -49,6 +49,7 @@ class ClassTask(Task):
 
     higher_is_better: ClassVar[bool] = True
     score_unit = "share"
+    gap_unit: ClassVar[str] = "share"
 
     def __init__(
         self,

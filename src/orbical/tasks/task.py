@@ -124,6 +124,8 @@ class Task(ABC):
     score_meaning: str
     higher_is_better: ClassVar[bool]
     score_unit: str = ""
+    gap_unit: ClassVar[str] = ""
+    """The unit of the invariance gap: `"share"` if it lies in 0..1."""
     truth_name: ClassVar[str] = "target"
     truth_kind: ClassVar[str] = "values"
     """What the truth of a sample is: one `class`, `labels`, `values`, a `map`, `boxes`, `points`,
@@ -364,7 +366,8 @@ class Task(ABC):
             "score_vs_consensus": per_element("score against the consensus", **quality),
             "consensus": per_sample("mean of the un-transformed answers", *output_dims),
             "invariance_gap": per_sample(
-                "root mean square distance of the un-transformed answers from their mean"
+                "root mean square distance of the un-transformed answers from their mean",
+                unit=self.gap_unit,
             ),
         }
         if labeled:

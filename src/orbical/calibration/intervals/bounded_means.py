@@ -30,7 +30,7 @@ _BETS = np.array([1.0, 2.5, 6.0, 15.0])
 _SHARES = np.array([0.4, 0.3, 0.2, 0.1])
 """Bets, in units of the best one for terms that are 0 or 1, and how the stake is divided: terms
 that vary less deserve a larger bet."""
-_ROUNDS, _FACTORS, _BLOCK, _MOST = 32, 16, 1 << 20, 1 << 40
+_ROUNDS, _FACTORS, _BLOCK, _MOST = 20, 16, 1 << 20, 1 << 40
 
 
 def bounded_mean_interval(
@@ -102,6 +102,8 @@ def _terms(values: ArrayLike, low: float, high: float) -> tuple[Array, bool]:
     terms = (given.astype(np.float64) - low) / (high - low)
     if not (np.isnan(terms) | (abs(terms - 0.5) <= 0.5 + 1e-6)).all():
         raise InputError("values", f"numbers from {low:g} to {high:g}", "others")
+    if not terms.shape[-1]:
+        terms = np.full((*terms.shape[:-1], 1), np.nan)
     return terms.clip(0, 1), given.dtype.kind == "b"
 
 
@@ -117,37 +119,37 @@ def _exact_ends(terms: Array, size: Array, mean: Array, tail: float) -> Array:
 def _betting_ends(terms: Array, size: Array, mean: Array, tail: float) -> Array:
     """Return the largest means `[K]` that the terms `[K, N]` refute from below, by bisection.
 
-    The wealth decreases in m, so what is refuted at m is refuted below it.
+    The wealth decreases in m, so what is refuted at m is refuted below it. The first guess is what
+    the variance suggests.
     """
-    spare = -terms.shape[1] % _FACTORS
-    padded = np.pad(terms, ((0, 0), (0, spare)), constant_values=np.nan)
+    missing = np.isnan(terms)
     below, above = np.where(np.isnan(mean), np.nan, 0.0), mean
+    spread = np.nansum(np.square(terms - mean[:, None]), 1) / np.maximum(size, 1) ** 2
+    middle = mean - 2 * np.sqrt(-2 * np.log(tail) * spread) + 4 * np.log(tail) / np.maximum(size, 1)
+    middle = np.where(middle > 0, middle, mean / 2)
     for _ in range(_ROUNDS):
-        middle = (below + above) / 2
-        refuted = _log_wealth(padded, size, middle, tail) >= -np.log(tail)
+        refuted = _log_wealth(terms, missing, middle, tail) >= -np.log(tail)
         below, above = np.where(refuted, middle, below), np.where(refuted, above, middle)
+        middle = (below + above) / 2
     return below
 
 
 def _bets(size: Array, mean: Array, tail: float) -> Array:
-    """Return the bets `[J, K]` on a mean above `mean`: at most what a term of 0 would lose."""
+    """Return the bets `[J, K]` on a mean above `mean`: below what loses all on a term of 0."""
     best = np.sqrt(-2 * np.log(tail) / (size * mean * (1 - mean)))
-    return np.asarray(np.minimum(_BETS[:, None] * best, 1 / mean))
+    return np.asarray(np.minimum(_BETS[:, None] * best, (1 - 1e-12) / mean))
 
 
-def _log_wealth(terms: Array, size: Array, mean: Array, tail: float) -> Array:
+def _log_wealth(terms: Array, missing: Array, mean: Array, tail: float) -> Array:
     """Return the log of the wealth `[K]` of the bets that terms `[K, N]` have more than `mean`."""
+    apart = terms - mean[:, None]
+    apart[missing] = 0.0
+    parts = np.arange(0, terms.shape[1], _FACTORS)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        apart = terms - mean[:, None]
+        # Products of a few factors, so that there are fewer logarithms.
         logs = [
-            # Products of a few factors, so that there are fewer logarithms.
-            np.log(
-                np.where(np.isnan(apart), 1.0, 1 + bet[:, None] * apart)
-                .clip(0)
-                .reshape(len(terms), -1, _FACTORS)
-                .prod(2)
-            ).sum(1)
-            for bet in _bets(size, mean, tail)
+            np.log(np.multiply.reduceat(1 + bet[:, None] * apart, parts, axis=1)).sum(1)
+            for bet in _bets((~missing).sum(1), mean, tail)
         ]
         shared = np.nan_to_num(logs, nan=-np.inf) + np.log(_SHARES)[:, None]
         return np.asarray(np.logaddexp.reduce(shared, axis=0))
@@ -205,7 +207,7 @@ def samples_to_decide(
     def betting_decides(size: int) -> bool:
         with np.errstate(divide="ignore", invalid="ignore"):
             bets = _bets(np.array([size]), np.array([bound]), tail)
-            logs = np.log((1 + bets * (terms - bound)).clip(0))
+            logs = np.log(1 + bets * (terms - bound))
             wealth = size * logs.mean(1) - reach * np.sqrt(size) * logs.std(1)
             shared = np.nan_to_num(wealth, nan=-np.inf) + np.log(_SHARES)
         return bool(np.logaddexp.reduce(shared) >= -np.log(tail))

@@ -77,7 +77,7 @@ def judge(
 
     Args:
         value: The measured value. NaN fails.
-        low: Lower end of its interval; NaN if it has none, and then the value alone decides.
+        low: Lower end of its interval; NaN if it has none, and then nothing is decided.
         high: Upper end.
         maximum: The largest value allowed; or
         minimum: the smallest. Pass one of the two.
@@ -97,8 +97,9 @@ def judge(
         given = "neither" if maximum is None else "both"
         raise InputError("maximum, minimum", "exactly one of the two", given)
     upper, limit = maximum is not None, (minimum or 0.0) if maximum is None else maximum
-    ends = (value, value) if math.isnan(low) or math.isnan(high) else (low, high)
-    within = [end <= limit if upper else end >= limit for end in ends]
+    within = [end <= limit if upper else end >= limit for end in (low, high)]
+    if math.isnan(low) or math.isnan(high):
+        within = [not math.isnan(value), False]
     outcome = "pass" if all(within) else "inconclusive" if any(within) else "fail"
     return Verdict(outcome, value, low, high, limit, upper, checked_level(level), positions)
 

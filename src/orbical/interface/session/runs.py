@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import check_name
-from ...nero import Sums, add_sums, over_orbit, share_of
+from ...nero import Sums, add_sums, over_orbit
 from ...store import Json
 from ..selection import Selection, labels_alone
 from .calibration_plots import pooled
@@ -260,7 +260,7 @@ def _numbers(run: Run, metric: Metric) -> dict[str, Array]:
             found["ece"] = np.asarray([float(one) for one in errors])
         if counted(view):
             rows = slice(None) if run.mask is None else run.mask
-            found["changed"] = share_of(changes(view)["changed"][:, rows])[0]
+            found["changed"] = np.nanmean(changes(view)["changed"][:, rows], 1)
         return found
 
     known = view.cache.get_or_compute(("numbers", run.reference, *run.key), compute)

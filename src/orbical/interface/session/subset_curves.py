@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ...calibration import MEASURES, along_orbit, row_intervals
 from ...errors import InputError, check_name
-from ...nero import SHARES, Sums, answer_names, sample_changes, share_of
+from ...nero import SHARES, Sums, answer_names, changes_are_binary, sample_changes, share_of
 from ...store import Json, StoredArrays
 from ..selection import Clause, Selection, labels_alone
 from .element_columns import alike, columns_of
@@ -266,7 +266,13 @@ def consistency(view: ScanView, selection: Selection, message: Json) -> Answer:
     }
     each = changes(view)
     chosen = slice(None) if mask is None else mask
-    return about, {name: np.stack(share_of(each[name][models][:, chosen]), -1) for name in SHARES}
+    binary = changes_are_binary(StoredArrays(view.scan))
+    return about, {
+        name: np.stack(
+            share_of(each[name][models][:, chosen], binary=binary and name == "changed"), -1
+        )
+        for name in SHARES
+    }
 
 
 def changes(view: ScanView) -> dict[str, Array]:
