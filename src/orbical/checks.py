@@ -107,6 +107,10 @@ class Check(Verdict):
         return f"; too close to {number(self.limit)} for any number to decide"
 
 
+_Judged = tuple[Verdict, int | None]
+"""A verdict, and how many samples would decide it where more than its width tells."""
+
+
 class _Rule(NamedTuple):
     """A threshold: a measure, "score" or a quantity of the orbit, at a place."""
 
@@ -254,25 +258,30 @@ def _check_scan(
         check_name("model", name, scan.models)
     size, failures = scan.data.sizes["sample"], scan.failures
     return [
-        Check(
-            **vars(judged),
-            name=rule.name,
-            model=model,
-            what=rule.what,
-            samples=size,
-            failed=len(failures[model]),
-            needed=needed or _needed(judged, size),
-        )
+        _row(found, rule.name, model, rule.what, size, len(failures[model]))
         for rule in rules
-        for model, (judged, needed) in _verdicts(scan, rule, draws).items()
+        for model, found in _verdicts(scan, rule, draws).items()
         if not models or model in models
     ]
 
 
+def _row(found: _Judged, name: str, model: str, what: str, samples: int, failed: int = 0) -> Check:
+    judged, needed = found
+    if needed is None and judged.outcome == "inconclusive":
+        needed = _needed(judged, samples)
+    return Check(
+        **vars(judged),
+        name=name,
+        model=model,
+        what=what,
+        samples=samples,
+        failed=failed,
+        needed=needed,
+    )
+
+
 def _needed(judged: Verdict, samples: int) -> int | None:
     """Return how many samples would decide an inconclusive verdict, by its width."""
-    if judged.outcome != "inconclusive":
-        return None
     end = judged.high if judged.value < judged.limit else judged.low
     level = 1 - (1 - judged.level) / judged.positions
     return samples_to_decide_by_width(judged.value, end, judged.limit, samples, level)
@@ -306,18 +315,12 @@ def _check_outputs(
         row, title = found[rule.quantity], MEASURES[rule.quantity].title
         size = len(next(iter(outputs.values())))
         if rule.quantity == "accuracy":
-            judged, needed = _of_terms([top_label(**outputs)[1].numpy()], (0, 1), rule, level)
+            judged = _of_terms([top_label(**outputs)[1].numpy()], (0, 1), rule, level)
         else:
             ends = float(row.value), float(row.low), float(row.high)
-            judged, needed = judge(*ends, **rule.limit, level=level), None
-        needed = needed or _needed(judged, size)
-        about = {"model": path.stem, "what": title, "samples": size, "needed": needed}
-        checked.append(Check(**vars(judged), name=rule.name, **about))
+            judged = judge(*ends, **rule.limit, level=level), None
+        checked.append(_row(judged, rule.name, path.stem, title, size))
     return checked
-
-
-_Judged = tuple[Verdict, int | None]
-"""A verdict, and how many samples would decide it where more than its width tells."""
 
 
 def _verdicts(scan: Scan, rule: _Rule, draws: dict[str, Any]) -> dict[str, _Judged]:
