@@ -243,7 +243,8 @@ def run(tree: Path, tests: list[str], plugin: Any, seconds: float, latest: float
         if ended:
             break
         if time.monotonic() > latest:
-            os.killpg(child, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # it has no group before its first line
+                os.killpg(child, signal.SIGKILL)
         time.sleep(0.02)
     code = os.waitstatus_to_exitcode(status)
     none_collected = 5
@@ -257,6 +258,7 @@ class Bench:
 
     def __init__(self, folder: Path, processes: int, latest: float) -> None:
         self.folder, self.latest = folder, latest
+        self.record_latest = time.monotonic() + (latest - time.monotonic()) / 3
         first = folder / "0"
         if (ROOT / ".git").exists():
             words = ["git", "checkout-index", "--all", f"--prefix={first}{os.sep}"]
@@ -271,11 +273,13 @@ class Bench:
         self.calls: Calls = {}
 
     def recorded(self, test: str) -> Calls:
-        """Run a file of tests once, and return what its tests call."""
+        """Run a file of tests once, and return what its tests call, if there is time."""
+        if time.monotonic() > self.record_latest:
+            return {}
         tree = self.free.get()
         path = tree / "calls.json"
         path.unlink(missing_ok=True)
-        run(tree, [test], Recorder(path), 10 * BUDGET, self.latest)
+        run(tree, [test], Recorder(path), 10 * BUDGET, self.record_latest)
         self.free.put(tree)
         calls: Calls = json.loads(path.read_text()) if path.exists() else {}
         return calls
@@ -363,8 +367,9 @@ def evaluate(mutants: list[Mutant], processes: int, latest: float, folder: Path)
     outcomes = Counter(earlier[key] for key in map(key_of, mutants) if key in earlier)
     bench, fork = Bench(folder, processes, latest), multiprocessing.get_context("fork")
     started = time.monotonic()
+    packages = {Path(mutant["file"]).parts[2] for mutant in mutants}
     with fork.Pool(processes) as pool:
-        for calls in pool.imap_unordered(recorded, test_files(folder / "0")):
+        for calls in pool.imap_unordered(recorded, test_files(folder / "0", packages)):
             bench.calls |= calls
     print(f"{len(bench.calls)} tests pass, in {time.monotonic() - started:.0f} s", flush=True)
     left = [mutant for mutant in mutants if key_of(mutant) not in earlier]
@@ -394,14 +399,14 @@ def outcome_of(mutant: Mutant) -> tuple[Mutant, str]:
     return mutant, bench.outcome(mutant)
 
 
-def test_files(tree: Path) -> list[str]:
-    """Return the files that have tests, the largest first: theirs take longest."""
-    paths = [
-        *(path for path in (tree / "tests").rglob("test_*.py") if "browser" not in path.parts),
-        *(path for path in (tree / "src").rglob("*.py") if ">>>" in path.read_text("utf-8")),
-    ]
-    paths.sort(key=lambda path: -path.stat().st_size)
-    return [path.relative_to(tree).as_posix() for path in paths]
+def test_files(tree: Path, packages: set[str]) -> list[str]:
+    """Return the files with tests of packages: theirs first, the largest first."""
+    tests = [path for path in (tree / "tests").rglob("test_*.py") if "browser" not in path.parts]
+    folders = (tree / "src" / "orbical" / package for package in packages)
+    modules = [path for folder in folders for path in folder.rglob("*.py")]
+    tests += [path for path in modules if ">>>" in path.read_text("utf-8")]
+    tests.sort(key=lambda path: (not packages & {*path.parts}, -path.stat().st_size))
+    return [path.relative_to(tree).as_posix() for path in tests]
 
 
 def main(words: list[str]) -> int:
