@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import runpy
 from pathlib import Path
+from types import SimpleNamespace
 
 TOOLS = Path(__file__).resolve().parents[1] / "tools"
 
@@ -25,12 +26,45 @@ def test_packages_are_found_where_pip_finds_them() -> None:
     assert places("") == []
 
 
-def test_mutants_are_tested_by_the_files_that_name_what_they_change() -> None:
-    likely_tests = runpy.run_path(str(TOOLS / "mutants.py"))["likely_tests"]
-    found = likely_tests(TOOLS.parent, "src/orbical/bounds/certified.py")
-    assert found[0] == "src/orbical/bounds/certified.py"
-    assert {*found[1:5]} >= {"tests/bounds/test_neighbors.py", "tests/test_statistical_claims.py"}
-    assert not [name for name in found if "browser" in name]
+def test_mutants_are_tested_by_the_tests_that_call_what_they_change(tmp_path: Path) -> None:
+    tool = runpy.run_path(str(TOOLS / "mutants.py"))
+    path = TOOLS.parent / "src" / "orbical" / "bounds" / "certified.py"
+    lines = path.read_text().splitlines()
+    line = next(i for i, text in enumerate(lines) if text.startswith("def ")) + 1
+    name = lines[line - 1].removeprefix("def ").partition("(")[0]
+    assert tool["function_at"](path.read_text(), line) == name
+    assert tool["function_at"](path.read_text(), 1) == ""
+    bench = object.__new__(tool["Bench"])
+    bench.calls = {
+        "near": (2.0, [f"certified.py:{name}"]),
+        "nearer": (1.0, [f"certified.py:{name}", "other.py:g"]),
+        "beside": (0.1, ["certified.py:other"]),
+        "endless": (1000.0, [f"certified.py:{name}"]),
+    }
+    assert [*bench.times({"function": f"certified.py:{name}"})] == ["nearer", "near"]
+    assert [*bench.times({"function": "certified.py:"})] == ["beside", "nearer", "near"]
+
+
+def test_calls_of_fixtures_count_for_the_tests_that_follow(tmp_path: Path) -> None:
+    tool = runpy.run_path(str(TOOLS / "mutants.py"))
+    recorder = tool["Recorder"](tmp_path / "calls.json")
+    codes = {}
+    for name in ("fixture", "first", "second"):
+        space: dict[str, object] = {}
+        exec(compile(f"def {name}(): pass", "/x/src/orbical/file.py", "exec"), space)
+        codes[name] = space[name].__code__  # type: ignore[attr-defined]
+    reports = [SimpleNamespace(nodeid=n, when="call", outcome="passed") for n in ("a", "b")]
+    for report, setup, call in zip(reports, ("fixture", None), ("first", "second"), strict=True):
+        if setup:
+            recorder.note(SimpleNamespace(f_code=codes[setup]), "call", None)
+        recorder.pytest_runtest_call()
+        recorder.note(SimpleNamespace(f_code=codes[call]), "call", None)
+        recorder.pytest_runtest_logreport(report)
+    calls = {
+        test: [name.rpartition(":")[2] for name in names]
+        for test, (_, names) in recorder.calls.items()
+    }
+    assert calls == {"a": ["first", "fixture"], "b": ["fixture", "second"]}
 
 
 def test_annotations_are_not_mutated() -> None:
