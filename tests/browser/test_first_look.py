@@ -22,7 +22,7 @@ def looked(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     images, labels = ob.datasets.mnist(split="test")
     np.savez(tmp_path / "digits.npz", x=np.asarray(images[:24]), y=np.asarray(labels[:24]))
-    monkeypatch.setattr("orbical.interface.previews.status.REST_S", 1e9)
+    monkeypatch.setattr("orbical.interface.previews.preview.REST_S", 1e9)
     session = first_look(
         ["orbical.zoo.digits:plain()"], str(tmp_path / "digits.npz"), {}, {}, None, None
     )
@@ -40,7 +40,7 @@ def test_the_first_look_refines_and_takes_other_settings(looked, paged, monkeypa
     first = page.text(".aggregate .note")
     assert re.fullmatch(r"mean of \d+ of 24 images", first)
     tab.hover(".embedding .plot-holder")
-    monkeypatch.setattr("orbical.interface.previews.status.REST_S", 0.0)
+    monkeypatch.setattr("orbical.interface.previews.preview.REST_S", 0.0)
     page.until("() => document.querySelector('.preview .share').textContent === 'Scan finished'")
     page.until("() => !document.querySelector('.preview .held').hidden")
     assert page.text(".aggregate .note") == first  # nothing moves below the pointer
@@ -66,7 +66,7 @@ def test_a_first_look_can_be_stopped_and_continued(looked, paged, monkeypatch):
     page = paged(looked.url, sections=SECTIONS)
     page.tab.click(".preview button:text('Stop')")
     page.until("() => document.querySelector('.preview .share').textContent === 'Scan stopped'")
-    monkeypatch.setattr("orbical.interface.previews.status.REST_S", 0.0)
+    monkeypatch.setattr("orbical.interface.previews.preview.REST_S", 0.0)
     page.tab.click(".preview button:text('Continue')")
     page.until("() => document.querySelector('.preview .share').textContent === 'Scan finished'")
 

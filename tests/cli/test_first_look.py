@@ -20,7 +20,7 @@ from orbical.data.preprocessing import ImagePreprocessing
 from orbical.data.subset import Chosen, spread_rows
 from orbical.errors import InputError
 from orbical.interface import open_session
-from orbical.interface.previews import status
+from orbical.interface.previews import preview
 from orbical.interface.session import filter_columns
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
@@ -82,7 +82,7 @@ def look(
 ) -> Iterator[Callable[..., Any]]:
     """Take a first look in a temporary folder of this test's own."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr(status, "LEAST_BETWEEN_S", 0.0)
+    monkeypatch.setattr(preview, "LEAST_BETWEEN_S", 0.0)
     opened = []
 
     def start(model: str, data: str, out: Path | None = None, **given: Any) -> Any:
@@ -181,11 +181,11 @@ def test_a_setting_changed_on_the_page_starts_the_scan_again(look, tmp_path):
 
 
 def test_a_look_that_was_stopped_is_continued_and_nothing_is_lost(look, tmp_path, monkeypatch):
-    monkeypatch.setattr(status, "REST_S", math.inf)  # the reader drags, and has precedence
+    monkeypatch.setattr(preview, "REST_S", math.inf)  # the reader drags, and has precedence
     session = look("net.onnx", "sorted", out=tmp_path / "run.zarr", samples=20)
     assert told(session, "scanning")["share"] < 1
     assert told(session, "stopped", action="stop")["share"] < 1
-    monkeypatch.setattr(status, "REST_S", 0.0)
+    monkeypatch.setattr(preview, "REST_S", 0.0)
     assert told(session, action="resume")["share"] == 1
     assert "the same command continues" in session.preview.last_words()
     again = look("net.onnx", "sorted", out=tmp_path / "run.zarr")

@@ -14,8 +14,8 @@ from orbical.errors import InputError
 from orbical.groups import translations
 from orbical.interface.selection import Clause
 from orbical.interface.session import Session
+from orbical.interface.session.element_columns import near_to_far
 from orbical.interface.session.filter_columns import Texts, matching
-from orbical.interface.session.orbit_failures import near_to_far
 
 SAMPLES = 60
 
@@ -189,7 +189,7 @@ def test_the_list_is_sorted_by_a_column_and_has_no_end(session: Session) -> None
     np.testing.assert_array_equal(np.concatenate(pages), whole["samples"])
     assert (np.diff(whole["values"]) >= 0).all()
     for wrong in ({"start": -1}, {"count": "all"}):
-        with pytest.raises(InputError, match="expected a number of samples"):
+        with pytest.raises(InputError, match="expected an integer >= 0"):
             ask(session, "list", **wrong)
     with pytest.raises(InputError, match="order"):
         ask(session, "list", selection={"order": "species"})

@@ -9,7 +9,7 @@ import torch
 import orbical as ob
 from orbical.conformal import along_orbit
 from orbical.errors import InputError
-from orbical.interface.session import Session, confusions
+from orbical.interface.session import Session, class_answers
 
 
 def asked(session, kind, **selection):
@@ -36,10 +36,10 @@ def test_against_the_consensus_rows_are_its_classes(session, digits):
 
 
 def test_many_classes_have_a_list_of_confusions(session, monkeypatch):
-    monkeypatch.setattr(confusions, "MOST_CLASSES", 5)
+    monkeypatch.setattr(class_answers, "MOST_CLASSES", 5)
     _, arrays = asked(session, "confusion")
     assert "counts" not in arrays
-    assert arrays["pairs"].shape == (2, confusions.MOST_PAIRS, 3)
+    assert arrays["pairs"].shape == (2, class_answers.MOST_PAIRS, 3)
 
 
 @pytest.mark.parametrize("recipe", ["cell", "band"])

@@ -11,11 +11,11 @@ import pytest
 from talking import ask
 
 from orbical.errors import InputError, StoreError
+from orbical.interface.reports.contents import story
 from orbical.interface.reports.report_parts import chosen_samples
-from orbical.interface.reports.story import story
 from orbical.interface.selection import Selection
 from orbical.interface.session import Session
-from orbical.interface.session.sample_sets import keep_set
+from orbical.interface.session.request import keep_set
 from orbical.interface.sidecar import Sidecar, bits_key
 
 

@@ -17,9 +17,9 @@ from talking import decode, finished
 
 import orbical as ob
 from orbical.interface import open_session
+from orbical.interface.background import AsyncRequestQueue, Progress
 from orbical.interface.live_models import coarse_to_fine
-from orbical.interface.request_queues import AsyncRequestQueue
-from orbical.interface.session import Session, long_work, sample_maps
+from orbical.interface.session import Session, sample_maps
 
 
 @pytest.fixture
@@ -197,7 +197,7 @@ def test_exports_tell_what_they_are_at_and_can_be_stopped(few):
     *partial, last = (decode(frame) for frame in few.frames(message))
     assert partial
     assert last[0]["filename"] == "scan.html"
-    progress = long_work.Progress()
+    progress = Progress()
     assert "error" not in decode(few.answer(message, progress))[0]
     about, _ = progress.news()
     assert about["note"]

@@ -12,7 +12,7 @@ from talking import ask
 
 import orbical as ob
 from orbical.errors import ModelError
-from orbical.interface.reports.sample_blocks import blocks_of
+from orbical.interface.reports.report_parts import blocks_of
 from orbical.interface.session import Session
 
 

@@ -16,12 +16,11 @@ import torch
 import orbical as ob
 from orbical.errors import InputError
 from orbical.interface.bundling import icon
-from orbical.interface.reports import html_page as pages
-from orbical.interface.reports import maps, report
-from orbical.interface.reports.encoding import quantize, quantize_log_odds
-from orbical.interface.reports.maps import planned_maps
-from orbical.interface.reports.sampling import informative_samples
+from orbical.interface.reports import contents, report
+from orbical.interface.reports import writing as pages
+from orbical.interface.reports.contents import informative_samples, planned_maps
 from orbical.interface.session import Session
+from orbical.interface.wire import quantize, quantize_log_odds
 
 
 def test_a_report_is_one_page_that_may_load_nothing(scan, tmp_path):
@@ -160,7 +159,7 @@ def test_chosen_samples_are_variable_bad_and_spread_and_of_every_class():
 
 
 def test_answers_are_kept_whole_on_long_orbits():
-    from orbical.interface.reports.sample_blocks import blocks_of
+    from orbical.interface.reports.report_parts import blocks_of
     from orbical.interface.session import Session
 
     images, labels = ob.datasets.digits()
@@ -239,6 +238,6 @@ def test_maps_are_those_that_are_quick_or_asked_for_and_the_rest_is_named(scan, 
     assert usual.note().startswith("maps left out: tsne")
     assert usual.note().endswith("isomap of some models or references")
     assert planned_maps(view, ["all"], ["truth", "consensus"], 100).note() == ""
-    monkeypatch.setattr(maps, "MOST_BYTES", 900)
+    monkeypatch.setattr(contents, "MOST_BYTES", 900)
     few = planned_maps(view, ["all"], ["truth", "consensus"], 100)
     assert few.maps == [("pca", "", "truth"), ("pca", "", "consensus")]

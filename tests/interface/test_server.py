@@ -266,7 +266,7 @@ def test_a_client_that_does_not_read_holds_up_nobody_else(running: SimpleNamespa
 def test_a_request_that_does_not_end_is_given_up(
     running: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, begun: str
 ) -> None:
-    monkeypatch.setattr("orbical.interface.http_timeout.TIMEOUT_S", 0.3)
+    monkeypatch.setattr("orbical.interface.server.TIMEOUT_S", 0.3)
     wait_until_given_up(running, begun)
 
 
@@ -281,7 +281,7 @@ def wait_until_given_up(running: SimpleNamespace, begun: str) -> None:
 def test_a_socket_outlives_the_patience_for_requests(
     running: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("orbical.interface.http_timeout.TIMEOUT_S", 0.2)
+    monkeypatch.setattr("orbical.interface.server.TIMEOUT_S", 0.2)
 
     async def talk() -> None:
         async with dial(running) as client:

@@ -147,7 +147,7 @@ def test_small_multiples_are_the_means_of_the_classes(session: Session, digits: 
     alone = ask(session, "aggregate", metric="ece", filter=["label:4"])[1]["values"]
     np.testing.assert_allclose(measured, alone, atol=1e-6)
     for most in (0, "all", True):
-        with pytest.raises(InputError, match="most: expected a positive integer"):
+        with pytest.raises(InputError, match="most: expected an integer >= 1"):
             ask(session, "classes", {"most": most})
     with pytest.raises(InputError, match="selection by"):
         ask(session, "classes", by="weather")

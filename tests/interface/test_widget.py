@@ -15,7 +15,7 @@ import orbical as ob
 from orbical.errors import MissingExtra
 from orbical.interface import widget as widgets
 from orbical.interface.session import Session
-from orbical.interface.widget_fallback import WidgetFallback
+from orbical.interface.widget import WidgetFallback
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 import orbical as ob
-from orbical.interface.reports.encoding import as_text
 from orbical.interface.reports.report_parts import chosen_samples, parts_of
 from orbical.interface.session import Session
+from orbical.interface.wire import as_text
 
 LASSO = [[-1.1, -1.1], [0.1, -1.1], [0.4, 1.1], [-1.1, 0.9]]
 BAND = [[-0.2, -1.1], [0.5, -1.1], [0.5, 1.1], [-0.2, 1.1]]  # samples lie to either side of it

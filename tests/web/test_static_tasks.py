@@ -7,9 +7,9 @@ import pytest
 import torch
 
 import orbical as ob
-from orbical.interface.reports.encoding import as_text
 from orbical.interface.reports.report_parts import chosen_samples, parts_of
 from orbical.interface.session import Session
+from orbical.interface.wire import as_text
 
 
 def dipoles():

@@ -127,7 +127,7 @@ def main() -> None:
 
 def _leave(status: Any) -> None:
     """End the program here if a model of the view is still at work."""
-    threads = sys.modules.get("orbical.interface.daemon_threads")
+    threads = sys.modules.get("orbical.interface.background")
     if threads is not None:
         threads.leave(status if isinstance(status, int) else 0)
 

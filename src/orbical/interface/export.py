@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import itertools
 from collections.abc import Callable
-from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any
 
@@ -14,13 +13,11 @@ import numpy as np
 from .._imports import import_extra
 from .._text import csv_text
 from ..errors import check_name
-from .reports.html_page import MOST_BYTES, single_page
-from .reports.writing import SAMPLES, build_report, report
-from .selection import Selection
+from .background import Progress
+from .reports.writing import MOST_BYTES, SAMPLES, build_report, report, single_page
 from .session.input_pictures import thumbnails
-from .session.long_work import Progress, progress_of
+from .session.request import Answer, Request
 from .session.sample_maps import sample_map
-from .session.sample_sets import mask_of
 from .session.sample_views import sample
 from .session.scan_view import ScanView
 from .session.subset_curves import aggregate
@@ -35,13 +32,11 @@ File = tuple[str, str, bytes]
 """The name, type and content of a file."""
 
 
-def exported(
-    view: ScanView, selection: Selection, message: dict[str, Any]
-) -> tuple[dict[str, Any], dict[str, Any]]:
+def exported(request: Request) -> Answer:
     """Answer a request for a file."""
-    what = message.get("what")
+    what = request.message.get("what")
     check_name("what", what, FILES)
-    name, kind, content = FILES[str(what)](view, selection, progress_of(message))
+    name, kind, content = FILES[str(what)](request)
     return {"filename": name, "type": kind}, {"file": np.frombuffer(content, np.uint8)}
 
 
@@ -50,25 +45,25 @@ def available() -> list[str]:
     return [name for name in FILES if name != "parquet" or find_spec("pyarrow") is not None]
 
 
-def csv(view: ScanView, selection: Selection) -> File:
+def csv(request: Request) -> File:
     """Write the metric at every element, for the subset with its interval and for the sample.
 
     One row for each element with its coordinates. Each model shown has the columns
     `METRIC_MODEL`, `METRIC_low_MODEL`, `METRIC_high_MODEL` (if there is an interval) and
     `sample_NUMBER_MODEL`.
     """
-    about, of_subset = aggregate(view, selection, {})
-    _, of_sample = sample(view, replace(selection, dense=False), {})  # at the scanned elements
-    coords = view.group.coords
-    columns: dict[str, Any] = {"element": np.arange(len(view.group)), **coords}
+    about, of_subset = aggregate(request)
+    _, of_sample = sample(request.but(dense=False))  # at the scanned elements
+    group, number = request.view.group, request.sample
+    columns: dict[str, Any] = {"element": np.arange(len(group)), **group.coords}
     for place, model in enumerate(about["models"]):
         for part in ("values", "low", "high"):
             if part in of_subset:
                 end = "" if part == "values" else f"_{part}"
                 columns[f"{about['metric']}{end}_{model}"] = of_subset[part][place]
-        columns[f"sample_{selection.sample}_{model}"] = of_sample["values"][place]
+        columns[f"sample_{number}_{model}"] = of_sample["values"][place]
     rows = zip(*(map(_shown, column) for column in columns.values()), strict=True)
-    return f"{view.name}.csv", "text/csv", csv_text([columns, *rows]).encode()
+    return f"{request.view.name}.csv", "text/csv", csv_text([columns, *rows]).encode()
 
 
 def _shown(value: Any) -> Any:
@@ -77,19 +72,13 @@ def _shown(value: Any) -> Any:
     return value
 
 
-def _chosen(view: ScanView, selection: Selection) -> Array:
-    """Return the samples of the subset."""
-    mask = mask_of(view, selection)
-    return np.arange(view.samples) if mask is None else np.flatnonzero(mask)
-
-
-def indices(view: ScanView, selection: Selection) -> File:
+def indices(request: Request) -> File:
     """Write the indices of the samples in the subset, one per line."""
-    text = "".join(f"{one}\n" for one in _chosen(view, selection))
-    return f"{view.name}-samples.txt", "text/plain", text.encode()
+    text = "".join(f"{one}\n" for one in np.flatnonzero(request.subset.members))
+    return f"{request.view.name}-samples.txt", "text/plain", text.encode()
 
 
-def parquet(view: ScanView, selection: Selection, progress: Progress | None = None) -> File:
+def parquet(request: Request) -> File:
     """Write one row for each sample of the subset, for other tools (extra `parquet`).
 
     Columns: `sample`; `name` if samples have names; `label` if there are labels, and `class`, its
@@ -99,7 +88,7 @@ def parquet(view: ScanView, selection: Selection, progress: Progress | None = No
     """
     pa = import_extra("pyarrow", "parquet", "an export to Parquet")
     pq = import_extra("pyarrow.parquet", "parquet", "an export to Parquet")
-    chosen = _chosen(view, selection)
+    view, chosen = request.view, np.flatnonzero(request.subset.members)
     columns: dict[str, Any] = {"sample": chosen.astype(np.int32)}
     if view.names is not None:
         columns["name"] = [view.names[one] for one in chosen]
@@ -110,23 +99,22 @@ def parquet(view: ScanView, selection: Selection, progress: Progress | None = No
         columns["class"] = [str(known[one]) for one in view.label[chosen]]
     metadata = view.scan.metadata
     columns |= {name: values[chosen] for name, values in metadata.items() if name not in columns}
-    reference = view.reference(selection)
-    mean = view.moments(view.variable(view.metrics["score"], reference)).orbit_mean
+    mean = view.moments(view.variable(view.metrics["score"], request.reference)).orbit_mean
     gap = view.reader.whole("invariance_gap") if "invariance_gap" in view.reader else None
     for model, name in enumerate(view.models):
         columns[f"mean_{name}"] = mean[model, chosen]
         if gap is not None:
             columns[f"invariance_gap_{name}"] = gap[model, chosen].astype(np.float32)
-    xy = sample_map(view, selection, progress).xy
+    xy = sample_map(request).xy
     columns |= {"x": xy[chosen, 0], "y": xy[chosen, 1]}
-    pictures = _pictures(view, chosen, progress or Progress())
+    pictures = _pictures(view, chosen, request.progress)
     if pictures is not None:
         columns["image"] = pictures
     facts = {
         "group": view.group.spec,
         "score": view.scan.record.score.meaning,
-        "reference": reference,
-        "map": selection.method,
+        "reference": request.reference,
+        "map": request.selection.method,
     }
     table = pa.table(columns).replace_schema_metadata(facts)
     held = io.BytesIO()
@@ -155,12 +143,12 @@ def _png(picture: Array | None) -> bytes:
     return held.getvalue()
 
 
-def report_file(view: ScanView, selection: Selection, progress: Progress | None = None) -> File:
+def report_file(request: Request) -> File:
     """Write the scan as one page, with fewer samples if it would be too large for one file."""
-    samples, steps, told = SAMPLES, itertools.count(), progress or Progress()
+    samples, steps, view = SAMPLES, itertools.count(), request.view
 
     def advance(work: str) -> None:
-        told.tell(min(0.9, next(steps) / REPORT_STEPS), work)
+        request.progress.tell(min(0.9, next(steps) / REPORT_STEPS), work)
 
     while True:
         text = single_page(*build_report(view, samples=samples, advance=advance))
@@ -169,9 +157,9 @@ def report_file(view: ScanView, selection: Selection, progress: Progress | None 
         samples //= 2
 
 
-FILES: dict[str, Callable[[ScanView, Selection, Progress], File]] = {
-    "csv": lambda view, selection, _: csv(view, selection),
-    "indices": lambda view, selection, _: indices(view, selection),
+FILES: dict[str, Callable[[Request], File]] = {
+    "csv": csv,
+    "indices": indices,
     "parquet": parquet,
     "report": report_file,
 }

@@ -20,6 +20,132 @@ MOST_VERTICES = 1024
 MOST_SAMPLES = 64
 MOST_PINS = 8
 _MOST_TEXT = 400
+UNESCAPED = "!~*'()"
+
+
+def _written(value: str | float | Iterable[str | float]) -> str:
+    """Format a field as the page does: numbers with at most four decimals."""
+    if isinstance(value, bool):
+        return "1" if value else "0"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        rounded = Decimal(value).quantize(Decimal("0.0001"), ROUND_HALF_UP)
+        text = f"{rounded:f}".rstrip("0").rstrip(".")
+        return "0" if text == "-0" else text
+    if isinstance(value, str):
+        return quote(value, safe=UNESCAPED)
+    return ",".join(_written(part) for part in value)
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """How a field is read from JSON (its name, the value), and is parsed from and written to an
+    address.
+    """
+
+    read: Callable[[str, Any], Any]
+    parse: Callable[[str], Any]
+    write: Callable[[Any], str] = _written
+
+
+def _kept(kind: _Kind, usual: object) -> Any:
+    """Return a field of the selection of a kind, with its default."""
+    return dataclasses.field(default=usual, metadata={"kind": kind})
+
+
+def _expected(name: str, what: str, value: object) -> InputError:
+    return InputError(f"selection {name}", what, _short(value))
+
+
+def _text(name: str, value: object) -> str:
+    if not isinstance(value, str) or len(value) > _MOST_TEXT:
+        raise _expected(name, "a string", value)
+    return value
+
+
+def set_name(name: str, value: object) -> str:
+    """Read the hash of a set of samples; empty for all of them."""
+    if not isinstance(value, str) or not re.fullmatch(r"([0-9a-f]{16})?", value):
+        raise _expected(name, "16 hexadecimal digits", value)
+    return value
+
+
+def _one_of(*known: str) -> Any:
+    """Return a field with one of these values, by default the first."""
+
+    def read(name: str, value: object) -> str:
+        if value not in known:
+            raise unknown_name(f"selection {name}", _short(value), known)
+        return str(value)
+
+    return _kept(_Kind(read, unquote), known[0])
+
+
+def _flag(name: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise _expected(name, "true or false", value)
+    return value
+
+
+def _whole(name: str, value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or abs(value) > 2**31 - 1:
+        raise _expected(name, "an integer", value)
+    return value
+
+
+def _number(name: str, value: Any) -> float:
+    good = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if not good:
+        raise _expected(name, "a number", value)
+    return float(value)
+
+
+def _several(kind: _Kind, most: int, separator: str = ",") -> _Kind:
+    def read(name: str, value: object) -> tuple[Any, ...]:
+        if not isinstance(value, list | tuple) or len(value) > most:
+            raise _expected(name, f"a list of at most {most}", value)
+        return tuple(kind.read(name, part) for part in value)
+
+    def parse(text: str) -> tuple[Any, ...]:
+        return tuple(kind.parse(word) for word in text.split(separator)) if text else ()
+
+    return _Kind(read, parse)
+
+
+def _corner(name: str, value: object) -> tuple[float, float]:
+    if not isinstance(value, list | tuple) or len(value) != 2:
+        raise _expected(name, "corners (x, y)", value)
+    return _number(name, value[0]), _number(name, value[1])
+
+
+def _clause(name: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise _expected(name, "clauses", value)
+    Clause.parse(value)
+    return value
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _int(text: str) -> int:
+    if not re.fullmatch(r"-?[0-9]+", text):  # Python would also take "1_000" and blanks
+        raise ValueError(text)
+    return int(text)
+
+
+def _float(text: str) -> float:
+    if "_" in text:
+        raise ValueError(text)
+    return float(text)
+
+
+_TEXT, _WHOLE, _NUMBER = _Kind(_text, unquote), _Kind(_whole, _int), _Kind(_number, _float)
+_CLAUSE, _SET = _Kind(_clause, str), _Kind(set_name, unquote)
+_FLAG = _Kind(_flag, lambda text: text == "1")
 
 
 @dataclass(frozen=True)
@@ -65,32 +191,32 @@ class Selection:
         ('label:6,9',)
     """
 
-    scan: str = ""
-    models: tuple[str, ...] = ()
-    metric: str = ""
-    reference: str = "truth"
-    filter: tuple[str, ...] = ()
-    subset: str = ""
-    method: str = "pca"
-    of: str = ""
-    color: str = "mean"
-    order: str = "worst"
-    listing: str = "list"
-    sample: int = 0
-    element: int = -1
-    position: tuple[float, ...] = ()
-    slices: tuple[int, ...] = ()
-    scope: str = "element"
-    dense: bool = False
-    pins: tuple[int, ...] = ()
-    stage: str = ""
-    show: str = "mean"
-    by: str = ""
-    quantile: str = ""
-    runs: str = "curves"
-    against: str = ""
-    answers: str = "reliability"
-    marks: str = "points"
+    scan: str = _kept(_TEXT, "")
+    models: tuple[str, ...] = _kept(_several(_TEXT, 256), ())
+    metric: str = _kept(_TEXT, "")
+    reference: str = _one_of("truth", "consensus", "both")
+    filter: tuple[str, ...] = _kept(replace(_several(_CLAUSE, 64, ";"), write=";".join), ())
+    subset: str = _kept(_SET, "")
+    method: str = _kept(_TEXT, "pca")
+    of: str = _kept(_TEXT, "")
+    color: str = _kept(_TEXT, "mean")
+    order: str = _kept(_TEXT, "worst")
+    listing: str = _one_of("list", "grid")
+    sample: int = _kept(_WHOLE, 0)
+    element: int = _kept(_WHOLE, -1)
+    position: tuple[float, ...] = _kept(_several(_NUMBER, 3), ())
+    slices: tuple[int, ...] = _kept(_several(_WHOLE, 3), ())
+    scope: str = _one_of("element", "orbit")
+    dense: bool = _kept(_FLAG, False)
+    pins: tuple[int, ...] = _kept(_several(_WHOLE, MOST_PINS), ())
+    stage: str = _kept(_TEXT, "")
+    show: str = _one_of("mean", "spread", "classes", "runs")
+    by: str = _kept(_TEXT, "")
+    quantile: str = _one_of("", "5", "25", "50", "75", "95")
+    runs: str = _one_of("curves", "difference")
+    against: str = _kept(_TEXT, "")
+    answers: str = _one_of("reliability", "confusion", "sets")
+    marks: str = _one_of("points", "glyphs")
 
     @classmethod
     def from_json(cls, given: object) -> Selection:
@@ -131,148 +257,8 @@ def _fragment_order(field: dataclasses.Field[object]) -> int:
     return first.index(field.name) if field.name in first else len(first)
 
 
-def _written(value: str | float | Iterable[str | float]) -> str:
-    """Format a field as the page does: numbers with at most four decimals."""
-    if isinstance(value, bool):
-        return "1" if value else "0"
-    if isinstance(value, int):
-        return str(value)
-    if isinstance(value, float):
-        rounded = Decimal(value).quantize(Decimal("0.0001"), ROUND_HALF_UP)
-        text = f"{rounded:f}".rstrip("0").rstrip(".")
-        return "0" if text == "-0" else text
-    if isinstance(value, str):
-        return quote(value, safe=UNESCAPED)
-    return ",".join(_written(part) for part in value)
-
-
-@dataclass(frozen=True)
-class _Kind:
-    """How a field is read from JSON (its name, the value), and is parsed from and written to an
-    address.
-    """
-
-    read: Callable[[str, Any], Any]
-    parse: Callable[[str], Any]
-    write: Callable[[Any], str] = _written
-
-
-def _expected(name: str, what: str, value: object) -> InputError:
-    return InputError(f"selection {name}", what, _short(value))
-
-
-def _text(name: str, value: object) -> str:
-    if not isinstance(value, str) or len(value) > _MOST_TEXT:
-        raise _expected(name, "a string", value)
-    return value
-
-
-def set_name(name: str, value: object) -> str:
-    """Read the hash of a set of samples; empty for all of them."""
-    if not isinstance(value, str) or not re.fullmatch(r"([0-9a-f]{16})?", value):
-        raise _expected(name, "16 hexadecimal digits", value)
-    return value
-
-
-def _one_of(*known: str) -> _Kind:
-    def read(name: str, value: object) -> str:
-        if value not in known:
-            raise unknown_name(f"selection {name}", _short(value), known)
-        return str(value)
-
-    return _Kind(read, unquote)
-
-
-def _whole(name: str, value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or abs(value) > 2**31 - 1:
-        raise _expected(name, "an integer", value)
-    return value
-
-
-def _number(name: str, value: Any) -> float:
-    good = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    if not good:
-        raise _expected(name, "a number", value)
-    return float(value)
-
-
-def _flag(name: str, value: object) -> bool:
-    if not isinstance(value, bool):
-        raise _expected(name, "true or false", value)
-    return value
-
-
-def _several(kind: _Kind, most: int, separator: str = ",") -> _Kind:
-    def read(name: str, value: object) -> tuple[Any, ...]:
-        if not isinstance(value, list | tuple) or len(value) > most:
-            raise _expected(name, f"a list of at most {most}", value)
-        return tuple(kind.read(name, part) for part in value)
-
-    def parse(text: str) -> tuple[Any, ...]:
-        return tuple(kind.parse(word) for word in text.split(separator)) if text else ()
-
-    return _Kind(read, parse)
-
-
-def _corner(name: str, value: object) -> tuple[float, float]:
-    if not isinstance(value, list | tuple) or len(value) != 2:
-        raise _expected(name, "corners (x, y)", value)
-    return _number(name, value[0]), _number(name, value[1])
-
-
-def _clause(name: str, value: object) -> str:
-    if not isinstance(value, str):
-        raise _expected(name, "clauses", value)
-    Clause.parse(value)
-    return value
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def _int(text: str) -> int:
-    if not re.fullmatch(r"-?[0-9]+", text):  # Python would also take "1_000" and blanks
-        raise ValueError(text)
-    return int(text)
-
-
-def _float(text: str) -> float:
-    if "_" in text:
-        raise ValueError(text)
-    return float(text)
-
-
-_CLAUSE = _Kind(_clause, str)
-_TEXT, _WHOLE, _NUMBER = _Kind(_text, unquote), _Kind(_whole, _int), _Kind(_number, _float)
-_FIELDS = {
-    "scan": _TEXT,
-    "models": _several(_TEXT, 256),
-    "metric": _TEXT,
-    "reference": _one_of("truth", "consensus", "both"),
-    "filter": replace(_several(_CLAUSE, 64, ";"), write=";".join),  # clauses are escaped
-    "subset": _Kind(set_name, unquote),
-    "method": _TEXT,
-    "of": _TEXT,
-    "color": _TEXT,
-    "order": _TEXT,
-    "listing": _one_of("list", "grid"),
-    "sample": _WHOLE,
-    "element": _WHOLE,
-    "position": _several(_NUMBER, 3),
-    "slices": _several(_WHOLE, 3),
-    "scope": _one_of("element", "orbit"),
-    "dense": _Kind(_flag, lambda text: text == "1"),
-    "pins": _several(_WHOLE, MOST_PINS),
-    "stage": _TEXT,
-    "show": _one_of("mean", "spread", "classes", "runs"),
-    "by": _TEXT,
-    "quantile": _one_of("", "5", "25", "50", "75", "95"),
-    "runs": _one_of("curves", "difference"),
-    "against": _TEXT,
-    "answers": _one_of("reliability", "confusion", "sets"),
-    "marks": _one_of("points", "glyphs"),
+_FIELDS: dict[str, _Kind] = {
+    field.name: field.metadata["kind"] for field in dataclasses.fields(Selection)
 }
 
 
@@ -293,7 +279,6 @@ def sample_numbers(value: object) -> tuple[int, ...]:
     return numbers
 
 
-UNESCAPED = "!~*'()"
 MOST_CLAUSE = 1 << 16
 _RANGE = ".."
 

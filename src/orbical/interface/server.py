@@ -17,13 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
+from ..store.record import Json
 from .access import HEADERS, AccessGuard, check_host, is_loopback
+from .background import STOP, AsyncRequestQueue, DaemonPool, frames_from, yield_to_readers
 from .bundling import page_files
-from .daemon_threads import DaemonPool
-from .http_timeout import protocol_with_timeout
-from .request_queues import STOP, AsyncRequestQueue
 from .session import KINDS, Session
-from .session.long_work import yield_to_readers
 
 __all__ = ["Server", "serve"]
 
@@ -242,15 +240,13 @@ class Server:
         finally:
             await queue.close()
 
-    async def _answers(self, message: Any, outdated: Callable[[], bool]) -> AsyncIterator[bytes]:
-        """Yield the frames that answer a request, computed in a thread of the pool."""
-        loop, frames = asyncio.get_running_loop(), self.session.frames(message, outdated)
+    def _answers(self, message: Json, outdated: Callable[[], bool]) -> AsyncIterator[bytes]:
+        """Yield the frames that answer a request."""
         pool = self._pools.get(message["kind"], self._pool)
-        while (frame := await loop.run_in_executor(pool, next, frames, None)) is not None:
-            yield frame
+        return frames_from(pool, self.session.frames(message, outdated))
 
 
-def _read(text: str | None) -> dict[str, Any] | None:
+def _read(text: str | None) -> Json | None:
     """Parse a request; None if it is malformed."""
     try:
         message = json.loads(text or "")
@@ -307,3 +303,51 @@ def serve(server: Server, open_browser: bool = True, block: bool = True) -> Serv
         return None
     server.start()
     return server
+
+
+TIMEOUT_S = 10.0
+"""How long a client may take to send the head of a request."""
+
+
+def protocol_with_timeout() -> Any:
+    """Return uvicorn's HTTP protocol with a limit on the time to send the head of a request.
+
+    uvicorn itself waits forever for the second half of a request.
+    """
+    from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+    whole: Any = AutoHTTPProtocol
+
+    class ProtocolWithTimeout(whole):  # type: ignore[misc]
+        _alarm: Any = None
+
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self._begin()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._end()
+            super().connection_lost(exc)
+
+        def data_received(self, data: bytes) -> None:
+            before = self.cycle
+            super().data_received(data)
+            if self.cycle is not before:  # the head of a request is complete
+                self._end()
+            elif before is None or before.response_complete:
+                self._begin()
+
+        def _begin(self) -> None:
+            if self._alarm is None:
+                self._alarm = self.loop.call_later(TIMEOUT_S, self._give_up)
+
+        def _end(self) -> None:
+            if self._alarm is not None:
+                self._alarm.cancel()
+                self._alarm = None
+
+        def _give_up(self) -> None:
+            if self.transport.get_protocol() is self:  # and not that of a socket by now
+                self.transport.close()
+
+    return ProtocolWithTimeout

@@ -18,12 +18,11 @@ import numpy as np
 from ..selection import Selection
 from ..session.calibration_plots import calibration_along
 from ..session.dispatch import HANDLERS
-from ..session.findings import saved_findings
-from ..session.sample_sets import UnknownSet, mask_of_set
+from ..session.request import Request, UnknownSet, mask_of_set
+from ..session.saved_lists import saved_findings, saved_sets
 from ..session.scan_view import ScanView
-from ..session.set_names import saved_sets
-from ..session.spread import spread_metric
-from .encoding import Array, encode_part, quantize
+from ..session.subset_curves import spread_metric
+from ..wire import Array, encode_part, quantize
 
 MOST_CLASSES = 100
 """The most classes whose answers are recorded, each by itself."""
@@ -67,7 +66,7 @@ def recorded_subsets(view: ScanView, told: Iterable[str]) -> list[Subset]:
         told: The views of the findings as the report has them, where sets have other names.
     """
     named = [Selection(subset=one.hash) for one in saved_sets(view)]
-    shown = [Selection.from_fragment(one.view) for one in saved_findings(view)]
+    shown = [one.selection for one in saved_findings(view)]
     here = [Selection.from_fragment(fragment) for fragment in told]
     count = 0 if view.label is None or len(view.classes) > MOST_CLASSES else len(view.classes)
     classes = [Selection(filter=(f"label:{label}",)) for label in range(count)]
@@ -101,9 +100,9 @@ def encoded_answers(
             if kind not in offered or left_out:
                 continue
             if kind == "calibration":
-                answered = calibration_along(view, selection)
+                answered = calibration_along(Request(view, selection))
             else:
-                answered = [HANDLERS[kind](view, selection, {})]
+                answered = [HANDLERS[kind](Request(view, selection))]
             answers[name] = [about for about, _ in answered]
             for part in answered[0][1]:
                 stacked = np.stack([held[part] for _, held in answered])
@@ -113,7 +112,7 @@ def encoded_answers(
 
 def spread_metrics(view: ScanView) -> dict[str, str]:
     """Return the metric whose spread is shown for each metric: of measures, that of the score."""
-    return {name: spread_metric(view, Selection(metric=name)).name for name in view.metrics}
+    return {name: spread_metric(view, one).name for name, one in view.metrics.items()}
 
 
 def _exists(view: ScanView, selection: Selection) -> bool:

@@ -21,7 +21,7 @@ from ...predictors import OnnxPredictor, external_files
 from ...tasks import CLASS_PROBABILITY, class_probabilities
 from ..orbit_positions import OrbitLocator
 from ..session.scan_view import ScanView
-from .encoding import encode_part
+from ..wire import encode_part
 
 MOST_BYTES = 10_000_000
 """The largest model that travels; the page must read it before it answers."""

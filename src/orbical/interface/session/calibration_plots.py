@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -17,11 +16,10 @@ from ...calibration import (
     pooled_reliability,
     reliability,
 )
-from ...store import Json
-from ..selection import Selection
-from .element_columns import ConfidenceColumns, alike, columns_of
-from .sample_sets import Answer, mask_of, subset_key
-from .scan_view import ScanView
+from ...calibration.measures.binned import Reliability
+from ...store.record import Json
+from .element_columns import alike, columns_of
+from .request import Answer, Request, Subset
 from .subset_curves import ENDS, LEAST, WITH_INTERVAL, measure_rows, measures_over
 
 Array = np.ndarray
@@ -32,90 +30,77 @@ MOST_PAIRS = 2_000_000
 """Pairs that are sorted at once. Of more in whole orbits, every n-th sample is used."""
 
 
-def calibration(view: ScanView, selection: Selection, message: Json) -> Answer:
+def calibration(request: Request) -> Answer:
     """Answer the reliability diagram, the cumulative curves and errors of each model shown."""
+    view, subset = request.view, request.subset
     if not {"confidence", "correct"} <= view.metrics.keys():
         return {"available": False, "reason": "the scan stores no confidence and correctness"}, {}
-    mask, reference = mask_of(view, selection), view.reference(selection)
-    pairs = columns_of(view, reference)
-    place = "orbit" if selection.scope == "orbit" else view.element(selection)
-    key = ("calibration", place, reference, *subset_key(view, selection))
+    place = None if request.selection.scope == "orbit" else request.element
+    key = ("calibration", place, subset.reference, *subset.key)
     plots = [
-        view.cache.get_or_compute((*key, model), partial(_of, view, pairs, model, place, mask))
-        for model in view.shown(selection)
+        view.cache.get_or_compute((*key, model), partial(_of, subset, model, place))
+        for model in request.models
     ]
-    return _answer(view, selection, plots)
+    return _answer(request, plots)
 
 
-def calibration_along(view: ScanView, selection: Selection) -> list[Answer]:
+def calibration_along(request: Request) -> list[Answer]:
     """Answer as `calibration` does at each element, and last over whole orbits, in one pass."""
-    mask, reference = mask_of(view, selection), view.reference(selection)
-    pairs, size = columns_of(view, reference), len(view.group)
-    errors = measures_over(view, WITH_INTERVAL, reference, mask, subset_key(view, selection))
-    count = view.samples if mask is None else int(mask.sum())
-    step = max(1, MOST_PAIRS // max(1, count))
+    subset, elements = request.subset, range(len(request.view.group))
+    errors = measures_over(subset, WITH_INTERVAL)
+    step = max(1, MOST_PAIRS // max(1, subset.count))
     each = []
-    for model in view.shown(selection):
+    for model in request.models:
         ends = np.stack([errors[part][model] for part in ENDS], -1)
         plots: list[Json] = []
-        for start in range(0, size, step):
-            some = [_all_at(pairs, model, one, mask) for one in range(size)[start : start + step]]
+        for start in elements[::step]:
+            some = [_all_at(subset, model, one) for one in elements[start : start + step]]
             sure, right = (np.stack([pair[part] for pair in some]) for part in (0, 1))
             plots += _plots(sure, right, ends[start : start + step])
         each.append(plots)
     answers = [
-        _answer(view, replace(selection, element=element, scope="element"), [*plots])
+        _answer(request.but(element=element, scope="element"), [*plots])
         for element, plots in enumerate(zip(*each, strict=True))
     ]
-    return [*answers, calibration(view, replace(selection, scope="orbit"), {})]
+    return [*answers, calibration(request.but(scope="orbit"))]
 
 
-def _answer(view: ScanView, selection: Selection, plots: list[Json]) -> Answer:
+def _answer(request: Request, plots: list[Json]) -> Answer:
     """Return the answer that holds the plots of each model shown."""
-    models = [view.models[model] for model in view.shown(selection)]
     about = {
         "available": True,
-        "scope": selection.scope,
-        "element": view.element(selection),
-        "models": models,
+        "scope": request.selection.scope,
+        "element": request.element,
+        "models": request.names,
         "count": max((plot["count"] for plot in plots), default=0),
         "measures": [
             {"model": model, **entry}
-            for model, plot in zip(models, plots, strict=True)
+            for model, plot in zip(request.names, plots, strict=True)
             for entry in plot["measures"]
         ],
     }
     arrays = {
         "edges": np.linspace(0, 1, BINS + 1),
         "cumulative_x": np.linspace(0, 1, CURVE_POINTS),
+        "count": np.stack([plot["bins"] for plot in plots]),
     }
-    for name, own in _NAMES.items():
-        arrays[name] = np.stack([plot[own] for plot in plots])
-    return about, arrays
+    return about, arrays | {name: np.stack([plot[name] for plot in plots]) for name in _CURVES}
 
 
-_NAMES = {
-    "count": "bins",
-    "confidence": "confidence",
-    "accuracy": "accuracy",
-    "cumulative_confidence": "curve_confidence",
-    "cumulative_accuracy": "curve_accuracy",
-}
+_CURVES = ("confidence", "accuracy", "cumulative_confidence", "cumulative_accuracy")
 
 
-def _of(
-    view: ScanView, pairs: ConfidenceColumns, model: int, place: int | str, mask: Array | None
-) -> Json:
-    if place != "orbit":
-        sure, right = (part[None] for part in _all_at(pairs, model, int(place), mask))
+def _of(subset: Subset, model: int, place: int | None) -> Json:
+    """Return the plots of a model at an element, or over whole orbits for None."""
+    if place is not None:
+        sure, right = (part[None] for part in _all_at(subset, model, place))
         return _plots(sure, right)[0]
-    count = len(_at(pairs, model, view.group.identity, mask)[0])
+    count = len(_at(subset, model, subset.view.group.identity)[0])
     if count < LEAST:
         return _too_few(count)
-    diagram, error = pooled(view, pairs, model, mask)
-    curves = _curves(*_along(view, pairs, model, mask))
+    diagram, error = pooled(subset, model)
     ends = (error.value, error.low, error.high, error.calibrated)
-    return _plot(diagram, curves, [float(end) for end in ends])
+    return _plot(diagram, _curves(*_along(subset, model)), [float(end) for end in ends])
 
 
 def _plots(sure: Array, right: Array, ends: Array | None = None) -> list[Json]:
@@ -153,8 +138,8 @@ def _plot(diagram: Reliability, curves: tuple[Array, Array], ends: list[float]) 
         "bins": diagram.count.numpy().astype(np.int32),
         "confidence": diagram.confidence.numpy(),
         "accuracy": diagram.accuracy.numpy(),
-        "curve_confidence": curves[0],
-        "curve_accuracy": curves[1],
+        "cumulative_confidence": curves[0],
+        "cumulative_accuracy": curves[1],
         "measures": [_described(diagram, *ends)],
     }
 
@@ -166,16 +151,17 @@ def _too_few(count: int) -> Json:
         "measures": [],
         "bins": np.zeros(BINS, np.int32),
         **dict.fromkeys(("confidence", "accuracy"), np.full(BINS, np.nan)),
-        **dict.fromkeys(("curve_confidence", "curve_accuracy"), np.full(CURVE_POINTS, np.nan)),
+        **dict.fromkeys(
+            ("cumulative_confidence", "cumulative_accuracy"), np.full(CURVE_POINTS, np.nan)
+        ),
     }
 
 
-def pooled(
-    view: ScanView, pairs: ConfidenceColumns, model: int, mask: Array | None
-) -> tuple[Reliability, Interval]:
-    """Return the reliability diagram and the ECE of the subset over whole orbits."""
-    every = (_all_at(pairs, model, element, mask) for element in range(len(view.group)))
-    return pooled_reliability(every, view.group.weights, bins=BINS)
+def pooled(subset: Subset, model: int) -> tuple[Reliability, Interval]:
+    """Return the reliability diagram and the ECE of a subset over whole orbits."""
+    group = subset.view.group
+    every = (_all_at(subset, model, element) for element in range(len(group)))
+    return pooled_reliability(every, group.weights, bins=BINS)
 
 
 def _curves(sure: Tensor, right: Tensor, weights: Tensor | None) -> tuple[Array, Array]:
@@ -211,32 +197,24 @@ def _described(
     }
 
 
-def _at(
-    pairs: ConfidenceColumns, model: int, element: int, mask: Array | None
-) -> tuple[Array, Array]:
+def _all_at(subset: Subset, model: int, element: int) -> tuple[Array, Array]:
+    """Return a pair for each sample of the subset at an element, NaN if it has no output."""
+    sure, right = columns_of(subset.view, subset.reference).pair(model, element)
+    return sure[subset.rows], right[subset.rows]
+
+
+def _at(subset: Subset, model: int, element: int) -> tuple[Array, Array]:
     """Return the outputs of the subset at an element."""
-    sure, right = _all_at(pairs, model, element, mask)
+    sure, right = _all_at(subset, model, element)
     kept = ~np.isnan(sure)
     return sure[kept], right[kept]
 
 
-def _all_at(
-    pairs: ConfidenceColumns, model: int, element: int, mask: Array | None
-) -> tuple[Array, Array]:
-    """Return a pair for each sample of the subset at an element, NaN if it has no output."""
-    sure, right = pairs.pair(model, element)
-    return (sure, right) if mask is None else (sure[mask], right[mask])
-
-
-def _along(
-    view: ScanView, pairs: ConfidenceColumns, model: int, mask: Array | None
-) -> tuple[Tensor, Tensor, Tensor | None]:
+def _along(subset: Subset, model: int) -> tuple[Tensor, Tensor, Tensor | None]:
     """Concatenate the pairs of all elements, each with the weight of its element."""
-    size = len(view.group)
-    count = view.samples if mask is None else int(mask.sum())
-    stride = max(1, -(-count * size // MOST_PAIRS))
-    some = [[part[::stride] for part in _at(pairs, model, one, mask)] for one in range(size)]
-    pair = [torch.from_numpy(np.concatenate(column)) for column in zip(*some, strict=True)]
-    weights = np.repeat(view.group.weights, [len(sure) for sure, _ in some])
-    uniform = bool(np.ptp(view.group.weights) < 1e-12)
-    return pair[0], pair[1], None if uniform else torch.from_numpy(weights)
+    size, weights = len(subset.view.group), subset.view.group.weights
+    stride = max(1, -(-subset.count * size // MOST_PAIRS))
+    some = [[part[::stride] for part in _at(subset, model, one)] for one in range(size)]
+    sure, right = (torch.from_numpy(np.concatenate(column)) for column in zip(*some, strict=True))
+    each = torch.from_numpy(np.repeat(weights, [len(pair[0]) for pair in some]))
+    return sure, right, None if np.ptp(weights) < 1e-12 else each

@@ -11,70 +11,46 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError, OrbicalError, check_name, unknown_name
-from ...store import Json, Scan
-from ..daemon_threads import DaemonPool
+from ...store.record import Json
+from ...store.scan_result import Scan
+from ..background import TICK_S, DaemonPool, Progress, Stopped, yield_to_readers
 from ..live_models import LiveModels
 from ..selection import Selection
 from ..wire import encode
-from . import (
-    calibration_plots,
-    conformal_sets,
-    confusions,
-    findings,
-    histograms,
-    listing,
-    runs,
-    sample_maps,
-    sample_sets,
-    sample_views,
-    scan_state,
-    set_names,
-    set_recipes,
-    spread,
-    subset_curves,
-    symmetry_bounds,
-    worst_cases,
-)
+from . import runs, sample_maps, sample_views, scan_state
 from .cached_reader import ScanReader
-from .long_work import TICK_S, Progress, Stopped, progress_of, yield_to_readers
-from .sample_sets import Answer, UnknownSet
+from .calibration_plots import calibration
+from .class_answers import confusion, coverage
+from .limits import bounds, opened_worst, worst_cases
+from .listing import histograms, listed
+from .request import Answer, Request, UnknownSet, subset
+from .saved_lists import findings, set_names
 from .scan_view import ScanView
+from .set_recipes import sample_set
+from .subset_curves import aggregate, classes, consistency, spread
 
-Handler = Callable[[ScanView, Selection, Json], Answer]
-
-
-def _embedding(view: ScanView, selection: Selection, message: Json) -> Answer:
-    which = {
-        "method": selection.method,
-        "of": selection.of,
-        "reference": view.reference(selection),
-    }
-    found = sample_maps.sample_map(view, selection, progress_of(message), which)
-    return {**which, "explained": found.explained, "note": found.note}, {"xy": found.xy}
-
-
-HANDLERS: dict[str, Handler] = {
-    "aggregate": subset_curves.aggregate,
-    "consistency": subset_curves.consistency,
-    "columns": histograms.histograms,
-    "spread": spread.spread,
-    "classes": subset_curves.classes,
-    "embedding": _embedding,
-    "findings": findings.findings,
+HANDLERS: dict[str, Callable[[Request], Answer]] = {
+    "aggregate": aggregate,
+    "consistency": consistency,
+    "columns": histograms,
+    "spread": spread,
+    "classes": classes,
+    "embedding": sample_maps.embedding,
+    "findings": findings,
     "color": sample_maps.color,
-    "names": set_names.set_names,
-    "set": set_recipes.sample_set,
-    "subset": sample_sets.subset,
-    "list": listing.listed,
+    "names": set_names,
+    "set": sample_set,
+    "subset": subset,
+    "list": listed,
     "sample": sample_views.sample,
     "hover": sample_views.hover,
     "place": sample_views.place,
     "pinned": sample_views.pinned,
-    "calibration": calibration_plots.calibration,
-    "confusion": confusions.confusion,
-    "coverage": conformal_sets.coverage,
-    "bounds": symmetry_bounds.bounds,
-    "worst": worst_cases.worst_cases,
+    "calibration": calibration,
+    "confusion": confusion,
+    "coverage": coverage,
+    "bounds": bounds,
+    "worst": worst_cases,
 }
 KINDS = ("state", *HANDLERS, "runs", "export", "preview")
 _LIVE = ("place", "sample")
@@ -147,7 +123,7 @@ class Session:
             reader = ScanReader(scan)
             live = LiveModels(scan, reader.row, own, data if fits else None, task, preprocess, read)
             ids = None if orbits is None else np.asarray(orbits)
-            cases = None if worst is None else worst_cases.opened_worst(worst, scan)
+            cases = None if worst is None else opened_worst(worst, scan)
             self.scans[name] = ScanView(name, scan, live, reader, ids, classes, cases, names)
 
     def scan_view(self, name: str = "") -> ScanView:
@@ -200,18 +176,18 @@ class Session:
             self._asked = time.monotonic()
         if kind == "preview":
             return {**self._previewed(message), "kind": kind, "sequence": sequence}, {}
-        view = self.scan_view(selection.scan)
         body = {**message, "progress": progress}
+        request = Request(self.scan_view(selection.scan), selection, body)
         if kind == "state":
             fields, arrays = self.state(selection.scan)
         elif kind == "export":
             from ..export import exported
 
-            fields, arrays = exported(view, selection, body)
+            fields, arrays = exported(request)
         elif kind == "runs":
-            fields, arrays = runs.runs(view, self.scans, selection, body)
+            fields, arrays = runs.runs(request, self.scans)
         else:
-            fields, arrays = HANDLERS[kind](view, selection, body)
+            fields, arrays = HANDLERS[kind](request)
         return {**fields, "kind": kind, "sequence": sequence}, arrays
 
     def show(self, other: Session) -> None:
@@ -246,10 +222,9 @@ class Session:
 
     def warm(self) -> None:
         """Compute what every page requests first, while the browser is starting."""
-        view, usual = self.scan_view(), Selection()
         with contextlib.suppress(OrbicalError):  # the page will get the error
-            for handler in (subset_curves.aggregate, _embedding, calibration_plots.calibration):
-                handler(view, usual, {})
+            for handler in (aggregate, sample_maps.embedding, calibration):
+                handler(Request(self.scan_view()))
 
     def frames(self, message: Any, stopped: Callable[[], bool] = lambda: False) -> Iterator[bytes]:
         """Yield the answer to a request; before that of long work, how far it is.
@@ -292,12 +267,12 @@ class Session:
         header = {"kind": kind, "sequence": message.get("sequence", 0)}
         try:
             selection = Selection.from_json(message.get("selection", {}))
-            view = self.scan_view(selection.scan)
+            request = Request(self.scan_view(selection.scan), selection)
             if kind == "sample":
-                return header if selection.dense and view.live.answering else None
+                return header if selection.dense and request.view.live.answering else None
             if kind in ("export", "runs"):
                 return header
-            fast = selection.method in ("pca", "ica") or sample_maps.is_cached(view, selection)
+            fast = selection.method in ("pca", "ica") or sample_maps.is_cached(request)
             return None if fast else {**header, "method": selection.method}
         except OrbicalError:
             return None  # the answer itself will be the error

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
 import numpy as np
 
+from ...groups import Group
 from .scan_view import ScanView
 
 Array = np.ndarray
@@ -39,7 +40,7 @@ class SampleColumns:
         else:
             self._file = tempfile.TemporaryFile(prefix="orbical-")  # noqa: SIM115 - kept open
             self._file.truncate(4 * int(np.prod(self._shape)))
-        for rows in view.blocks(variable):
+        for rows in view.reader.blocks(variable):
             for model in range(self._shape[0]):
                 with view.passes.turn(patient=True):  # requests for what is visible come first
                     self._write(model, rows, read(rows, model).astype(np.float32, copy=False).T)
@@ -66,7 +67,9 @@ def response_columns(view: ScanView, variable: str) -> SampleColumns:
 
     def compute() -> SampleColumns:
         return SampleColumns(
-            view, variable, lambda rows, model: view.responses(variable, rows, model, keep=False)
+            view,
+            variable,
+            lambda rows, model: view.reader.responses(variable, rows, model, keep=False),
         )
 
     return view.columns.get_or_compute(variable, compute)
@@ -83,7 +86,7 @@ class ConfidenceColumns(SampleColumns):
         correct = view.variable(view.metrics["correct"], reference)
 
         def signed(rows: slice, model: int) -> Array:
-            sure = view.responses("confidence", rows, model, keep=False)
+            sure = view.reader.responses("confidence", rows, model, keep=False)
             right = view.reader.outcomes(
                 correct, lambda name: view.reader.read(name, rows, model, keep=False)
             )
@@ -128,3 +131,48 @@ def alike(sure: Array, right: Array) -> Iterator[tuple[Array, Array, Array]]:
         places = np.flatnonzero(run.reshape(-1) == one)
         kept = seen[places[0]]
         yield places, sure[places][:, kept], right[places][:, kept]
+
+
+def near_to_far(group: Group) -> Array:
+    """Return the elements from the identity outward; in their own order if they have no size."""
+    reach = np.arange(len(group)) if group.reach is None else group.reach[0]
+    return np.lexsort((np.arange(len(group)), reach, np.arange(len(group)) != group.identity))
+
+
+def upright(view: ScanView, variable: str) -> Array:
+    """Return a variable of the untransformed samples, `[M, N]`, NaN if unfinished; read once."""
+    home = view.group.identity
+    return _picked(view, ("upright", variable), variable, lambda found: found[:, home])
+
+
+def first_failure(view: ScanView) -> Array:
+    """Return the place of the first failure among the elements from near to far, `[M, N]`.
+
+    It is the number of elements if there is none, and NaN if a sample is unfinished.
+    """
+    order = near_to_far(view.group)
+    reference = "truth" if view.scan.labeled else "consensus"
+    correct = view.variable(view.metrics["correct"], reference)
+    return _picked(view, "first failure", correct, lambda right: _first_zero(right[:, order]))
+
+
+def _picked(view: ScanView, key: Hashable, variable: str, pick: Callable[[Array], Array]) -> Array:
+    """Return one number of each sample `[M, N]`, picked from its responses `[rows, K]`."""
+
+    def compute() -> Array:
+        numbers = np.full((len(view.models), view.samples), np.nan, np.float32)
+        for rows in view.reader.blocks(variable):
+            for model in range(len(numbers)):
+                with view.passes.turn(patient=True):  # requests for what is visible come first
+                    found = view.reader.responses(variable, rows, model, keep=False)
+                    numbers[model, rows] = pick(found)
+        return numbers
+
+    return view.cache.get_or_compute(key, compute)
+
+
+def _first_zero(right: Array) -> Array:
+    """Return the first column of `right [rows, K]` that is 0; K if none is, NaN without any."""
+    wrong = right == 0
+    first = np.where(wrong.any(1), wrong.argmax(1), right.shape[1]).astype(np.float32)
+    return np.where(np.isnan(right).all(1), np.float32(np.nan), first)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from ...errors import InputError, check_name
 from ...nero import over_models
 from ...store import Json
 from ..selection import Clause
-from .orbit_failures import near_to_far, upright_of
+from .element_columns import first_failure, near_to_far, upright
 from .scan_view import ScanView
 
 Array = np.ndarray
@@ -78,23 +79,20 @@ def values_of(view: ScanView, column: Column, model: str = "") -> Any:
 
     Texts are returned joined, to be searched.
     """
-    if column.kind == "text":
-        key: Any = ("column", column.name)
-        return view.cache.get_or_compute(key, lambda: Texts.of(column.read()))
-    if not column.by_model:
-        return view.cache.get_or_compute(("column", column.name), column.read)
-    if model:
+    if model and column.by_model:
         check_name("selection filter", model, view.models)
-    key = ("column", column.name, model)
 
-    def compute() -> Array:
-        values: Array = column.read()
-        if model:
-            return np.asarray(values[view.models.index(model)])
-        if column.kind != "number":
-            return np.asarray(values[0])
+    def compute() -> Any:
+        values = column.read()
+        if column.kind == "text":
+            return Texts.of(values)
+        if not column.by_model:
+            return values
+        if model or column.kind != "number":
+            return np.asarray(values[view.models.index(model) if model else 0])
         return np.where(np.isposinf(values).all(0), np.inf, over_models(values))  # never, for all
 
+    key = ("column", column.name, model if column.by_model else "")
     return view.cache.get_or_compute(key, compute)
 
 
@@ -127,17 +125,7 @@ def keys_of(view: ScanView, column: Column) -> list[str]:
 def described(view: ScanView) -> list[Json]:
     """Describe the columns for the page."""
     return [
-        {
-            "name": column.name,
-            "title": column.title,
-            "meaning": column.meaning,
-            "kind": column.kind,
-            "by_model": column.by_model,
-            "unit": column.unit,
-            "keys": column.keys,
-            "ends": column.ends,
-            "given": column.given,
-        }
+        {name: value for name, value in vars(column).items() if name != "read"}
         for column in sample_columns(view).values()
     ]
 
@@ -161,10 +149,7 @@ def robust_ends(values: Array) -> tuple[float, float]:
         return 0.0, 1.0
     low, high = (float(one) for one in np.quantile(seen, [0.01, 0.99]))
     least, most, reach = float(seen.min()), float(seen.max()), TAIL * (high - low)
-    return (
-        least if least >= low - reach else low,
-        most if most <= high + reach else high,
-    )
+    return least if least >= low - reach else low, most if most <= high + reach else high
 
 
 def _chosen(clause: Clause, what: str) -> tuple[str, ...]:
@@ -230,37 +215,35 @@ def _of_samples(view: ScanView) -> list[Column]:
 def _of_models(view: ScanView) -> list[Column]:
     """Return the columns of each model that the scan has numbers for."""
     reference = "truth" if view.scan.labeled else "consensus"
+    right, sure = "correct" in view.metrics, "confidence" in view.metrics
 
     def mean(name: str) -> Array:
         return view.moments(view.variable(view.metrics[name], reference)).orbit_mean
 
-    def number(name: str, read: Read, unit: str, *ends: float) -> Column:
-        return Column(name, *_WORDS[name], "number", read, True, unit, ends=[*ends] or None)
+    def category(name: str, read: Callable[[], Array], keys: list[str] | None = None) -> Column:
+        return Column(name, *_WORDS[name], "category", lambda: _codes(read()), True, keys=keys)
 
-    found = []
+    def share(name: str, read: Read, low: float = 0.0) -> Column:
+        return Column(name, *_WORDS[name], "number", read, True, "share", ends=[low, 1.0])
+
+    columns = []
     if view.classes and view.predicts_classes:
-        read: Read = lambda: upright_of(view).predicted  # noqa: E731
-        found.append(Column("predicted", *_WORDS["predicted"], "category", read, True))
-    right, sure = "correct" in view.metrics, "confidence" in view.metrics
+        columns.append(category("predicted", lambda: upright(view, "predicted")))
     if right:
-        read = lambda: _codes(upright_of(view).correct)  # noqa: E731
-        keys = ["incorrect", "correct"]
-        found.append(Column("correct", *_WORDS["correct"], "category", read, True, keys=keys))
+        correct = view.variable(view.metrics["correct"], reference)
+        outcomes = ["incorrect", "correct"]
+        columns.append(category("correct", lambda: upright(view, correct), outcomes))
     if sure:
-        read = lambda: upright_of(view).confidence  # noqa: E731
-        found.append(number("confidence", read, "share", 0.0, 1.0))
+        columns.append(share("confidence", lambda: upright(view, "confidence")))
     if right:
-        read = lambda: mean("correct")  # noqa: E731
-        found.append(number("share_correct", read, "share", 0.0, 1.0))
-        found.append(_failure(view))
+        columns += [share("share_correct", lambda: mean("correct")), _failure(view)]
     if right and sure:
-        read = lambda: mean("confidence") - mean("correct")  # noqa: E731
-        found.append(number("gap", read, "share", -1.0, 1.0))
+        columns.append(share("gap", lambda: mean("confidence") - mean("correct"), -1.0))
     elif "invariance_gap" in view.reader:
-        read = lambda: view.reader.whole("invariance_gap")  # noqa: E731
         words = ("Gap", "Distance of the predictions from their mean")
-        found.append(Column("gap", *words, "number", read, True))
-    return found
+        read: Read = partial(view.reader.whole, "invariance_gap")
+        columns.append(Column("gap", *words, "number", read, True))
+    return columns
 
 
 def _failure(view: ScanView) -> Column:
@@ -269,21 +252,19 @@ def _failure(view: ScanView) -> Column:
     words = _WORDS["first_failure"]
     if reach is None:
         names = [*(str(view.group.name(int(place))) for place in order), "never"]
-        read: Read = lambda: _codes(upright_of(view).failure)  # noqa: E731
+        read: Read = lambda: _codes(first_failure(view))  # noqa: E731
         return Column("first_failure", *words, "category", read, True, keys=names)
     sizes = np.append(reach[0][order], np.inf).astype(np.float32)
 
     def far() -> Array:
-        place = upright_of(view).failure
-        assert place is not None  # otherwise nothing is correct
+        place = first_failure(view)
         return np.where(np.isnan(place), np.nan, sizes[np.nan_to_num(place).astype(int)])
 
     return Column("first_failure", *words, "number", far, True, reach[1])
 
 
-def _codes(values: Array | None) -> Array:
+def _codes(values: Array) -> Array:
     """Return codes of categories from numbers; -1 if missing."""
-    assert values is not None
     return np.where(np.isnan(values), -1, values).astype(np.int32)
 
 

@@ -1,44 +1,48 @@
-"""The list of the subset: sorted by the metric or by a column, asked for a page at a time."""
+"""The list of the subset, a page at a time, and histograms of the columns it is sorted by."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from ...errors import InputError, unknown_name
-from ...nero import over_models
-from ...store import Json
-from ..selection import Selection
-from .filter_columns import sample_columns, titled, values_of
-from .sample_sets import Answer, mask_of, subset_key
+from ...errors import InputError, check_name, unknown_name, whole_number
+from ...store.record import Json
+from ..selection import Clause
+from .filter_columns import Column, keys_of, robust_ends, sample_columns, titled, values_of
+from .request import Answer, Request
 from .scan_view import ScanView
 
 Array = np.ndarray
 
 PAGE = 200
 MOST_ON_PAGE = 1000
+BINS = 24
+MOST_COLUMNS = 32
 _BY_METRIC = ("worst", "best", "variable")
 
 
-def listed(view: ScanView, selection: Selection, message: Json) -> Answer:
+def listed(request: Request) -> Answer:
     """Answer `count` samples of the sorted subset from `start`, with the numbers they are by."""
-    start, count = _page(message, "start", 0), _page(message, "count", PAGE)
-    metric = view.metric(selection, per_sample=True)
-    values, falling, title, unit = _sorted_by(view, selection)
-    mask = mask_of(view, selection)
-    if selection.order in _BY_METRIC and not np.isfinite(values).all():  # some are unfinished
-        mask = np.isfinite(values) if mask is None else mask & np.isfinite(values)
+    view, order = request.view, request.selection.order
+    start = whole_number("start", request.message.get("start", 0), 0)
+    count = whole_number("count", request.message.get("count", PAGE), 0)
+    values, falling, title, unit = _sorted_by(request)
+    mask = request.subset.mask
+    if order in _BY_METRIC and not np.isfinite(values).all():  # some are unfinished
+        mask = request.subset.members & np.isfinite(values)
     total = view.samples if mask is None else int(mask.sum())
     stop = start + min(count, MOST_ON_PAGE)
     if stop <= PAGE or stop <= total // 8:
-        order = _first(values, falling, mask, stop)
+        page = _first(values, falling, mask, stop)[start:]
     else:
-        by = (selection.order, selection.of, metric.name, view.reference(selection))
-        key = ("order", *by, *subset_key(view, selection))
-        order = view.cache.get_or_compute(key, lambda: _first(values, falling, mask, view.samples))
-    page = order[start:stop]
+        by = (order, request.selection.of, request.sample_metric.name, request.reference)
+        key = ("order", *by, *request.subset.key)
+        every = view.cache.get_or_compute(key, lambda: _first(values, falling, mask, view.samples))
+        page = every[start:stop]
     about = {
-        "order": selection.order,
-        "metric": metric.name,
+        "order": order,
+        "metric": request.sample_metric.name,
         "count": len(page),
         "start": start,
         "total": total,
@@ -48,30 +52,27 @@ def listed(view: ScanView, selection: Selection, message: Json) -> Answer:
     return about, {"samples": page.astype(np.int32), "values": values[page].astype(np.float32)}
 
 
-def _sorted_by(view: ScanView, selection: Selection) -> tuple[Array, bool, str, str]:
+def _sorted_by(request: Request) -> tuple[Array, bool, str, str]:
     """Return the numbers that the list is sorted by, whether they fall, their title and unit."""
-    order = selection.order
+    order, of = request.selection.order, request.selection.of
     if order in _BY_METRIC:
-        metric = view.metric(selection, per_sample=True)
-        moments = view.moments(view.variable(metric, view.reference(selection)))
-        spread = order == "variable"
-        values = over_models(
-            (moments.orbit_variance if spread else moments.orbit_mean)[view.of(selection)]
+        metric, spread = request.sample_metric, order == "variable"
+        values, title = request.over_orbits("variance" if spread else "mean")
+        falling = spread or (order == "best") == (metric.higher_is_better is not False)
+        return (
+            values,
+            falling,
+            title,
+            "number" if spread and metric.unit != "share" else metric.unit,
         )
-        upward = metric.higher_is_better is not False
-        kind = "variance" if spread else "mean"
-        unit = "number" if spread and metric.unit != "share" else metric.unit
-        title = f"{metric.title}, {kind} over the orbit"
-        return values, spread or (order == "best") == upward, title, unit
-    columns = {
-        name: column for name, column in sample_columns(view).items() if column.kind == "number"
-    }
+    every = sample_columns(request.view)
+    columns = {name: column for name, column in every.items() if column.kind == "number"}
     name = order.removeprefix("-")
     if name not in columns:
         raise unknown_name("selection order", order, [*_BY_METRIC, *columns])
-    column = columns[name]
-    values = values_of(view, column, selection.of)
-    return values, order.startswith("-"), titled(view, column, selection.of), column.unit
+    values = values_of(request.view, columns[name], of)
+    title = titled(request.view, columns[name], of)
+    return values, order.startswith("-"), title, columns[name].unit
 
 
 def _first(values: Array, falling: bool, mask: Array | None, count: int) -> Array:
@@ -88,8 +89,90 @@ def _first(values: Array, falling: bool, mask: Array | None, count: int) -> Arra
     return order
 
 
-def _page(message: Json, name: str, usual: int) -> int:
-    given = message.get(name, usual)
-    if isinstance(given, bool) or not isinstance(given, int) or given < 0:
-        raise InputError(name, "a number of samples", f"{given!r:.60}")
-    return given
+@dataclass(frozen=True)
+class Bins:
+    """The bin of each sample.
+
+    Attributes:
+        codes: `[N]`; -1 if a sample has no value.
+        count: The number of bins.
+        edges: The edges of bins of numbers, without that of values that never occur.
+    """
+
+    codes: Array
+    count: int
+    edges: list[float] | None = None
+
+
+def histograms(request: Request) -> Answer:
+    """Answer for each column how many samples are in its bins: of all, and of the subset.
+
+    The subset is that of the other columns' clauses, so that a brush can be moved where it leaves
+    nothing. Numbers that are endless, such as the first failure of what never fails, are in a last
+    bin of their own.
+    """
+    columns = sample_columns(request.view)
+    about: list[Json] = []
+    arrays: dict[str, Array] = {}
+    for place, (name, model) in enumerate(_asked_for(request.message)):
+        check_name("columns", name, columns)
+        column = columns[name]
+        if column.kind == "text":
+            about.append({"column": name, "model": model})
+            continue
+        bins = bins_of(request.view, column, model)
+        clauses = request.selection.filter
+        others = request.but(
+            filter=tuple(text for text in clauses if not _is_of(text, name, model))
+        )
+        for kind, rows in (("all", slice(None)), ("kept", others.subset.rows)):
+            counts = np.bincount(bins.codes[rows] + 1, minlength=bins.count + 1)[1:]
+            arrays[f"{place}/{kind}"] = counts.astype(np.int32)
+        about.append({"column": name, "model": model, "edges": bins.edges})
+    return {"columns": about}, arrays
+
+
+def bins_of(view: ScanView, column: Column, model: str) -> Bins:
+    """Return the bins of a column, computed once."""
+
+    def compute() -> Bins:
+        values = values_of(view, column, model)
+        if column.kind == "category":
+            return Bins(values, len(keys_of(view, column)))
+        return numeric_bins(values, column.ends)
+
+    return view.cache.get_or_compute(("bins", column.name, model), compute)
+
+
+def numeric_bins(values: Array, ends: list[float] | None) -> Bins:
+    """Return bins of equal width; values beyond the ends are in the first and the last.
+
+    >>> numeric_bins(np.array([0.0, 1.0, 1.0, np.inf, np.nan]), None).codes.tolist()
+    [0, 1, 1, 2, -1]
+    """
+    low, high = ends or robust_ends(values)
+    endless = np.isposinf(values)
+    seen = values[np.isfinite(values)]
+    distinct = len(np.unique(seen[:: max(1, len(seen) // 10_000)]))
+    count = min(BINS, max(1, distinct))
+    width = (high - low) / count if high > low else 1.0
+    with np.errstate(invalid="ignore"):
+        codes = ((values - low) / width).clip(0, count - 1)
+    codes = np.where(np.isnan(values), -1, np.where(endless, count, codes)).astype(np.int32)
+    edges = [low + width * edge for edge in range(count + 1)]
+    return Bins(codes, count + int(endless.any()), edges)
+
+
+def _asked_for(message: Json) -> list[tuple[str, str]]:
+    columns = message.get("columns", [])
+    named = isinstance(columns, list) and all(
+        isinstance(one, dict) and isinstance(one.get("column"), str) for one in columns
+    )
+    if not named or len(columns) > MOST_COLUMNS:
+        raise InputError("columns", f"a list of at most {MOST_COLUMNS} columns")
+    return [(one["column"], str(one.get("model", ""))) for one in columns]
+
+
+def _is_of(text: str, column: str, model: str) -> bool:
+    clause = Clause.parse(text)
+    return (clause.column, clause.model) == (column, model)

@@ -6,20 +6,18 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from ...errors import check_name
-from ...nero import Sums, add_sums, over_orbit
-from ...store import Json
-from ..selection import Selection, labels_alone
+from ...nero.changes import share_of
+from ...nero.moments import Sums, add_sums, over_orbit
+from ...store.record import Json
+from ..selection import Selection
 from .calibration_plots import pooled
-from .element_columns import columns_of
-from .long_work import progress_of
-from .sample_sets import Answer, keep_set, mask_of, mask_of_set, subset_key
+from .request import Answer, Request, Subset, keep_set, mask_of_set
 from .scan_view import Metric, ScanView
-from .subset_curves import axis_of, changes, counted, mean_of_sums, measures_over, sums_of
+from .subset_curves import changes, counted, curve_header, mean_of_sums, measures_over, sums_of
 
 Array = np.ndarray
 
@@ -30,49 +28,27 @@ NUMBERS = ("mean", "accuracy", "gap", "ece", "changed")
 
 
 @dataclass(frozen=True)
-class Run:
-    """A scan and the samples of it that are compared.
+class Run(Subset):
+    """Samples of a scan that are compared; `same` if they are those of the scan that is shown."""
 
-    Attributes:
-        view: The view of the scan.
-        reference: What its scores are measured against.
-        mask: The samples `[N]`; None for all.
-        key: What they depend on, for caches.
-        labels: The classes that they are, if nothing else chose them.
-        same: Whether the scan has the samples of the scan that is shown.
-    """
-
-    view: ScanView
-    reference: str
-    mask: Array | None
-    key: tuple[Any, ...]
-    labels: tuple[int, ...] | None
-    same: bool
-
-    @property
-    def count(self) -> int:
-        """The number of samples."""
-        return self.view.samples if self.mask is None else int(self.mask.sum())
+    same: bool = True
 
 
-def runs(
-    view: ScanView, scans: Mapping[str, ScanView], selection: Selection, message: Json
-) -> Answer:
+def runs(request: Request, scans: Mapping[str, ScanView]) -> Answer:
     """Answer curves `[R, K]` of each model of each run, and their differences from one run."""
-    if selection.against:
-        check_name("selection against", selection.against, scans)
-    metric, progress = view.metric(selection), progress_of(message)
-    reasons = {name: left_out(view, other, metric, selection) for name, other in scans.items()}
-    compared = [
-        _run(view, scans[name], selection) for name, reason in reasons.items() if not reason
-    ]
-    named = [run for run in compared if run.view.name == selection.against]
+    view, against = request.view, request.selection.against
+    if against:
+        check_name("selection against", against, scans)
+    metric = request.metric
+    reasons = {name: left_out(request, other) for name, other in scans.items()}
+    compared = [_run(request, scans[name]) for name, reason in reasons.items() if not reason]
+    named = [run for run in compared if run.view.name == against]
     base = next(iter(named or compared), None)
     rows: list[Json] = []
     curves: dict[str, list[Array]] = {name: [] for name in (*ENDS, *DIFFERENCE)}
     for place, run in enumerate(compared):
-        progress.tell(place / len(compared), run.view.name)
-        found, models = _curve(run, metric), _shown(run.view, selection)
+        request.progress.tell(place / len(compared), run.view.name)
+        curve, models = _curve(run, metric), _shown(run.view, request.selection)
         paired, apart = _difference(run, base or run, metric, models)
         numbers = _numbers(run, metric)
         for row, model in enumerate(models):
@@ -87,18 +63,16 @@ def runs(
                 }
             )
             for name, other in zip(ENDS, DIFFERENCE, strict=True):
-                curves[name].append(found[name][model])
+                curves[name].append(curve[name][model])
                 curves[other].append(apart[name][row])
     shape = (len(rows), len(view.group))
     arrays = {name: np.reshape(parts, shape) for name, parts in curves.items()}
     about = {
-        "metric": metric.name,
-        "reference": view.reference(selection),
+        **curve_header(request, metric, arrays["values"]),
         "against": base.view.name if base else "",
         "rows": rows,
         "left_out": [{"scan": name, "reason": why} for name, why in reasons.items() if why],
-        "whole": mask_of(view, selection) is None,
-        "range": axis_of(metric, arrays["values"]),
+        "whole": request.subset.mask is None,
         "difference_range": _about_zero([arrays[name] for name in DIFFERENCE]),
     }
     return about, {name: part.astype(np.float32) for name, part in arrays.items()}
@@ -109,15 +83,15 @@ def comparable(view: ScanView, scans: Mapping[str, ScanView]) -> bool:
     return any(not _unlike(view, other) for other in scans.values() if other is not view)
 
 
-def left_out(view: ScanView, other: ScanView, metric: Metric, selection: Selection) -> str:
+def left_out(request: Request, other: ScanView) -> str:
     """Return why a scan cannot be compared with the one that is shown; empty if it can."""
-    if reason := _unlike(view, other):
+    if reason := _unlike(request.view, other):
         return reason
     if not other.complete:
         return f"unfinished: {other.finished} of {other.samples} samples"
-    if metric.name not in other.metrics:
-        return f"no {metric.title}"
-    return "no labels" if view.reference(selection) == "truth" and not other.scan.labeled else ""
+    if request.metric.name not in other.metrics:
+        return f"no {request.metric.title}"
+    return "no labels" if request.reference == "truth" and not other.scan.labeled else ""
 
 
 def _unlike(view: ScanView, other: ScanView) -> str:
@@ -129,21 +103,22 @@ def _unlike(view: ScanView, other: ScanView) -> str:
     return ""
 
 
-def _run(view: ScanView, other: ScanView, selection: Selection) -> Run:
-    """Apply the subset of the scan that is shown, if the other scan has its samples."""
-    same = other is view or view.cache.get_or_compute(
+def _same_samples(view: ScanView, other: ScanView) -> bool:
+    return other is view or view.cache.get_or_compute(
         ("same samples", other.name), partial(view.scan.has_samples_of, other.scan)
     )
-    mask = mask_of(view, selection) if same else None
-    reference = view.reference(selection)
-    if mask is None:
-        return Run(other, reference, None, subset_key(other, Selection()), None, same)
-    if selection.subset:  # whoever opens that scan finds the set there
-        keep_set(other, mask_of_set(view, selection.subset))
-    key = subset_key(view, selection)
-    labels = None if selection.subset else labels_alone(selection.filter)
+
+
+def _run(request: Request, other: ScanView) -> Run:
+    """Apply the subset of the scan that is shown, if the other scan has its samples."""
+    view, shown, same = request.view, request.subset, _same_samples(request.view, other)
+    if shown.mask is None or not same:
+        return Run(other, shown.reference, same=same)
+    if request.selection.subset:  # whoever opens that scan finds the set there
+        keep_set(other, mask_of_set(view, request.selection.subset))
     # A filter may be by what the models of the scan that is shown answered.
-    return Run(other, reference, mask, key if other is view else (view.name, *key), labels, same)
+    key = shown.key if other is view else (view.name, *shown.key)
+    return Run(other, shown.reference, shown.mask, key, shown.labels, same)
 
 
 def _shown(view: ScanView, selection: Selection) -> list[int]:
@@ -154,17 +129,16 @@ def _shown(view: ScanView, selection: Selection) -> list[int]:
 
 def _mean(run: Run, name: str) -> dict[str, Array]:
     metric = run.view.metrics[name]
-    variable = run.view.variable(metric, run.reference)
-    return mean_of_sums(metric, sums_of(run.view, variable, run.mask, run.key, run.labels))
+    return mean_of_sums(metric, sums_of(run, run.view.variable(metric, run.reference)))
 
 
 def _curve(run: Run, metric: Metric) -> dict[str, Array]:
     """Return `values`, `low` and `high`, `[M, K]` each; NaN where there is no interval."""
     if metric.per_sample:
         return _mean(run, metric.name)
-    found = measures_over(run.view, metric.name, run.reference, run.mask, run.key)
-    missing = np.full_like(found["values"], np.nan)
-    return {name: found.get(name, missing) for name in ENDS}
+    curve = measures_over(run, metric.name)
+    missing = np.full_like(curve["values"], np.nan)
+    return {name: curve.get(name, missing) for name in ENDS}
 
 
 def _difference(
@@ -188,7 +162,11 @@ def _difference(
         for part in found.values():
             part[rows] = 0.0
         return True, found
-    paired = metric.per_sample and run.same == base.same and _alike(run, base)
+    paired = (
+        metric.per_sample
+        and run.same == base.same
+        and (run.same or _same_samples(run.view, base.view))
+    )
     if paired:
         key = ("paired", metric.name, run.reference, base.view.name, pairs, *run.key)
         compute = partial(paired_sums, run, base, metric.name, pairs)
@@ -204,16 +182,6 @@ def _difference(
     for name, part in zip(ENDS, ends, strict=True):
         found[name][rows] = part
     return paired, found
-
-
-def _alike(run: Run, base: Run) -> bool:
-    """Check whether two runs are of the same samples."""
-    if run.same:
-        return True
-    return run.view.cache.get_or_compute(
-        ("same samples", base.view.name),
-        partial(run.view.scan.has_samples_of, base.view.scan),
-    )
 
 
 def unpaired(one: list[Array], other: list[Array]) -> tuple[Array, Array, Array]:
@@ -232,14 +200,14 @@ def paired_sums(run: Run, base: Run, name: str, pairs: tuple[tuple[int, int], ..
     """Sum the differences of samples over each pair of models, `[P, 1, K]`."""
     mine, its = (one.view.variable(one.view.metrics[name], one.reference) for one in (run, base))
     sums = np.zeros((3, len(pairs), 1, len(run.view.group)))
-    for span in run.view.blocks(mine):
-        chosen = slice(None) if run.mask is None else run.mask[span]
+    for span in run.view.reader.blocks(mine):
+        chosen = run.members[span]
         for row, (model, other) in enumerate(pairs):
             # One turn after the other: two scans that waited for each other would never end.
             with run.view.passes.turn(patient=True):
-                values = run.view.responses(mine, span, model)[chosen].astype(np.float64)
+                values = run.view.reader.responses(mine, span, model)[chosen].astype(np.float64)
             with base.view.passes.turn(patient=True):
-                values = values - base.view.responses(its, span, other)[chosen]
+                values = values - base.view.reader.responses(its, span, other)[chosen]
             add_sums(sums[:, row], values)
     return Sums(*sums)
 
@@ -255,12 +223,10 @@ def _numbers(run: Run, metric: Metric) -> dict[str, Array]:
         if {"correct", "confidence"} <= view.metrics.keys():
             sure = over_orbit(_mean(run, "confidence")["values"], view.group.weights)
             found["gap"] = sure - found["accuracy"]
-            columns, models = columns_of(view, run.reference), range(len(view.models))
-            errors = [pooled(view, columns, model, run.mask)[1].value for model in models]
+            errors = [pooled(run, model)[1].value for model in range(len(view.models))]
             found["ece"] = np.asarray([float(one) for one in errors])
         if counted(view):
-            rows = slice(None) if run.mask is None else run.mask
-            found["changed"] = np.nanmean(changes(view)["changed"][:, rows], 1)
+            found["changed"] = share_of(changes(view)["changed"][:, run.rows])[0]
         return found
 
     known = view.cache.get_or_compute(("numbers", run.reference, *run.key), compute)

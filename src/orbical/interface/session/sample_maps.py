@@ -8,20 +8,18 @@ drawn on it does not change with the metric.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from importlib.util import find_spec
 
 import numpy as np
 
 from ...embedding import METHODS, NEIGHBORS, Components, components_of, place, principal_components
 from ...errors import InputError, check_name
-from ...nero import over_models
-from ...store import Json
-from ..selection import Selection
+from ...store.record import Json
+from ..background import Progress
 from .filter_columns import keys_of, robust_ends, sample_columns, titled, values_of
-from .long_work import Progress
-from .sample_sets import Answer
+from .request import Answer, Request
 from .scan_view import ScanView
 
 Array = np.ndarray
@@ -50,50 +48,42 @@ class SampleMap:
 
 def available_methods() -> list[str]:
     """List the methods that are available with the installed packages."""
-    from importlib.util import find_spec
-
     return [name for name in METHODS if name != "umap" or find_spec("umap") is not None]
 
 
-def sample_map(
-    view: ScanView,
-    selection: Selection,
-    progress: Progress | None = None,
-    about: Mapping[str, Any] | None = None,
-) -> SampleMap:
-    """Return the map of a selection, computed once.
-
-    `progress` is told how far it is, with a coarse map described by `about`.
-    """
-    method, models, variable = _asked_for(view, selection)
-
-    def compute() -> SampleMap:
-        told = progress or Progress()
-        return _make(view, method, [*models], variable, told, dict(about or {}))
-
-    return view.cache.get_or_compute(("map", method, models, variable), compute)
+def embedding(request: Request) -> Answer:
+    """Answer the map of a selection, `xy [N, 2]`."""
+    points = sample_map(request)
+    return {**_stated(request), "explained": points.explained, "note": points.note}, {
+        "xy": points.xy
+    }
 
 
-def is_cached(view: ScanView, selection: Selection) -> bool:
+def sample_map(request: Request) -> SampleMap:
+    """Return the map of a selection, computed once; its progress comes with a coarse map."""
+    return request.view.cache.get_or_compute(_key(request), partial(_make, request))
+
+
+def is_cached(request: Request) -> bool:
     """Check whether a map is in the cache."""
-    return view.cache.get(("map", *_asked_for(view, selection))) is not None
+    return request.view.cache.get(_key(request)) is not None
 
 
-def _asked_for(view: ScanView, selection: Selection) -> tuple[str, tuple[int, ...], str]:
-    check_name("selection method", selection.method, METHODS)
-    variable = view.variable(view.metrics["score"], view.reference(selection))
-    return selection.method, tuple(view.of(selection)), variable
+def _stated(request: Request) -> Json:
+    """Return what a map depends on, as the page states it."""
+    selection = request.selection
+    return {"method": selection.method, "of": selection.of, "reference": request.reference}
 
 
-def _make(
-    view: ScanView,
-    method: str,
-    models: list[int],
-    variable: str,
-    progress: Progress,
-    about: Json,
-) -> SampleMap:
-    found = _components(view, models, variable, components_of(method, 2))
+def _key(request: Request) -> tuple[str, str, tuple[int, ...], str]:
+    check_name("selection method", request.selection.method, METHODS)
+    return "map", request.selection.method, tuple(request.embedded), request.reference
+
+
+def _make(request: Request) -> SampleMap:
+    view, method, progress = request.view, request.selection.method, request.progress
+    variable = view.variable(view.metrics["score"], request.reference)
+    found = _components(view, request.embedded, variable, components_of(method, 2))
     finished = np.isfinite(found.scores[0]).all(1)
     count = int(finished.sum())
     if count < 4:
@@ -112,7 +102,7 @@ def _make(
         some = min(count, REPRESENTATIVES)
         if count > 2 * COARSE:
             coarse = _first_impression(points, method, some, progress)
-            progress.tell(0.0, "", (about, {"xy": spread(coarse)}))
+            progress.tell(0.0, "", (_stated(request), {"xy": spread(coarse)}))
         with progress.interruptible():
             if some == count:
                 placed = place(points, method, 2, 0)
@@ -175,14 +165,24 @@ def available_colors(view: ScanView) -> list[str]:
     return [*MOMENTS, *(column.name for column in columns if column.kind != "text")]
 
 
-def color(view: ScanView, selection: Selection, message: Json) -> Answer:
-    """Answer one number for each sample."""
-    check_name("selection color", selection.color, available_colors(view))
-    if selection.color in MOMENTS:
-        return _of_metric(view, selection)
-    column = sample_columns(view)[selection.color]
-    values = values_of(view, column, selection.of)
-    about: Json = {"title": titled(view, column, selection.of)}
+def color(request: Request) -> Answer:
+    """Answer one number for each sample: a moment of the metric over the orbit, or a column."""
+    view, name, of = request.view, request.selection.color, request.selection.of
+    check_name("selection color", name, available_colors(view))
+    if name in MOMENTS:
+        metric = request.sample_metric
+        values, title = request.over_orbits(name)
+        low, high = robust_ends(values)
+        if name == "variance":
+            low = 0.0
+        elif metric.unit == "share":
+            low, high = 0.0, 1.0
+        about: Json = {"scale": "sequential", "range": [low, high], "title": title}
+        about["higher_is_better"] = False if name == "variance" else metric.higher_is_better
+        return about, {"values": values}
+    column = sample_columns(view)[name]
+    values = values_of(view, column, of)
+    about = {"title": titled(view, column, of)}
     if column.kind == "category":
         about |= {"scale": "classes", "range": [0, len(keys_of(view, column)) - 1]}
         about["names"] = column.keys  # None for classes, which the page knows
@@ -191,22 +191,3 @@ def color(view: ScanView, selection: Selection, message: Json) -> Answer:
     about |= {"scale": "diverging" if low == -1.0 else "sequential", "range": [low, high]}
     shown = np.where(np.isposinf(values), high, values)  # what never fails is beyond the last
     return about | {"unit": column.unit}, {"values": shown.astype(np.float32)}
-
-
-def _of_metric(view: ScanView, selection: Selection) -> Answer:
-    """Answer the mean or the variance of the metric over the orbit."""
-    metric = view.metric(selection, per_sample=True)
-    moments = view.moments(view.variable(metric, view.reference(selection)))
-    spread = selection.color == "variance"
-    values = over_models(
-        (moments.orbit_variance if spread else moments.orbit_mean)[view.of(selection)]
-    )
-    low, high = robust_ends(values)
-    if spread:
-        low = 0.0
-    elif metric.unit == "share":
-        low, high = 0.0, 1.0
-    title = f"{metric.title}, {selection.color} over the orbit"
-    about = {"scale": "sequential", "range": [low, high], "title": title}
-    better = False if spread else metric.higher_is_better
-    return about | {"higher_is_better": better}, {"values": values}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,15 +14,14 @@ from ...groups import Elements, Group
 from ...store import AGREES, Json
 from ...tasks import Places, Task, middle_of, reduced_labels, slices_at
 from ..live_models import LiveAnswer
-from ..selection import Selection, sample_numbers
+from ..selection import sample_numbers
 from ..wire import PNG
 from .filter_columns import facts_of
 from .input_pictures import as_drawn, input_arrays, thinned, thumbnails
-from .long_work import progress_of
-from .sample_sets import Answer
+from .request import Answer, Request
 from .scan_state import group_json
-from .scan_view import ScanView
-from .subset_curves import axis_of
+from .scan_view import PLACE, ScanView
+from .subset_curves import curve_header
 
 Array = np.ndarray
 
@@ -31,49 +29,51 @@ STILL = {"consensus": "answer", "truth": "still"}
 """The names of references that are not transformed."""
 
 
-def sample(view: ScanView, selection: Selection, message: Json) -> Answer:
+def sample(request: Request) -> Answer:
     """Answer one sample's response along its orbit, for each model shown."""
-    number = view.sample(selection.sample)
-    metric = view.metric(selection, per_sample=True)
-    reference = view.reference(selection)
-    models = view.shown(selection)
-    wanted = {"values": view.variable(metric, reference)}
+    view, number, metric, models = (
+        request.view,
+        request.sample,
+        request.sample_metric,
+        request.models,
+    )
+    wanted = {"values": request.variable}
     against = view.variable(metric, "consensus")
-    if selection.reference == "both" and against != wanted["values"]:
+    if request.selection.reference == "both" and against != wanted["values"]:
         wanted["consensus_values"] = against
     if "correct" in view.metrics:
-        wanted["correct"] = view.variable(view.metrics["correct"], reference)
+        wanted["correct"] = view.variable(view.metrics["correct"], request.reference)
     found = {
         name: np.stack([view.response(variable, number, model) for model in models])
         for name, variable in wanted.items()
     }
     about: Json = {
         "sample": number,
-        "metric": metric.name,
-        "models": [view.models[model] for model in models],
         "label": None if view.label is None else int(view.label[number]),
         "name": view.names[number] if view.names else "",
         "facts": facts_of(view, number),
         "consensus": [_consensus_class(view, number, model) for model in models],
-        "range": axis_of(metric, np.stack([found[name] for name in found if name != "correct"])),
-        "reference": reference,
+        **curve_header(
+            request, metric, np.stack([found[name] for name in found if name != "correct"])
+        ),
     }
     arrays: Json = {}
     if "predicted" in view.reader:
         answered = [view.reader.row("predicted", number, model) for model in models]
         arrays["predicted"] = np.stack(answered).astype(np.int32)
-    group = view.live.locator.finer() if selection.dense and view.live.models else None
+    dense = request.selection.dense and view.live.models
+    group = view.live.locator.finer() if dense else None
     if group is not None:
         fine = {"index": group.layout.index.astype(np.int32)}
         shown = {**about, "group": group_json(group)}
-        for share, finer, errors in _densely(view, number, models, wanted, group):
+        for share, finer, errors in _densely(request, wanted, group):
             shown |= {"errors": errors} if errors else {}
             if np.isnan(finer["values"]).all():
                 about |= {"errors": errors} if errors else {}
                 continue
             found, about = finer, shown
             answer = dict(about), {**arrays, **fine, **_with_flags(nearest_known(found))}
-            progress_of(message).tell(share, "", answer)
+            request.progress.tell(share, "", answer)
         arrays |= fine if "group" in about else {}
     return about, {**arrays, **_with_flags(found)}
 
@@ -96,20 +96,20 @@ def nearest_known(found: dict[str, Array]) -> dict[str, Array]:
 
 
 def _densely(
-    view: ScanView, number: int, models: list[int], wanted: dict[str, str], group: Group
+    request: Request, wanted: dict[str, str], group: Group
 ) -> Iterator[tuple[float, dict[str, Array], dict[str, str]]]:
     """Yield live responses at the elements of a finer group, NaN where there is none yet.
 
     With them comes the share of the elements, and the errors of models that cannot run.
     """
-    shape = (len(models), len(group))
+    view, number = request.view, request.sample
+    shape = (len(request.models), len(group))
     found = {name: np.full(shape, np.nan, np.float32) for name in wanted}
     errors: dict[str, str] = {}
     done = 0
-    names = [view.models[model] for model in models]
-    for places, answers in view.live.ask_along(number, group, names):
+    for places, answers in view.live.ask_along(number, group, request.names):
         errors |= {name: answer.error for name, answer in answers.items() if answer.error}
-        for row, model in enumerate(models):
+        for row, model in enumerate(request.models):
             said = answers.get(view.models[model])
             variables = {} if said is None else said.variables
             if AGREES in wanted.values() and "predicted" in variables:
@@ -122,17 +122,12 @@ def _densely(
         yield done / len(group), found, errors
 
 
-def hover(view: ScanView, selection: Selection, message: Json) -> Answer:
+def hover(request: Request) -> Answer:
     """Answer the responses of a few samples, with thumbnails of their inputs."""
-    chosen = [view.sample(one) for one in sample_numbers(message.get("samples"))]
-    metric = view.metric(selection, per_sample=True)
-    variable = view.variable(metric, view.reference(selection))
-    models = view.shown(selection)
-    arrays: Json = {
-        "values": np.stack(
-            [[view.response(variable, one, model) for model in models] for one in chosen]
-        )
-    }
+    view, variable = request.view, request.variable
+    chosen = [view.sample(one) for one in sample_numbers(request.message.get("samples"))]
+    values = [[view.response(variable, one, model) for model in request.models] for one in chosen]
+    arrays: Json = {"values": np.array(values)}
     pictures = thumbnails(view, chosen)
     if pictures is not None:
         arrays["thumbnail"] = pictures
@@ -144,19 +139,16 @@ def hover(view: ScanView, selection: Selection, message: Json) -> Answer:
         "samples": chosen,
         "names": [view.names[one] for one in chosen] if view.names else [],
         "facts": [facts_of(view, one) for one in chosen],
-        "metric": metric.name,
-        "models": [view.models[model] for model in models],
-        "range": axis_of(metric, known),
+        **curve_header(request, request.sample_metric, known),
     }
     return about, arrays
 
 
-def place(view: ScanView, selection: Selection, message: Json) -> Answer:
+def place(request: Request) -> Answer:
     """Answer the transformed input at a position, and the output of each model shown."""
-    number = view.sample(selection.sample)
-    live, models = view.live, view.shown(selection)
-    names = [view.models[model] for model in models]
-    here = live.locator.at(view.element(selection), selection.position)
+    view, message, number = request.view, request.message, request.sample
+    live, models, names = view.live, request.models, request.names
+    here = live.locator.at(request.element, request.selection.position)
     moved: Tree | None = live.moved(number, here.elements)
     # While someone drags, what is beside the selected sample takes the stored results.
     running = names if message.get("live", True) is not False else []
@@ -192,7 +184,7 @@ def place(view: ScanView, selection: Selection, message: Json) -> Answer:
         arrays[f"input/{name}"] = values
     about["input"] = {"view": view.input_view, "fields": [*pictures], "range": spans}
     rows = _rows(view, number, models, here.element, answers)
-    slices = shown_slices(moved, selection.slices)
+    slices = shown_slices(moved, request.selection.slices)
     if slices is not None:
         sides = next(leaves(moved)).shape[-3:]
         other = slices != middle_of(sides)
@@ -242,7 +234,7 @@ def _rows(
                 {
                     name: reader.row(name, number, model)[element]
                     for name, axes in reader.dims.items()
-                    if axes[:3] == ("model", "sample", "element") and name != "outputs"
+                    if axes[:3] == PLACE and name != "outputs"
                 }
             )
     return rows
@@ -300,18 +292,18 @@ def _consensus_class(view: ScanView, number: int, model: int) -> int | None:
     return int(mean.argmax()) if np.isfinite(mean).all() else None
 
 
-def pinned(view: ScanView, selection: Selection, message: Json) -> Answer:
+def pinned(request: Request) -> Answer:
     """Answer the input and the predictions of each pinned sample at the position.
 
     The arrays of the n-th are those of `place` under `n/`, without outputs larger than one number.
     """
+    message = request.message
     held = sample_numbers(message["held"]) if message.get("held") else ()  # scenes the page has
-    live = message.get("live", True)
     about: list[Json] = []
     arrays: Json = {}
-    for order, number in enumerate(selection.pins):
-        asked = {"scene": number not in held, "live": live}
-        header, found = place(view, replace(selection, sample=number), asked)
+    for order, number in enumerate(request.selection.pins):
+        asked = {"scene": number not in held, "live": message.get("live", True)}
+        header, found = place(Request(request.view, request.but(sample=number).selection, asked))
         about.append(header)
         arrays |= {
             f"{order}/{name}": values for name, values in found.items() if _small(name, values)

@@ -10,9 +10,9 @@ from ...store import Json
 from ...tasks import display_name
 from ..orbit_positions import OrbitLocator
 from .filter_columns import described
+from .request import Answer
 from .sample_maps import available_colors, available_methods
-from .sample_sets import Answer
-from .scan_view import ScanView
+from .scan_view import PLACE, ScanView
 from .subset_curves import counted
 
 PARTS = ("plane", "space", "time", "color", "shift", "gain")
@@ -63,11 +63,7 @@ def state(view: ScanView, titles: list[dict[str, str]]) -> Answer:
         "live": bool(live.answering),
         "inputs": live.has_inputs,
         "warnings": [*view.warnings, *live.warnings],
-        "stored": [
-            name
-            for name, dims in view.reader.dims.items()
-            if dims[:3] == ("model", "sample", "element")
-        ],
+        "stored": [name for name, dims in view.reader.dims.items() if dims[:3] == PLACE],
         "units": units_of(view),
         "bounds": view.orbits is not None or "orbit" in view.scan.stored,
         "calibration": {"confidence", "correct"} <= view.metrics.keys(),

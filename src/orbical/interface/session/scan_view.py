@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...calibration import Measure, quantity_title, scan_measures
-from ...errors import InputError, check_name, unknown_name
-from ...nero import Moments, Sums, moments, sums_over
-from ...store import AGREES, FINISHED, Scan
-from ...tasks import UNITS
+from ...errors import InputError
+from ...nero.moments import Moments, Sums, moments, sums_over
+from ...store import Scan
+from ...store.blocks import AGREES, FINISHED
+from ...tasks.quantities import UNITS
 from ..live_models import LiveModels
 from ..selection import Selection
 from ..sidecar import Sidecar
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 Array = np.ndarray
 
 _ROUNDING = 1e-9  # of energies and forces in double precision, whose units have a usual size
+PLACE = ("model", "sample", "element")
 _HIDDEN = ("score_vs_consensus",)  # it is the score, once the consensus is the reference
 
 
@@ -114,18 +116,7 @@ def _of_measure(measure: Measure) -> Metric:
 def _one_number_a_place(reader: ScanReader, name: str) -> bool:
     dims = reader.dims[name]
     classes = reader.dtype(name).kind in "iu" and name == "predicted"  # indices have no mean
-    return dims in (("model", "sample", "element"), ("sample", "element")) and not classes
-
-
-def chosen_metric(metrics: dict[str, Metric], name: str, per_sample: bool = False) -> Metric:
-    """Return the metric of a selection.
-
-    A measure of sets has no value for one sample; with `per_sample` the score replaces it.
-    """
-    if name and name not in metrics:
-        raise unknown_name("selection metric", name, metrics)
-    metric = metrics[name or "score"]
-    return metric if metric.per_sample or not per_sample else metrics["score"]
+    return dims in (PLACE, PLACE[1:]) and not classes
 
 
 _MOST_CELLS = 1 << 22
@@ -236,7 +227,7 @@ class ScanView:
     @property
     def predicts_classes(self) -> bool:
         """Whether each model has one class for each sample at each element."""
-        kept = self.reader.dims.get("predicted") == ("model", "sample", "element")
+        kept = self.reader.dims.get("predicted") == PLACE
         return kept and self.reader.dtype("predicted").kind in "iu"
 
     def _label_count(self) -> int:
@@ -262,41 +253,11 @@ class ScanView:
             wanted = f"{least} or more" if count is None else count
             raise InputError("classes", f"{wanted} names, one for each class", len(classes))
 
-    def shown(self, selection: Selection) -> list[int]:
-        """Return the models shown, in the order of the scan."""
-        for name in selection.models:
-            check_name("selection models", name, self.models)
-        return [
-            place
-            for place, name in enumerate(self.models)
-            if not selection.models or name in selection.models
-        ]
-
-    def of(self, selection: Selection) -> list[int]:
-        """Return the models whose responses are embedded: one, or all."""
-        if not selection.of:
-            return [*range(len(self.models))]
-        check_name("selection of", selection.of, self.models)
-        return [self.models.index(selection.of)]
-
     def sample(self, number: int) -> int:
         """Check the index of a sample."""
         if not 0 <= number < self.samples:
             raise InputError("selection sample", f"0 to {self.samples - 1}", number)
         return number
-
-    def element(self, selection: Selection) -> int:
-        """Return the selected element; -1 is the identity."""
-        number = selection.element
-        if not -1 <= number < len(self.group):
-            raise InputError(
-                "selection element", f"0 to {len(self.group) - 1}, or -1 for the identity", number
-            )
-        return self.group.identity if number == -1 else number
-
-    def metric(self, selection: Selection, per_sample: bool = False) -> Metric:
-        """Return the selected metric."""
-        return chosen_metric(self.metrics, selection.metric, per_sample)
 
     def reference(self, selection: Selection) -> str:
         """Return what scores are measured against: without a truth, always the consensus."""
@@ -314,17 +275,9 @@ class ScanView:
             return known.get(metric.name, metric.name)
         return metric.name
 
-    def responses(self, variable: str, rows: slice, model: int, keep: bool = True) -> Array:
-        """Return the responses `[rows, K]` of a range of samples."""
-        return self.reader.responses(variable, rows, model, keep)
-
     def response(self, variable: str, sample: int, model: int) -> Array:
         """Return one sample's response `[K]`."""
         return self.reader.as_numbers(variable, lambda name: self.reader.row(name, sample, model))
-
-    def blocks(self, variable: str) -> Iterator[slice]:
-        """Iterate over the blocks of a variable."""
-        return self.reader.blocks(variable)
 
     @cached_property
     def _class_of(self) -> tuple[Array | None, int]:

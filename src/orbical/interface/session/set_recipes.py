@@ -5,61 +5,53 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from ...errors import InputError, check_name
-from ...store import Json
 from ..selection import Selection, polygon, set_name
-from .confusions import in_cell
+from .class_answers import in_cell
+from .request import Answer, Request, keep_set, mask_of_set, packed
 from .sample_maps import sample_map
-from .sample_sets import Answer, keep_set, mask_of, mask_of_set, packed
-from .scan_view import ScanView
-from .spread import in_band
+from .subset_curves import in_band
 
 Array = np.ndarray
-Maker = Callable[[ScanView, Selection, Any], Array]
 _MAP = ("method", "of", "reference")
 
 
-def sample_set(view: ScanView, selection: Selection, message: Json) -> Answer:
+def sample_set(request: Request) -> Answer:
     """Answer the hash, the count and the bits of the set that a recipe makes.
 
     A recipe is the hash of a set, or an object with one field: the name of a maker and what it is
     given, such as `{"union": ["0123456789abcdef", {"samples": [3, 5]}]}`.
     """
-    mask = made(view, selection, message.get("recipe"))
-    return {"hash": keep_set(view, mask), "count": int(mask.sum())}, {"bits": packed(mask)}
+    mask = made(request, request.message.get("recipe"))
+    return {"hash": keep_set(request.view, mask), "count": int(mask.sum())}, {"bits": packed(mask)}
 
 
-def made(view: ScanView, selection: Selection, recipe: Any) -> Array:
+def made(request: Request, recipe: object) -> Array:
     """Return the mask `[N]` of the set that a recipe makes."""
     if isinstance(recipe, str):
-        return mask_of_set(view, set_name("recipe", recipe))
+        return mask_of_set(request.view, set_name("recipe", recipe))
     if not isinstance(recipe, Mapping) or len(recipe) != 1:
         raise _expected("a hash or an object with one field", recipe)
     [(name, given)] = recipe.items()
     check_name("recipe", name, MAKERS)
-    return MAKERS[name](view, selection, given)
+    return MAKERS[name](request, given)
 
 
-def _expected(what: str, got: Any) -> InputError:
+def _expected(what: str, got: object) -> InputError:
     return InputError("recipe", what, type(got).__name__)
 
 
-def _lasso(view: ScanView, selection: Selection, given: Any) -> Array:
+def _lasso(request: Request, given: object) -> Array:
     """Return the samples inside a polygon on the map that is stated with it."""
     if not isinstance(given, Mapping):
         raise _expected("a polygon with its map", given)
     stated = Selection.from_json({name: given[name] for name in _MAP if name in given})
-    of_map = {name: getattr(stated, name) for name in _MAP}
-    return inside(
-        np.asarray(polygon(given.get("polygon"))),
-        sample_map(view, replace(selection, **of_map)).xy,
-    )
+    of_map = request.but(**{name: getattr(stated, name) for name in _MAP})
+    return inside(np.asarray(polygon(given.get("polygon"))), sample_map(of_map).xy)
 
 
 def inside(corners: Array, xy: Array) -> Array:
@@ -73,50 +65,41 @@ def inside(corners: Array, xy: Array) -> Array:
     return Path(corners).contains_points(xy)
 
 
-def _samples(view: ScanView, selection: Selection, given: Any) -> Array:
+def _samples(request: Request, given: object) -> Array:
     """Return the samples of a list of numbers."""
-    mask = np.zeros(view.samples, bool)
+    last = request.view.samples - 1
+    mask = np.zeros(last + 1, bool)
     numbers = np.asarray(given if isinstance(given, list) else None)
     if numbers.size == 0 and isinstance(given, list):
         return mask
     if numbers.dtype.kind != "i" or numbers.ndim != 1:
         raise _expected("a list of sample numbers", given)
-    if numbers.min() < 0 or numbers.max() >= view.samples:
-        raise InputError(
-            "recipe samples", f"0 to {view.samples - 1}", f"{numbers.min()} to {numbers.max()}"
-        )
+    if numbers.min() < 0 or numbers.max() > last:
+        got = f"{numbers.min()} to {numbers.max()}"
+        raise InputError("recipe samples", f"0 to {last}", got)
     mask[numbers] = True
     return mask
 
 
-def _shown(view: ScanView, selection: Selection, given: Any) -> Array:
-    """Return the samples that the selection shows."""
-    mask = mask_of(view, selection)
-    return np.ones(view.samples, bool) if mask is None else mask
-
-
-def _bits(view: ScanView, selection: Selection, given: Any) -> Array:
+def _bits(request: Request, given: object) -> Array:
     """Return the samples of a mask that was packed into bits, in base64."""
+    count = request.view.samples
     try:
-        bits = np.frombuffer(base64.b64decode(given, validate=True), np.uint8)
+        bits = np.frombuffer(base64.b64decode(given, validate=True), np.uint8)  # type: ignore[arg-type]
     except (TypeError, ValueError, binascii.Error):
         raise _expected("bits in base64", given) from None
-    if len(bits) != -(-view.samples // 8):
-        raise InputError(
-            "recipe bits", f"{-(-view.samples // 8)} bytes for {view.samples} samples", len(bits)
-        )
-    return np.unpackbits(bits, count=view.samples, bitorder="little").view(bool)
+    if len(bits) != -(-count // 8):
+        raise InputError("recipe bits", f"{-(-count // 8)} bytes for {count} samples", len(bits))
+    return np.unpackbits(bits, count=count, bitorder="little").view(bool)
 
 
-def _combined(
-    combine: Callable[[Array, Array], Array], view: ScanView, selection: Selection, given: Any
-) -> Array:
+def _combined(combine: Callable[[Array, Array], Array], request: Request, given: object) -> Array:
     if not isinstance(given, list) or len(given) != 2:
         raise _expected("two recipes", given)
-    return combine(*(made(view, selection, one) for one in given))
+    return combine(*(made(request, one) for one in given))
 
 
-MAKERS: dict[str, Maker] = {
+MAKERS: dict[str, Callable[[Request, object], Array]] = {
     "band": in_band,
     "bits": _bits,
     "cell": in_cell,
@@ -124,7 +107,7 @@ MAKERS: dict[str, Maker] = {
     "intersection": partial(_combined, np.logical_and),
     "lasso": _lasso,
     "samples": _samples,
-    "shown": _shown,
+    "shown": lambda request, _: request.subset.members,
     "union": partial(_combined, np.logical_or),
 }
 """What a recipe may name; each returns the mask `[N]` of its samples."""

@@ -1,24 +1,26 @@
-"""Curves of the subset along the orbit: means and measures, of groups, and changed predictions."""
+"""Curves of the subset along the orbit: means, measures and spread, of groups, and changes."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from ...calibration import MEASURES, along_orbit, row_intervals
-from ...errors import InputError, check_name
-from ...nero import SHARES, Sums, answer_names, changes_are_binary, sample_changes, share_of
-from ...store import Json, StoredArrays
-from ..selection import Clause, Selection, labels_alone
-from .element_columns import alike, columns_of
+from ...calibration import MEASURES, along_orbit
+from ...calibration.intervals.resampled import row_intervals
+from ...errors import InputError, check_name, whole_number
+from ...nero.changes import SHARES, answer_names, sample_changes, share_of
+from ...nero.moments import Sums
+from ...store.blocks import StoredArrays
+from ...store.record import Json
+from ..selection import Clause
+from .element_columns import alike, columns_of, response_columns
 from .filter_columns import Column, keys_of, sample_columns, values_of
-from .sample_sets import Answer, mask_of, subset_key
+from .request import Answer, Request, Subset
 from .scan_view import Metric, ScanView
 
 Array = np.ndarray
@@ -31,30 +33,35 @@ LEAST = 3
 """The least number of samples for a measure."""
 MOST_AT_ONCE = 1 << 21
 RESAMPLES = 200
+FIRST = 12
+"""How many groups are answered unless more are asked for."""
+LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
+"""The quantiles of the fan."""
+MIDDLE = 2
+BANDS = ((None, 0), (0, 1), (1, 3), (3, 4), (4, None))
+"""The bands of the fan, by the quantiles at their ends: 5, 20, 50, 20 and 5 % of the samples."""
 
 
-def aggregate(view: ScanView, selection: Selection, message: Json) -> Answer:
+def aggregate(request: Request) -> Answer:
     """Answer `values [M, K]`, with the ends of an interval if the metric has one."""
-    metric = view.metric(selection)
-    models = view.shown(selection)
-    mask = mask_of(view, selection)
-    count = view.finished if mask is None else int(mask.sum())
-    reference, key = view.reference(selection), subset_key(view, selection)
+    metric, subset = request.metric, request.subset
     if metric.per_sample:
-        labels = None if selection.subset else labels_alone(selection.filter)
-        variable = view.variable(metric, reference)
-        found = mean_of_sums(metric, sums_of(view, variable, mask, key, labels))
+        curves = mean_of_sums(metric, sums_of(subset, request.variable))
     else:
-        found = measures_over(view, metric.name, reference, mask, key)
-    arrays = {name: found[name][models] for name in ENDS[:3] if name in found}
-    about = {
-        "count": count,
+        curves = measures_over(subset, metric.name)
+    arrays = {name: curves[name][request.models] for name in ENDS[:3] if name in curves}
+    about = curve_header(request, metric, arrays["values"])
+    return {**about, "count": subset.finished}, arrays
+
+
+def curve_header(request: Request, metric: Metric, values: Array) -> Json:
+    """Return what a plot of curves must know about them."""
+    return {
         "metric": metric.name,
-        "models": [view.models[model] for model in models],
-        "range": axis_of(metric, arrays["values"]),
-        "reference": reference,
+        "models": request.names,
+        "range": axis_of(metric, values),
+        "reference": request.reference,
     }
-    return about, arrays
 
 
 def axis_of(metric: Metric, values: Array) -> list[float]:
@@ -66,24 +73,17 @@ def axis_of(metric: Metric, values: Array) -> list[float]:
     return [low, high if high > low else low + 1.0]
 
 
-def sums_of(
-    view: ScanView,
-    variable: str,
-    mask: Array | None,
-    key: tuple[Hashable, ...],
-    labels: tuple[int, ...] | None = None,
-) -> Sums:
-    """Return sums over a mask; `labels` are its classes, if it is whole classes: those are summed
-    already.
-    """
+def sums_of(subset: Subset, variable: str) -> Sums:
+    """Return the sums of a variable over the samples of a subset."""
+    view = subset.view
     sums = view.moments(variable)
-    if mask is None:
+    if subset.mask is None:
         return sums[:]
-    if labels and sums.count.shape[1] > 1:
-        return sums[[label for label in labels if label < len(view.classes)]]
-    return view.cache.get_or_compute(
-        ("sums", variable, *key), lambda: view.sums_over(variable, np.where(mask, 0, -1))
-    )
+    if subset.labels and sums.count.shape[1] > 1:
+        return sums[[label for label in subset.labels if label < len(view.classes)]]
+    members = np.where(subset.mask, 0, -1)
+    key = ("sums", variable, *subset.key)
+    return view.cache.get_or_compute(key, lambda: view.sums_over(variable, members))
 
 
 def mean_of_sums(metric: Metric, sums: Sums) -> dict[str, Array]:
@@ -92,61 +92,53 @@ def mean_of_sums(metric: Metric, sums: Sums) -> dict[str, Array]:
     return {name: part[:, 0] for name, part in zip(ENDS, ends, strict=False)}
 
 
-def measures_over(
-    view: ScanView, name: str, reference: str, mask: Array | None, key: tuple[Hashable, ...]
-) -> dict[str, Array]:
-    """Return a measure of the samples of a mask at every element, computed once."""
-    measure = measured if MEASURES[name].kind == "pair" else regression
-    return view.cache.get_or_compute(
-        ("measure", name, reference, *key), partial(measure, view, name, reference, mask)
-    )
+def measures_over(subset: Subset, name: str) -> dict[str, Array]:
+    """Return a measure of the samples of a subset at every element, computed once."""
+    key = ("measure", name, subset.reference, *subset.key)
+    compute = partial(_measured, subset.view, name, subset.reference, [subset.mask])
+    return subset.view.cache.get_or_compute(key, compute)[0]
 
 
-def regression(view: ScanView, name: str, reference: str, mask: Array | None) -> dict[str, Array]:
-    """Compute a measure of the predicted variances of the subset, at every element."""
+def _measured(
+    view: ScanView, name: str, reference: str, masks: Sequence[Array | None]
+) -> list[dict[str, Array]]:
+    """Compute a measure of several subsets at every element, from the outputs that are there."""
+    if MEASURES[name].kind == "pair":
+        return _of_pairs(view, name, reference, masks)
+    return [{"values": _of_variances(view, name, mask)} for mask in masks]
+
+
+def _of_variances(view: ScanView, name: str, mask: Array | None) -> Array:
+    """Compute a measure of the predicted variances of a subset, at every element."""
     data = view.scan.data
     if mask is not None:
         data = data.isel(sample=np.flatnonzero(mask))
     if data.sizes["sample"] < LEAST:
-        return {"values": np.full((len(view.models), len(view.group)), np.nan)}
-    return {"values": along_orbit(data, name).values}
+        return np.full((len(view.models), len(view.group)), np.nan)
+    return np.asarray(along_orbit(data, name).values)
 
 
-def measured(view: ScanView, name: str, reference: str, mask: Array | None) -> dict[str, Array]:
-    """Compute a measure at every element, from the samples with an output there."""
-    return measured_together(view, [name], reference, [mask])[name][0]
-
-
-def measured_together(
-    view: ScanView, names: Sequence[str], reference: str, masks: Sequence[Array | None]
-) -> dict[str, list[dict[str, Array]]]:
-    """Compute measures of several subsets at every element; all outputs are read once."""
-    pairs, size = columns_of(view, reference), len(view.group)
-    shape = (len(view.models), size)
-    found = {
-        name: [{part: np.full(shape, np.nan) for part in _parts(name)} for _ in masks]
-        for name in names
-    }
-    counts = [view.samples if mask is None else int(mask.sum()) for mask in masks]
-    step = max(1, MOST_AT_ONCE // max(1, *counts))
-    for model, start in itertools.product(range(len(view.models)), range(0, size, step)):
-        stop = min(start + step, size)
-        some = [pairs.pair(model, element) for element in range(start, stop)]
+def _of_pairs(
+    view: ScanView, name: str, reference: str, masks: Sequence[Array | None]
+) -> list[dict[str, Array]]:
+    """Compute a measure of confidence and correctness; all outputs are read once."""
+    pairs, shape = columns_of(view, reference), (len(view.models), len(view.group))
+    parts = ENDS if name == WITH_INTERVAL else ENDS[:1]
+    measured = [{part: np.full(shape, np.nan) for part in parts} for _ in masks]
+    most = max(view.samples if mask is None else int(mask.sum()) for mask in masks)
+    step = max(1, MOST_AT_ONCE // max(1, most))
+    for model, start in itertools.product(range(shape[0]), range(0, shape[1], step)):
+        some = [pairs.pair(model, element) for element in range(shape[1])[start : start + step]]
         sure, right = (np.stack([pair[part] for pair in some]) for part in (0, 1))
-        for number, mask in enumerate(masks):
-            mine = (sure, right) if mask is None else (sure[:, mask], right[:, mask])
-            for places, *given in alike(*mine):
+        for subset, mask in zip(measured, masks, strict=True):
+            rows = slice(None) if mask is None else mask
+            for places, *given in alike(sure[:, rows], right[:, rows]):
                 if given[0].shape[1] < LEAST:
                     continue
                 pair = [torch.from_numpy(part) for part in given]
-                for name in names:
-                    for part, values in measure_rows(name, pair).items():
-                        found[name][number][part][model, start + places] = values.numpy()
-    return found
-
-
-def _parts(name: str) -> tuple[str, ...]:
-    return ENDS if name == WITH_INTERVAL else ENDS[:1]
+                for part, values in measure_rows(name, pair).items():
+                    subset[part][model, start + places] = values.numpy()
+    return measured
 
 
 def measure_rows(name: str, pair: list[Tensor]) -> dict[str, Tensor]:
@@ -158,58 +150,38 @@ def measure_rows(name: str, pair: list[Tensor]) -> dict[str, Tensor]:
     return dict(zip(ENDS, values, strict=True))
 
 
-FIRST = 12
-"""How many groups are answered unless more are asked for."""
-
-
-def group_columns(view: ScanView) -> dict[str, Column]:
-    """Return the columns whose values divide the samples into groups."""
-    return {
-        name: column
-        for name, column in sample_columns(view).items()
-        if column.kind == "category" and not column.by_model
-    }
-
-
-def classes(view: ScanView, selection: Selection, message: Json) -> Answer:
+def classes(request: Request) -> Answer:
     """Answer `values [G, M, K]` of groups of samples: few in their order, of many the worst first.
 
     A filter by the column itself is left out, so that the group that was chosen keeps the others
     beside it.
     """
-    known = group_columns(view)
-    if not known:
+    view, metric = request.view, request.metric
+    columns = {
+        name: column
+        for name, column in sample_columns(view).items()
+        if column.kind == "category" and not column.by_model
+    }
+    if not columns:
         raise InputError("show", "a column of categories for groups", "a scan without")
-    name = selection.by or next(iter(known))
-    check_name("selection by", name, known)
-    others = [text for text in selection.filter if Clause.parse(text).column != name]
-    rest = replace(selection, filter=tuple(others), by=name)
-    metric = view.metric(selection)
-    key = ("groups", name, metric.name, view.reference(rest), *subset_key(view, rest))
-    compute = partial(_values, view, rest, known[name], metric)
+    name = request.selection.by or next(iter(columns))
+    check_name("selection by", name, columns)
+    clauses = request.selection.filter
+    others = tuple(text for text in clauses if Clause.parse(text).column != name)
+    rest = request.but(filter=others).subset
+    key = ("groups", name, metric.name, rest.reference, *rest.key)
+    compute = partial(_of_groups, rest, columns[name], metric)
     values, counts = view.cache.get_or_compute(key, compute)
-    models = view.shown(selection)
-    values = values[:, models]
+    values = values[:, request.models]
     order = np.flatnonzero(counts)
-    most = message.get("most", FIRST)
-    if not isinstance(most, int) or isinstance(most, bool) or most < 1:
-        raise InputError("most", "a positive integer", repr(most))
+    most = whole_number("most", request.message.get("most", FIRST), 1)
     if len(order) > FIRST:
         order = order[np.argsort(_badness(metric, values[order]), kind="stable")]
+    names, keys = columns[name].keys or [*map(str, view.classes)], keys_of(view, columns[name])
     shown = order[:most]
-    names = known[name].keys or [*map(str, view.classes)]
-    keys = keys_of(view, known[name])
-    about = {
-        "column": name,
-        "groups": [
-            {"key": keys[one], "name": names[one], "count": int(counts[one])} for one in shown
-        ],
-        "total": len(order),
-        "metric": metric.name,
-        "models": [view.models[model] for model in models],
-        "range": axis_of(metric, values[order]),
-        "reference": view.reference(selection),
-    }
+    groups = [{"key": keys[one], "name": names[one], "count": int(counts[one])} for one in shown]
+    about = {"column": name, "groups": groups, "total": len(order)}
+    about |= curve_header(request, metric, values[order])
     return about, {"values": values[shown].astype(np.float32)}
 
 
@@ -222,28 +194,21 @@ def _badness(metric: Metric, values: Array) -> Array:
     return np.where(count > 0, sign * mean, np.inf)
 
 
-def _values(
-    view: ScanView, selection: Selection, column: Column, metric: Metric
-) -> tuple[Array, Array]:
+def _of_groups(subset: Subset, column: Column, metric: Metric) -> tuple[Array, Array]:
     """Return the values `[G, M, K]` of all groups, and how many samples each has."""
-    reference, mask = view.reference(selection), mask_of(view, selection)
-    codes = np.asarray(values_of(view, column))
+    view, codes = subset.view, np.asarray(values_of(subset.view, column))
     groups = len(keys_of(view, column))
-    inside = (codes >= 0) & (codes < groups)
-    codes = np.where(inside if mask is None else inside & mask, codes, -1)
+    codes = np.where((codes >= 0) & (codes < groups) & subset.members, codes, -1)
     counts = np.bincount(codes[codes >= 0], minlength=groups)
     if metric.per_sample:
-        variable = view.variable(metric, reference)
+        variable = view.variable(metric, subset.reference)
         sums: Sums = view.moments(variable)
-        if mask is not None or column.name != "label" or sums.count.shape[1] < groups:
+        if subset.mask is not None or column.name != "label" or sums.count.shape[1] < groups:
             sums = view.sums_over(variable, codes, groups)
         return sums.mean[:, :groups].transpose(1, 0, 2), counts
-    masks: list[Array | None] = [codes == one for one in range(groups)]
-    if MEASURES[metric.name].kind == "pair":
-        found = measured_together(view, [metric.name], reference, masks)[metric.name]
-    else:
-        found = [regression(view, metric.name, reference, one) for one in masks]
-    return np.stack([part["values"] for part in found]), counts
+    masks = [codes == one for one in range(groups)]
+    measured = _measured(view, metric.name, subset.reference, masks)
+    return np.stack([part["values"] for part in measured]), counts
 
 
 def counted(view: ScanView) -> str | bool:
@@ -257,22 +222,12 @@ def counted(view: ScanView) -> str | bool:
     return "voxels" if view.input_view == "volume" else "pixels"
 
 
-def consistency(view: ScanView, selection: Selection, message: Json) -> Answer:
+def consistency(request: Request) -> Answer:
     """Answer `changed` and `pairs`, `[M, 3]` each: the share and the ends of its interval."""
-    models, mask = view.shown(selection), mask_of(view, selection)
-    about = {
-        "count": view.samples if mask is None else int(mask.sum()),
-        "models": [view.models[model] for model in models],
-    }
-    each = changes(view)
-    chosen = slice(None) if mask is None else mask
-    binary = changes_are_binary(StoredArrays(view.scan))
-    return about, {
-        name: np.stack(
-            share_of(each[name][models][:, chosen], binary=binary and name == "changed"), -1
-        )
-        for name in SHARES
-    }
+    each, rows = changes(request.view), request.subset.rows
+    shares = {name: share_of(each[name][request.models][:, rows]) for name in SHARES}
+    about = {"count": request.subset.count, "models": request.names}
+    return about, {name: np.stack(share, -1) for name, share in shares.items()}
 
 
 def changes(view: ScanView) -> dict[str, Array]:
@@ -283,3 +238,73 @@ def changes(view: ScanView) -> dict[str, Array]:
             return sample_changes(StoredArrays(view.scan))
 
     return view.cache.get_or_compute("changes", compute)
+
+
+def spread(request: Request) -> Answer:
+    """Answer the quantiles `[M, 5, K]` of a metric over the samples of the subset."""
+    metric = spread_metric(request.view, request.sample_metric)
+    variable = request.view.variable(metric, request.reference)
+    levels = quantiles_of(request.subset, variable)[request.models]
+    about = {"count": request.subset.finished, "levels": list(LEVELS)}
+    return about | curve_header(request, metric, levels), {"quantiles": levels}
+
+
+def spread_metric(view: ScanView, metric: Metric) -> Metric:
+    """Return the metric whose spread is shown in place of a metric.
+
+    A measure of a set has no spread, and that of outcomes which are right or wrong is their share;
+    the score replaces both.
+    """
+    stored = metric.name in view.reader and view.reader.dtype(metric.name).kind == "b"
+    return view.metrics["score"] if stored or not metric.per_sample else metric
+
+
+def quantiles_of(subset: Subset, variable: str) -> Array:
+    """Return the quantiles `[M, 5, K]` of a variable, NaN where no sample has a value."""
+
+    def compute() -> Array:
+        columns = response_columns(subset.view, variable)
+        shape = (len(subset.view.models), len(LEVELS), len(subset.view.group))
+        levels = np.full(shape, np.nan, np.float32)
+        for model, element in itertools.product(range(shape[0]), range(shape[2])):
+            levels[model, :, element] = quantiles(columns.column(model, element)[subset.rows])
+        return levels
+
+    return subset.view.cache.get_or_compute(("quantiles", variable, *subset.key), compute)
+
+
+def quantiles(values: Array) -> Array:
+    """Return the quantiles of the finite values among `[N]`, NaN if there are none.
+
+    >>> quantiles(np.array([0.0, 1.0, np.nan, 2.0])).tolist()
+    [0.1, 0.5, 1.0, 1.5, 1.9]
+    """
+    known = values[np.isfinite(values)]
+    return np.quantile(known, LEVELS) if len(known) else np.full(len(LEVELS), np.nan)
+
+
+def in_band(request: Request, given: object) -> Array:
+    """Return the mask `[N]` of the samples in a band of the fan at an element.
+
+    Args:
+        request: The subset, metric, reference and position.
+        given: `model`, the name of a model, and `band`, 0 for the lowest 5 % to 4 for the highest.
+
+    Samples with the value of an end all belong to the outer band, so that equal values are never
+    told apart.
+    """
+    view, element = request.view, request.element
+    if not isinstance(given, Mapping) or given.get("band") not in range(len(BANDS)):
+        raise InputError("band", f"a model and a band from 0 to {len(BANDS) - 1}")
+    check_name("band model", given.get("model"), view.models)
+    model = view.models.index(given["model"])
+    variable = view.variable(spread_metric(view, request.sample_metric), request.reference)
+    column = response_columns(view, variable).column(model, element)
+    inside: Array = np.isfinite(column) & request.subset.members
+    ends = quantiles_of(request.subset, variable)[model, :, element]
+    low, high = BANDS[given["band"]]
+    if low is not None:
+        inside &= column >= ends[low] if low > MIDDLE else column > ends[low]
+    if high is not None:
+        inside &= column <= ends[high] if high < MIDDLE else column < ends[high]
+    return inside

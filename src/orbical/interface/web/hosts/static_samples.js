@@ -105,6 +105,7 @@ export async function hover(context, { samples }) {
     metric: perSample.name,
     models: models.map((model) => names[model]),
     range: low === null || high === null ? axisOf(perSample, values) : [low, high],
+    reference: context.reference,
     arrays,
   };
 }

@@ -1,17 +1,20 @@
-"""The worst case between the sampled elements, as `orbical.worst_case` found it."""
+"""Limits of models: worst cases between the sampled elements, and bounds that symmetry implies."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...bounds.bound import Bound
 from ...errors import InputError
 from ...groups import chart_of
-from ...store import Json, Scan
-from ..selection import Selection
-from .sample_sets import Answer
+from ...store.record import Json
+from ...store.scan_result import Scan
+from .request import Answer, Request
 from .scan_view import ScanView
 
 if TYPE_CHECKING:
@@ -72,9 +75,9 @@ def _check_scores(worst: xr.Dataset, scan: Scan, model: str) -> None:
         )
 
 
-def worst_cases(view: ScanView, selection: Selection, message: Json) -> Answer:
+def worst_cases(request: Request) -> Answer:
     """Answer where each sample is worst: score, what the scan missed, nearest element, place."""
-    return rows_of(view, np.arange(view.samples))
+    return rows_of(request.view, np.arange(request.view.samples))
 
 
 def rows_of(view: ScanView, samples: Array) -> Answer:
@@ -101,3 +104,62 @@ def rows_of(view: ScanView, samples: Array) -> Answer:
         "searched": found.attrs["searched"],
     }
     return about, arrays
+
+
+BINS = 15
+PRICES = {
+    "broken": "broken_symmetry",
+    "broken_at_least": "broken_at_least",
+    "any_accuracy": "any_accuracy_sharp",
+    "least_low": "least_ece_lower",
+    "least_high": "least_ece_upper",
+}
+"""What a model pays for its accuracy, and how small its error could be, by their bounds."""
+
+
+def bounds(request: Request) -> Answer:
+    """Answer the accuracy ceiling and ECE bounds of each model shown, or why there are none."""
+    view = request.view
+    try:
+        found = [
+            view.cache.get_or_compute(("bounds", name), partial(_of, view, name))
+            for name in request.names
+        ]
+    except InputError as error:
+        return {"available": False, "reason": str(error), "models": []}, {}
+    ceiling = max(part["ceiling"] for part in found)
+    return {"available": True, "reason": "", "models": found, "ceiling": ceiling}, {}
+
+
+def _of(view: ScanView, name: str) -> Json:
+    from ...bounds import OrbitTable, certified_ceiling, classification
+
+    table = OrbitTable.from_scan(view.scan, name, orbit=view.orbits)
+    found = classification(table, bins=BINS)
+    return {
+        "name": name,
+        "accuracy": found.about["accuracy"],
+        "ece": found["ece"].value,
+        "low": found["forced_ece"].value,
+        "high": found["sharp_upper"].value,
+        "ceiling": found["accuracy_ceiling"].value,
+        "floor": found["accuracy_floor"].value,
+        "averaged": found.about["averaged"],
+        "invariance_gap": found.about["invariance_gap"],
+        "orbits": found.about["orbits"],
+        "certified": _ends(lambda: certified_ceiling(table)),
+        **{part: _value(found[bound]) for part, bound in PRICES.items()},
+    }
+
+
+def _value(bound: Bound) -> float | None:
+    """Return the value of a bound, None where it does not apply."""
+    return bound.value if bound.applies else None
+
+
+def _ends(compute: Callable[[], tuple[float, float]]) -> list[float] | None:
+    """Return both ends of an interval, None where the samples do not allow one."""
+    try:
+        return [float(end) for end in compute()]
+    except InputError:
+        return None

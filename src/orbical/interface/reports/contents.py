@@ -1,0 +1,265 @@
+"""Select the most informative samples for a report that cannot hold all of them."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..._text import counted
+from ...errors import InputError, check_name
+from ..selection import Selection
+from ..session.request import ALL, Request, UnknownSet, mask_of_set, packed
+from ..session.sample_maps import available_methods, is_cached, sample_map
+from ..session.saved_lists import Finding, saved_findings
+from ..session.scan_view import ScanView
+from ..sidecar import bits_key
+from ..wire import encode_part, quantize
+
+Array = np.ndarray
+
+FEWEST = 3
+"""The least number of samples to select: one of each kind."""
+
+
+@dataclass(frozen=True)
+class ChosenSamples:
+    """A selection of samples.
+
+    Attributes:
+        samples: Their indices in the scan, ascending.
+        of: The number of samples in the scan.
+        how: A description of how they were selected; empty if all are included.
+    """
+
+    samples: Array
+    of: int
+    how: str
+
+    @property
+    def complete(self) -> bool:
+        """Whether all samples are included."""
+        return len(self.samples) == self.of
+
+
+def informative_samples(
+    mean: Array, variance: Array, xy: Array, label: Array | None, count: int, upward: bool
+) -> ChosenSamples:
+    """Select samples: a third most variable, a third worst, the rest spread over the map.
+
+    The first two thirds are taken class by class in turn, so that they do not all come from one
+    difficult class.
+
+    Args:
+        mean: `[M, N]`, each sample's mean response over its orbit.
+        variance: `[M, N]`, its variance over the orbit.
+        xy: `[N, 2]`, its position on the map of responses; NaN for unfinished samples.
+        label: `[N]`, its class, or None.
+        count: How many to select.
+        upward: Whether a higher response is better.
+
+    >>> spread = np.array([[0.0, 0.3, 0.0, 0.1, 0.0, 0.0]])
+    >>> score = np.array([[0.9, 0.9, 0.2, 0.9, 0.8, 0.9]])
+    >>> xy = np.array([[-3, -3], [1, 0], [0, 1], [9, 0], [0, 9], [4.0, 4.0]])
+    >>> informative_samples(score, spread, xy, None, 3, True).samples.tolist()
+    [1, 2, 5]
+    """
+    if count < FEWEST:
+        raise InputError("samples", f"{FEWEST} or more", count)
+    total = mean.shape[1]
+    if total <= count:
+        return ChosenSamples(np.arange(total), total, "")
+    finished = np.isfinite(xy).all(1)
+    known = np.flatnonzero(finished)
+    if len(known) <= count:
+        return ChosenSamples(known, total, f"the {len(known):,} finished samples of {total:,}")
+    third = count // 3
+    worst = np.where(upward, mean, -mean).min(0)
+    taken = np.zeros(total, bool)
+    for priority in (variance.max(0), -worst):
+        taken[_in_turn(priority, label, finished & ~taken)[:third]] = True
+    taken[_spread(np.where((finished & ~taken)[:, None], xy, np.nan), count - 2 * third)] = True
+    how = (
+        f"{count:,} of {total:,} samples: {third:,} that vary most along the orbit, {third:,} with "
+        f"the worst scores, {count - 2 * third:,} spread over the map"
+    )
+    return ChosenSamples(np.flatnonzero(taken), total, how)
+
+
+def _in_turn(priority: Array, label: Array | None, among: Array) -> Array:
+    """Sort samples by priority, the first of each class before the second of any."""
+    order = np.flatnonzero(among)
+    order = order[np.argsort(-priority[order], kind="stable")]
+    if label is None:
+        return order
+    rank = np.empty(len(order), int)
+    for one in np.unique(label[order]):
+        members = label[order] == one
+        rank[members] = np.arange(members.sum())
+    return order[np.argsort(rank, kind="stable")]
+
+
+def _spread(xy: Array, count: int) -> Array:
+    import xarray as xr
+
+    from ...embedding import representatives
+
+    return representatives(xr.DataArray(xy, dims=("sample", "component")), count)
+
+
+LINEAR = ("pca", "ica")
+"""The methods that are quick enough for every model and reference."""
+FIRST = (*LINEAR, "isomap")
+"""The methods of a report that names none; the others take minutes."""
+MOST_BYTES = 2_000_000
+"""The most that maps add to a report, before compression."""
+_BYTES = 4
+"""Bytes of a sample on a map."""
+
+Map = tuple[str, str, str]
+"""Method, model (empty for all together) and reference."""
+
+
+@dataclass(frozen=True)
+class MapPlan:
+    """The maps of a report, and those left out."""
+
+    maps: list[Map]
+    left_out: list[Map]
+
+    @property
+    def methods(self) -> list[str]:
+        """The methods of which there is a map."""
+        return [*dict.fromkeys(method for method, _, _ in self.maps)]
+
+    def note(self) -> str:
+        """Name what was left out; empty if nothing was."""
+        present = {*self.methods}
+        whole = [*dict.fromkeys(method for method, _, _ in self.left_out if method not in present)]
+        parts = [*dict.fromkeys(method for method, _, _ in self.left_out if method in present)]
+        words = [*whole, *(f"{method} of some models or references" for method in parts)]
+        return f"maps left out: {', '.join(words)}" if words else ""
+
+
+def check_methods(methods: Sequence[str] | None) -> None:
+    """Check the names of methods, before any work."""
+    if methods is None or [*methods] == ["all"]:
+        return
+    for method in methods:
+        check_name("methods", method, [*available_methods(), "all"])
+    if not methods:
+        raise InputError("methods", "at least one", "none")
+
+
+def planned_maps(
+    view: ScanView, methods: Sequence[str] | None, references: Sequence[str], samples: int
+) -> MapPlan:
+    """Choose the maps of a report: what findings show, then what is quick or was asked for."""
+    every = [*itertools.product(available_methods(), ("", *view.models), references)]
+    if methods is None:
+        asked = [one for one in every if _is_usual(view, one, references[0])]
+    else:
+        chosen = [name for name in available_methods() if {name, "all"} & {*methods}]
+        asked = [one for one in every if one[0] in chosen]
+    first = [one for one in _of_findings(view) if one in every]
+    wanted = [*dict.fromkeys([*asked[:1], *first, *asked])]
+    kept = wanted[: max(1, MOST_BYTES // (_BYTES * max(1, samples)))]
+    return MapPlan(kept, [one for one in every if one not in kept])
+
+
+def encoded_maps(view: ScanView, samples: Array, maps: Iterable[Map]) -> bytes:
+    """Encode the positions of the samples of a report on each map."""
+    about: dict[str, Any] = {}
+    arrays: dict[str, Any] = {}
+    for one in maps:
+        name = "/".join(one)
+        try:
+            with warnings.catch_warnings():  # an ICA that did not converge is a map all the same
+                warnings.simplefilter("ignore", UserWarning)
+                found = sample_map(_request(view, one))
+        except InputError as error:  # too few samples for a map: the page shows the message
+            about[name] = {"error": str(error)}
+            continue
+        arrays[name] = quantize(found.xy[samples], 16, -1.0, 1.0)
+        about[name] = {"explained": found.explained, "note": found.note, "metric": "score"}
+    return encode_part({"about": about}, arrays)
+
+
+def _is_usual(view: ScanView, one: Map, reference: str) -> bool:
+    method, of, against = one
+    whole = method in FIRST and not of and against == reference
+    return method in LINEAR or whole or is_cached(_request(view, one))
+
+
+def _of_findings(view: ScanView) -> list[Map]:
+    shown = [one.selection for one in saved_findings(view)]
+    return [(one.method, one.of, view.reference(one)) for one in shown]
+
+
+def _request(view: ScanView, one: Map) -> Request:
+    method, of, reference = one
+    return Request(view, Selection(method=method, of=of, reference=reference))
+
+
+def with_findings(view: ScanView, chosen: ChosenSamples) -> ChosenSamples:
+    """Add the samples that findings show to those of a report."""
+    wanted = [number for one in saved_findings(view) for number in _shown(view, one)]
+    samples = np.union1d(chosen.samples, np.array(wanted, chosen.samples.dtype))
+    more = len(samples) - len(chosen.samples)
+    if not more:
+        return chosen
+    whole = len(samples) == chosen.of
+    how = "" if whole else f"{chosen.how}, and {counted(more, 'sample')} of the findings"
+    return ChosenSamples(samples, chosen.of, how)
+
+
+def story(
+    view: ScanView, chosen: ChosenSamples, methods: Sequence[str]
+) -> tuple[list[dict[str, Any]], Array]:
+    """Return the findings as the page of a report takes them, and the bits `[S, ...]` of sets."""
+    sets: dict[str, Array] = {}
+    told = [_told(view, one, chosen.samples, methods, sets) for one in saved_findings(view)]
+    empty = np.zeros((0, -(-len(chosen.samples) // 8)), np.uint8)
+    return told, np.stack([*sets.values()]) if sets else empty
+
+
+def _shown(view: ScanView, finding: Finding) -> list[int]:
+    selection = finding.selection
+    return [one for one in (selection.sample, *selection.pins) if 0 <= one < view.samples]
+
+
+def _told(
+    view: ScanView,
+    finding: Finding,
+    samples: Array,
+    methods: Sequence[str],
+    sets: dict[str, Array],
+) -> dict[str, Any]:
+    selection = finding.selection
+    here = {int(sample): place for place, sample in enumerate(samples)}
+    kept = replace(
+        selection,
+        subset=_set_here(view, selection.subset, samples, sets),
+        sample=here.get(selection.sample, 0),
+        pins=tuple(here[one] for one in selection.pins if one in here),
+        method=selection.method if selection.method in methods else methods[0],
+    )
+    return {**asdict(finding), "view": kept.to_fragment()}
+
+
+def _set_here(view: ScanView, name: str, samples: Array, sets: dict[str, Array]) -> str:
+    """Return the name of a set among the samples of a report, and keep its bits in `sets`."""
+    try:
+        mask = mask_of_set(view, name)[samples]
+    except UnknownSet:  # its file was removed or altered
+        return ALL
+    if mask.all():
+        return ALL
+    bits = packed(mask)
+    here = bits_key(bits.tobytes())
+    sets[here] = bits
+    return here
