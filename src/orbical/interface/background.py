@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from ..errors import ModelError, OrbicalError
-from ..store.record import Json
+from ..store import Json
 
 GRACE_S = 2.0
 """How long the program waits for running tasks at its end."""

@@ -23,12 +23,9 @@ from ..data import Samples, recorded_preprocessing
 from ..errors import InputError, ModelError, OrbicalError, check_name
 from ..groups import Elements
 from ..predictors import Predictor, as_predictor
-from ..scanning.description import plain
-from ..scanning.sweep import Sweep, errors_in
-from ..store.record import ModelEntry
-from ..store.scan_result import Scan
-from ..tasks import Task
-from ..tasks.task import Reader
+from ..scanning import Sweep, errors_in, plain
+from ..store import ModelEntry, Scan
+from ..tasks import Reader, Task
 from .background import DaemonPool, result_within
 from .orbit_positions import OrbitLocator
 

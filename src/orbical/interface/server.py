@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
-from ..store.record import Json
+from ..store import Json
 from .access import HEADERS, AccessGuard, check_host, is_loopback
 from .background import STOP, AsyncRequestQueue, DaemonPool, frames_from, yield_to_readers
 from .bundling import page_files

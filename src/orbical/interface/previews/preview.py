@@ -1,4 +1,4 @@
-"""How far a first look is: read by the page, written by the thread that scans."""
+"""A first look: a coarse scan of a few samples, then a finer one of more, behind the page."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...actions import Images
-from ...data.image_files import ImageFiles
-from ...data.source import hash_of
+from ...data import ImageFiles, hash_of
 from ...errors import InputError, Interrupted, OrbicalError, StoreError
 from ...groups import as_group
 from ...predictors import Predictor
@@ -156,7 +155,7 @@ class Refinement:
             self._rested += time.monotonic() - start
 
 
-SAMPLES = 120
+PREVIEW_SAMPLES = 120
 FEWEST, MOST_FIRST = 4, 12
 SECONDS_FOR_FIRST = 1.5
 """About how long the coarse scan may take, before the page can open."""

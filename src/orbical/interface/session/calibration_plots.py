@@ -16,8 +16,7 @@ from ...calibration import (
     pooled_reliability,
     reliability,
 )
-from ...calibration.measures.binned import Reliability
-from ...store.record import Json
+from ...store import Json
 from .element_columns import alike, columns_of
 from .request import Answer, Request, Subset
 from .subset_curves import ENDS, LEAST, WITH_INTERVAL, measure_rows, measures_over

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...calibration import interval_of_sums, share_interval_of_sums
 from ...errors import InputError, check_name
-from ...store.record import Json
+from ...store import Json
 from .element_columns import response_columns
 from .request import Answer, Request
 from .scan_view import PLACE, ScanView
@@ -176,8 +176,7 @@ def coverage(request: Request) -> Answer:
 
 def _tested(view: ScanView, place: str) -> TestedSets:
     """Calibrate on half of the samples and test the others; of very many, evenly chosen ones."""
-    from ...conformal import LAC
-    from ...conformal.orbit_coverage import halves, tested
+    from ...conformal import LAC, halves, tested
 
     models, elements = len(view.models), len(view.group)
     most = min(MOST_SAMPLES, MOST_CELLS // (models * elements))

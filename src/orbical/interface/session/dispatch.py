@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError, OrbicalError, check_name, unknown_name
-from ...store.record import Json
-from ...store.scan_result import Scan
+from ...store import Json, Scan
 from ..background import TICK_S, DaemonPool, Progress, Stopped, yield_to_readers
 from ..live_models import LiveModels
 from ..selection import Selection

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...bounds.bound import Bound
+from ...bounds import Bound
 from ...errors import InputError
 from ...groups import chart_of
-from ...store.record import Json
-from ...store.scan_result import Scan
+from ...store import Json, Scan
 from .request import Answer, Request
 from .scan_view import ScanView
 

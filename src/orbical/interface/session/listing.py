@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...errors import InputError, check_name, unknown_name, whole_number
-from ...store.record import Json
+from ...store import Json
 from ..selection import Clause
 from .filter_columns import Column, keys_of, robust_ends, sample_columns, titled, values_of
 from .request import Answer, Request

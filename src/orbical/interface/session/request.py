@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from ...errors import InputError, check_name
-from ...nero.moments import over_models
-from ...store.record import Json
+from ...nero import over_models
+from ...store import Json
 from ..background import Progress, progress_of
 from ..selection import Selection, labels_alone
 from ..sidecar import bits_key

@@ -10,9 +10,8 @@ from functools import partial
 import numpy as np
 
 from ...errors import check_name
-from ...nero.changes import share_of
-from ...nero.moments import Sums, add_sums, over_orbit
-from ...store.record import Json
+from ...nero import Sums, add_sums, over_orbit, share_of
+from ...store import Json
 from ..selection import Selection
 from .calibration_plots import pooled
 from .request import Answer, Request, Subset, keep_set, mask_of_set

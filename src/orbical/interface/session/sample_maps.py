@@ -16,7 +16,7 @@ import numpy as np
 
 from ...embedding import METHODS, NEIGHBORS, Components, components_of, place, principal_components
 from ...errors import InputError, check_name
-from ...store.record import Json
+from ...store import Json
 from ..background import Progress
 from .filter_columns import keys_of, robust_ends, sample_columns, titled, values_of
 from .request import Answer, Request

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from ..._text import printable
 from ...errors import InputError, StoreError, check_name
-from ...store.record import Json
+from ...store import Json
 from ..selection import Selection, set_name
 from .request import ALL, Answer, Request, mask_of_set, packed
 from .scan_view import ScanView

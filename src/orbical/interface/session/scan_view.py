@@ -12,10 +12,9 @@ import numpy as np
 
 from ...calibration import Measure, quantity_title, scan_measures
 from ...errors import InputError
-from ...nero.moments import Moments, Sums, moments, sums_over
-from ...store import Scan
-from ...store.blocks import AGREES, FINISHED
-from ...tasks.quantities import UNITS
+from ...nero import Moments, Sums, moments, sums_over
+from ...store import AGREES, FINISHED, Scan
+from ...tasks import UNITS
 from ..live_models import LiveModels
 from ..selection import Selection
 from ..sidecar import Sidecar

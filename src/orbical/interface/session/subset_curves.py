@@ -10,13 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...calibration import MEASURES, along_orbit
-from ...calibration.intervals.resampled import row_intervals
+from ...calibration import MEASURES, along_orbit, row_intervals
 from ...errors import InputError, check_name, whole_number
-from ...nero.changes import SHARES, answer_names, sample_changes, share_of
-from ...nero.moments import Sums
-from ...store.blocks import StoredArrays
-from ...store.record import Json
+from ...nero import SHARES, Sums, answer_names, changes_are_binary, sample_changes, share_of
+from ...store import Json, StoredArrays
 from ..selection import Clause
 from .element_columns import alike, columns_of, response_columns
 from .filter_columns import Column, keys_of, sample_columns, values_of
@@ -225,7 +222,11 @@ def counted(view: ScanView) -> str | bool:
 def consistency(request: Request) -> Answer:
     """Answer `changed` and `pairs`, `[M, 3]` each: the share and the ends of its interval."""
     each, rows = changes(request.view), request.subset.rows
-    shares = {name: share_of(each[name][request.models][:, rows]) for name in SHARES}
+    binary = changes_are_binary(StoredArrays(request.view.scan))
+    shares = {
+        name: share_of(each[name][request.models][:, rows], binary=binary and name == "changed")
+        for name in SHARES
+    }
     about = {"count": request.subset.count, "models": request.names}
     return about, {name: np.stack(share, -1) for name, share in shares.items()}
 
