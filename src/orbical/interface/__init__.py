@@ -94,14 +94,9 @@ def view(
         Traceback (most recent call last):
         orbical.errors.InputError: scan: expected a saved scan, or a folder of them, got ...
     """
-    about = {
-        "preprocess": preprocess,
-        "read": read,
-        "orbits": orbits,
-        "classes": classes,
-        "names": names,
-    }
-    session = open_session(scan, models, data, task=task, worst=worst, **about)
+    about = {"task": task, "preprocess": preprocess, "read": read, "orbits": orbits}
+    about |= {"classes": classes, "names": names, "worst": worst}
+    session = open_session(scan, models, data, **about)
     if in_notebook():
         from .widget import widget
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from torch import Tensor
 from .._trees import Tree, concatenate, leaves, to_device, tree_map
 from ..actions import Action
 from ..data import Samples, recorded_preprocessing
-from ..errors import InputError, ModelError, OrbicalError, check_name
+from ..errors import InputError, ModelError, OrbicalError
 from ..groups import Elements
 from ..predictors import Predictor, as_predictor
 from ..scanning import Sweep, errors_in, plain
@@ -50,20 +50,37 @@ class LiveAnswer:
 
 
 @dataclass(frozen=True)
-class LiveRequest:
-    """One sample transformed by some elements, and the references for its outputs.
+class Extras:
+    """What a user passes beside a scan.
 
     Attributes:
-        elements: K elements.
-        moved: The inputs `[K, 1, ...]`.
-        truth: `[1, ...]`, if known.
-        consensus: Each model's stored consensus `[1, ...]`.
+        models: Models by their names in the scan, for live outputs.
+        data: The inputs, if the scan did not keep them, as passed to `orbical.scan`.
+        task: The task, if it cannot be made from the record (a custom action).
+        preprocess: As passed to `orbical.scan`.
+        read: How outputs are read, as passed to the task; without it models are not run.
+        orbits: The orbit id of each sample, for bounds.
+        classes: Names of the classes.
+        worst: The result of `orbical.worst_case` for the scan, or a file of it.
+        names: Names of the samples.
     """
 
-    elements: Elements
-    moved: Tree
-    truth: Tensor | None
-    consensus: Mapping[str, Tensor]
+    models: Mapping[str, object] = field(default_factory=dict)
+    data: Any = None
+    task: Task | None = None
+    preprocess: Callable[[Tree], Tree] | None = None
+    read: Reader | None = None
+    orbits: Any = None
+    classes: Sequence[str] | None = None
+    worst: Any = None
+    names: Sequence[str] | None = None
+
+    def of(self, scan: Scan, several: bool) -> Extras:
+        """Return what of them is of one scan, alone or among several."""
+        own = {name: model for name, model in self.models.items() if name in scan.models}
+        count = scan.record.data.samples
+        fits = not several or (self.data is not None and len(Samples(self.data)) == count)
+        return replace(self, models=own, data=self.data if fits else None)
 
 
 class LiveModels:
@@ -72,42 +89,27 @@ class LiveModels:
     Args:
         scan: The scan.
         row: Reads one sample of a stored array, `(name, sample, model or None)`.
-        models: Models by their names in the scan; may be empty.
-        data: The inputs of the scan, if it did not keep them, as passed to `orbical.scan`.
-        task: The task, if it cannot be made from the record (a custom action).
-        preprocess: As passed to `orbical.scan`.
-        read: How outputs are read, as passed to the task; without it models are not run.
-        patience_s: How long to wait for a model.
+        extras: The models, the inputs and the task, if the user passed them.
     """
 
     def __init__(
-        self,
-        scan: Scan,
-        row: Callable[[str, int, int | None], Array],
-        models: Mapping[str, Any] | None = None,
-        data: Any = None,
-        task: Task | None = None,
-        preprocess: Callable[[Tree], Tree] | None = None,
-        read: Reader | None = None,
-        patience_s: float = PATIENCE_S,
+        self, scan: Scan, row: Callable[[str, int, int | None], Array], extras: Extras
     ) -> None:
-        self.scan, self._row, self.patience_s = scan, row, patience_s
+        self.scan, self._row, self.patience_s = scan, row, PATIENCE_S
         self.locator = OrbitLocator(scan.group)
         self.warnings: list[str] = []
-        self._preprocess = preprocess or recorded_preprocessing(scan.record.preprocess)
+        self._preprocess = extras.preprocess or recorded_preprocessing(scan.record.preprocess)
         self._fields = _input_fields(scan)
-        self.models: dict[str, Predictor] = {}
-        for name, model in (models or {}).items():
-            check_name("models", name, scan.models)
-            self.models[name] = as_predictor(model)
-        self._readable = task is not None or read is not None or scan.record.task.read is None
-        self.task = self._find_task(task, read)
-        if data is not None and self.task is not None:
-            data = self.task.take(data)
-        self._data = None if data is None else Samples(data)
-        count = scan.record.data.samples
-        if self._data is not None and len(self._data) != count:
-            raise InputError("data", f"the {count} samples of the scan", len(self._data))
+        self.models = {name: as_predictor(model) for name, model in extras.models.items()}
+        given = extras.task is not None or extras.read is not None
+        self._readable = given or scan.record.task.read is None
+        self.task = self._find_task(extras.task, extras.read)
+        data, count = extras.data, scan.record.data.samples
+        if data is not None:
+            data = Samples(data if self.task is None else self.task.take(data))
+            if len(data) != count:
+                raise InputError("data", f"the {count} samples of the scan", len(data))
+        self._data: Samples | None = data
         self.action = self._find_action() if self.task is None else self.task.input
         self._workers: dict[str, DaemonPool] = {}
         self._sweeps: dict[tuple[str, torch.device], Sweep] = {}
@@ -159,7 +161,7 @@ class LiveModels:
         if not chosen:
             return {}
         moved = self.moved(sample, elements) if moved is None else moved
-        question = LiveRequest(elements, moved, self.truth(sample), self._consensus(sample, chosen))
+        truth, consensus = self.truth(sample), self._consensus(sample, chosen)
         answers, asked = {}, {}
         for name in chosen:
             worker = self._worker(name)
@@ -167,7 +169,8 @@ class LiveModels:
                 why = f"still busy with an earlier input, for {worker.busy_s:.0f} s"
                 answers[name] = LiveAnswer({}, float("nan"), why)
             else:
-                asked[name] = worker.submit(self._answer, name, question)
+                question = (elements, moved, truth, consensus.get(name))
+                asked[name] = worker.submit(self._answer, name, *question)
         deadline = time.monotonic() + self.patience_s
         for name, one in asked.items():
             try:
@@ -201,27 +204,34 @@ class LiveModels:
                 self._workers[name] = DaemonPool(1, f"model {name}")
             return self._workers[name]
 
-    def _answer(self, name: str, question: LiveRequest) -> LiveAnswer:
-        """Run one model, in its own thread."""
+    def _answer(
+        self,
+        name: str,
+        elements: Elements,
+        moved: Tree,
+        truth: Tensor | None,
+        consensus: Tensor | None,
+    ) -> LiveAnswer:
+        """Run one model on one sample moved by K elements, in its own thread."""
         task = self.task
         assert task is not None
         start = time.perf_counter()
-        outputs = self._outputs(name, question.moved, question.elements)
+        outputs = self._outputs(name, moved, elements)
         took = (time.perf_counter() - start) * 1000
-        count = len(question.elements)
-        weights = torch.full((count,), 1 / count, dtype=torch.float64)
+        weights = torch.full((len(elements),), 1 / len(elements), dtype=torch.float64)
         with torch.inference_mode():
-            summary = task.summarize(outputs, question.truth, question.elements, weights)
-            declared = task.variables(question.truth is not None)
+            summary = task.summarize(outputs, truth, elements, weights)
+            declared = task.variables(truth is not None)
             variables = {
                 key: value[0].numpy()
                 for key, value in summary.items()
                 if "element" in declared[key].dims and not key.endswith("vs_consensus")
             }
-            if name in question.consensus:
-                variables["score_vs_consensus"] = self._against_consensus(
-                    outputs, question.consensus[name], question.elements
-                )
+            if consensus is not None:  # the stored one, moved along
+                answers = task.primary(outputs)
+                judged = task.output.move(elements, task.reference(consensus)[None])
+                scores = task.score(answers, judged, task.output.valid(elements, answers))
+                variables["score_vs_consensus"] = scores[:, 0].numpy()
         return LiveAnswer(variables, took)
 
     def _outputs(self, name: str, moved: Tree, elements: Elements) -> Tree:
@@ -262,14 +272,6 @@ class LiveModels:
             )
         return self._sweeps[name, device]
 
-    def _against_consensus(self, outputs: Tree, consensus: Tensor, elements: Elements) -> Array:
-        """Score outputs against the stored consensus, transformed along."""
-        task = self.task
-        assert task is not None
-        answers = task.primary(outputs)
-        judged = task.output.move(elements, task.reference(consensus)[None])
-        return task.score(answers, judged, task.output.valid(elements, answers))[:, 0].numpy()
-
     def truth(self, sample: int) -> Tensor | None:
         """Return one sample's truth as a batch of one, None if it is not known."""
         if self.task is None or not self.scan.labeled:
@@ -309,7 +311,7 @@ class LiveModels:
                 self.warnings.append(f"models cannot run: {error}")
             return None
 
-    def _find_action(self) -> Any:
+    def _find_action(self) -> Action | None:
         try:
             return Action.from_record(self.scan.record.task.input)
         except (InputError, ImportError, TypeError, KeyError):

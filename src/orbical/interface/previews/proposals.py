@@ -22,7 +22,7 @@ from .settings import (
     array_form,
     channels_of,
     given_preprocessing,
-    group_of,
+    group_setting,
     image_size,
     labels_of,
     layout_of,
@@ -119,13 +119,14 @@ def proposed(
                 remedy="look at one model at a time",
             )
     predictor = predictors[name]
+    files = isinstance(whole, ImageFiles)
     if isinstance(whole, ImageFiles):
         size, channels, size_setting = image_size(name, predictor, form, whole, images.get("size"))
         source = open_path(data, **{**images, "size": size})
     else:
         source, size = whole, None
         channels, size_setting = array_form(name, form, whole)
-    layout = layout_of(form, predictor)
+    layout = layout_of(form)
     inputs, count = source.read(0, min(len(source), 2))[0], len(source)
     if not hasattr(inputs, "shape"):
         raise InputError("data", "one array of images", type(inputs).__name__)
@@ -150,14 +151,12 @@ def proposed(
     prepared = given_preprocessing(given.get("preprocess"))
     settings = [
         task,
-        group_of(given.get("group"), some, task.value),
+        group_setting(given.get("group"), some, task.value),
         size_setting,
         layout,
         channels_of(channels, form, prepared),
-        scale_of(
-            predictor, some, channels, layout.value, form, known, source, prepared, task.value
-        ),
-        outputs_of(outputs, task.value, predictor, wanted(some)),
+        scale_of(predictor, some, wanted, form, known, files, prepared, task.value),
+        outputs_of(outputs, task.value),
         labels,
     ]
     each = seconds * len(predictors)

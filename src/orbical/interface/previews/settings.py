@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -14,6 +13,7 @@ from ..._text import percent
 from ...data import CHANNELS, LAYOUTS, SCALES, ImageFiles, ImagePreprocessing, Source
 from ...errors import InputError, check_name
 from ...predictors import Predictor
+from ...store import Json
 from ...tasks import TASKS, takes
 from . import model_inputs
 
@@ -43,15 +43,15 @@ class Setting:
     """One setting: its value, what else it could be, where it comes from and why."""
 
     name: str
-    title: str
     value: str
     choices: Mapping[str, str]
     why: str
     guessed: bool = True
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> Json:
         """Describe it for the page."""
-        return {**vars(self), "choices": [[key, text] for key, text in self.choices.items()]}
+        title = "Image size" if self.name == "size" else self.name.capitalize()
+        return {**vars(self), "title": title, "choices": [[*pair] for pair in self.choices.items()]}
 
 
 def image_size(
@@ -63,168 +63,149 @@ def image_size(
 ) -> tuple[int | tuple[int, int], str, Setting]:
     """Return the size of the images, their channels, and the setting that says so."""
     channels = {1: ["gray"], 3: ["rgb"], None: ["rgb", "gray"]}[form.channels]
-    if given is not None:
-        size: int | tuple[int, int] = given
-        why, guessed = "given by --size", False
-    elif form.height is not None and form.width is not None:
-        size = form.height if form.height == form.width else (form.height, form.width)
-        why, guessed = "the model's file says so", False
-    else:
+    guessed = given is None and (form.height is None or form.width is None)
+    if guessed:
         own = files.read(0, 1)[0].shape[-2:]
         small = [int(own[0])] if own[0] == own[1] < model_inputs.USUAL_SIZES[0] else []
         sizes = [*small, *model_inputs.USUAL_SIZES]
         size, kind = model_inputs.first_that_runs(name, predictor, sizes, channels)
-        channels, guessed = [kind], True
+        channels = [kind]
         why = "the images have this size" if size in small else "a usual size that the model takes"
+    elif given is not None:
+        size, why = given, "given by --size"
+    else:
+        assert form.height is not None and form.width is not None  # noqa: PT018
+        size = form.height if form.height == form.width else (form.height, form.width)
+        why = "the model's file says so"
     text = f"{size} x {size}" if isinstance(size, int) else f"{size[0]} x {size[1]}"
-    setting = Setting("size", "Image size", text, {text: f"{text} pixels"}, why, guessed)
-    return size, channels[0], setting
+    return size, channels[0], Setting("size", text, {text: f"{text} pixels"}, why, guessed)
 
 
 def array_form(name: str, form: model_inputs.InputForm, source: Source) -> tuple[str, Setting]:
     """Check arrays of images against what the model declares; return their channels and size."""
     shape = [*getattr(source.read(0, 1)[0], "shape", ())]
     if len(shape) != 4 or shape[1] not in (1, 3):
-        raise InputError(
-            "data",
-            "images [N, 3, H, W] or [N, 1, H, W]",
-            ["N", *shape[1:]],
-            remedy="evaluate other data with orbical scan",
-        )
-    if form.channels not in (None, shape[1]) and shape[1] != 3:
-        raise InputError(
-            "data", f"images of {form.channels} channels for the model {name!r}", shape[1]
-        )
-    declared = (form.height or shape[2], form.width or shape[3])
-    if declared != (shape[2], shape[3]):
-        raise InputError(
-            "data",
-            f"images of {declared[0]} x {declared[1]} for the model {name!r}",
-            f"{shape[2]} x {shape[3]}",
-        )
-    text = f"{shape[2]} x {shape[3]}"
-    setting = Setting("size", "Image size", text, {text: text}, "the size of the arrays", False)
-    return "gray" if form.channels == 1 and shape[1] == 3 else "rgb", setting
+        remedy = "evaluate other data with orbical scan"
+        images = "images [N, 3, H, W] or [N, 1, H, W]"
+        raise InputError("data", images, ["N", *shape[1:]], remedy=remedy)
+    _, channels, height, width = shape
+    text, wanted = f"{height} x {width}", f"{form.height or height} x {form.width or width}"
+    if form.channels not in (None, channels) and channels != 3:
+        expected = f"images of {form.channels} channels for the model {name!r}"
+        raise InputError("data", expected, channels)
+    if wanted != text:
+        raise InputError("data", f"images of {wanted} for the model {name!r}", text)
+    setting = Setting("size", text, {text: text}, "the size of the arrays", False)
+    return "gray" if form.channels == 1 and channels == 3 else "rgb", setting
 
 
-def layout_of(form: model_inputs.InputForm, predictor: Predictor) -> Setting:
+def layout_of(form: model_inputs.InputForm) -> Setting:
     """Return whether channels come first, as the model file says or by default."""
-    why = "the model's file says so" if form.layout else "as torch has it; the model does not say"
-    value = form.layout or "nchw"
-    choices = LAYOUTS if form.layout is None else {value: LAYOUTS[value]}
-    return Setting("layout", "Layout", value, choices, why, form.layout is None)
+    if form.layout is None:
+        return Setting("layout", "nchw", LAYOUTS, "as torch has it; the model does not say")
+    choices = {form.layout: LAYOUTS[form.layout]}
+    return Setting("layout", form.layout, choices, "the model's file says so", False)
 
 
 def task_of(outputs: Tensor, given: str | None, dense: str | None) -> Setting:
     """Return the task that the form of the outputs suggests, or the given one."""
-    if dense is not None:
-        check_name("--task", given or dense, [dense])
-        boxes = TASKS[dense].truth_kind == "boxes"
-        what = "boxes" if boxes else f"maps of {outputs.shape[-1]} classes"
-        why = f"the model returns {what} for each image"
-        return Setting("task", "Task", dense, {dense: dense}, why)
-    choices = {name: name for name in CHOICES}
+    columns = outputs.shape[-1]
+    choices = {name: name for name in ([dense] if dense else CHOICES)}
     if given is not None:
         check_name("--task", given, choices)
-        return Setting("task", "Task", given, choices, "given by --task", False)
-    columns = outputs.shape[-1]
+    if dense is not None:
+        boxes = TASKS[dense].truth_kind == "boxes"
+        what = "boxes" if boxes else f"maps of {columns} classes"
+        return Setting("task", dense, choices, f"the model returns {what} for each image")
+    if given is not None:
+        return Setting("task", given, choices, "given by --task", False)
     value = "classification" if columns > 1 else "regression"
     why = f"the model returns {columns} number{'s' if columns > 1 else ''} for each image"
-    return Setting("task", "Task", value, choices, why)
+    return Setting("task", value, choices, why)
 
 
-def group_of(given: str | None, images: Tensor, task: str) -> Setting:
+def group_setting(given: str | None, images: Tensor, task: str) -> Setting:
     """Return the group that is asked about most, or the given one."""
     square = images.shape[-1] == images.shape[-2]
-    offered = [name for name in PREVIEW_GROUPS if name != ("flips" if square else "dihedral")]
-    choices = {name: _GROUP_TITLES[name] for name in offered}
+    mirrors, other = ("dihedral", "flips") if square else ("flips", "dihedral")
+    choices = {name: title for name, title in _GROUP_TITLES.items() if name != other}
     if given is not None:
         choices = {given: _GROUP_TITLES.get(given, given), **choices}
-        return Setting("group", "Group", given, choices, "given by --group", False)
+        return Setting("group", given, choices, "given by --group", False)
     if TASKS[task].truth_kind == "boxes":
         why = "boxes stay upright, and no pixel is made up"
-        return Setting("group", "Group", "dihedral" if square else "flips", choices, why)
+        return Setting("group", mirrors, choices, why)
     why = "the question asked most; corners that turn into view are black"
-    return Setting("group", "Group", "rotations", choices, why)
+    return Setting("group", "rotations", choices, why)
 
 
-def given_preprocessing(given: Any) -> ImagePreprocessing | None:
+def given_preprocessing(given: object) -> ImagePreprocessing | None:
     """Check the preprocessing of the command line."""
     if given is None or isinstance(given, ImagePreprocessing):
         return given
-    raise InputError(
-        "--preprocess",
-        "names such as imagenet,bgr for a first look",
-        "a function",
-        remedy="evaluate it with orbical scan",
-    )
+    names, remedy = "names such as imagenet,bgr for a first look", "evaluate it with orbical scan"
+    raise InputError("--preprocess", names, "a function", remedy=remedy)
 
 
 def channels_of(
     value: str, form: model_inputs.InputForm, given: ImagePreprocessing | None
 ) -> Setting:
     """Return the order of the color channels."""
-    title = "Channels"
     if value == "gray":
-        why = "the model takes one channel"
-        return Setting(
-            "channels", title, value, {value: CHANNELS[value]}, why, form.channels is None
-        )
+        choices, why = {value: CHANNELS[value]}, "the model takes one channel"
+        return Setting("channels", value, choices, why, form.channels is None)
     choices = {name: CHANNELS[name] for name in ("rgb", "bgr")}
     if given is not None:
-        return Setting("channels", title, given.channels, choices, "given by --preprocess", False)
-    return Setting("channels", title, value, choices, "the usual order; no file says it")
+        return Setting("channels", given.channels, choices, "given by --preprocess", False)
+    return Setting("channels", value, choices, "the usual order; no file says it")
 
 
 def scale_of(
     predictor: Predictor,
     images: Tensor,
-    channels: str,
-    layout: str,
+    wanted: ImagePreprocessing,
     form: model_inputs.InputForm,
     labels: Tensor | None,
-    source: Source,
+    files: bool,
     given: ImagePreprocessing | None,
     task: str,
 ) -> Setting:
     """Return the scale of pixel values, the one whose answers tell images apart best."""
-    title = "Scale"
     if given is not None:
-        return Setting("scale", title, given.scale, SCALES, "given by --preprocess", False)
+        return Setting("scale", given.scale, SCALES, "given by --preprocess", False)
     if predictor.takes_unit_images:
         choices = {"unit": SCALES["unit"]}
-        return Setting("scale", title, "unit", choices, "the model prepares images itself", False)
+        return Setting("scale", "unit", choices, "the model prepares images itself", False)
     if form.integers:
-        return Setting("scale", title, "bytes", SCALES, "the model takes integers", False)
+        return Setting("scale", "bytes", SCALES, "the model takes integers", False)
     unit = bool(images.min() >= 0 and images.max() <= 1)
-    if not isinstance(source, ImageFiles) and not (unit and images.shape[1] == 3):
+    if not files and not (unit and images.shape[1] == 3):
         choices = {"unit": "as they are"}
-        return Setting("scale", title, "unit", choices, "arrays are passed as they are", False)
+        return Setting("scale", "unit", choices, "arrays are passed as they are", False)
     truth = TASKS[task].truth_kind
     if truth == "boxes":
-        return Setting("scale", title, "unit", SCALES, "the usual one of detectors")
+        return Setting("scale", "unit", SCALES, "the usual one of detectors")
     if truth != "class":
-        return Setting("scale", title, "imagenet", SCALES, "the usual one")
+        return Setting("scale", "imagenet", SCALES, "the usual one")
 
     def run(inputs: Tensor) -> Tensor:
-        found, _ = model_inputs.answers(predictor, inputs)
-        return found.flatten(1)
+        return model_inputs.answers(predictor, inputs)[0].flatten(1)
 
-    value, why = best_scale(images, run, channels, layout, labels)
-    return Setting("scale", title, value, SCALES, why)
+    value, why = best_scale(images, run, wanted, labels)
+    return Setting("scale", value, SCALES, why)
 
 
-def outputs_of(outputs: Tensor, task: str, predictor: Predictor, inputs: Tensor) -> Setting:
+def outputs_of(outputs: Tensor, task: str) -> Setting:
     """Return whether outputs are logits, probabilities, values or boxes."""
     kind = TASKS[task].truth_kind
     if not takes(task, "outputs"):
-        return Setting("outputs", "Outputs", kind, {kind: kind}, "", False)
+        return Setting("outputs", kind, {kind: kind}, "", False)
     shares = is_probability(outputs)
     if kind == "labels":
         shares = bool((outputs >= 0).all() and (outputs <= 1).all())
     value = "probabilities" if shares else "logits"
     why = "they are positive and sum to 1" if shares else "they do not sum to 1"
-    return Setting("outputs", "Outputs", value, OUTPUTS, why)
+    return Setting("outputs", value, OUTPUTS, why)
 
 
 def labels_of(
@@ -235,38 +216,39 @@ def labels_of(
     Names that the reader gave state the order of the classes: folders with other names get no
     number by their alphabetical order.
     """
-    title, none = "Labels", {NONE: "none"}
     files = isinstance(source, ImageFiles)
+    both = {FOLDERS: "folder names" if files else "y of the data", NONE: "none"}
+
+    def without(why: str, guessed: bool = False) -> tuple[Setting, list[str] | None]:
+        return Setting("labels", NONE, {NONE: "none"}, why, guessed), names
+
+    if source.labels is None:
+        return without("the images lie in no folders of classes" if files else "the data have no y")
     truth = TASKS[task].truth_kind
-    if source.labels is None or truth in ("boxes", "map"):
-        why = "the images lie in no folders of classes" if files else "the data have no y"
-        why = why if source.labels is None else "a first look at boxes and maps compares with none"
-        return Setting("labels", title, NONE, none, why, False), names
-    both = {FOLDERS: "folder names" if files else "y of the data", **none}
+    if truth in ("boxes", "map"):
+        return without("a first look at boxes and maps compares with none")
     if not files:
-        return Setting("labels", title, FOLDERS, both, "the data have them", False), names
+        return Setting("labels", FOLDERS, both, "the data have them", False), names
     if truth != "class":
-        why = "folders are classes, which this task does not have"
-        return Setting("labels", title, NONE, none, why), names
+        return without("folders are classes, which this task does not have", True)
     folders, count = [str(name) for name in source.classes or ()], outputs.shape[-1]
-    if names and {*folders} <= {*names}:
+    strange = [name for name in folders if name not in (names or ())]
+    if names and not strange:
         why = "the folders have names of the model's classes"
-        return Setting("labels", title, FOLDERS, both, why), names
+        return Setting("labels", FOLDERS, both, why), names
     if names and given:
-        strange = [name for name in folders if name not in names]
-        why = (
+        return without(
             f"{len(strange)} of {len(folders)} folders, such as {strange[0]!r}, are not among the "
             "names given with --classes"
         )
-        return Setting("labels", title, NONE, none, why, False), names
     if len(folders) == count:
         why = f"as many folders as the model has outputs, {count}, in alphabetical order"
-        return Setting("labels", title, FOLDERS, both, why), folders
-    why = (
+        return Setting("labels", FOLDERS, both, why), folders
+    return without(
         f"{len(folders)} folders, but the model has {count} outputs; pass --classes with the names "
-        "of all its classes"
+        "of all its classes",
+        True,
     )
-    return Setting("labels", title, NONE, none, why), names
 
 
 PREFERRED = ("imagenet", "unit", "symmetric", "bytes")
@@ -306,8 +288,7 @@ def information(outputs: Tensor) -> float:
 def best_scale(
     images: Tensor,
     run: Callable[[Tensor], Tensor],
-    channels: str,
-    layout: str,
+    wanted: ImagePreprocessing,
     labels: Tensor | None,
 ) -> tuple[str, str]:
     """Return the scale with the most informative answers, and the reason in words.
@@ -316,7 +297,7 @@ def best_scale(
     """
     told, right = {}, {}
     for scale in SCALES:
-        outputs = run(ImagePreprocessing(scale, channels, layout)(images))
+        outputs = run(replace(wanted, scale=scale)(images))
         told[scale] = information(outputs)
         hits = None if labels is None else (outputs.argmax(-1) == labels).float()
         right[scale] = 0.0 if hits is None else float(hits.mean())

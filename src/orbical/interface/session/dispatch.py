@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import wait
 from typing import Any
-
-import numpy as np
 
 from ...errors import InputError, OrbicalError, check_name, unknown_name
 from ...store import Json, Scan
 from ..background import TICK_S, DaemonPool, Progress, Stopped, yield_to_readers
-from ..live_models import LiveModels
+from ..live_models import Extras
 from ..selection import Selection
 from ..wire import encode
 from . import runs, sample_maps, sample_views, scan_state
-from .cached_reader import ScanReader
 from .calibration_plots import calibration
 from .class_answers import confusion, coverage
-from .limits import bounds, opened_worst, worst_cases
+from .limits import bounds, worst_cases
 from .listing import histograms, listed
 from .request import Answer, Request, UnknownSet, subset
 from .saved_lists import findings, set_names
@@ -64,13 +61,7 @@ class Session:
         scans: A scan, or scans by name; the first is shown if a selection names none.
         models: Models by their names in the scans, for live outputs.
         data: The inputs, if a scan did not keep them.
-        task: The task, if it cannot be made from the record.
-        preprocess: As passed to `orbical.scan`.
-        read: How outputs are read, as passed to the task.
-        orbits: The orbit id of each sample, for bounds.
-        classes: Names of the classes.
-        worst: The result of `orbical.worst_case` for the scan, or a file of it.
-        names: Names of the samples.
+        about: Further fields of `Extras`: `task`, `classes`, `names` and others.
 
     Raises:
         InputError: If there is no scan, or if a model is not in any scan.
@@ -90,24 +81,18 @@ class Session:
     def __init__(
         self,
         scans: Mapping[str, Scan] | Scan,
-        models: Mapping[str, Any] | None = None,
-        data: Any = None,
-        task: Any = None,
-        preprocess: Any = None,
-        read: Any = None,
-        orbits: Any = None,
-        classes: Sequence[str] | None = None,
-        worst: Any = None,
-        names: Sequence[str] | None = None,
+        models: Mapping[str, object] | None = None,
+        data: object = None,
+        **about: Any,
     ) -> None:
         served = {"scan": scans} if isinstance(scans, Scan) else dict(scans)
         if not served:
             raise InputError("scans", "at least one", "none")
-        if worst is not None and len(served) > 1:
+        extras, several = Extras(models or {}, data, **about), len(served) > 1
+        if extras.worst is not None and several:
             raise InputError("worst", "none with several scans", f"{len(served)} scans")
-        named = dict(models or {})
         known = {name for scan in served.values() for name in scan.models}
-        for name in named:
+        for name in extras.models:
             check_name("models", name, known)
         self.preview: Any = None
         self.guide = False
@@ -115,15 +100,9 @@ class Session:
         self._working: set[Progress] = set()
         self._pool = DaemonPool(MOST_LONG, "long work")
         self._former: dict[str, ScanView] = {}
-        self.scans: dict[str, ScanView] = {}
-        for name, scan in served.items():
-            own = {key: model for key, model in named.items() if key in scan.models}
-            fits = len(served) == 1 or _holds(data, scan)
-            reader = ScanReader(scan)
-            live = LiveModels(scan, reader.row, own, data if fits else None, task, preprocess, read)
-            ids = None if orbits is None else np.asarray(orbits)
-            cases = None if worst is None else opened_worst(worst, scan)
-            self.scans[name] = ScanView(name, scan, live, reader, ids, classes, cases, names)
+        self.scans = {
+            name: ScanView(name, scan, extras.of(scan, several)) for name, scan in served.items()
+        }
 
     def scan_view(self, name: str = "") -> ScanView:
         """Return the view of a scan by name; the first for an empty name."""
@@ -296,9 +275,3 @@ def error_header(message: Any, text: str) -> Json:
         "sequence": sequence if isinstance(sequence, int) else 0,
         "error": text,
     }
-
-
-def _holds(data: Any, scan: Scan) -> bool:
-    from ...data import Samples
-
-    return data is not None and len(Samples(data)) == scan.record.data.samples

@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from ...errors import check_name
-from ...nero import Sums, add_sums, over_orbit, share_of
+from ...nero import Sums, add_sums, over_orbit
 from ...store import Json
 from ..selection import Selection
 from .calibration_plots import pooled
@@ -225,7 +225,7 @@ def _numbers(run: Run, metric: Metric) -> dict[str, Array]:
             errors = [pooled(run, model)[1].value for model in range(len(view.models))]
             found["ece"] = np.asarray([float(one) for one in errors])
         if counted(view):
-            found["changed"] = share_of(changes(view)["changed"][:, run.rows])[0]
+            found["changed"] = np.nanmean(changes(view)["changed"][:, run.rows], 1)
         return found
 
     known = view.cache.get_or_compute(("numbers", run.reference, *run.key), compute)

@@ -15,13 +15,14 @@ from ...errors import InputError
 from ...nero import Moments, Sums, moments, sums_over
 from ...store import AGREES, FINISHED, Scan
 from ...tasks import UNITS
-from ..live_models import LiveModels
+from ..live_models import Extras, LiveModels
 from ..selection import Selection
 from ..sidecar import Sidecar
 from .cached_reader import Cache, PassScheduler, ScanReader
+from .worst_search import opened_worst
 
 if TYPE_CHECKING:
-    import xarray as xr
+    pass
 
 Array = np.ndarray
 
@@ -127,24 +128,15 @@ _MOST_CLASSES = 1_000_000
 class ScanView:
     """A scan with its reader, metrics, live models and caches."""
 
-    def __init__(
-        self,
-        name: str,
-        scan: Scan,
-        live: LiveModels,
-        reader: ScanReader,
-        orbits: Array | None = None,
-        classes: Sequence[str] | None = None,
-        worst: xr.Dataset | None = None,
-        names: Sequence[str] | None = None,
-    ) -> None:
+    def __init__(self, name: str, scan: Scan, extras: Extras | None = None) -> None:
+        extras = extras or Extras()
         self.name = name
         self.scan = scan
         self.group = scan.group
-        self.reader = reader
+        self.reader = ScanReader(scan)
         self.models: list[str] = scan.models
         self.metrics = find_metrics(self.reader)
-        self.live = live
+        self.live = LiveModels(scan, self.reader.row, extras)
         self.passes = PassScheduler()
         self.complete = scan.complete  # reading it accesses the disk
         self.warnings = [] if self.complete else [scan.caveat]
@@ -152,19 +144,20 @@ class ScanView:
         self.columns = Cache(entries=4)  # each may be a file of the size of an array
         self.thumbnails = Cache(entries=4096, size=16 << 20)
         self.sets = Cache(entries=1024, size=32 << 20)
-        self.orbits = orbits
-        self.worst = worst
+        self.orbits = None if extras.orbits is None else np.asarray(extras.orbits)
+        self.worst = None if extras.worst is None else opened_worst(extras.worst, scan)
         self.sidecar = Sidecar(scan.path)  # named sets and findings
         own = scan.record.task.settings.get("classes")
         self.class_names: list[str] | None = own if isinstance(own, list) else None
-        if classes is not None:
-            self._check_classes(classes)
-            self.class_names = [*classes]
-        if names is not None:
-            check_texts("names", names)
-            if len(names) != self.samples:
-                raise InputError("names", f"{self.samples}, one for each sample", len(names))
-        self._names = names
+        if extras.classes is not None:
+            self._check_classes(extras.classes)
+            self.class_names = [*extras.classes]
+        if extras.names is not None:
+            check_texts("names", extras.names)
+            if len(extras.names) != self.samples:
+                expected = f"{self.samples}, one for each sample"
+                raise InputError("names", expected, len(extras.names))
+        self._names = extras.names
 
     @property
     def samples(self) -> int:
