@@ -16,6 +16,7 @@ import torch
 from PIL import Image, ImageOps
 
 from .._imports import as_path, name_of, words_of
+from .._text import counted, number
 from ..errors import InputError, check_name
 from .batching import stacked
 from .source import Batch, Source, stamp_of
@@ -23,7 +24,10 @@ from .source import Batch, Source, stamp_of
 SUFFIXES = (*(".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff", ".bmp", ".gif", ".ppm", ".pgm"),)
 UNREADABLE = ("raise", "skip")
 _ORIENTATION, _TURNED = 0x0112, (5, 6, 7, 8)
+_BITS, _PHOTOMETRIC, _WHITE_IS_ZERO = 258, 262, 0  # tags of TIFF
+_CHANNELS = {"L": 1, "RGB": 3}
 _MOST_NAMED = 3
+_AS_STORED = "pass mode='F' for the values as they are, and scale them by transform= or preprocess="
 _SKIP = "pass unreadable='skip' (--unreadable skip) to leave such files out"
 
 
@@ -37,7 +41,8 @@ class ImageReader:
             images are resized as they are.
         transform: a function of a PIL image, such as torchvision's transforms, in place of the
             conversion to a tensor. It follows `size`.
-        mode: the color mode of Pillow: `"RGB"`, `"L"` for gray.
+        mode: the color mode of Pillow: `"RGB"`, `"L"` for gray. Gray values of more than 8 bits are
+            divided by the largest of their depth; `"F"` keeps them as they are.
     """
 
     size: int | tuple[int, int] | None = None
@@ -56,15 +61,24 @@ class ImageReader:
     def read(self, path: Path) -> Any:
         """Decode a file."""
         with Image.open(path) as image:
-            return self.convert(ImageOps.exif_transpose(image))
+            return self.convert(image)
 
     def convert(self, image: Image.Image) -> Any:
-        """Return an image as a tensor, or what the transform makes of it."""
-        image = self._resized(image.convert(self.mode))
+        """Return an image, upright, as a tensor, or what the transform makes of it."""
+        levels = None if _is_deep(self.mode) else _levels_of(image)  # a copy forgets its file
+        image = ImageOps.exif_transpose(image)
+        image = image.convert(self.mode) if levels is None else _in_unit_range(image, *levels)
+        image = self._resized(image)
+        copies = 1
+        if levels is not None and self.transform is None and self.mode in _CHANNELS:
+            copies = _CHANNELS[self.mode]
+        elif levels is not None:
+            gray = np.rint(np.asarray(image) * 255).astype(np.uint8)
+            image = Image.fromarray(gray).convert(self.mode)
         if self.transform is not None:
             return self.transform(image)
         pixels = np.asarray(image)
-        pixels = pixels[None] if pixels.ndim == 2 else pixels.transpose(2, 0, 1)
+        pixels = pixels[None].repeat(copies, 0) if pixels.ndim == 2 else pixels.transpose(2, 0, 1)
         most = 255 if pixels.dtype == np.uint8 else 1
         return torch.from_numpy(np.divide(pixels, most, dtype=np.float32))
 
@@ -86,6 +100,33 @@ class ImageReader:
         """What distinguishes this reader from others."""
         function = self.transform
         return self.size, self.mode, None if function is None else name_of(function)
+
+
+def _is_deep(mode: str) -> bool:
+    """Check for modes of more than 8 bits: integers `I`, `I;16` and others, and floats `F`."""
+    return mode[0] in "IF"
+
+
+def _levels_of(image: Image.Image) -> tuple[float, float] | None:
+    """Return the values that are black and white in a deep image, by what its file states."""
+    if not _is_deep(image.mode):
+        return None
+    if image.mode == "F":
+        return 0.0, 1.0
+    if image.mode == "I" and image.format not in ("PNG", "PPM"):  # these have 16 bits
+        raise ValueError(f"integers of 32 bits, or with a sign, have no white; {_AS_STORED}")
+    tags = getattr(image, "tag_v2", {})
+    white = float(2 ** tags.get(_BITS, (16,))[0] - 1)
+    return (white, 0.0) if tags.get(_PHOTOMETRIC) == _WHITE_IS_ZERO else (0.0, white)
+
+
+def _in_unit_range(image: Image.Image, black: float, white: float) -> Image.Image:
+    """Return gray values in single precision, 0 for black and 1 for white."""
+    values = (np.asarray(image, np.float32) - black) / (white - black)
+    if not bool(((values >= 0) & (values <= 1)).all()):  # NaN is neither
+        spread = f"{number(values.min())} to {number(values.max())}"
+        raise ValueError(f"values from {spread} are not in 0..1; {_AS_STORED}")
+    return Image.fromarray(values)
 
 
 class ImageFiles(Source):
@@ -130,11 +171,14 @@ class ImageFiles(Source):
 
     def check(self) -> None:
         """Read the header of every file; refuse files that are no images, and several sizes."""
-        sizes: dict[int, tuple[int, int]] = {}
-        broken = self._broken(lambda row: sizes.__setitem__(row, _size_of(self._files[row])))
+        headers: dict[int, tuple[tuple[int, int], str]] = {}
+        broken = self._broken(lambda row: headers.__setitem__(row, _header_of(self._files[row])))
         if broken:
             raise InputError("data", problem=self._named(broken), remedy=_SKIP)
-        counts = Counter(sizes.values()).most_common()
+        for caveat, count in Counter(caveat for _, caveat in headers.values() if caveat).items():
+            images = f"{counted(count, 'image')} of {len(self)} in {self._where!r}"
+            warnings.warn(f"{images}: {caveat}", stacklevel=4)
+        counts = Counter(size for size, _ in headers.values()).most_common()
         if len(counts) > 1 and self._reader.size is None and self._reader.transform is None:
             some = ", ".join(f"{w} x {h} ({n})" for (w, h), n in counts[:_MOST_NAMED])
             raise InputError(
@@ -199,12 +243,17 @@ class ImageFiles(Source):
         self.columns = {name: values[kept] for name, values in self.columns.items()}
 
 
-def _size_of(path: Path) -> tuple[int, int]:
-    """Return width and height of an image, upright, from its header."""
+def _header_of(path: Path) -> tuple[tuple[int, int], str]:
+    """Return width and height of an image, upright, and what of it is not read, if anything."""
     with Image.open(path) as image:
         width, height = image.size
+        caveat = ""
+        if not _is_deep(image.mode) and ";16" in str(image.tile[:1]):
+            caveat = "16 bits in each of several channels, of which 8 are read"
+        if image.format == "TIFF" and getattr(image, "n_frames", 1) > 1:
+            caveat = "several pages, of which the first is read"
         turned = image.getexif().get(_ORIENTATION) in _TURNED
-    return (height, width) if turned else (width, height)
+    return ((height, width) if turned else (width, height)), caveat
 
 
 def images_below(folder: Path) -> Iterator[Path]:
