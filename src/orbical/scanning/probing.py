@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from .._imports import words_of
-from .._trees import Tree, flatten_leading, leaves, tree_map
+from .._trees import Tree, concatenate, flatten_leading, leaves, tree_map
 from ..actions import Action
 from ..data import Samples
 from ..errors import InputError, ModelError, OrbicalError
@@ -20,12 +20,15 @@ from ..groups import Elements
 from ..store import Json
 from ..tasks import ACTION_DEFECT, MultiLabel, Task
 from .recipe import Recipe
-from .sweep import Sweep, errors_in, only_tensor, refuse_faults, without
+from .sweep import Sweep, copied, errors_in, only_tensor, refuse_faults, without
 
 if TYPE_CHECKING:
     from ..store import ArraySpec, Fixed
 
 PROBE_ELEMENTS = 4
+_ALL = slice(None)
+_ROUNDING, _ROUNDING_OF_BATCHES = 1e-4, 1e-2
+"""Shares of the largest output; batches of other sizes are computed by other kernels."""
 CLASSES = "classes"
 """The attribute of the predicted classes that tells how many there are: arrays by class, which
 would tell it as well, are not stored where there are many."""
@@ -43,10 +46,7 @@ def probe_model(sweep: Sweep, name: str, first: Tree, target: Tensor | None) -> 
     failed = {divmod(place, count): why for place, why in errors_in(raw).items()}
     faults = without(sweep.task.faults(orbits), failed)
     refuse_faults(f"model {name!r}", faults, sweep.group, first)
-    outputs = flatten_leading(orbits)
-    repeated = sweep.answer(name, inputs)
-    sweep.compare(name, raw, repeated)
-    again = flatten_leading(sweep.read(name, repeated, moved, elements))
+    outputs = copied(flatten_leading(orbits))  # a model may reuse their memory
     try:
         sweep.task.check_outputs(sweep.group, outputs)
     except InputError as error:
@@ -55,21 +55,79 @@ def probe_model(sweep: Sweep, name: str, first: Tree, target: Tensor | None) -> 
         ) from None
     if target is not None:
         sweep.task.check_range(target, outputs)
-    pairs = list(zip(leaves(outputs), leaves(again), strict=True))
-    steady = all(torch.allclose(a, b, 1e-4, 1e-6, equal_nan=True) for a, b in pairs)
-    if not steady:
-        warnings.warn(
-            f"model {name!r} gives different outputs for the same batch (dropout, sampling?); "
-            "its orbit plots show this too",
-            stacklevel=4,
-        )
+    steady = _is_steady(sweep, name, raw, outputs, moved, elements)
     _warn_of_probabilities(sweep, name, raw)
     return {
         "outputs": outputs,
         "raw": raw,
         "deterministic": steady,
-        "values": [float(v) for a, _ in pairs for v in a.flatten()[:16].double().nan_to_num(0.0)],
+        "values": [
+            float(value)
+            for leaf in leaves(outputs)
+            for value in leaf.flatten()[:16].double().nan_to_num(0.0)
+        ],
     }
+
+
+def _is_steady(
+    sweep: Sweep, name: str, raw: Any, outputs: Tree, moved: Tree, elements: Elements
+) -> bool:
+    """Check whether a model repeats its outputs; warn if not, or if they depend on the batch.
+
+    The inputs are run again in two halves, of different samples if there are several. Only if the
+    outputs differ is the whole batch run again, to tell a model that varies from one that looks at
+    all of its batch.
+    """
+
+    def run_again(rows: slice = _ALL, samples: slice = _ALL) -> Tree:
+        inputs = tree_map(lambda leaf: leaf[rows, samples], moved)
+        repeated = sweep.answer(name, sweep.prepared(inputs))
+        sweep.compare(name, raws[-1], repeated)
+        raws.append(repeated)
+        return copied(sweep.read(name, repeated, inputs, elements[rows]))
+
+    def largest_change(again: Tree) -> float:
+        """Return the largest difference, as a share of the largest output."""
+        pairs = zip(leaves(outputs), leaves(flatten_leading(again)), strict=True)
+        return max(_share_of_change(first, second) for first, second in pairs)
+
+    raws, samples = [raw], next(leaves(moved)).shape[1]
+    if sweep.predictors[name].one_at_a_time:
+        again = run_again()
+    elif samples > 1:
+        again = concatenate([run_again(samples=half) for half in _halves(samples)], 1)
+    else:
+        again = concatenate([run_again(half) for half in _halves(len(elements))])
+    if largest_change(again) <= _ROUNDING:
+        return True
+    if largest_change(run_again()) > _ROUNDING:
+        warnings.warn(
+            f"model {name!r} gives different outputs for the same batch (dropout, sampling?); "
+            "its orbit plots show this too",
+            stacklevel=5,
+        )
+        return False
+    if largest_change(again) > _ROUNDING_OF_BATCHES:
+        warnings.warn(
+            f"model {name!r} gives different outputs for the same inputs in other batches (batch "
+            "normalization in training mode?); its results depend on batch_size",
+            stacklevel=5,
+        )
+    return True
+
+
+def _halves(count: int) -> list[slice]:
+    return [slice(0, count // 2), slice(count // 2, count)] if count > 1 else [_ALL]
+
+
+def _share_of_change(first: Tensor, second: Tensor) -> float:
+    """Return the largest difference of two tensors relative to the first; missing agrees."""
+    first, second = first.double(), second.double()
+    if not torch.equal(first.isnan(), second.isnan()):
+        return float("inf")
+    change = (first - second).nan_to_num(0.0, 0.0, 0.0).abs()
+    scale = first.nan_to_num(0.0, 0.0, 0.0).abs()
+    return float(change.max() / scale.max().clamp_min(1e-30)) if change.numel() else 0.0
 
 
 def _moved(action: Action, elements: Elements, first: Tree) -> Tree:
@@ -190,6 +248,7 @@ def _model_specs(
     specs = {}
     for name, values in summary.items():
         variable = declared[name]
+        sweep.check_shape(model, name, variable, values)
         if not sweep.stores(name, variable, values):
             continue
         lead = 2 if "element" in variable.dims else 1

@@ -53,7 +53,8 @@ class Sweep:
     keep: frozenset[str] = frozenset()
     _blocks: dict[int, list[Elements]] = field(default_factory=dict)
     _reuses: set[str] = field(default_factory=set)
-    _writes: dict[str | None, bool] = field(default_factory=dict)  # None is `preprocess`
+    shapes: dict[tuple[str, str], tuple[int, ...]] = field(default_factory=dict)
+    """The shape that a variable of a model has for each sample and element."""
 
     def __post_init__(self) -> None:
         for name, predictor in self.predictors.items():
@@ -80,7 +81,8 @@ class Sweep:
                     name: without(self.task.faults(outputs[name]), failures[name]) for name in names
                 }
                 summaries = {
-                    name: self._summary(outputs.pop(name), raw[name], target) for name in names
+                    name: self._summary(name, outputs.pop(name), raw[name], target)
+                    for name in names
                 }
                 defect = defect.transpose(0, 1)
                 return Unit(summaries, defect, broken, failures, given, doubt).to_host()
@@ -100,19 +102,34 @@ class Sweep:
         return outputs[name]
 
     def _summary(
-        self, outputs: Tree, raw: Tensor | None, target: Tensor | None
+        self, name: str, outputs: Tree, raw: Tensor | None, target: Tensor | None
     ) -> dict[str, Tensor]:
         declared = self.task.variables(target is not None)
+        summary = self.task.summarize(outputs, target, self.group, self._weights)
+        for key, values in summary.items():
+            self.check_shape(name, key, declared[key], values)
         summary = {
-            key: value
-            for key, value in self.task.summarize(
-                outputs, target, self.group, self._weights
-            ).items()
-            if self.stores(key, declared[key], value)
+            key: values
+            for key, values in summary.items()
+            if self.stores(key, declared[key], values)
         }
         if raw is not None:
             summary["outputs"] = raw.transpose(0, 1)
         return summary
+
+    def check_shape(self, model: str, name: str, variable: Variable, values: Tensor) -> None:
+        """Refuse a variable, such as one number for each class, whose shape is not that at first.
+
+        Numbers of other classes would be stored under the names of these.
+        """
+        shape = tuple(values.shape[2 if "element" in variable.dims else 1 :])
+        expected = self.shapes.setdefault((model, name), shape)
+        if shape != expected:
+            axes = ", ".join(variable.dims[-len(shape) :])
+            raise ModelError(
+                f"model {model!r}: expected {name} of shape {expected} ({axes}) for all inputs, as "
+                f"for the first, got {shape}"
+            )
 
     def stores(self, name: str, variable: Variable, values: Tensor) -> bool:
         """Check whether a variable is stored: optional and large ones only where `keep` asks.
@@ -178,7 +195,7 @@ class Sweep:
             return inputs
         name = name_of(self.preprocess)
         try:
-            prepared = self._untouched(None, self.preprocess, inputs)
+            prepared = self.preprocess(copied(inputs))
         except torch.OutOfMemoryError:
             raise
         except Exception as error:
@@ -190,10 +207,14 @@ class Sweep:
         return as_tensors(prepared) if isinstance(prepared, np.ndarray) else prepared
 
     def answer(self, name: str, inputs: Tree) -> Any:
-        """Run one model, and name it in the error if it fails."""
+        """Run one model, and name it in the error if it fails.
+
+        It gets a copy: a model that writes into its inputs (`x.sub_(mean)`, `batch.pop("mask")`)
+        would change what others see, and may do so in some calls only.
+        """
         try:
-            raw = self._untouched(name, self.predictors[name], inputs)
-            return _copied(raw) if name in self._reuses else raw
+            raw = self.predictors[name](copied(inputs))
+            return copied(raw) if name in self._reuses else raw
         except torch.OutOfMemoryError:
             raise
         except ModelError as error:
@@ -211,19 +232,6 @@ class Sweep:
         """
         if {*_places(first)} & {*_places(second)}:
             self._reuses.add(name)
-
-    def _untouched(self, name: str | None, function: Callable[[Tree], Any], inputs: Tree) -> Any:
-        """Call a function without letting it change the inputs that others see.
-
-        Whether it writes into its inputs (`x.sub_(mean)`, `batch.pop("mask")`) is found out the
-        first time; a function that does gets a copy from then on.
-        """
-        if self._writes.get(name) is False:
-            return function(inputs)
-        given = tree_map(lambda leaf: leaf.clone() if isinstance(leaf, Tensor) else leaf, inputs)
-        answer = function(given)
-        self._writes.setdefault(name, not _same(given, inputs))
-        return answer
 
     def read(self, name: str, raw: Any, moved: Tree, elements: Elements) -> Tree:
         """Return what the task reads from a raw output for inputs `[K, B, ...]` that K moved."""
@@ -303,10 +311,11 @@ def _shapes(inputs: Tree) -> str:
     return ", ".join(f"{name} {shape}".strip() for name, shape in shapes)
 
 
-def _copied(raw: Any) -> Any:
-    if isinstance(raw, Tensor):
-        return raw.clone()
-    return tree_map(_copied, raw) if type(raw) in (dict, tuple, list) else raw
+def copied(tree: Any) -> Any:
+    """Return the tensors of a tree in memory of their own; other leaves stay as they are."""
+    if isinstance(tree, Tensor):
+        return tree.clone()
+    return tree_map(copied, tree) if type(tree) in (dict, tuple, list) else tree
 
 
 def _places(raw: Any) -> Iterator[int]:
@@ -314,16 +323,6 @@ def _places(raw: Any) -> Iterator[int]:
     for leaf in leaves(raw):
         if isinstance(leaf, Tensor) and leaf.numel():
             yield leaf.data_ptr()
-
-
-def _same(one: Tree, other: Tree) -> bool:
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
-    if isinstance(one, tuple):
-        return all(map(_same, one, other))
-    if isinstance(one, Tensor):
-        return one.shape == other.shape and torch.equal(one, other)
-    return one is other
 
 
 def _slices(count: int, size: int) -> Iterator[slice]:

@@ -164,10 +164,16 @@ class Store:
         return files.read_local(key)
 
     def write(self, name: str, chunk: int, values: np.ndarray, model: int | None = None) -> None:
-        """Write one array of a unit."""
-        rows = self.record.rows(chunk)
+        """Write one array of a unit; a single number fills it."""
+        rows, array = self.record.rows(chunk), self.arrays[name]
+        expected = (rows.stop - rows.start, *array.shape[1 if model is None else 2 :])
+        if np.shape(values) not in ((), expected):  # Zarr would repeat some of them
+            raise StoreError(
+                f"{self.name}: {name} of {self.unit_name(model, chunk)} has the shape {expected}, "
+                f"got {np.shape(values)}"
+            )
         with explained(self.name, "cannot be written"):
-            self.arrays[name][rows if model is None else (model, rows)] = values
+            array[rows if model is None else (model, rows)] = values
 
     def finish(
         self,

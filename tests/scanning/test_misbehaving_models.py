@@ -1,0 +1,130 @@
+"""Models that write into their inputs, change their outputs' shape, or look at their batch."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+import torch
+
+import orbical as ob
+from orbical.errors import ModelError
+
+
+@pytest.fixture(scope="module")
+def digits():
+    images, labels = ob.datasets.digits()
+    return images[:40], labels[:40]
+
+
+def linear(classes=10):
+    torch.manual_seed(0)
+    return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, classes))
+
+
+def scanned(models, data, **options):
+    options = {"group": "rotations:6", "chunk": 8, "batch_size": 16} | options
+    return ob.scan(models, data, task="classification", progress=False, **options)
+
+
+class Late:
+    """A model that misbehaves from some call on."""
+
+    def __init__(self, net, after, how):
+        self.net, self.after, self.how, self.calls = net, after, how, 0
+
+    def __call__(self, x):
+        self.calls += 1
+        return self.how(self.net, x) if self.calls > self.after else self.net(x)
+
+
+def overwriting(net, x):
+    answer = net(x)
+    x.zero_()
+    return answer
+
+
+@pytest.mark.parametrize("after", [0, 1, 5])
+@pytest.mark.parametrize("group", ["rotations:6", "trivial"])
+def test_a_model_that_writes_into_its_inputs_changes_nothing_else(digits, after, group):
+    images = digits[0].clone()
+    first = Late(linear(), after, overwriting)
+    both = scanned({"first": first, "second": linear()}, (images, digits[1]), group=group)
+    assert first.calls > after
+    assert torch.equal(images, digits[0])
+    alone = scanned(linear(), digits, group=group)
+    for name in ("first", "second"):
+        assert np.array_equal(both.data["score"].sel(model=name), alone.data["score"][0])
+
+
+def test_a_preprocessing_that_writes_into_its_inputs_changes_nothing_else(digits):
+    images = digits[0].clone()
+    late = Late(lambda x: x / 2, 4, lambda half, x: x.div_(2))
+    scan = scanned(linear(), (images, digits[1]), group="trivial", preprocess=late)
+    assert torch.equal(images, digits[0])
+    plain = scanned(linear(), digits, group="trivial", preprocess=lambda x: x / 2)
+    assert np.array_equal(scan.data["score"], plain.data["score"])
+
+
+@pytest.mark.parametrize("classes", [10, 300])
+def test_another_number_of_classes_after_the_first_inputs_is_refused(digits, classes, tmp_path):
+    def more(net, x):
+        outputs = net(x)
+        return torch.cat([outputs, outputs[:, :2] + 9], 1)
+
+    model = Late(linear(classes), 12, more)
+    with pytest.raises(ModelError, match=rf"'net': .*\({classes},\) .*got \({classes + 2},\)"):
+        scanned({"net": model}, digits, out=tmp_path / "run.zarr")
+    assert not ob.load(tmp_path / "run.zarr").complete
+
+
+def test_arrays_of_another_shape_are_not_stored(digits, tmp_path):
+    scanned(linear(), digits, out=tmp_path / "run.zarr")
+    store = ob.store.open_store(tmp_path / "run.zarr")
+    with pytest.raises(ob.errors.StoreError, match=r"consensus .*\(8, 10\).*\(8, 1\)"):
+        store.write("consensus", 0, np.zeros((8, 1), np.float32), 0)
+
+
+class BatchNormalized(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm, self.net = torch.nn.BatchNorm2d(1), linear()
+
+    def forward(self, x):
+        self.norm.train()  # as in code that never calls eval()
+        return self.net(self.norm(x) * 3)
+
+
+def test_a_model_that_depends_on_its_batch_is_named(digits):
+    with pytest.warns(UserWarning, match="'normed' .*in other batches.*batch_size"):
+        scanned({"normed": BatchNormalized(), "plain": linear()}, digits)
+
+
+def test_a_model_that_varies_is_named_as_such(digits):
+    net = linear()
+
+    def noisy(x):
+        return net(x) + torch.rand(len(x), 10)
+
+    with pytest.warns(UserWarning, match="'noisy' gives different outputs for the same batch"):
+        scanned({"noisy": noisy}, digits)
+
+
+@pytest.mark.parametrize("group", ["rotations:6", "trivial"])
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_others_raise_no_warning(digits, group, scale):
+    outputs = torch.zeros(64, 10)
+
+    def reusing(x):  # writes every output into the same memory
+        torch.mul(linear()(x), scale, out=outputs[: len(x)])
+        return outputs[: len(x)]
+
+    def halved(x):
+        return (linear()(x).bfloat16() * scale).float()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        found = scanned({"reusing": reusing, "halved": halved}, digits, group=group)
+        plain = scanned(lambda x: linear()(x) * scale, digits, group=group)
+    assert np.array_equal(found.data["score"].sel(model="reusing"), plain.data["score"][0])
