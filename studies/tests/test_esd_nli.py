@@ -19,11 +19,12 @@ from orbical.training import Selection
 from orbical_studies.__main__ import main
 from orbical_studies.data import sentence_pairs as texts
 from orbical_studies.data.sentence_pairs import SentencePair
-from orbical_studies.esd import nli, nli_packing, stacks
+from orbical_studies.esd import nli, nli_packing, stacks, transformer
 from orbical_studies.esd.claims import SentencePairs
 from orbical_studies.esd.stacks import Objective, Recipe, Samples, Trial, train_together
 from orbical_studies.framework import Results
 from orbical_studies.framework.packs import write_pack
+from orbical_studies.networks.transformer import PARTS, PairEncoder, from_bert
 
 SIZES = {"fit": 200, "calibration": 60, "validation": 80, "snli_test": 90, "lingnli_val": 70}
 
@@ -258,3 +259,50 @@ def test_claims_about_pairs_follow_from_their_trainings_and_stay_open_without_th
     assert without.claims["lower"].missing == ("ESD",)
     assert without.claims["lower"].outcome == without.claims["best"].outcome == "open"
     assert without.claims["temperature"].outcome == "contradicted"  # two losses are enough for that
+
+
+def test_the_transformer_reads_published_weights_and_ignores_what_is_absent() -> None:
+    draw = np.random.default_rng(0)
+    shapes = {"word": 9, "position": 8, "token_type": 2}
+    published = {
+        f"embeddings.{name}_embeddings.weight": draw.normal(size=(count, 8))
+        for name, count in shapes.items()
+    }
+    published |= {
+        f"embeddings.LayerNorm.{kind}": draw.normal(size=8) for kind in ("weight", "bias")
+    }
+    for name in PARTS:
+        sizes = {"intermediate.dense": (32, 8), "output.dense": (8, 32)}
+        shape = (8,) if "Norm" in name else sizes.get(name, (8, 8))
+        published[f"encoder.layer.0.{name}.weight"] = draw.normal(size=shape)
+        published[f"encoder.layer.0.{name}.bias"] = draw.normal(size=shape[0])
+    network = PairEncoder(9, separator=2, width=8, layers=1, heads=2, longest=8).eval()
+    state = {name: each.float() for name, each in from_bert(published, layers=1).items()}
+    missing = network.load_state_dict(state, strict=False)
+    assert {*missing.missing_keys} == {"classify.weight", "classify.bias"}
+    assert not missing.unexpected_keys
+    whole, cut = ([1, 5, 2, 7, 3, 2, 0, 0], [1, 5, 2, 7, 3, 2])
+    both = [network(torch.tensor([each])) for each in (whole, cut)]
+    assert torch.allclose(*both, atol=1e-6)
+    moved = network(torch.tensor([[1, 7, 2, 5, 3, 2]]))  # premise and hypothesis are told apart
+    assert not torch.allclose(both[1], moved, atol=1e-3)
+
+
+def test_the_rate_with_the_best_validation_accuracy_trains_the_losses() -> None:
+    first = transformer.planned("snli", [])
+    assert [trial.rate for trial in first] == [*transformer.RATES]
+    scores = zip(first, (0.7, 0.8, 0.75), strict=True)
+    rows = [
+        {"name": str(trial), **vars(trial), "validation.accuracy": accuracy, "validation.ece": 0.05}
+        for trial, accuracy in scores
+    ]
+    second = transformer.planned("snli", rows)
+    assert {trial.rate for trial in second} == {transformer.RATES[1]}
+    assert {(trial.loss, trial.seed) for trial in second} > {("ESD", 0), ("NLL", 1)}
+    for place, trial in enumerate(second):
+        scored = {"validation.accuracy": 0.8, "validation.ece": 0.01 * place}
+        rows.append({"name": str(trial), **vars(trial), **scored})
+    last = transformer.planned("snli", rows)
+    chosen = {trial.loss: trial.weight for trial in last}
+    assert chosen == {"NLL": 0, "MMCE": 10, "SB-ECE": 0.4, "ESD": 10}  # first of each: least ECE
+    assert {trial.seed for trial in last} == {1, 2, 3, 4, 5}

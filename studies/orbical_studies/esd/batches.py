@@ -27,7 +27,7 @@ def as_images(pixels: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Split:
-    """Pixels `[n, h, w, c]` as bytes and labels `[n]`, on one device."""
+    """Pixels `[n, h, w, c]` as bytes, or tokens `[n, t]`, and labels `[n]`, on one device."""
 
     pixels: Tensor
     labels: Tensor
@@ -43,12 +43,39 @@ class Split:
 Splits = dict[str, dict[str, Split]]  # by data set, then "train" and "test"
 
 
-class Batches:
-    """A loader over a split that lives on the device: shuffled each time, optionally cropped.
+class Shuffled:
+    """A loader over a split that lives on the device, shuffled each time.
 
-    A crop takes a random window of the image framed by 4 black pixels. The last, incomplete batch
-    is left out, so that every step has the batch size under study; a split smaller than a batch is
-    one batch.
+    The last, incomplete batch is left out, so that every step has the batch size under study; a
+    split smaller than a batch is one batch.
+
+    Args:
+        split: The samples.
+        batch: Samples in a batch.
+        generator: On the split's device.
+    """
+
+    def __init__(self, split: Split, batch: int, generator: torch.Generator) -> None:
+        self.split, self.batch = split, min(batch, len(split))
+        self.random: dict[str, Any] = {"generator": generator, "device": split.labels.device}
+
+    def __len__(self) -> int:
+        return len(self.split) // self.batch
+
+    def __iter__(self) -> Iterator[tuple[Tensor, Tensor]]:
+        order = torch.randperm(len(self.split), **self.random)
+        for chosen in order.split(self.batch)[: len(self)]:
+            yield self.inputs(chosen), self.split.labels[chosen]
+
+    def inputs(self, chosen: Tensor) -> Tensor:
+        """Return what a network takes of the chosen samples."""
+        return self.split.pixels[chosen]
+
+
+class Batches(Shuffled):
+    """Shuffled batches of images, optionally cropped.
+
+    A crop takes a random window of the image framed by 4 black pixels.
 
     Args:
         split: The images.
@@ -64,18 +91,13 @@ class Batches:
     """
 
     def __init__(self, split: Split, batch: int, generator: torch.Generator, crop: bool) -> None:
-        self.split, self.batch = split, min(batch, len(split))
-        self.random: dict[str, Any] = {"generator": generator, "device": split.labels.device}
+        super().__init__(split, batch, generator)
         self.padding = PADDING if crop else 0
         self.framed = functional.pad(split.pixels, (0, 0, *[self.padding] * 4))
 
-    def __len__(self) -> int:
-        return len(self.split) // self.batch
-
-    def __iter__(self) -> Iterator[tuple[Tensor, Tensor]]:
-        order = torch.randperm(len(self.split), **self.random)
-        for chosen in order.split(self.batch)[: len(self)]:
-            yield as_images(self._pixels(chosen)), self.split.labels[chosen]
+    def inputs(self, chosen: Tensor) -> Tensor:
+        """Return the chosen images."""
+        return as_images(self._pixels(chosen))
 
     def _pixels(self, chosen: Tensor) -> Tensor:
         if not self.padding:

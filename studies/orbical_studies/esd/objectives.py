@@ -9,14 +9,14 @@ from torch import Tensor
 
 from orbical import training
 
-from .batches import Batches, Split
+from .batches import Shuffled, Split
 
 
 def objective_of(
     own: Callable[[Tensor, Tensor], Tensor] | None,
     weight: float,
     parts: dict[str, Split],
-    batches: Callable[[Split], Batches],
+    batches: Callable[[Split], Shuffled],
 ) -> tuple[Any, Any]:
     """Return the likelihood on all images, or interleaved with a loss on those held out."""
     if own is None:

@@ -27,7 +27,7 @@ The rule, written before the runs:
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -40,11 +40,11 @@ from orbical.training import Selection, select
 
 from ..framework import Results
 from ..framework import training as framework
-from ..networks.classifiers import ResNet9, WhitenedNet
+from ..networks.classifiers import ResNet9
 from ..trials import FILE, read_lines
 from . import training
 from .batches import Split, partition
-from .quick_training import CYCLE, Flipped, Recipe, fit, unpack
+from .quick_training import CYCLE, Flipped, Recipe, fit, unpack, whitened
 from .regimes import TABLE_1, Table1, distance
 from .scaling import Scaled, interval_row, scores
 from .settings import BASELINE, BATCH, Settings
@@ -136,12 +136,22 @@ def planned(
         apart, mirrors, taken = nearest(rows)
         if apart <= 1:
             break
-    trial = partial(Trial, data, way, mirrors, epochs=taken)
+    own = [row for row in rows if (row["mirrors"], row["epochs"]) == (mirrors, taken)]
+    return later(partial(Trial, data, way, mirrors, epochs=taken), pd.DataFrame(own))
+
+
+def later(trial: Callable[..., Any], rows: pd.DataFrame) -> list[Any]:
+    """List what follows the regime: every weight with the first seed, then what decides.
+
+    Args:
+        trial: `trial(loss, weight, inner, seed)` returns a training in the regime.
+        rows: The finished trainings in the regime.
+    """
     first = [trial(loss, w, INNER[loss], FIRST) for loss, each in WEIGHTS.items() for w in each]
     first += [trial(BASELINE, 0.0, 0.0, seed) for seed in FRESH[:LEAST]]
-    if not names.issuperset(map(str, first)):
+    if not {*rows["name"]}.issuperset(map(str, first)):
         return first
-    chosen = choices(pd.DataFrame(rows), mirrors, taken)
+    chosen = choices(rows)
     every = [(BASELINE, 0.0, 0.0), *((n, one.choice, INNER[n]) for n, one in chosen.items())]
     return [trial(*setting, seed) for seed in FRESH for setting in every]
 
@@ -156,9 +166,8 @@ def nearest(rows: Sequence[Mapping[str, Any]]) -> tuple[float, float, int]:
     )
 
 
-def choices(rows: pd.DataFrame, mirrors: float, epochs: int) -> dict[str, Selection[float]]:
-    """Choose the weight of each loss by validation images, after the epochs of the regime."""
-    rows = rows[(rows["mirrors"] == mirrors) & (rows["epochs"] == epochs)]
+def choices(rows: pd.DataFrame) -> dict[str, Selection[float]]:
+    """Choose the weight of each loss by validation samples, from the trainings in a regime."""
     seen = (rows["loss"] == BASELINE) & rows["seed"].isin((FIRST, *FRESH[:LEAST]))
     plain = rows[seen]["validation.accuracy"].mean()
     found = {}
@@ -173,9 +182,8 @@ def trained(rows: pd.DataFrame, data: str, way: str) -> dict[str, pd.DataFrame]:
     """Return, by loss, the trainings in the regime, at the chosen weights."""
     rows = rows[(rows["data"] == data) & (rows["way"] == way)]
     last = rows[rows["loss"] != BASELINE].iloc[-1]
-    mirrors, epochs = float(last["mirrors"]), int(last["epochs"])
-    rows = rows[(rows["mirrors"] == mirrors) & (rows["epochs"] == epochs)]
-    chosen = {loss: one.choice for loss, one in choices(rows, mirrors, epochs).items()}
+    rows = rows[(rows["mirrors"] == last["mirrors"]) & (rows["epochs"] == last["epochs"])]
+    chosen = {loss: one.choice for loss, one in choices(rows).items()}
     weight = {BASELINE: 0.0, **chosen}
     return {n: rows[(rows["loss"] == n) & (rows["weight"] == at)] for n, at in weight.items()}
 
@@ -215,15 +223,15 @@ def run(splits: Mapping[str, Split], trial: Trial) -> framework.Trained:
 def recipe_of(trial: Trial) -> Recipe:
     """Return how the network of a trial is made and trained."""
     widths = WAYS[trial.way].widths
-    batches = partial(Flipped, share=trial.mirrors)
+    batches = partial(Flipped, crop=True, share=trial.mirrors)
     if trial.way == "cycle":
         return replace(
             CYCLE,
-            network=lambda images, classes: WhitenedNet(images, classes, widths),
+            network=partial(whitened, widths=widths),
             batches=batches,
         )
     return Recipe(
-        lambda images, classes: ResNet9(classes, *widths),
+        lambda split, classes: ResNet9(classes, *widths),
         partial(torch.optim.AdamW, fused=True, capturable=torch.cuda.is_available()),
         training.RATE,
         lambda share: 1.0,

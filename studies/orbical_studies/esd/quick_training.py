@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,13 +19,13 @@ from orbical.errors import InputError
 from ..data import cifar10, cifar100
 from ..framework.training import Trained, placed
 from ..networks.classifiers import WhitenedNet
-from .batches import Batches, Split, as_images, partition
+from .batches import Batches, Shuffled, Split, as_images, partition
 from .recording import recorded
 from .settings import BASELINE, BATCH
 from .training import measured, objective_of
 
 SETS: dict[str, Callable[..., Any]] = {"cifar10": cifar10, "cifar100": cifar100}
-CLASSES = {"cifar10": 10, "cifar100": 100}
+CLASSES = {"cifar10": 10, "cifar100": 100, "snli": 3, "lingnli": 3}
 WIDTHS = (80, 320, 320)
 RATE, MOMENTUM, RISE = 0.75, 0.85, 0.2
 """Of batches of 512; the rate is proportional to the batch."""
@@ -115,18 +115,18 @@ class Recipe:
     """How a network is made and trained, beside what a trial says.
 
     Attributes:
-        network: Returns a new network for some training images and a number of classes.
+        network: Returns a new network for the training samples and a number of classes.
         optimizer: Returns the optimizer of parameters for a rate, a tensor, and a decay.
         rate: The highest rate, of batches of 512.
         height: Share of the rate after a share of the steps.
-        batches: Makes the batches of a split, as the class `Batches` does.
+        batches: `batches(split, batch, generator)` returns batches.
     """
 
-    network: Callable[[Tensor, int], nn.Module]
+    network: Callable[[Split, int], nn.Module]
     optimizer: Callable[..., torch.optim.Optimizer]
     rate: float
     height: Callable[[float], float]
-    batches: Callable[..., Batches]
+    batches: Callable[..., Shuffled]
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,8 +149,7 @@ def prepared(trial: Any, parts: dict[str, Split], recipe: Recipe | None = None) 
     recipe = recipe or CYCLE
     place = parts["fit"].labels.device
     torch.manual_seed(trial.seed)
-    patched = as_images(parts["fit"].pixels[:PATCHED])
-    model = placed(recipe.network(patched, CLASSES[trial.data]), place)
+    model = placed(recipe.network(parts["fit"], CLASSES[trial.data]), place)
     rate = torch.tensor(recipe.rate * trial.batch / BATCH, device=place)
     trained = [each for each in model.parameters() if each.requires_grad]
     optimizer = recipe.optimizer(trained, lr=rate, weight_decay=trial.decay)
@@ -159,7 +158,7 @@ def prepared(trial: Any, parts: dict[str, Split], recipe: Recipe | None = None) 
         loss_of(trial),
         trial.weight,
         parts,
-        lambda split: recipe.batches(split, trial.batch, generator, crop=True),
+        lambda split: recipe.batches(split, trial.batch, generator),
     )
 
     fused = torch.compile(model, disable=place.type != "cuda")
@@ -223,12 +222,17 @@ def height_of_cycle(share: float) -> float:
     return min(0.2 + 0.8 * share / RISE, (1 - share) / (1 - RISE))
 
 
+def whitened(split: Split, classes: int, widths: Sequence[int] = WIDTHS) -> WhitenedNet:
+    """Return a new network whose first layer whitens the images of a split."""
+    return WhitenedNet(as_images(split.pixels[:PATCHED]), classes, widths)
+
+
 CYCLE = Recipe(
-    lambda images, classes: WhitenedNet(images, classes, WIDTHS),
+    whitened,
     partial(torch.optim.SGD, momentum=MOMENTUM, nesterov=True, fused=True),
     RATE,
     height_of_cycle,
-    Flipped,
+    partial(Flipped, crop=True),
 )
 """A network that trains in seconds, with one cycle of the rate."""
 
