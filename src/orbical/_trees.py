@@ -43,13 +43,15 @@ def as_tensors(raw: Any) -> Any:
     """Convert NumPy and JAX arrays in a raw output to tensors, and leave the rest unchanged.
 
     An output of tensors only is returned itself, so that named tuples and other mappings keep
-    their types.
+    their types. A list of numbers, or of lists of as many, is one tensor.
     """
     if isinstance(raw, torch.Tensor):
         return raw
     if isinstance(raw, dict):
         fields = {key: as_tensors(value) for key, value in raw.items()}
         return raw if all(fields[key] is raw[key] for key in fields) else fields
+    if isinstance(raw, list) and isinstance(next(leaves(raw), None), int | float):
+        return torch.as_tensor(np.array(raw))
     if isinstance(raw, tuple | list):
         parts = [as_tensors(value) for value in raw]
         if isinstance(raw, tuple) and all(a is b for a, b in zip(parts, raw, strict=True)):

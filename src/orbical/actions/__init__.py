@@ -28,6 +28,7 @@ from .on_maps import ClassMaps, ValueMaps
 from .on_pixels import Boxes, PixelPoints, checked_swaps
 from .on_points import Adjacency, Edges, Irreps, Points, Rows, Vectors
 from .on_signals import Frames, Positions, Signals, SignalWindow
+from .on_texts import Texts, Versions, encode_texts
 from .on_volumes import Volumes
 from .on_windows import FieldWindow, PairWindow, central
 
@@ -54,14 +55,17 @@ __all__ = [
     "Settings",
     "SignalWindow",
     "Signals",
+    "Texts",
     "Trivial",
     "ValueMaps",
     "VectorField",
     "Vectors",
+    "Versions",
     "Volumes",
     "Window",
     "as_action",
     "check_group",
+    "encode_texts",
     "flat",
     "is_own",
     "places_left",

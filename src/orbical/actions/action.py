@@ -101,6 +101,14 @@ class Action(ABC):
         Called for the first samples and for batches whose flag is set.
         """
 
+    def encode(self, given: Any) -> Tree:
+        """Return a batch as tensors, from what a model receives."""
+        return given
+
+    def decode(self, x: Tree) -> Any:
+        """Return a batch as models receive it, from tensors `[N, ...]`; texts as strings."""
+        return x
+
     def describe(self) -> Settings:
         """Return the settings that change what the action does, for the record of a scan."""
         settings = {
@@ -290,6 +298,14 @@ class Fields(Action):
     def check_values(self, x: Tree, first: int = 0) -> None:
         """Check the values of each field."""
         tree_map(lambda action, leaf: action.check_values(leaf, first), self.actions, x)
+
+    def encode(self, given: Any) -> Tree:
+        """Encode each field."""
+        return tree_map(lambda action, field: action.encode(field), self.actions, given)
+
+    def decode(self, x: Tree) -> Any:
+        """Decode each field."""
+        return tree_map(lambda action, leaf: action.decode(leaf), self.actions, x)
 
     def describe(self) -> Settings:
         """Describe each field's action."""

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from .._lazy import lazy_exports
 
 __all__ = [
-    "HuggingFace", "ImageFolder", "ImagePreprocessing", "Source", "Stream", "Table",
-    "open_path", "read_outputs",
+    "HuggingFace", "ImageFolder", "ImagePreprocessing", "Questions", "Source", "Stream", "Table",
+    "TextRecords", "open_path", "read_outputs",
 ]  # fmt: skip
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .streams import Stream
     from .subset import Chosen, spread_rows
     from .tables import Table
+    from .texts import Questions, TextRecords
 else:  # commands that only read an array file need not wait for torch
     __getattr__ = lazy_exports(
         __name__,
@@ -53,5 +54,6 @@ else:  # commands that only read an array file need not wait for torch
             "streams": ["Stream"],
             "subset": ["Chosen", "spread_rows"],
             "tables": ["Table"],
+            "texts": ["Questions", "TextRecords"],
         },
     )

@@ -61,6 +61,11 @@ class Samples:
         return self.source.classes
 
     @property
+    def action(self) -> Any:
+        """The action on the inputs, if the data state one."""
+        return self.source.action
+
+    @property
     def columns(self) -> Mapping[str, np.ndarray]:
         """Metadata of the samples, one array each."""
         return self.source.columns

@@ -30,6 +30,7 @@ class Source(ABC):
         columns: further facts about the samples, one array each, by name.
         in_order: whether samples can only be read one after the other.
         workers: the processes that read ahead, where the data say so themselves.
+        action: the action on the inputs, where the data say so themselves, as texts do.
 
     Example:
         >>> import orbical as ob, torch
@@ -51,6 +52,7 @@ class Source(ABC):
     columns: Mapping[str, np.ndarray] = MappingProxyType({})
     in_order: bool = False
     workers: int = 0
+    action: Any = None
 
     @abstractmethod
     def __len__(self) -> int:
@@ -85,7 +87,7 @@ class Relabeled(Source):
     def __init__(self, source: Source, labels: object) -> None:
         self._source, self.labels = source, labels
         self.names, self.columns = source.names, {**source.columns}
-        self.in_order, self.workers = source.in_order, source.workers
+        self.in_order, self.workers, self.action = source.in_order, source.workers, source.action
 
     def __len__(self) -> int:
         return len(self._source)

@@ -19,6 +19,7 @@ from .image_files import ImageFolder
 from .named_arrays import NamedArrays, from_xarray, from_zarr
 from .source import Relabeled, Source
 from .tables import Table
+from .texts import Questions, from_texts, is_questions
 from .torch_datasets import from_dataset
 
 ARRAY_SUFFIXES = (".npz", ".npy")
@@ -34,8 +35,9 @@ def open_path(given: str | Path, **images: Any) -> Source:
     """Open the data set at a path.
 
     Args:
-        given: a folder of images; a table `.csv`, `.tsv` or `.parquet`; `.npz`; `.npy`; a Zarr
-            array or group; a folder that `datasets.save_to_disk` wrote.
+        given: a folder of images; a table `.csv`, `.tsv` or `.parquet` of image files, or of
+            questions with options (also `.jsonl`, `.json`); `.npz`; `.npy`; a Zarr array or group;
+            a folder that `datasets.save_to_disk` wrote.
         **images: how images are read, such as `size=224` or `unreadable="skip"`; the arguments of
             `ImageFolder`, `Table` or `HuggingFace`.
 
@@ -75,6 +77,8 @@ def _opener(path: Path) -> Callable[..., Source] | None:
             return _open_zarr
         saved = (path / "dataset_info.json").exists() or (path / "dataset_dict.json").exists()
         return _open_saved if saved else ImageFolder
+    if is_questions(path):
+        return Questions
     suffix = path.suffix.lower()
     if suffix in tables.SUFFIXES:
         return Table
@@ -117,7 +121,7 @@ def _open_saved(path: Path, **images: Any) -> Source:
     return HuggingFace(datasets.load_from_disk(str(path)), **images)
 
 
-_RECOGNIZED = (from_graphs, from_hugging_face, from_dataset, from_xarray, from_zarr)
+_RECOGNIZED = (from_texts, from_graphs, from_hugging_face, from_dataset, from_xarray, from_zarr)
 """Each returns a source for the data of its kind, and None for any other."""
 
 

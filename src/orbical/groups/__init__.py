@@ -35,14 +35,27 @@ from .space import (
     slices3d,
     translations3d,
 )
-from .value_groups import brightness, gains, hue, permutations, shifts, sign, time_reversal, trivial
+from .value_groups import (
+    brightness,
+    cyclic_orders,
+    gains,
+    hue,
+    permutations,
+    reversal,
+    shifts,
+    sign,
+    time_reversal,
+    trivial,
+    variations,
+)
 
 __all__ = [
     "PLACES", "Chart", "Elements", "Group", "Layout", "Part", "affine", "as_group",
-    "brightness", "chart_of", "cyclic", "dihedral", "euclidean", "exact_degree", "flips",
-    "from_matrices", "from_parts", "gains", "homographies", "hue", "icosahedral", "inversion",
-    "o3", "octahedral", "parse", "permutations", "pointgroup", "product", "reflections3d",
-    "register", "register_chart", "register_part", "rotations", "rotations3d", "scales", "se2",
-    "se3", "shear", "shifts", "sign", "slices3d", "so3_quadrature", "sphere", "tetrahedral",
-    "time_reversal", "translations", "translations3d", "trivial", "with_classes",
+    "brightness", "chart_of", "cyclic", "cyclic_orders", "dihedral", "euclidean",
+    "exact_degree", "flips", "from_matrices", "from_parts", "gains", "homographies", "hue",
+    "icosahedral", "inversion", "o3", "octahedral", "parse", "permutations", "pointgroup",
+    "product", "reflections3d", "register", "register_chart", "register_part", "reversal",
+    "rotations", "rotations3d", "scales", "se2", "se3", "shear", "shifts", "sign", "slices3d",
+    "so3_quadrature", "sphere", "tetrahedral", "time_reversal", "translations",
+    "translations3d", "trivial", "variations", "with_classes",
 ]  # fmt: skip

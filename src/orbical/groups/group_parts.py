@@ -159,6 +159,14 @@ PARTS: dict[str, Part] = {
     "shift": Part.shifts("Signals and Positions", "samples"),
     "gain": Part.factors("Signals"),
     "classes": Part.permutations("classes that a model predicts"),
+    "substitution": Part.permutations("Versions"),
+    "variation": Part(
+        # What follows what is not known: -1 is no element, and nothing is claimed of it.
+        lambda second, first: np.where(first == 0, second, np.where(second == 0, first, -1)),
+        lambda part: np.where(part == 0, 0, -1),
+        lambda part: np.zeros_like(part[:1]),
+        "Versions",
+    ),
 }
 OF_OUTPUTS = frozenset({"classes"})
 """Parts that move what models predict, and nothing of their inputs."""

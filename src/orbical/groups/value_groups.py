@@ -8,16 +8,30 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
+from .._arrays import ArrayLike, as_numpy
 from ..errors import InputError, whole_number
-from .group import Group, Layout, as_text, few_enough, grid_line, homogeneous, make_group, tiles
+from .group import (
+    Group,
+    Layout,
+    as_text,
+    few_enough,
+    grid_line,
+    homogeneous,
+    is_closed,
+    make_group,
+    tiles,
+)
 from .group_names import register
 from .group_parts import Array
 from .plane import factor_group
 
 _MOST_ROWS = 2**24  # in all permutations of a sample
+_MOST_LETTERS = 12  # longer orders are numbered
 
 
 @register()
@@ -37,6 +51,8 @@ def permutations(n: int, samples: int | None = None, seed: int = 0) -> Group:
 
     >>> len(permutations(4)), len(permutations(20, samples=10))
     (24, 10)
+    >>> permutations(3).name(2)
+    'order B A C'
     """
     n = whole_number("n", n, 1)
     if samples is None:
@@ -57,16 +73,101 @@ def permutations(n: int, samples: int | None = None, seed: int = 0) -> Group:
             raise InputError("samples", f"at most {total}, the elements of S_{n}", samples)
         rows = _distinct_permutations(n, samples, np.random.default_rng(seed))
     spec = f"permutations:{n}" if samples is None else f"permutations:{n}:{samples}:{seed}"
+    measure = "Haar" if samples is None else "uniform on a seeded sample of S_n"
+    return _orders(spec, rows, measure, closed=samples is None)
+
+
+def _orders(spec: str, rows: Array, measure: str = "Haar", closed: bool = True) -> Group:
+    """Return a group of orders `[K, n]`, named by letters: `B A C` has the second row first."""
     width = math.ceil(math.sqrt(len(rows)))
     cells = np.minimum(np.arange(width * math.ceil(len(rows) / width)), len(rows) - 1)
+    coords = {"permutation": np.arange(len(rows))}
+    if rows.shape[1] <= _MOST_LETTERS:
+        coords = {"order": np.array([" ".join(chr(65 + row) for row in order) for order in rows])}
     return make_group(
         spec,
         {"rows": rows},
-        coords={"permutation": np.arange(len(rows))},
+        coords=coords,
         layout=tiles(cells.reshape(-1, width)),
-        measure="Haar" if samples is None else "uniform on a seeded sample of S_n",
-        closed=samples is None,
+        measure=measure,
+        closed=closed,
     )
+
+
+@register("cyclic_orders:4")
+def cyclic_orders(n: int) -> Group:
+    """Return the n cyclic orders of n rows: each row comes once to each position.
+
+    >>> cyclic_orders(3).coords["order"].tolist()
+    ['A B C', 'B C A', 'C A B']
+    """
+    n = whole_number("n", n, 1)
+    few_enough(f"cyclic_orders:{n}", n * n)
+    return _orders(f"cyclic_orders:{n}", (np.arange(n)[:, None] + np.arange(n)) % n)
+
+
+@register("reversal:4")
+def reversal(n: int) -> Group:
+    """Return the order of n rows and its reverse; of two rows it is their exchange.
+
+    >>> reversal(4).coords["order"].tolist()
+    ['A B C D', 'D C B A']
+    """
+    n = whole_number("n", n, 2)
+    few_enough(f"reversal:{n}", 2 * n)
+    return _orders(f"reversal:{n}", np.stack([np.arange(n), np.arange(n)[::-1]]))
+
+
+def variations(*names: str, products: ArrayLike | None = None) -> Group:
+    """Return the prepared versions of samples, by name; the first is the sample as it is.
+
+    Without `products` it is a set of variations and no group: that one of them can be undone, or
+    that two make a third, is not claimed. Fixed classes are compared and averaged all the same.
+
+    Args:
+        names: what a person calls each version, such as `"as written", "capitals"`.
+        products: `[K, K]`, where row i and column j is the version that version j of version i is;
+            the versions are then a finite group.
+
+    Returns:
+        The group, which `orbical.actions.Versions` moves samples by.
+
+    Raises:
+        InputError: if there are no two different names, or `products` is no table of a group.
+
+    Example:
+        >>> variations("as written", "capitals", "polite").closed
+        False
+        >>> variations("Anna and Ben", "Ben and Anna", products=[[0, 1], [1, 0]]).closed
+        True
+    """
+    words = [str(name) for name in names]
+    if len({*words}) < max(2, len(words)):
+        raise InputError("names", "at least two different names", words)
+    count = len(words)
+    facts: dict[str, Any] = {
+        "coords": {"variation": np.array(words)},
+        "layout": tiles(np.arange(count)[None]),
+        "measure": "uniform on the given elements",
+    }
+    if products is None:
+        spec = "variations:" + ":".join(words)
+        return make_group(spec, {"variation": np.arange(count)}, closed=False, **facts)
+    # Row i of the table is what element i does to all of them, a permutation; products and
+    # inverses of these are those of the elements.
+    table = as_numpy("products", products, int)
+    places = np.arange(count)
+    square = table.shape == (count, count) and (np.sort(table, axis=1) == places).all()
+    if not square or not ((table[0] == places) & (table[:, 0] == places)).all():
+        raise InputError(
+            "products", f"a table [{count}, {count}] whose first row and column are 0, 1, ..."
+        )
+    group = make_group(
+        "substitutions:" + ":".join(words), {"substitution": table}, closed=False, **facts
+    )
+    if not is_closed(group):
+        raise InputError("products", "the table of a group", "one that is not associative")
+    return replace(group, closed=True)
 
 
 def _distinct_permutations(n: int, samples: int, generator: np.random.Generator) -> Array:

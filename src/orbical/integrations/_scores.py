@@ -40,7 +40,7 @@ class OrbitScores:
         self.group, self.task = as_group(self.group), as_task(self.task)
         samples = Samples(self.task.take(self.data), self.task.names(self.data))
         samples.source.check()
-        self.task = self.task.for_inputs(samples.first(1)[0])
+        self.task = self.task.for_inputs(samples.first(1)[0], samples.action)
         _, target, _ = checked_data(samples, self.group, self.task)
         kinds = _kinds(self.task, labeled=target is not None)
         if self.measures is None:

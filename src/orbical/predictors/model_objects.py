@@ -229,13 +229,15 @@ class FunctionPredictor(Predictor):
     def _first(self, batch: Tree) -> Raw:
         """Find out which arrays the function takes; one that works is called once."""
         errors = []
-        for on in ("torch", "numpy"):
+        texts = not any(isinstance(leaf, torch.Tensor) for leaf in leaves(batch))
+        for on in ("torch",) if texts else ("torch", "numpy"):
             try:
                 outputs = self._call(batch, on)
             except torch.OutOfMemoryError:
                 raise
             except Exception as error:
-                errors.append(f"on {on} arrays: {type(error).__name__}: {words_of(error)}")
+                where = "on texts" if texts else f"on {on} arrays"
+                errors.append(f"{where}: {type(error).__name__}: {words_of(error)}")
             else:
                 self._on = on
                 return outputs

@@ -62,7 +62,7 @@ class OrbitAverage(Predictor):
 
     def __call__(self, batch: Tree) -> Raw:
         """Return the averages for a batch, as the task reads them."""
-        batch = as_tensors(batch)
+        batch = self.task.input.encode(as_tensors(batch))
         return self._suited(batch)._averaged(batch)
 
     def _suited(self, batch: Tree) -> OrbitAverage:
@@ -101,7 +101,7 @@ class OrbitAverage(Predictor):
         Returns:
             `sum_g w_g ||g^-1 h(g x) - h_G(x)||^2`, `[N]`: an epistemic uncertainty without labels.
         """
-        batch = as_tensors(batch)
+        batch = self.task.input.encode(as_tensors(batch))
         return self._suited(batch)._deviation(batch)
 
     def _deviation(self, batch: Tree) -> Tensor:
@@ -132,7 +132,7 @@ class OrbitAverage(Predictor):
         for place in range(len(self.group)):
             element = self.group[place : place + 1]
             moved = self.task.input.apply(element, batch)
-            raw = self.model(tree_map(lambda leaf: leaf[0], moved))
+            raw = self.model(self.task.input.decode(tree_map(lambda leaf: leaf[0], moved)))
             raw = raw.outputs if isinstance(raw, PartialOutputs) else raw
             answer = tree_map(lambda leaf: leaf[None], self.task.read(raw, self.model.outputs))
             answers.append(self.task.at_home(answer, element))

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from .._imports import words_of
-from .._trees import Tree, leaves, tree_map
+from .._trees import Tree, tree_map
 from ..errors import ModelError
 
 Raw = Any
@@ -164,5 +164,7 @@ def state_hash(about: str, state: Mapping[str, Any]) -> str:
 
 
 def count_inputs(batch: Tree) -> int:
-    """Count the inputs in a batch."""
-    return len(next(leaves(batch)))
+    """Count the inputs in a batch of tensors, or of lists of texts."""
+    while isinstance(batch, dict | tuple):
+        batch = next(iter(batch.values() if isinstance(batch, dict) else batch))
+    return len(batch)

@@ -93,7 +93,8 @@ def plan(
     samples = Samples(task.take(data), task.names(data), fingerprint)
     if known is None or known.stamp is None or known.stamp != samples.stamp:
         samples.source.check()
-    task = _with_classes(task, samples).for_inputs(samples.first(PROBE_SAMPLES)[0])
+    first_inputs = samples.first(PROBE_SAMPLES)[0]
+    task = _with_classes(task, samples).for_inputs(first_inputs, samples.action)
     first, first_target, target = checked_data(samples, group, task)
     group = task.on_outputs(group)
     kept = _checked_keep(keep, task)

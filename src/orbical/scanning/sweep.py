@@ -190,7 +190,7 @@ class Sweep:
 
         A failure there is the user's, and is said to be.
         """
-        inputs = flatten_leading(moved)
+        inputs = self.task.input.decode(flatten_leading(moved))
         if self.preprocess is None:
             return inputs
         name = name_of(self.preprocess)
@@ -304,18 +304,20 @@ def _shapes(inputs: Tree) -> str:
     """
     fields = sorted(inputs.items()) if isinstance(inputs, dict) else [("", inputs)]
     shapes = [
-        (name, tuple(getattr(leaf, "shape", ())))
+        (name, tuple(getattr(leaf, "shape", ())) if isinstance(leaf, Tensor) else str(leaf))
         for name, field in fields
-        for leaf in leaves(field)
+        for leaf in ([f"{len(field)} texts"] if isinstance(field, list) else leaves(field))
     ]
     return ", ".join(f"{name} {shape}".strip() for name, shape in shapes)
 
 
 def copied(tree: Any) -> Any:
-    """Return the tensors of a tree in memory of their own; other leaves stay as they are."""
+    """Return the tensors of a tree in memory of their own, and lists of texts as lists."""
     if isinstance(tree, Tensor):
         return tree.clone()
-    return tree_map(copied, tree) if type(tree) in (dict, tuple, list) else tree
+    if type(tree) is dict:
+        return {name: copied(field) for name, field in tree.items()}
+    return type(tree)(map(copied, tree)) if type(tree) in (tuple, list) else tree
 
 
 def _places(raw: Any) -> Iterator[int]:

@@ -55,6 +55,8 @@ _COORDINATES = {
     "flip": ("", "reflection"),
     "time": ("1", "direction of time"),
     "permutation": ("", "number of the permutation"),
+    "order": ("", "order of the rows"),
+    "variation": ("", "version of the sample"),
 }
 
 

@@ -19,6 +19,7 @@ from ._maps import (
     slices_at,
 )
 from .atoms import DEFAULT_QUANTITIES, Atoms
+from .choice import Choice
 from .classification import CLASS_PROBABILITY, Classification, Ordinal, class_probabilities
 from .dense_regression import DenseRegression
 from .detection import Detection
@@ -39,6 +40,7 @@ TASKS: dict[str, type[Task]] = {
     task.name: task
     for task in (
         Atoms,
+        Choice,
         Classification,
         DenseRegression,
         Detection,
@@ -64,7 +66,9 @@ INPUTS: dict[str, Callable[..., Action]] = {
     "signal-window": actions.SignalWindow,
     "signals": actions.Signals,
     "trivial": actions.Trivial,
+    "texts": actions.Texts,
     "vectors": actions.Vectors,
+    "versions": actions.Versions,
     "volumes": actions.Volumes,
     "window": actions.Window,
 }
@@ -130,8 +134,8 @@ def _parse_action(text: str) -> Action:
 
 
 __all__ = [
-    "CLASS_PROBABILITY", "COCO_EDGES", "COCO_SIGMAS", "COCO_SWAPS", "Atoms", "Classification",
-    "DenseRegression", "Detection", "Flow", "KeyPoints", "MultiLabel", "Ordinal",
+    "CLASS_PROBABILITY", "COCO_EDGES", "COCO_SIGMAS", "COCO_SWAPS", "Atoms", "Choice",
+    "Classification", "DenseRegression", "Detection", "Flow", "KeyPoints", "MultiLabel", "Ordinal",
     "PointClassification", "Regression", "Segmentation", "Task", "Text", "Variable",
     "average_precision", "parse_input",
 ]  # fmt: skip

@@ -208,8 +208,13 @@ class Task(ABC):
                 "`in_place` of the action of the inputs if they leave outputs as they are",
             )
 
-    def for_inputs(self, x: Tree) -> Task:
-        """Return the task with the action that suits the inputs, where none was given."""
+    def for_inputs(self, x: Tree, action: ActionTree | None = None) -> Task:
+        """Return the task with the action that suits the inputs, where none was given.
+
+        The data may state the `action` themselves; otherwise it follows from the shape.
+        """
+        if self._input_by_shape and action is not None:
+            return self._restored(self.settings(), as_action(action), self._read)
         if self._input_by_shape and isinstance(x, Tensor) and x.ndim == len(Volumes.dims):
             return self._restored(self.settings(), Volumes(), self._read)
         if self._input_by_shape and isinstance(x, dict) and {*x} == {*CLOUDS}:

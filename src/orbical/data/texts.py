@@ -1,0 +1,332 @@
+"""Texts as data: strings, lists of strings, chats, records of these, and questions with options."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._imports import existing_file, import_extra, words_of
+from .._text import counted
+from .._trees import leaves
+from ..actions import ActionTree, Texts, encode_texts
+from ..errors import InputError
+from .source import Batch, Source
+from .tables import column_of
+
+Record = Mapping[str, Any]
+SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet")
+
+
+class TextRecords(Source):
+    """Samples that are strings, lists of strings, chats, or records with several of these.
+
+    Models receive a list with one entry for each sample, or one list for each field.
+
+    Args:
+        texts: N strings, N lists of as many strings each, or N chats (lists of messages with
+            `role` and `content`); or a dictionary of such fields.
+        labels: the targets.
+        names: the names of the samples.
+        columns: further facts about the samples, one array each, by name.
+
+    Raises:
+        InputError: if there is no sample, or a field is none of these.
+
+    Example:
+        >>> import orbical as ob
+        >>> data = TextRecords({"review": ["good", "bad"], "words": [["a", "b"], ["c", "d"]]})
+        >>> def model(review, words):
+        ...     return [[float(text == "good"), float(row[0] == "c")]
+        ...             for text, row in zip(review, words)]
+        >>> task = ob.tasks.Classification(outputs="probabilities")
+        >>> ob.scan(model, data, group="permutations:2", task=task, progress=False)
+        ... # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        texts: Any,
+        labels: object = None,
+        names: Sequence[str] | None = None,
+        columns: Mapping[str, np.ndarray] | None = None,
+    ) -> None:
+        fields = texts if isinstance(texts, dict) else {"": list(texts)}
+        counts = {len(values) for values in fields.values()}
+        if len(counts) != 1 or not min(counts):
+            raise InputError("data", "as many samples in each field, and at least one", counts)
+        self._count = counts.pop()
+        actions = {name: Texts(parsed=not _is_text(values[0])) for name, values in fields.items()}
+        self._texts = {
+            name: [json.dumps(value) for value in values] if actions[name].parsed else [*values]
+            for name, values in fields.items()
+        }
+        self._lengths = {name: _longest(values) for name, values in self._texts.items()}
+        single = not isinstance(texts, dict)
+        self.action: ActionTree = actions[""] if single else actions
+        self.labels, self.names, self.columns = labels, names, dict(columns or {})
+
+    def __len__(self) -> int:
+        return self._count
+
+    def read(self, start: int, stop: int) -> Batch:
+        """Return some texts as bytes, as long as the longest of all."""
+        fields = {
+            name: encode_texts(values[start:stop], self._lengths[name])
+            for name, values in self._texts.items()
+        }
+        inputs = fields.get("", fields)
+        return inputs, None if self.labels is None else np.asarray(self.labels)[start:stop]
+
+
+def _is_text(value: object) -> bool:
+    """Check for a string or a list of strings; anything else is kept as JSON."""
+    each = value if isinstance(value, list | tuple) else [value]
+    return bool(each) and all(isinstance(text, str) for text in each)
+
+
+def _longest(values: list[Any]) -> int:
+    return max(len(text.encode("utf-8", "surrogatepass")) for text in leaves(values))
+
+
+def from_texts(data: Any) -> Source | None:
+    """Return the source of texts, lists of texts, chats, or questions; None for other data."""
+    first = data[0] if isinstance(data, list) and data else None
+    if isinstance(getattr(data, "column_names", None), list) and len(data):  # of Hugging Face
+        first = data[0]
+    if isinstance(first, Mapping | tuple) and _asks(first):
+        return Questions(data)
+    chat = isinstance(first, list) and bool(first) and isinstance(first[0], dict)
+    if chat or (isinstance(first, str | list) and _is_text(first)):
+        return TextRecords(data)
+    if isinstance(data, dict) and data and all(isinstance(v, list) and v for v in data.values()):
+        textual = [isinstance(v[0], str | list) and _is_text(v[0]) for v in data.values()]
+        return TextRecords(data) if all(textual) else None
+    return None
+
+
+_QUESTION = ("question", "query", "input", "prompt", "stem")
+_OPTIONS = ("options", "choices", "endings")
+_ANSWER = ("answer", "answerKey", "answer_key", "target", "gold", "correct", "label")
+
+
+class Questions(TextRecords):
+    """Questions with options, of which one is right.
+
+    A table has a column `question`, the options in columns `A`, `B`, ... or in one column of lists,
+    and the `answer`: its letter, its index from 0, or its text. A table without a header has the
+    question first, then the options, then the answer. Samples that lm-evaluation-harness or
+    inspect_ai logged are read as they are.
+
+    Args:
+        data: a file `.csv`, `.tsv`, `.jsonl`, `.json` or `.parquet` (`.gz` too), a data frame, a
+            data set of Hugging Face, or a list of records or of `(question, options, answer)`.
+        options: the number of options; by default the most frequent. Questions with another number
+            are left out, with a warning.
+        columns: further columns to store with the scan; by default all single numbers and texts.
+
+    Raises:
+        InputError: if there is no question with options, or an answer is none of them.
+
+    Example:
+        >>> data = Questions([("Which is a fruit?", ["stone", "apple"], "B")])
+        >>> data.labels.tolist(), data.classes, data.names
+        ([1], ['A', 'B'], ['Which is a fruit?'])
+    """
+
+    def __init__(
+        self, data: object, options: int | None = None, columns: Sequence[str] | None = None
+    ) -> None:
+        records = [_question(row, place) for place, row in enumerate(_records(data))]
+        counts = Counter(len(record["options"]) for record in records)
+        if not counts:
+            raise InputError("data", "at least one question", "none")
+        chosen = counts.most_common(1)[0][0] if options is None else options
+        kept = [record for record in records if len(record["options"]) == chosen]
+        if not kept:
+            raise InputError("options", f"one of {sorted(counts)}", chosen)
+        if len(kept) < len(records):
+            warnings.warn(
+                f"{counted(len(records) - len(kept), 'question')} of {len(records)} left out, "
+                f"because they do not have {chosen} options; scan them by themselves with "
+                "orbical.data.Questions(data, options=...)",
+                stacklevel=2,
+            )
+        answers = [record["answer"] for record in kept]
+        labels = None if None in answers else np.array(answers)
+        if labels is None and any(answer is not None for answer in answers):
+            place = answers.index(None)
+            raise InputError("data", "an answer to every question or to none", f"none in {place}")
+        questions = [record["question"] for record in kept]
+        fields = {"question": questions, "options": [record["options"] for record in kept]}
+        facts = _facts([record["facts"] for record in kept], columns)
+        names = [_shortened(text) for text in questions]
+        super().__init__(fields, labels, names, facts)
+        self.classes = [chr(65 + place) for place in range(chosen)]
+
+
+def is_questions(path: Path) -> bool:
+    """Check whether a file holds questions with options."""
+    name = path.name.removesuffix(".gz")
+    if not path.is_file() or not name.lower().endswith(SUFFIXES):
+        return False
+    rows = _rows_of_file(path)
+    return bool(rows) and _asks(rows[0])
+
+
+def _asks(row: Any) -> bool:
+    """Check whether a row is a question with options and, if it has one, an answer among these."""
+    try:
+        return isinstance(row if isinstance(row, Mapping) else row[0], Mapping | str) and bool(
+            _question(row, 0)
+        )
+    except (InputError, IndexError):
+        return False
+
+
+def _records(data: Any) -> list[Any]:
+    """Return the rows of a table, as records by column or as plain sequences."""
+    if isinstance(data, str | Path):
+        return _rows_of_file(existing_file("data", Path(data).expanduser()))
+    if hasattr(data, "to_dict") and hasattr(data, "columns"):  # a data frame
+        rows: list[Any] = data.to_dict("records")
+        return rows
+    if isinstance(data, Iterable) and not isinstance(data, Mapping):
+        return list(data)  # a list, or a data set of Hugging Face
+    raise InputError("data", "questions with options", type(data).__name__)
+
+
+def _rows_of_file(path: Path) -> list[Any]:
+    packed = path.suffix == ".gz"
+    suffix = Path(path.stem if packed else path.name).suffix.lower()
+    try:
+        if suffix == ".parquet":
+            import pandas as pd
+
+            import_extra("pyarrow", "parquet", "a Parquet table")
+            return _records(pd.read_parquet(path))
+        content = gzip.decompress(path.read_bytes()) if packed else path.read_bytes()
+        text = content.decode("utf-8-sig")
+        if suffix in (".jsonl", ".ndjson"):
+            return [json.loads(line) for line in text.splitlines() if line.strip()]
+        if suffix == ".json":
+            whole = json.loads(text)
+            logged = isinstance(whole, dict) and "samples" in whole  # a log of inspect_ai
+            return [*(whole["samples"] if logged else whole)]
+    except (ValueError, OSError, EOFError) as error:
+        raise InputError(
+            "data", problem=f"{str(path)!r} cannot be read ({words_of(error)})"
+        ) from error
+    if suffix not in (".csv", ".tsv"):
+        raise InputError("data", f"a file {', '.join(SUFFIXES)}, or one of them .gz", str(path))
+    rows = list(csv.reader(io.StringIO(text), delimiter="\t" if suffix == ".tsv" else ","))
+    rows = [row for row in rows if row]
+    header = [name.strip() for name in rows[0]] if rows else []
+    if not {name.lower() for name in header} & {*_QUESTION}:
+        return rows
+    return [dict(zip(header, row, strict=False)) for row in rows[1:]]
+
+
+def _question(row: Any, place: int) -> dict[str, Any]:
+    """Return question, options, the index of the answer (or None) and further facts of a row."""
+    if isinstance(row, Mapping):
+        record = {**row, **row["doc"]} if isinstance(row.get("doc"), Mapping) else dict(row)
+        question, options, answer, used = _fields(record, place)
+        facts = {name: value for name, value in record.items() if name not in used}
+    else:
+        cells = [*row]
+        nested = len(cells) == 3 and isinstance(cells[1], list | tuple)
+        question, options, answer = cells if nested else (cells[0], cells[1:-1], cells[-1])
+        facts = {}
+    names: list[Any] = []
+    if isinstance(options, Mapping):  # the form of ARC: texts, and a label for each
+        names, options = [*options.get("label", ())], options.get("text", ())
+    choices = [str(option) for option in options]
+    if len(choices) < 2:
+        raise InputError("data", f"at least two options in row {place}", choices)
+    return {
+        "question": _as_text(question),
+        "options": choices,
+        "answer": _index(answer, choices, [str(name) for name in names], place),
+        "facts": facts,
+    }
+
+
+def _fields(record: Record, place: int) -> tuple[Any, Any, Any, set[str]]:
+    by_lower = {name.lower(): name for name in record}
+    asked, offered, stated = (
+        next((by_lower[name.lower()] for name in names if name.lower() in by_lower), None)
+        for names in (_QUESTION, _OPTIONS, _ANSWER)
+    )
+    letters = [name for name in record if len(name) == 1 and name.isupper()]
+    used = {name for name in (asked, offered, stated, "doc") if name is not None}
+    if asked is None or (offered is None and len(letters) < 2):
+        raise InputError(
+            "data",
+            f"a question ({', '.join(_QUESTION)}) and options ({', '.join(_OPTIONS)}, or columns "
+            f"A, B, ...) in row {place}",
+            ", ".join(record),
+        )
+    if offered is not None:
+        options = record[offered]
+    else:  # a row with fewer options leaves the last columns empty
+        options = [record[name] for name in sorted(letters) if str(record[name] or "").strip()]
+        used |= {*letters}
+    return record[asked], options, None if stated is None else record[stated], used
+
+
+def _as_text(question: Any) -> str:
+    """Return a question as text; of a chat, what the user says."""
+    if isinstance(question, list | tuple):
+        said = [message for message in question if message.get("role") == "user"]
+        return "\n".join(str(message["content"]) for message in said)
+    return str(question)
+
+
+def _index(answer: Any, options: list[str], names: list[str], place: int) -> int | None:
+    """Return the index of the right option, from its index, name, letter or text."""
+    if isinstance(answer, list | tuple) and len(answer) == 1:
+        answer = answer[0]
+    if answer is None or answer == "":
+        return None
+    if isinstance(answer, int | np.integer) and 0 <= int(answer) < len(options):
+        return int(answer)
+    text = str(answer).strip()
+    letters = [chr(65 + letter) for letter in range(len(options))]
+    for known in (names, letters, options, [str(number) for number in range(len(options))]):
+        if text in known:
+            return known.index(text)
+    raise InputError(
+        "data", f"an answer that is one of {', '.join(letters)} in row {place}", repr(answer)
+    )
+
+
+def _facts(records: list[Record], columns: Sequence[str] | None) -> dict[str, np.ndarray]:
+    """Return the columns of single numbers and texts that every record has."""
+    import pandas as pd
+
+    shared = [name for name in records[0] if all(name in record for record in records)]
+    if columns is not None:
+        missing = next((name for name in columns if name not in shared), None)
+        if missing is not None:
+            raise InputError("columns", f"some of {', '.join(shared) or 'none'}", missing)
+        shared = [*columns]
+    plain = str | int | float | bool | None
+    return {
+        name: column_of(pd.Series([record[name] for record in records]))
+        for name in shared
+        if all(isinstance(record[name], plain) for record in records)
+    }
+
+
+def _shortened(text: str, most: int = 80) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[: most - 1] + "…"

@@ -1,0 +1,239 @@
+"""Questions with options, texts as inputs, and the orders and versions in which they are shown."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import itertools
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+import orbical as ob
+
+QUESTIONS = [
+    ("Which is a fruit?", ["stone", "apple", "chair", "cloud"], "B"),
+    ("Which is a metal, or 金属?", ["wood", "paper", "iron", "wool"], "C"),
+    ("Which swims?", ["a fish", "a tree", "a house", "a hill"], "A"),
+    ("Which is “red”?", ["grass", "sky", "snow", "blood"], "D"),
+    ("What is 2 + 2?", ["3", "4", "5", "22"], "B"),
+]
+KNOWN = {"apple": 3.0, "iron": 2.0, "a fish": 2.5, "blood": 1.0, "5": 0.5}
+
+
+def fair(question: list[str], options: list[list[str]]) -> list[list[float]]:
+    return [[KNOWN.get(text, 0.0) for text in row] for row in options]
+
+
+def biased(question: list[str], options: list[list[str]]) -> list[list[float]]:
+    return [
+        [score + (1.5, 0.0, 0.0, 0.5)[place] for place, score in enumerate(row)]
+        for row in fair(question, options)
+    ]
+
+
+def scanned(model=biased, data=QUESTIONS, group="permutations:4", **settings):
+    return ob.scan(model, data, group=group, task="choice", progress=False, **settings)
+
+
+def test_scores_are_those_of_questions_reordered_by_plain_python():
+    scan = scanned()
+    stored = scan.data.isel(model=0)
+    for place, order in enumerate(itertools.permutations(range(4))):
+        assert scan.group.name(place) == "order " + " ".join("ABCD"[row] for row in order)
+        for number, (question, options, answer) in enumerate(QUESTIONS):
+            shown = [options[row] for row in order]
+            scores = biased([question], [shown])[0]
+            by_text = dict(
+                zip(
+                    shown,
+                    torch.tensor(scores, dtype=torch.float64).softmax(0).tolist(),
+                    strict=True,
+                )
+            )
+            one = stored.isel(sample=number, element=place)
+            assert one["probabilities"].values.tolist() == [by_text[text] for text in options]
+            best = max(range(4), key=scores.__getitem__)
+            assert int(one["position"]) == best
+            assert options[int(one["predicted"])] == shown[best]
+            assert bool(one["correct"]) == (shown[best] == options["ABCD".index(answer)])
+
+
+def test_a_fair_model_is_fair_and_a_scan_says_so():
+    scan = scanned(fair)
+    assert float(ob.nero.consistency(scan)["changed"].squeeze()) == 0
+    correct = scan.data["correct"].values[0]
+    assert correct.mean(0).tolist() == [0.8] * 24
+
+
+@pytest.mark.parametrize("kind", ["csv", "plain csv", "gz", "jsonl", "parquet", "frame", "records",
+                                  "hugging face"])  # fmt: skip
+def test_questions_from_files_and_tables(kind, tmp_path):
+    columns = {
+        "question": [one[0] for one in QUESTIONS],
+        **{letter: [one[1][k] for one in QUESTIONS] for k, letter in enumerate("ABCD")},
+        "answer": [one[2] for one in QUESTIONS],
+        "topic": ["food", "metal", "animal", "color", "sum"],
+    }
+    frame = pd.DataFrame(columns)
+    records = [
+        {"question": q, "choices": options, "answer": answer, "topic": topic}
+        for (q, options, answer), topic in zip(QUESTIONS, columns["topic"], strict=True)
+    ]
+    path = tmp_path / "questions.csv"
+    rows = [[q, *options, answer] for q, options, answer in QUESTIONS]
+    if kind == "csv":
+        frame.to_csv(path, index=False)
+        data = path
+    elif kind == "plain csv":
+        with path.open("w", newline="") as file:
+            csv.writer(file).writerows(rows)
+        data = str(path)
+    elif kind == "gz":
+        data = tmp_path / "questions.csv.gz"
+        with gzip.open(data, "wt", newline="") as file:
+            csv.writer(file).writerows(rows)
+    elif kind == "jsonl":
+        data = tmp_path / "questions.jsonl"
+        data.write_text("\n".join(map(json.dumps, records)))
+    elif kind == "parquet":
+        data = tmp_path / "questions.parquet"
+        pd.DataFrame(records).to_parquet(data)
+    elif kind == "frame":
+        data = ob.data.Questions(frame)
+    elif kind == "records":
+        data = records
+    else:
+        datasets = pytest.importorskip("datasets")
+        data = datasets.Dataset.from_list(records)
+    expected = scanned()
+    scan = scanned(data=data)
+    assert np.array_equal(scan.data["probabilities"].values, expected.data["probabilities"].values)
+    assert scan.data["label"].values.tolist() == [1, 2, 0, 3, 1]
+    assert scan.data["name"].values.tolist() == columns["question"]
+    if kind in ("csv", "jsonl", "parquet", "frame", "records", "hugging face"):
+        assert scan.data["topic"].values.tolist() == columns["topic"]
+
+
+def test_logged_samples_of_other_harnesses(tmp_path):
+    harness = [
+        {"doc_id": k, "doc": {"id": f"q{k}", "question": q, "answerKey": "1234"["ABCD".index(a)],
+                              "choices": {"text": options, "label": ["1", "2", "3", "4"]}},
+         "target": "ABCD".index(a), "acc": 1.0}
+        for k, (q, options, a) in enumerate(QUESTIONS)
+    ]  # fmt: skip
+    path = tmp_path / "samples_arc.jsonl"
+    path.write_text("\n".join(map(json.dumps, harness)))
+    inspect = {"samples": [
+        {"id": k, "input": [{"role": "system", "content": "Answer."},
+                            {"role": "user", "content": q}], "choices": options, "target": a}
+        for k, (q, options, a) in enumerate(QUESTIONS)
+    ]}  # fmt: skip
+    log = tmp_path / "log.json"
+    log.write_text(json.dumps(inspect))
+    expected = scanned().data["probabilities"].values
+    for file in (path, log):
+        scan = scanned(data=file)
+        assert np.array_equal(scan.data["probabilities"].values, expected)
+        assert scan.data["label"].values.tolist() == [1, 2, 0, 3, 1]
+    assert scanned(data=path).data["doc_id"].values.tolist() == [0, 1, 2, 3, 4]
+
+
+def test_questions_with_other_numbers_of_options_are_left_out_aloud():
+    data = [*QUESTIONS, ("Yes?", ["yes", "no"], 0)]
+    with pytest.warns(UserWarning, match="1 question of 6 left out"):
+        assert len(ob.data.Questions(data)) == 5
+    with pytest.warns(UserWarning, match="5 questions of 6 left out"):
+        assert ob.data.Questions(data, options=2).classes == ["A", "B"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([("Q?", ["a", "b"], "C")], "one of A, B in row 0"),
+        ([("Q?", ["a"], "A")], "at least two options"),
+        ([{"text": "Q?"}], "a question"),
+        ([("Q?", ["a", "b"], "A"), ("R?", ["a", "b"], None)], "every question or to none"),
+    ],
+)
+def test_questions_that_cannot_be_read(rows, message):
+    with pytest.raises(ob.errors.InputError, match=message):
+        ob.data.Questions(rows)
+
+
+def test_a_stored_scan_goes_on_and_its_average_is_a_model(tmp_path):
+    store = tmp_path / "orders.zarr"
+    scanned(out=store)
+    scan = scanned({"biased": biased, "model": biased}, out=store)
+    assert scan.models == ["model", "biased"]
+    task = ob.tasks.Task.from_record(ob.load(store).record.to_json()["task"])
+    average = ob.predictors.OrbitAverage(biased, "permutations:4", task)
+    averaged = scanned(average)
+    assert float(averaged.data["invariance_gap"].max()) < 1e-6
+    consensus = scan.data["consensus"].values[0]
+    assert np.allclose(averaged.data["probabilities"].values[0, :, 0], consensus, atol=1e-6)
+
+
+def test_a_planted_bias_has_its_size_in_the_log_odds_of_positions():
+    probabilities = scanned().data["probabilities"].values[0].astype(float)
+    orders = ob.groups.permutations(4).parts["rows"]
+    by_position = np.stack([probabilities[:, k, order] for k, order in enumerate(orders)], 1)
+    log_odds = np.log(by_position).mean((0, 1))
+    assert np.allclose(log_odds - log_odds[1], [1.5, 0.0, 0.0, 0.5], atol=1e-5)
+
+
+def test_texts_and_chats_are_classified_as_lists():
+    texts = ["a good film", "a bad film", "good"]
+
+    def model(batch: list[str]) -> list[list[float]]:
+        assert isinstance(batch, list)
+        return [[1.0, 0.0] if "good" in text.lower() else [0.0, 1.0] for text in batch]
+
+    versions = [[text, text.upper(), text + "?"] for text in texts]
+    group = ob.groups.variations("as written", "capitals", "a question")
+    task = ob.tasks.Classification(ob.actions.Versions(), outputs="probabilities")
+    scan = ob.scan(model, (versions, [0, 1, 0]), group=group, task=task, progress=False)
+    assert scan.data["correct"].values.all()
+    assert scan.group.name(1) == "variation capitals"
+
+    chats = [[{"role": "user", "content": text}] for text in texts]
+
+    def chatting(batch: list[list[dict[str, str]]]) -> list[list[float]]:
+        return model([chat[-1]["content"] for chat in batch])
+
+    again = ob.scan(chatting, (chats, [0, 1, 0]), group="trivial", progress=False,
+                    task=ob.tasks.Classification(outputs="probabilities"))  # fmt: skip
+    assert again.data["correct"].values.all()
+
+
+def test_variations_claim_no_inverse_and_substitutions_have_one():
+    group = ob.groups.variations("as written", "capitals", "polite")
+    assert not group.closed
+    assert not group.contains_inverses
+    with pytest.raises(ob.errors.InputError, match="an inverse"):
+        ob.actions.Versions().move(group.inverse(), torch.zeros(3, 1, 3, 4, dtype=torch.uint8))
+    orders = list(itertools.permutations(range(3)))
+    table = [[orders.index(tuple(a[x] for x in b)) for b in orders] for a in orders]
+    names = ["".join("ABC"[x] for x in order) for order in orders]
+    whole = ob.groups.variations(*names, products=table)
+    assert whole.closed
+    assert whole.contains_inverses
+    first, second = whole[[3]], whole[[1]]
+    assert int(whole.index_of(second.compose(first))[0]) == table[3][1]
+    with pytest.raises(ob.errors.InputError, match="associative"):
+        ob.groups.variations(*"abcde", products=[[0, 1, 2, 3, 4], [1, 0, 3, 4, 2], [2, 4, 0, 1, 3],
+                                                 [3, 2, 4, 0, 1], [4, 3, 1, 2, 0]])  # fmt: skip
+
+
+def test_cyclic_orders_bring_each_option_once_to_each_position():
+    rows = ob.groups.cyclic_orders(5).parts["rows"]
+    assert (np.sort(rows, axis=0) == np.arange(5)[:, None]).all()
+    assert ob.groups.cyclic_orders(5).closed
+
+
+def test_errors_in_a_model_of_texts_name_it():
+    with pytest.raises(ob.errors.ModelError, match="on texts: KeyError"):
+        scanned(lambda question, options: {}["x"])
