@@ -99,9 +99,9 @@ def _longest(values: list[Any]) -> int:
 
 def from_texts(data: Any) -> Source | None:
     """Return the source of texts, lists of texts, chats, or questions; None for other data."""
-    first = data[0] if isinstance(data, list) and data else None
-    if isinstance(getattr(data, "column_names", None), list) and len(data):  # of Hugging Face
-        first = data[0]
+    table = isinstance(getattr(data, "column_names", None), list)  # a data set of Hugging Face
+    listed = isinstance(data, list) or (table and hasattr(data, "__len__"))
+    first = data[0] if listed and len(data) else None
     if isinstance(first, Mapping | tuple) and _asks(first):
         return Questions(data)
     chat = isinstance(first, list) and bool(first) and isinstance(first[0], dict)
