@@ -95,24 +95,24 @@ def test_csv_has_a_row_for_each_measure(tmp_path: Path) -> None:
     assert float(rows[0]["low"]) <= float(rows[0]["value"])
 
 
-def test_groups_give_mean_and_standard_deviation_over_seeds(tmp_path: Path) -> None:
+def test_runs_of_a_method_give_mean_and_standard_deviation(tmp_path: Path) -> None:
     paths = [outputs(tmp_path, f"esd-{seed}", seed=seed) for seed in range(3)]
     outputs(tmp_path, "nll-0", sharpness=3.0)
-    groups = ["--group", f"esd={tmp_path}/esd-*.npz", "--group", f"nll={tmp_path}/nll-*.npz"]
-    rows = json.loads(run(*groups, "--json"))
-    (row,) = [row for row in rows if row["group"] == "esd" and row["measure"] == "ece"]
+    runs = ["--runs", f"esd={tmp_path}/esd-*.npz", "--runs", f"nll={tmp_path}/nll-*.npz"]
+    rows = json.loads(run(*runs, "--json"))
+    (row,) = [row for row in rows if row["method"] == "esd" and row["measure"] == "ece"]
     values = []
     for path in paths:
         with np.load(path) as file:
             values.append(float(ece(*top_label(logits=file["logits"], labels=file["labels"]))))
-    assert row["seeds"] == 3
+    assert row["runs"] == 3
     assert row["mean"] == pytest.approx(np.mean(values))
     assert row["sd"] == pytest.approx(np.std(values, ddof=1))
-    table = run(*groups, "--latex")
+    table = run(*runs, "--latex")
     assert table.startswith(r"\begin{tabular}")
     assert r"\pm" in table
     assert "nll & $" in table
-    assert "±" in run(*groups)
+    assert "±" in run(*runs)
 
 
 def test_the_table_says_how_large_an_error_could_have_been_missed(tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_the_table_says_how_large_an_error_could_have_been_missed(tmp_path: Path
 
 
 def test_a_reliability_figure_is_written(tmp_path: Path) -> None:
-    picture = tmp_path / "plots" / "net.png"
+    picture = tmp_path / "plots" / "net.png"  # in a folder that is made
     run(outputs(tmp_path, "net"), "--figure", picture, *FEW)
     assert picture.read_bytes().startswith(b"\x89PNG")
 
@@ -161,10 +161,10 @@ def test_bad_input_is_named(tmp_path: Path) -> None:
     assert "probs of" in refused(objects)
     np.save(tmp_path / "one.npy", np.zeros(3))
     assert "expected an .npz file with named arrays" in refused(tmp_path / "one.npy")
-    assert "files: expected outputs.npz" in refused()
+    assert "FILES: expected outputs.npz" in refused()
     assert "at most one of them" in refused(good, "--json", "--csv")
-    assert "--group: expected NAME=PATTERN, got 'esd'" in refused("--group", "esd")
-    assert "expected files that match" in refused("--group", f"a={tmp_path}/none-*.npz")
+    assert "--runs: expected NAME=PATTERN, got 'esd'" in refused("--runs", "esd")
+    assert "expected files that match" in refused("--runs", f"a={tmp_path}/none-*.npz")
     assert "level" in refused(good, "--level", "2")
     assert "bins" in refused(good, "--bins", "0")
 

@@ -204,7 +204,7 @@ def test_ctrl_c_then_the_same_command_finishes(orbical, folder):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["-m", "nets:net"], "--model: expected NAME=SOURCE, got 'nets:net'"),
+        (["-m", "net"], "optionally as NAME=SOURCE, got 'net'"),
         (["-m", "a=nets:net", "-m", "a=nets:net"], "expected each name once, got 'a' twice"),
         (["-m", "a=nets:nett"], "error: model 'a': in 'nets:nett': unknown name 'nett'; did you"),
         (["-m", "a=nowhere:net"], "cannot be imported"),

@@ -33,6 +33,7 @@ def folder(tmp_path_factory):
     options = {"group": "rotations:4", "progress": False}
     data, task = (images[:12], labels[:12]), "classification"
     ob.scan({"a": net}, data, task=task, out=made / "run.zarr", **options)
+    ob.scan({"a": net}, data, task=task, out=made / "kept.zarr", keep="probabilities", **options)
     ob.scan({"a": net}, images[:12], task=task, out=made / "bare.zarr", **options)
     points = torch.rand(12, 2, generator=torch.Generator().manual_seed(0))
     vectors = ob.tasks.Regression(ob.actions.Vectors())
@@ -57,7 +58,7 @@ REFUSED = [
     f"{SCAN} --part 3",
     f"{SCAN} --score f1",
     f"{SCAN} --device quantum",
-    "scan -m nets:net -d data.npz -g rotations:4",
+    "scan -m net -d data.npz -g rotations:4",
     "scan -m a=nowhere:net -d data.npz -g rotations:4",
     "scan -m a=nets:net -d nothing.npz -g rotations:4",
     "scan -m a=nets:net -d other.npz -g rotations:4",
@@ -89,7 +90,7 @@ REFUSED = [
     "calibration numbers.zarr",
     "calibration outputs.npz --level 2",
     "calibration outputs.npz --json --csv",
-    "calibration --group esd",
+    "calibration --runs esd",
     "conformal run.zarr",
     "conformal bare.zarr",
     "conformal numbers.zarr --method normalized",
@@ -139,3 +140,55 @@ def test_every_command_is_tried():
     assert tried == {
         command.name or command.callback.__name__ for command in cli.app.registered_commands
     }
+
+
+@pytest.mark.parametrize(
+    ("words", "start"),
+    [
+        ("calibration bare.zarr", "FILES: "),
+        ("calibration outputs.npz --figure plots.txt", "--figure: "),
+        ("calibration broken.npz", "FILES: "),
+        ("bounds numbers.zarr --orbits orbits.npy", "STORE: "),
+        ("bounds run.zarr --orbits orbits.npy", "--orbits: "),
+        ("conformal kept.zarr --coverage 0.5 --figure plots.txt", "--figure: "),
+        ("groups rotations:8 --draw group.txt", "--draw: "),
+        ("report run.zarr -o nowhere/report.txt", "--out: "),
+    ],
+)
+def test_errors_begin_with_the_option_or_argument_that_is_wrong(folder, orbical, words, start):
+    np.save(folder / "orbits.npy", np.arange(5))
+    np.savez(folder / "broken.npz", probs=np.full((7, 3), np.nan), labels=np.arange(7) % 3)
+    said = orbical(folder, *words.split(), expect=2)
+    assert said.partition("error: ")[2].startswith(start), said
+
+
+def test_a_url_that_cannot_be_read_names_its_option(folder, orbical):
+    said = orbical(folder, *SCAN.split(), "-o", "nowhere://bucket/run.zarr", expect=2)
+    assert re.search(r"Invalid value for '--out' / '-o': expected a folder, or a URL", said), said
+
+
+def test_models_of_the_scan_are_named_as_options_are(folder, orbical):
+    words = "worst-case run.zarr -m b=nets:net -o worst.nc"
+    said = " ".join(orbical(folder, *words.split(), expect=2).split())
+    assert said.endswith("got 'b'; pass --model NAME=SOURCE"), said
+
+
+def test_a_model_is_named_by_its_source(folder, orbical):
+    words = "scan -m nets:net -d data.npz -g rotations:4 -o named.zarr"
+    said = orbical(folder, *words.split())
+    assert ob.load(folder / "named.zarr").models == ["net"], said
+
+
+def test_a_folder_that_is_made_is_announced(folder, orbical):
+    words = "groups rotations:8 --draw"
+    assert "new/plots" in orbical(folder, *words.split(), "new/plots/group.png")
+    assert "new" not in orbical(folder, *words.split(), "new/plots/group.png").replace("new/", "")
+
+
+def test_help_lists_options_by_subject_and_types_that_everybody_knows(folder, orbical):
+    cli._register()
+    for command in ("scan", "view", "check", "calibration"):
+        text = orbical(folder, command, "--help")
+        assert not re.search(r"<\w+[\[ >]", text), command
+    headings = re.findall(r"^(\w[\w ]*):$", orbical(folder, "scan", "--help"), re.MULTILINE)
+    assert headings == ["Options", "Data", "Task and outputs", "Processes"]

@@ -180,7 +180,7 @@ def _of_scan(
             "models",
             f"names of the scan, {scan.models}",
             repr(unknown[0]),
-            remedy=f"pass a dictionary, {{{scan.models[0]!r}: model}}",
+            remedy=f"pass {{{scan.models[0]!r}: model}} (--model NAME=SOURCE)",
         )
     chosen = Task.from_record(asdict(scan.record.task)) if task is None else as_task(task)
     inputs = {

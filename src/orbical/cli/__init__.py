@@ -18,8 +18,13 @@ from importlib import import_module
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from ..errors import OrbicalError
+
+_COMMANDS = ("demo", "scan", "view", "report", "info", "calibration", "conformal")
+_COMMANDS += ("bounds", "check", "groups", "worst_case")
+_TYPES = {"str": "TEXT", "int": "INTEGER", "float": "NUMBER", "path": "PATH"}
 
 app = typer.Typer(
     name="orbical",
@@ -52,58 +57,56 @@ def _options(
     pass
 
 
+class _Command(TyperCommand):
+    """A command whose help lists options by subject, with types that everybody knows."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write a section for each subject, in the order of their first options."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if record is not None:
+                name, words = record
+                if param.param_type_name == "argument":
+                    title, name = "Arguments", name.partition(" <")[0]  # its name says what it is
+                else:
+                    title = getattr(param, "rich_help_panel", None) or "Options"
+                    name = re.sub(r"<(\w+)[^>]*>", lambda kind: _TYPES[kind[1]], name)
+                sections.setdefault(title, []).append((name, words))
+        for title, records in sections.items():
+            with formatter.section(title):
+                formatter.write_dl(records)
+
+
 @cache
 def _register() -> None:
-    for name in (
-        "demo",
-        "scan",
-        "view",
-        "report",
-        "info",
-        "calibration",
-        "conformal",
-        "bounds",
-        "check",
-        "groups",
-        "worst_case",
-    ):
+    for name in _COMMANDS:
         command = _documented(getattr(import_module(f".{name}", __name__), name))
-        app.command(name.replace("_", "-"))(command)
+        app.command(name.replace("_", "-"), cls=_Command)(command)
 
 
 def _documented(command: Callable[..., None]) -> Callable[..., None]:
-    """Move the `Args` of a command's docstring to its options, as their help."""
-    text, _, args = inspect.cleandoc(command.__doc__ or "").partition("\n\nArgs:\n")
-    entries = re.split(r"^ {4}(\w+): ", args, flags=re.MULTILINE)
-    parameters = {
-        name: one.replace(annotation=_shown(one.annotation))
-        for name, one in inspect.signature(command, eval_str=True).parameters.items()
-    }
-    for name, words in zip(entries[1::2], entries[2::2], strict=True):
-        given = parameters[name].annotation
-        kind, about = getattr(given, "__origin__", given), getattr(given, "__metadata__", None)
-        option = copy.copy(about[0]) if about else typer.Option()
-        option.help = " ".join(words.split())
-        parameters[name] = parameters[name].replace(annotation=Annotated[kind, option])
+    """Move the `Args` of a command's docstring to its options, as their help.
+
+    The sections after `Args` have the options of one subject each, which is their title.
+    """
+    text, *sections = re.split(
+        r"\n\n(\w.*):\n(?= {4}\w+: )", inspect.cleandoc(command.__doc__ or "")
+    )
+    parameters = dict(inspect.signature(command, eval_str=True).parameters)
+    for title, section in zip(sections[::2], sections[1::2], strict=True):
+        entries = re.split(r"^ {4}(\w+): ", section, flags=re.MULTILINE)
+        for name, words in zip(entries[1::2], entries[2::2], strict=True):
+            annotation = parameters[name].annotation
+            about = getattr(annotation, "__metadata__", None)
+            option = copy.copy(about[0]) if about else typer.Option()
+            option.help = " ".join(words.split())
+            option.rich_help_panel = None if title == "Args" else title
+            kind = annotation.__origin__ if about else annotation
+            parameters[name] = parameters[name].replace(annotation=Annotated[kind, option])
     command.__doc__ = text
     command.__signature__ = inspect.Signature([*parameters.values()])  # type: ignore[attr-defined]
     return command
-
-
-class _PathOrUrl:
-    """What a parser of paths and URLs returns, by the name that the help shows."""
-
-
-_PathOrUrl.__name__ = "path"
-
-
-def _shown(annotation: Any) -> Any:
-    """Return an annotation for the help, which would show `Any` to users."""
-    named = {Any: _PathOrUrl, list[Any] | None: list[_PathOrUrl] | None}
-    about = getattr(annotation, "__metadata__", None)
-    if about is None or annotation.__origin__ not in named:
-        return annotation
-    return Annotated[named[annotation.__origin__], about[0]]
 
 
 def main() -> None:

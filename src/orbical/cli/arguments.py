@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import InputError, OrbicalError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def path_or_url(text: str) -> Path:
@@ -19,7 +23,34 @@ def path_or_url(text: str) -> Path:
     """
     from .._imports import as_path
 
-    return as_path("STORE", text) if "://" in text else Path(text)
+    try:
+        return as_path("path", text) if "://" in text else Path(text)
+    except InputError as error:
+        raise typer.BadParameter(error.problem) from error  # which names the option
+
+
+@contextmanager
+def naming(**options: str) -> Iterator[None]:
+    """Let errors about an argument of Python name the option that sets it.
+
+    >>> with naming(path="--figure"):
+    ...     raise InputError("path", "a name", "none")
+    Traceback (most recent call last):
+    orbical.errors.InputError: --figure: expected a name, got none
+    """
+    try:
+        yield
+    except InputError as error:
+        raise error.about(options.get(error.argument, error.argument)) from error
+
+
+def save_figure(fig: Figure, path: Path, option: str) -> None:
+    """Save the figure of an option."""
+    from ..figures import save
+
+    announce_folder(path)
+    with naming(path=option):
+        save(fig, path)
 
 
 Store = Annotated[
@@ -71,21 +102,46 @@ OwnTask = Annotated[
 ]
 
 
-def named_models(models: Sequence[str]) -> dict[str, str]:
-    """Split models given as `NAME=SOURCE`.
+def named_models(models: Sequence[str], argument: str = "--model") -> dict[str, str]:
+    """Return models by name: `NAME=SOURCE`, or the name of the file or of the attribute.
 
-    >>> named_models(["net=mine.nets:net"])
-    {'net': 'mine.nets:net'}
+    >>> named_models(["a=mine.nets:net", "mine.nets:other()"])
+    {'a': 'mine.nets:net', 'other': 'mine.nets:other()'}
+    >>> named_models(["nets/plain.onnx"])
+    Traceback (most recent call last):
+    orbical.errors.InputError: --model: expected a file, got 'nets/plain.onnx', which does not exist
     """
+    from .._imports import existing_file
+    from ..predictors import model_path
+
     named: dict[str, str] = {}
     for text in models:
-        name, _, source = text.partition("=")
-        if not name or not source:
-            raise InputError("--model", "NAME=SOURCE", repr(text))
+        name, _, source = text.rpartition("=")
+        path = model_path(source)
+        if path is None and ":" not in source:
+            raise InputError(
+                argument,
+                "a file ending in .onnx, .tflite or .pt2, a folder of save_pretrained or "
+                "package.module:attribute, optionally as NAME=SOURCE",
+                repr(text),
+            )
+        if path is not None and not path.is_dir():
+            existing_file(argument, path)
+        own = path.stem if path else source.rpartition(":")[2].removesuffix("()")
+        name = name or own
         if name in named:
-            raise InputError("--model", "each name once", f"{name!r} twice")
+            remedy = "name them as NAME=SOURCE"
+            raise InputError(argument, "each name once", f"{name!r} twice", remedy=remedy)
         named[name] = source
     return named
+
+
+def announce_folder(path: Path | None) -> None:
+    """Print that the folder of a file or of a scan will be made, if there is none."""
+    from ..store import is_remote
+
+    if path is not None and not is_remote(path) and not path.parent.exists():
+        typer.echo(f"folder  {path.parent}   (new)", err=True)
 
 
 def import_optional(text: str | None, argument: str) -> Any:
@@ -208,10 +264,8 @@ _OPTIONS |= {"path": "--path-column", "label": "--label-column", "labeled": "--u
 def _open_path(text: str, images: dict[str, Any]) -> Any:
     from ..data import open_path
 
-    try:
+    with naming(**_OPTIONS):
         return open_path(text, **images)
-    except InputError as error:
-        raise error.about(_OPTIONS.get(error.argument, error.argument)) from error
 
 
 def image_options(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -177,7 +178,7 @@ def _print_bounds(name: str, found: Bounds) -> None:
     about = found.about
     typer.secho(printable(name), bold=True)
     ceiling, floor = found["accuracy_ceiling"], found["accuracy_floor"]
-    own = "" if about["accuracy"] is None else f" This model: {in_column(about['accuracy'])}."
+    own = _own_accuracy(about)
     if ceiling.applies:
         typer.echo(f"No invariant model is more accurate than {in_column(float(ceiling))}.")
         typer.echo(f"No invariant model is less accurate than {in_column(float(floor))}.{own}")
@@ -203,6 +204,21 @@ def _print_bounds(name: str, found: Bounds) -> None:
     show("text", None, [sheet])
     for reason, titles in missing.items():
         typer.secho(f"does not apply: {reason} ({'; '.join(titles)})", dim=True)
+
+
+def _own_accuracy(about: Mapping[str, Any]) -> str:
+    """Return the accuracy of the model in words, and that of its mean over orbits if it differs.
+
+    >>> _own_accuracy({"accuracy": 0.465, "model_accuracy": 0.98})
+    ' This model averaged over its orbits: 0.4650. The model itself: 0.9800.'
+    """
+    averaged, own = about["accuracy"], about["model_accuracy"]
+    if averaged is None:
+        return ""
+    if own is None or own == averaged:
+        return f" This model: {in_column(averaged)}."
+    text = f" This model averaged over its orbits: {in_column(averaged)}."
+    return f"{text} The model itself: {in_column(own)}."
 
 
 def _sheet(name: str, found: Bounds) -> tuple[Sheet, dict[str, list[str]]]:

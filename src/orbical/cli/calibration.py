@@ -14,7 +14,7 @@ import typer
 
 from .._text import percent
 from ..errors import InputError
-from .arguments import Import, path_or_url
+from .arguments import Import, path_or_url, save_figure
 from .formats import Cell, Number, Sheet, Span, formatted, show
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _ERRORS = ("ece", "mahalanobis_calibration")
 @formatted("json", "csv", "markdown", "latex")
 def calibration(
     files: Annotated[list[Any] | None, typer.Argument(parser=path_or_url, metavar="FILES")] = None,
-    group: Annotated[list[str] | None, typer.Option("--group", metavar="NAME=PATTERN")] = None,
+    runs: Annotated[list[str] | None, typer.Option("--runs", metavar="NAME=PATTERN")] = None,
     bins: int = 15,
     level: float = 0.95,
     resamples: int = 1000,
@@ -54,8 +54,8 @@ def calibration(
         files: Saved outputs, .npz with logits or probs, and labels; or target with mean and
             variance, covariance, or aleatoric and epistemic; or with gamma, nu, alpha and beta.
             Several files are compared in pairs. Or one saved scan, such as run.zarr.
-        group: Files of one method with different seeds, such as esd='esd-*.npz'. Prints mean and
-            standard deviation. Repeatable.
+        runs: Files of several runs of one method, such as esd='esd-*.npz'. Prints mean and standard
+            deviation. Repeatable.
         bins: Number of bins of binned measures.
         level: Nominal coverage of the intervals.
         resamples: Number of resamples for each interval.
@@ -66,18 +66,18 @@ def calibration(
 
     settings: dict[str, Any] = {"bins": bins, "level": level, "resamples": resamples, "seed": seed}
     given = list(files or [])
-    if group:
+    if runs:
         if given:
-            raise InputError("files", "none with --group", given[0])
+            raise InputError("FILES", "none with --runs", given[0])
         if figure is not None:
-            raise InputError("--figure", "none with --group", "one")
-        _show_groups(dict(map(_matching, group)), settings, format_)
+            raise InputError("--figure", "none with --runs", "one")
+        _show_runs(dict(map(_matching, runs)), settings, format_)
         return
     if not given:
-        raise InputError("files", "outputs.npz, run.zarr or --group NAME=PATTERN", "none")
+        raise InputError("FILES", "outputs.npz, run.zarr or --runs NAME=PATTERN", "none")
     if any(path.is_dir() or is_remote(path) for path in given):
         if len(given) > 1:
-            raise InputError("files", "a single stored scan", "several paths")
+            raise InputError("FILES", "a single stored scan", "several paths")
         _show_scan(given[0], settings, figure, format_)
         return
     _show_outputs(given, settings, figure, format_)
@@ -124,10 +124,10 @@ def _matching(text: str) -> tuple[str, list[Path]]:
     """Return the name and the files of `NAME=PATTERN`."""
     name, equals, pattern = text.partition("=")
     if not equals or not name or not pattern:
-        raise InputError("--group", "NAME=PATTERN", repr(text))
+        raise InputError("--runs", "NAME=PATTERN", repr(text))
     paths = sorted(map(Path, glob.glob(pattern)))  # noqa: PTH207 - it may be absolute
     if not paths:
-        raise InputError("--group", f"files that match {pattern!r}", "none")
+        raise InputError("--runs", f"files that match {pattern!r}", "none")
     return name, paths
 
 
@@ -137,7 +137,7 @@ def _table(name: str, outputs: Mapping[str, Any], settings: dict[str, Any]) -> d
     try:
         return outputs_table(outputs, **settings)
     except InputError as error:
-        raise InputError(name, problem=str(error)) from error
+        raise InputError("FILES", problem=f"{name}: {error}") from error
 
 
 def _numbers(table: dict[str, Interval]) -> dict[str, Row]:
@@ -150,7 +150,6 @@ def _numbers(table: dict[str, Interval]) -> dict[str, Row]:
 
 def _draw(outputs: dict[str, dict[str, Any]], path: Path, settings: dict[str, Any]) -> None:
     from ..calibration import reliability_curve, top_label
-    from ..figures import save
     from ..figures.calibration import reliability_diagram
 
     classifiers = {name: one for name, one in outputs.items() if "labels" in one}
@@ -160,7 +159,7 @@ def _draw(outputs: dict[str, dict[str, Any]], path: Path, settings: dict[str, An
     curves = {
         name: reliability_curve(*top_label(**one), **draws) for name, one in classifiers.items()
     }
-    save(reliability_diagram(curves), path)
+    save_figure(reliability_diagram(curves), path, "--figure")
 
 
 def _titled(measure: str) -> str:
@@ -221,13 +220,13 @@ def _by_method(cells: Mapping[str, Mapping[str, Number]], corner: str) -> Sheet:
     return Sheet("", [corner, *map(_titled, listed)], rows)
 
 
-def _show_groups(groups: dict[str, list[Path]], settings: dict[str, Any], format_: str) -> None:
-    """Show mean and standard deviation over seeds, which one seed does not have."""
+def _show_runs(methods: dict[str, list[Path]], settings: dict[str, Any], format_: str) -> None:
+    """Show mean and standard deviation over runs, which one run does not have."""
     from ..data import read_outputs
 
     few = settings | {"resamples": 20}
     cells: dict[str, dict[str, Number]] = {}
-    for name, paths in groups.items():
+    for name, paths in methods.items():
         tables = [_numbers(_table(str(path), read_outputs(path), few)) for path in paths]
         values = {
             measure: [table[measure]["value"] for table in tables if measure in table]
@@ -238,7 +237,7 @@ def _show_groups(groups: dict[str, list[Path]], settings: dict[str, Any], format
             for measure, of in values.items()
         }
     records = [
-        {"group": name, "seeds": len(groups[name]), "measure": measure}
+        {"method": name, "runs": len(methods[name]), "measure": measure}
         | {"mean": number.value, "sd": number.spread}
         for name, table in cells.items()
         for measure, number in table.items()
@@ -247,8 +246,8 @@ def _show_groups(groups: dict[str, list[Path]], settings: dict[str, Any], format
     if format_ != "latex":
         measured = dict.fromkeys(key for row in cells.values() for key in row)
         rows = [[_titled(key), *(row.get(key, "-") for row in cells.values())] for key in measured]
-        headings = ["measure", *(f"{name} ({len(groups[name])})" for name in cells)]
-        sheet = Sheet("Mean and standard deviation over seeds", headings, rows)
+        headings = ["measure", *(f"{name} ({len(methods[name])})" for name in cells)]
+        sheet = Sheet("Mean and standard deviation over runs", headings, rows)
     show(format_, records, [sheet])
 
 
@@ -263,10 +262,9 @@ def _show_scan(path: Path, settings: dict[str, Any], figure: Path | None, format
     rows = scan_table(scan, **settings).to_dict("records")
     if figure is not None:
         from ..calibration import error_curve
-        from ..figures import save
         from ..figures.calibration import error_along_orbit
 
-        save(error_along_orbit(error_curve(scan, **settings)), figure)
+        save_figure(error_along_orbit(error_curve(scan, **settings)), figure, "--figure")
     by_model: dict[str, dict[str, dict[str, Row]]] = {}
     for row in rows:
         of_model = by_model.setdefault(row["model"], {})

@@ -13,7 +13,7 @@ import typer
 from .._imports import existing_file
 from .._text import printable
 from ..errors import InputError
-from .arguments import Import, path_or_url
+from .arguments import Import, Store, announce_folder
 from .formats import Cell, Number, Sheet, Span, formatted, show
 
 if TYPE_CHECKING:
@@ -50,7 +50,9 @@ def _with_shortcuts(command: Callable[..., None]) -> Callable[..., None]:
             name,
             inspect.Parameter.KEYWORD_ONLY,
             default=None,
-            annotation=Annotated[float | None, typer.Option(help=text)],
+            annotation=Annotated[
+                float | None, typer.Option(help=text, rich_help_panel="Thresholds")
+            ],
         )
         for name, text in SHORTCUTS.items()
     ]
@@ -61,7 +63,7 @@ def _with_shortcuts(command: Callable[..., None]) -> Callable[..., None]:
 @formatted("json", "csv", "markdown")
 @_with_shortcuts
 def check(
-    store: Annotated[Any, typer.Argument(parser=path_or_url, metavar="STORE")],
+    store: Store,
     max_: Annotated[list[str] | None, typer.Option("--max", metavar="NAME=VALUE")] = None,
     min_: Annotated[list[str] | None, typer.Option("--min", metavar="NAME=VALUE")] = None,
     bins: int | None = None,
@@ -117,6 +119,7 @@ def check(
     counted_as_failures = settings.pop("strict", False)
     rows = checked(subject, **settings)
     if junit is not None:
+        announce_folder(junit)
         junit.parent.mkdir(parents=True, exist_ok=True)
         junit.write_text(junit_xml(rows, str(store), counted_as_failures), encoding="utf-8")
     failed, unsure = (sum(row.outcome == name for row in rows) for name in ("fail", "inconclusive"))

@@ -10,7 +10,7 @@ import typer
 
 from .._text import number, percent
 from ..errors import InputError, check_name
-from .arguments import path_or_url
+from .arguments import Store, save_figure
 from .formats import Cell, Number, Sheet, formatted, show
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @formatted("json", "csv", "markdown", "latex")
 def conformal(
-    store: Annotated[Any, typer.Argument(parser=path_or_url, metavar="STORE")],
+    store: Store,
     coverage: float = 0.9,
     method: str | None = None,
     calibrate: Annotated[list[str] | None, typer.Option("--calibrate", metavar="WHERE")] = None,
@@ -73,11 +73,10 @@ def conformal(
     if saved:
         table = table.assign(model=store.stem)
     if figure is not None:
-        from ..figures import save
         from ..figures.calibration import error_along_orbit
 
         curve = along_orbit(subject, chosen, calibrate="identity", **settings).coverage
-        save(error_along_orbit(curve, limits=(0.0, 1.0)), figure)
+        save_figure(error_along_orbit(curve, limits=(0.0, 1.0)), figure, "--figure")
     what = "intervals" if numbers else "sets"
     about = f", {what} for a coverage of {number(coverage)}"
     sheets = [

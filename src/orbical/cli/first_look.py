@@ -8,10 +8,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from .._imports import existing_file
 from ..errors import InputError
-
-_FILES = (".onnx", ".tflite", ".pt2")
+from .arguments import named_models
 
 
 def first_look(
@@ -23,7 +21,7 @@ def first_look(
     out: Path | None,
 ) -> Any:
     """Scan a few samples and return a session, behind which more are scanned."""
-    sources = named_sources(models)
+    sources = named_models(models, "MODEL")
     _check_data(data)
     from ..groups import as_group
     from ..interface import PREVIEW_GROUPS, PREVIEW_SAMPLES, Preview, proposed
@@ -43,39 +41,6 @@ def first_look(
         sources, predictors, data, proposal, samples or PREVIEW_SAMPLES, out, given.get("classes")
     )
     return preview.open()
-
-
-def named_sources(models: Sequence[str]) -> dict[str, str]:
-    """Return models by name: `NAME=SOURCE`, or the name of the file or of the attribute.
-
-    >>> named_sources(["nets/plain.onnx", "b=mine.nets:net"])
-    Traceback (most recent call last):
-    orbical.errors.InputError: MODEL: expected a file, got 'nets/plain.onnx', which does not exist
-    >>> named_sources(["mine.nets:net()"])
-    {'net': 'mine.nets:net()'}
-    """
-    from ..predictors import model_path
-
-    named: dict[str, str] = {}
-    for text in models:
-        name, separator, source = text.rpartition("=")
-        path = model_path(source)
-        if path is not None:
-            found = path if path.is_dir() else existing_file("MODEL", path)
-            name = name if separator else found.stem
-        elif ":" in source:
-            name = name if separator else source.rpartition(":")[2].removesuffix("()")
-        else:
-            raise InputError(
-                "MODEL",
-                f"a file ending in {', '.join(_FILES)}, a folder of save_pretrained or "
-                "package.module:attribute, before the data",
-                repr(source),
-            )
-        if name in named:
-            raise InputError("MODEL", "each name once", f"{name!r} twice", remedy="use NAME=SOURCE")
-        named[name] = source
-    return named
 
 
 def _check_data(data: str) -> None:

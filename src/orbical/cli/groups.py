@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .._text import counted, number, printable
-from .arguments import Import
+from .arguments import Import, save_figure
 from .formats import Sheet, formatted, print_facts, print_json, show
 
 if TYPE_CHECKING:
@@ -43,9 +43,9 @@ def groups(
     entry = CATALOG.get((name or "").partition(":")[0])
     chosen = [parse(entry.example if entry and name in CATALOG else name)] if name else _examples()
     if draw is not None:
-        from ..figures import group_picture, save
+        from ..figures import group_picture
 
-        save(group_picture(*chosen), draw)
+        save_figure(group_picture(*chosen), draw, "--draw")
     facts = [_facts(group) for group in chosen]
     if name is None:
         sheet = Sheet(

@@ -9,7 +9,17 @@ from typing import Annotated
 import typer
 
 from ..errors import InputError
-from .arguments import Import, OwnTask, Store, image_options, listed_names, load_data, own_task
+from .arguments import (
+    Import,
+    OwnTask,
+    Store,
+    announce_folder,
+    image_options,
+    listed_names,
+    load_data,
+    naming,
+    own_task,
+)
 
 
 def report(
@@ -57,8 +67,9 @@ def report(
     from .._console import Console
     from ..interface import report as write
 
+    announce_folder(out)
     console = Console(soft_wrap=True)
-    with console.status("opening") as status:
+    with console.status("opening") as status, naming(path="--out"):
         page = write(
             store,
             out,

@@ -16,6 +16,7 @@ from .arguments import (
     Import,
     Preprocess,
     Read,
+    announce_folder,
     holds_image_files,
     image_options,
     import_optional,
@@ -32,11 +33,29 @@ from .scan_tables import print_audit, print_summary
 
 
 def scan(
-    model: Annotated[list[str], typer.Option("--model", "-m", metavar="NAME=SOURCE")],
+    model: Annotated[list[str], typer.Option("--model", "-m", metavar="[NAME=]SOURCE")],
     data: Annotated[str, typer.Option("--data", "-d", metavar="DATA")],
     group: Annotated[str, typer.Option("--group", "-g", metavar="GROUP")],
     out: Annotated[Any, typer.Option("--out", "-o", parser=path_or_url, metavar="FOLDER")] = None,
     task: Annotated[str, typer.Option("--task", "-t")] = "classification",
+    preprocess: Preprocess = None,
+    read: Read = None,
+    keep: Annotated[list[str] | None, typer.Option(metavar="WHAT")] = None,
+    device: str = "auto",
+    resume: Annotated[bool, typer.Option("--resume/--no-resume")] = True,
+    overwrite: Annotated[bool, typer.Option("--overwrite")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q")] = False,
+    imports: Import = None,
+    size: Annotated[str | None, typer.Option(metavar="PIXELS")] = None,
+    unreadable: str | None = None,
+    unlabeled: Annotated[bool, typer.Option("--unlabeled")] = False,
+    path_column: Annotated[str | None, typer.Option(metavar="NAME")] = None,
+    label_column: Annotated[str | None, typer.Option(metavar="NAME")] = None,
+    columns: Annotated[str | None, typer.Option(metavar="NAME,NAME")] = None,
+    root: Annotated[str | None, typer.Option(metavar="FOLDER")] = None,
+    classes: Annotated[str | None, typer.Option(metavar="FILE")] = None,
+    readers: Annotated[int, typer.Option(min=0)] = 0,
+    fingerprint: str | None = None,
     input: str | None = None,
     representation: str | None = None,
     per_point: Annotated[bool, typer.Option("--per-point")] = False,
@@ -52,40 +71,9 @@ def scan(
     cluster: Annotated[str | None, typer.Option(metavar="ADDRESS")] = None,
     part: Annotated[str | None, typer.Option(metavar="I/N")] = None,
     threads: str = "auto",
-    size: Annotated[str | None, typer.Option(metavar="PIXELS")] = None,
-    unreadable: str | None = None,
-    unlabeled: Annotated[bool, typer.Option("--unlabeled")] = False,
-    path_column: str | None = None,
-    label_column: str | None = None,
-    root: Annotated[str | None, typer.Option(metavar="FOLDER")] = None,
-    columns: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME,NAME",
-            help="For tables: the metadata columns to store. Default: all others.",
-        ),
-    ] = None,
-    classes: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="The names of all classes of the models in their order; for images in files only "
-            "if the data lack some of them. A text file with one name per line, or NAME,NAME.",
-        ),
-    ] = None,
-    readers: Annotated[int, typer.Option(min=0)] = 0,
-    fingerprint: Annotated[str | None, typer.Option(metavar="TEXT")] = None,
-    imports: Import = None,
-    read: Read = None,
-    preprocess: Preprocess = None,
-    keep: Annotated[list[str] | None, typer.Option(metavar="WHAT")] = None,
-    device: str = "auto",
     batch_size: str = "auto",
     chunk: str = "auto",
     durable: Annotated[bool, typer.Option("--durable")] = False,
-    resume: Annotated[bool, typer.Option("--resume/--no-resume")] = True,
-    overwrite: Annotated[bool, typer.Option("--overwrite")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q")] = False,
 ) -> None:
     """Evaluate models along the orbits of a data set.
 
@@ -118,6 +106,30 @@ def scan(
         task: The task: classification, multilabel, ordinal, segmentation, detection, flow,
             regression, dense_regression, key_points, point_classification, text or atoms; or
             package.module:attribute of your own task, a class or an object.
+        keep: Also save probabilities, flow, outputs (raw), inputs, or a large consensus.
+            Repeatable.
+        device: The device: auto, cpu, cuda, cuda:1 ...
+        resume: Continue an unfinished scan in the store, and add new models to it.
+        overwrite: Delete the contents of the store first.
+        quiet: Show no progress bar and no tables.
+
+    Data:
+        size: For images in files: resize the shorter side to this and crop the center, as
+            torchvision does; HEIGHTxWIDTH resizes as they are.
+        unreadable: For images in files that cannot be decoded: raise (default) or skip.
+        unlabeled: For a folder of images: its subfolders are not classes.
+        path_column: For tables: the column of image files. Default: path.
+        label_column: For tables: the column of labels. Default: label.
+        columns: For tables: the metadata columns to store. Default: all others.
+        root: For tables: the folder that the paths of image files are relative to. Default: the
+            folder of the table.
+        classes: The names of all classes of the models in their order; for images in files only
+            if the data lack some of them. A text file with one name per line, or NAME,NAME.
+        readers: Processes that read samples ahead; 0 reads in this one.
+        fingerprint: A text that identifies the data, such as their version: a scan with the same
+            text is continued without reading finished samples again.
+
+    Task and outputs:
         input: How the group acts on the inputs: images, images:bicubic:reflect, volumes, points,
             vectors, signals, signal-window:4000, rows, trivial or window:128; for several fields,
             pos=points,numbers=rows. Default: images, or volumes if x is [N, C, D, H, W] (pairs of
@@ -143,31 +155,16 @@ def scan(
             exchange, such as 64x48, 64x48:1-2,3-4, 64x48:none or 256x192:coco.
         quantities: For atoms: one or more of energy,forces,dipole,stress. Default: energy,forces,
             if the calculators provide them.
+
+    Processes:
         workers: The number of processes that share the scan; for atoms, per calculator.
         cluster: Run on the workers of a Dask scheduler: tcp://host:8786, or its scheduler file.
         part: Run only part I of N, such as 3/16, into the store that all parts share; auto reads I
             and N from a SLURM job array or from torchrun.
         threads: CPU threads of each process: a number or auto.
-        size: For images in files: resize the shorter side to this and crop the center, as
-            torchvision does; HEIGHTxWIDTH resizes as they are.
-        unreadable: For images in files that cannot be decoded: raise (default) or skip.
-        unlabeled: For a folder of images: its subfolders are not classes.
-        path_column: For tables: the column of image files. Default: path.
-        label_column: For tables: the column of labels. Default: label.
-        root: For tables: the folder that the paths of image files are relative to. Default: the
-            folder of the table.
-        readers: Processes that read samples ahead; 0 reads in this one.
-        fingerprint: A text that identifies the data, such as their version: a scan with the same
-            text is continued without reading finished samples again.
-        keep: Also save probabilities, flow, outputs (raw), inputs, or a large consensus.
-            Repeatable.
-        device: The device: auto, cpu, cuda, cuda:1 ...
         batch_size: Transformed inputs per forward pass: a number or auto.
         chunk: Samples per unit, the most that a killed scan can lose: a number or auto.
         durable: Wait for the disk after each unit, so that a power failure loses no more.
-        resume: Continue an unfinished scan in the store, and add new models to it.
-        overwrite: Delete the contents of the store first.
-        quiet: Show no progress bar and no tables.
     """
     with message_when_stopped(out is not None):
         from .. import tasks as known
@@ -214,6 +211,7 @@ def scan(
             content, names = load_data_and_classes(data, **pictures)
             if names is not None:
                 chosen.classes = names
+        announce_folder(out)
         with executor_of(workers, cluster) as executor:
             result = run(
                 named,

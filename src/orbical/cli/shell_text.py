@@ -13,8 +13,9 @@ import typer
 
 from ..errors import InputError
 
-_NAMES = {"scan": "STORE", "path": "STORE", "models": "--model", "methods": "--method"}
-_SAID_TWICE = re.compile(r"\S+(?: or \S+)* \((--[^()]*)\)")
+_PLURALS = {"models": "model", "methods": "method", "orbit": "orbits"}
+"""Arguments of functions, by those of commands that are named otherwise."""
+_SAID_TWICE = re.compile(r"(?:\{[^{}]*\}|\S+)(?: or \S+)* \((--[^()]*)\)")
 _KEYWORD = re.compile(r"\b([a-z]\w*)=('[^']*'|[\w.:-]*)(?!\()")
 PYTHON = re.compile(
     r"(?<![\w.-])(?:ob|orbical|np|numpy|torch)\.\w|\b[a-z]\w*=|[a-z]\w*\(|\w\[:", re.ASCII
@@ -76,10 +77,13 @@ def options_of(app: typer.Typer, command: str) -> dict[str, str]:
     known = getattr(typer.main.get_command(app), "commands", {})
     if command not in known:
         return {}
-    named = {one.name: one.opts[0] for one in known[command].params}
-    shown = {one.name: one.metavar for one in known[command].params if one.metavar}
-    arguments = {name: shown.get(name, name) for name, option in named.items() if option == name}
-    found = _NAMES | named | arguments
-    return {
-        name: option for name, option in found.items() if option != "--model" or "model" in named
+    params = known[command].params
+    named = {
+        param.name: (param.metavar or param.name).partition(" | ")[0]
+        if param.param_type_name == "argument"
+        else param.opts[0]
+        for param in params
     }
+    first = next((name for name in named.values() if not name.startswith("-")), "STORE")
+    renamed = {name: named[own] for name, own in _PLURALS.items() if own in named}
+    return {"scan": first, "path": first} | renamed | named

@@ -14,6 +14,7 @@ from .arguments import (
     OwnTask,
     Preprocess,
     Read,
+    announce_folder,
     image_options,
     import_optional,
     listed_names,
@@ -24,9 +25,9 @@ from .arguments import (
     preprocessing,
 )
 
-_EXPOSE = (
-    "Allow an address that others can reach. Anyone with the link and its token can then view the "
-    "scan and run your models; the connection is not encrypted."
+_EXPOSED = (
+    "Anyone with the link and its token can then view the scan and run your models; the connection "
+    "is not encrypted."
 )
 
 
@@ -45,7 +46,7 @@ def view(
     read: Read = None,
     port: int | None = None,
     host: str = "127.0.0.1",
-    expose: Annotated[bool, typer.Option("--expose", help=_EXPOSE)] = False,
+    expose: Annotated[bool, typer.Option("--expose")] = False,
     allow_origin: Annotated[
         list[str] | None, typer.Option("--allow-origin", metavar="ORIGIN")
     ] = None,
@@ -87,11 +88,16 @@ def view(
             separated by commas. Default: those of the scan. For a first look: of all classes of the
             model.
         names: The names of the samples in their order, likewise; for a saved scan.
-        group: For a first look: the symmetry group. Default: rotations.
-        samples: For a first look: the number of samples. Default: 120.
-        out: For a first look: save the scan here. Default: a temporary folder.
+
+    First look:
+        group: The symmetry group. Default: rotations.
+        samples: The number of samples. Default: 120.
+        out: Save the scan here. Default: a temporary folder.
+
+    Server:
         port: The port. Default: the first free one from 8420.
         host: The address to listen on.
+        expose: Allow an address that others can reach. {exposed}
         allow_origin: Accept pages from this origin, such as https://hub.example.org for a
             JupyterHub proxy. Repeatable.
         browser: Open the page in a browser.
@@ -118,6 +124,7 @@ def view(
             "classes": classes,
         }
         pictures = image_options(size, unreadable, classes=classes, unlabeled=unlabeled)
+        announce_folder(out)
         session = first_look(what[:-1], what[-1], given, pictures, samples, out)
     else:
         from ..interface import open_session
@@ -149,10 +156,13 @@ def view(
 
     server = Server(session, host, port, expose, allow_origin or ())
     if expose:
-        typer.echo(f"exposed on {host}: {_EXPOSE.partition('. ')[2]}", err=True)
+        typer.echo(f"exposed on {host}: {_EXPOSED}", err=True)
     serve(server, browser)
     if session.preview is not None:
         typer.echo(session.preview.last_words(), err=True)
+
+
+view.__doc__ = f"{view.__doc__}".replace("{exposed}", _EXPOSED)
 
 
 def _refuse(kinds: tuple[str, str], **given: Any) -> None:

@@ -16,6 +16,7 @@ from .arguments import (
     Preprocess,
     Read,
     Store,
+    announce_folder,
     image_options,
     import_optional,
     load_data,
@@ -127,6 +128,7 @@ def _data_of(scan: Scan, source: str, task: Task, size: str | None) -> Any:
 
 def _write(found: xr.Dataset, out: Path) -> None:
     """Write the file at once, so that no half of it is left."""
+    announce_folder(out)
     out.parent.mkdir(parents=True, exist_ok=True)
     part = out.with_name(f".{out.name}.part")
     try:
