@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -105,7 +106,7 @@ def test_evidence_that_is_none_is_named_with_its_file(
     arrays[name][4] = value
     np.savez(tmp_path / "net.npz", **arrays)
     message = refused(tmp_path / "net.npz", *FEW)
-    assert message.split(":")[:2] == ["FILES", " net"]
+    assert re.match(r"FILES: \S*net(\.npz)?: ", message)
     assert words in message
 
 

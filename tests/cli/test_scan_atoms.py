@@ -189,7 +189,8 @@ def test_a_molecule_with_one_answer_says_nothing_about_equivariance(handed, caps
 def test_a_gap_of_each_quantity_can_be_checked(handed):
     """`max_gap` is that of the forces, and let energies pass that depend on handedness."""
     found = {f.model: f for f in ob.check(handed, max_energy_gap=1e-6, models=["axial", "even"])}
-    assert {name: one.outcome for name, one in found.items()} == {"axial": "fail", "even": "pass"}
+    assert found["even"].value < 1e-6 < found["axial"].value
+    assert {row.outcome for row in found.values()} == {"inconclusive"}  # of two molecules
     off = handed.data["energy_vs_consensus"].sel(model="axial").values
     assert found["axial"].value == pytest.approx(np.sqrt((off**2).mean()))
     assert "gap of the energy in eV" in str(found["axial"])

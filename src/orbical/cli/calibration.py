@@ -87,12 +87,11 @@ def _show_outputs(
     paths: list[Path], settings: dict[str, Any], figure: Path | None, format_: str
 ) -> None:
     from ..calibration import compare_outputs
-    from ..data import read_outputs
 
     names = [path.stem for path in paths]
     if len(set(names)) < len(names):
         names = [str(path) for path in paths]
-    outputs = {name: read_outputs(path) for name, path in zip(names, paths, strict=True)}
+    outputs = {name: _read(path) for name, path in zip(names, paths, strict=True)}
     tables = {name: _numbers(_table(name, one, settings)) for name, one in outputs.items()}
     differences = compare_outputs(outputs, **settings).to_dict("records")
     if figure is not None:
@@ -129,6 +128,15 @@ def _matching(text: str) -> tuple[str, list[Path]]:
     if not paths:
         raise InputError("--runs", f"files that match {pattern!r}", "none")
     return name, paths
+
+
+def _read(path: Path) -> dict[str, Any]:
+    from ..data import read_outputs
+
+    try:
+        return read_outputs(path)
+    except InputError as error:
+        raise InputError("FILES", problem=str(error)) from error
 
 
 def _table(name: str, outputs: Mapping[str, Any], settings: dict[str, Any]) -> dict[str, Interval]:
@@ -222,12 +230,10 @@ def _by_method(cells: Mapping[str, Mapping[str, Number]], corner: str) -> Sheet:
 
 def _show_runs(methods: dict[str, list[Path]], settings: dict[str, Any], format_: str) -> None:
     """Show mean and standard deviation over runs, which one run does not have."""
-    from ..data import read_outputs
-
     few = settings | {"resamples": 20}
     cells: dict[str, dict[str, Number]] = {}
     for name, paths in methods.items():
-        tables = [_numbers(_table(str(path), read_outputs(path), few)) for path in paths]
+        tables = [_numbers(_table(str(path), _read(path), few)) for path in paths]
         values = {
             measure: [table[measure]["value"] for table in tables if measure in table]
             for measure in tables[0]
