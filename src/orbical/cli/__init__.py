@@ -22,8 +22,10 @@ from typer.core import TyperCommand
 
 from ..errors import OrbicalError
 
-_COMMANDS = ("demo", "scan", "view", "report", "info", "calibration", "conformal")
-_COMMANDS += ("bounds", "check", "groups", "worst_case")
+_COMMANDS = (
+    *("demo", "scan", "view", "report", "info", "calibration", "conformal", "bounds", "check"),
+    *("groups", "worst_case"),
+)
 _TYPES = {"str": "TEXT", "int": "INTEGER", "float": "NUMBER", "path": "PATH"}
 
 app = typer.Typer(
