@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from scipy.stats import binomtest, norm
+from scipy.stats import binomtest, norm, t
 
 import orbical as ob
 from orbical.adversarial.search import golden_section
@@ -15,7 +15,7 @@ from orbical.conformal import APS, LAC, RAPS
 from orbical.groups import Chart
 from orbical.selective import risk_coverage
 
-C = norm.ppf(0.975)
+C, T = norm.ppf(0.975), t.ppf(0.975, 3)
 
 
 def test_the_certified_ceiling_of_one_orbit_is_the_limit_of_clopper_and_pearson() -> None:
@@ -81,10 +81,10 @@ def test_rare_errors_raise_the_upper_end_by_what_resamples_of_few_miss() -> None
     wrong, right = np.random.default_rng(1).poisson([[3.0], [97.0]], (2, 400_000))
     drawn = np.abs(0.999 * wrong - 0.001 * right) / (wrong + right)
     spread = np.quantile(drawn, 0.975) - np.quantile(drawn, 0.5)
-    count = (3 * 0.999**3 - 97 * 0.001**3) / (3 * 0.999**2 + 97 * 0.001**2)
-    beyond = (C**2 + 4) / 6 * count
+    apart = drawn - drawn.mean()
+    beyond = (C**2 + 4) / 6 * (apart**3).mean() / (apart**2).mean()
     assert found.value.item() == pytest.approx(0.029)
-    assert 100 * found.high.item() == pytest.approx(2.9 + 100 * spread + beyond, abs=0.1)
+    assert found.high.item() == pytest.approx(0.029 + spread + beyond, abs=0.003)
 
 
 def test_the_percentile_interval_of_two_samples_is_counted() -> None:
@@ -94,39 +94,53 @@ def test_the_percentile_interval_of_two_samples_is_counted() -> None:
         assert (found.aurc, found.low, found.high) == (0.25, *ends)
 
 
-def test_a_regression_mean_has_the_percentile_interval_of_its_resamples() -> None:
-    """Errors 0 and 2 of a unit variance: NLL terms a and a + 2, whose mean of two is counted."""
+def test_a_regression_mean_has_the_spread_of_gaussian_errors_as_large_as_observed() -> None:
+    """Errors 0 and 2 of a unit variance: NLL terms a and a + 2, errors twice as large in square.
+
+    Half the square of such an error has the variance 2, the mean of two the variance 1 and the
+    third moment 2, as large as those observed; Student's t has one degree of freedom.
+    """
     found = ob.calibration.regression_interval(
-        "gaussian_nll", [0.0, 0.0], [1.0, 1.0], [0.0, 2.0], level=0.6, resamples=4000
+        "gaussian_nll", [0.0, 0.0], [1.0, 1.0], [0.0, 2.0], level=0.6, resamples=200_000
     )
-    least = np.log(2 * np.pi) / 2
+    least, reach = np.log(2 * np.pi) / 2, t.ppf(0.8, 1)
     assert found.value.item() == pytest.approx(least + 1)
-    assert (found.low.item(), found.high.item()) == pytest.approx((least, least + 2))
+    assert found.low.item() == pytest.approx(least + 1 - reach)
+    high = least + 1 + reach + 2 * (2 * reach**2 + 1) / 6
+    assert found.high.item() == pytest.approx(high, rel=0.02)
 
 
-def test_differences_of_means_have_the_normal_interval_and_p_value() -> None:
-    found = compare_means([1.0, 0.0, 1.0, 1.0], [0.0, 0.0, 1.0, 0.0], level=0.9)
+def test_differences_of_means_have_the_interval_and_the_p_value_of_students_t() -> None:
+    found = compare_means([1.0, 0.0, 1.0, 1.0], [0.0, 0.0, 1.0, 0.0], level=0.8)
     error = np.sqrt(1 / 12)  # differences 1, 0, 0, 1: variance 1/3 of 4
-    ends = norm.interval(0.9, 0.5, error)
+    ends = t.interval(0.8, 3, 0.5, error)
     assert found.difference == 0.5
     assert (found.low.item(), found.high.item()) == pytest.approx(ends)
-    assert found.p_value.item() == pytest.approx(2 * norm.sf(0.5 / error))
+    assert found.p_value.item() == pytest.approx(2 * t.sf(0.5 / error, 3))
+
+
+def test_equal_differences_have_the_p_value_of_their_signs() -> None:
+    """All n differences have one sign in 2 of 2^n cases, so 3 of them never exclude 0."""
+    for size in (2, 3, 5, 6, 9):
+        found = compare_means(np.full(size, 0.3), np.zeros(size))
+        assert found.p_value.item() == 2.0 ** (1 - size)
+        assert bool(found.low <= 0) == (size < 6)
 
 
 def test_a_mean_of_few_skewed_terms_has_the_interval_of_johnson() -> None:
-    """Terms 0, 0, 0, 1: variance 3/64 of the mean; a calibrated model has a third moment more."""
+    """Terms 0, 0, 0, 1: variance 1/16 of the mean; a calibrated model has a third moment more."""
     found = mean_interval([0.0, 0, 0, 1], [0.2] * 4, [0.16] * 4, calibrated_third=[0.1] * 4)
-    spread, third = np.sqrt(3 / 64), 4 * 0.1 / 64
+    spread, third = np.sqrt(1 / 16), 4 * 0.1 / 64
     skewness = third / spread**3
-    assert found.low.item() == pytest.approx(0.25 - C * spread)
-    assert found.high.item() == pytest.approx(0.25 + spread * (C + (2 * C**2 + 1) * skewness / 6))
+    assert found.low.item() == pytest.approx(0.25 - T * spread)
+    assert found.high.item() == pytest.approx(0.25 + spread * (T + (2 * T**2 + 1) * skewness / 6))
     usual = 0.2  # its variance is 4 * 0.16 / 16
     tilt = third / usual**3 * (C**2 - 1) / 6
     ends = (0.2 - usual * (C - tilt), 0.2 + usual * (C + tilt))
     assert (found.calibrated_low.item(), found.calibrated_high.item()) == pytest.approx(ends)
     plain = mean_interval([0.0, 0, 0, 1], [0.2] * 4, [0.5] * 4)  # a calibrated model spreads more
     spread, third = np.sqrt(0.5 / 4), (3 * -(0.25**3) + 0.75**3) / 64
-    reach = C + (2 * C**2 + 1) * third / spread**3 / 6
+    reach = T + (2 * T**2 + 1) * third / spread**3 / 6
     assert plain.high.item() == pytest.approx(0.25 + spread * reach)
 
 

@@ -10,12 +10,12 @@ from orbical.calibration import interval_of_sums, share_interval_of_sums
 
 
 @pytest.mark.parametrize("level", [0.8, 0.95])
-def test_it_is_the_normal_interval_of_the_samples(level: float) -> None:
+def test_it_is_the_interval_of_students_t(level: float) -> None:
     values = np.random.default_rng(0).normal(3.0, 2.0, (50, 4))
     mean, low, high = interval_of_sums(
         np.full(4, 50), values.sum(0), np.square(values).sum(0), level=level
     )
-    ends = stats.norm.interval(level, values.mean(0), stats.sem(values, axis=0))
+    ends = stats.t.interval(level, 49, values.mean(0), stats.sem(values, axis=0))
     np.testing.assert_allclose(mean, values.mean(0))
     np.testing.assert_allclose([low, high], ends)
 

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..errors import whole_number
 from .intervals import cells
 from .intervals.brier_intervals import brier_part_intervals
 from .intervals.interval_ends import Interval
@@ -50,10 +51,12 @@ def _on_cells(
 
 
 def _in_bins(name: str, bins: int = 15, norm: str = "l1", binning: str = "width") -> BoundMeasure:
+    bins = whole_number("bins", bins)
     value = partial(ece, bins=bins, norm=norm, binning=binning)
     error = partial(cells.binned_error, norm=norm)
     index = partial(cells.bins_index, bins=bins, binning=binning)
-    return BoundMeasure(name, value, value, 1, index, error, error)
+    ends = cells.largest_gap_ends if norm == "max" else None
+    return BoundMeasure(name, value, value, 1, index, error, error, bin_ends=ends)
 
 
 def _of_samples(value: _Function, distance: _Function | None = None, **known: Any) -> _Binding:
@@ -67,11 +70,21 @@ def _of_samples(value: _Function, distance: _Function | None = None, **known: An
     return bind
 
 
-def _binned_square(value: _Function) -> _Binding:
+def _of_squares(value: _Function) -> _Binding:
+    """Bind a distance that compares squared errors with variances."""
+
+    def bind(name: str, **options: Any) -> BoundMeasure:
+        function = partial(value, **options)
+        return BoundMeasure(name, function, function, moment=2)
+
+    return bind
+
+
+def _binned_square(value: _Function, moment: int) -> _Binding:
     def distance(*given: Tensor, **options: Any) -> Tensor:
         return value(*given, **options).sqrt()
 
-    return _of_samples(value, distance, marginal=True)
+    return _of_samples(value, distance, marginal=True, moment=moment)
 
 
 def _covered(function: Callable[..., variance_errors.Coverage], known: bool = False) -> _Binding:
@@ -326,7 +339,8 @@ _CLASSIFICATION = (
           meaning="squared kernel calibration error: unbiased estimate of the squared MMCE",
           binding=_on_cells(skce, cells.kernel_norm, cells.unbiased_kernel, mmce)),
     _pair(ece_debiased, "ECE, debiased", unit=_SQUARED, listed=_TABLE, minimum=2,
-          meaning="debiased calibration error: squared gap over bins less its noise, unbiased",
+          meaning="debiased calibration error: squared gap over bins less its noise, which is 0 on "
+          "average if calibrated",
           binding=_of_samples(ece_debiased, partial(ece, norm="l2"))),
     _outputs(s_avuc, "S-AvUC", metric_class="SAvUC", loss="s_avuc", interval="none", listed=(),
              meaning="soft accuracy versus uncertainty: log ratio of samples whose certainty "
@@ -356,9 +370,11 @@ _REGRESSION = (
             metric_class="GaussianNLL", loss="gaussian_nll", terms=gaussian.nll_terms,
             binding=_of_samples(gaussian.gaussian_nll, whitened=_of_distances(_nll_of, _nll_of))),
     _scalar(variance_errors.ence, "ENCE", unit="1", metric_class="ENCE",
+            binding=_of_squares(variance_errors.ence),
             meaning="expected normalized calibration error: relative gap between root mean squared "
             "error and predicted deviation over bins"),
     _scalar(variance_errors.uce, "UCE", unit="target squared", metric_class="UCE", listed=_COMPARED,
+            binding=_of_squares(variance_errors.uce),
             meaning="uncertainty calibration error: gap between mean squared error and predicted "
             "variance over bins"),
     _scalar(variance_errors.quantile_calibration, "quantile calibration", unit="probability",
@@ -370,7 +386,7 @@ _REGRESSION = (
     _scalar(variance_errors.regression_esd, "regression ESD", unit="target to the fourth",
             meaning="expected squared difference of squared error and variance: "
             "unbiased, without bins", metric_class="RegressionESD", listed=_ORBIT, minimum=3,
-            binding=_of_samples(variance_errors.regression_esd, _esd_distance)),
+            binding=_of_samples(variance_errors.regression_esd, _esd_distance, moment=2)),
     _vector(variance_errors.mahalanobis_calibration, "Mahalanobis calibration", unit="probability",
             meaning="Mahalanobis calibration error: mean gap between an ellipsoid's probability "
             "and the share of targets inside it",
@@ -386,14 +402,14 @@ _REGRESSION = (
             binding=_of_samples(generalized.gence_sq, marginal=True)),
     _vector(generalized.gence_fiber, "GENCE, by fiber", unit="1", listed=_COMPARED,
             meaning="generalized normalized calibration error, by fiber: averaged over bins",
-            binding=_binned_square(generalized.gence_fiber)),
+            binding=_binned_square(generalized.gence_fiber, moment=1)),
     _vector(generalized.gence_sq_fiber, "GENCE, squared, by fiber", unit="1", listed=_TABLE,
             meaning="generalized normalized calibration error of squares, by fiber: averaged over "
-            "bins", binding=_binned_square(generalized.gence_sq_fiber)),
+            "bins", binding=_binned_square(generalized.gence_sq_fiber, moment=2)),
     _vector(variance_errors.regression_esd_normalized, "regression ESD, normalized", unit="1",
             meaning="expected squared difference of normalized error and 1: unbiased, without bins",
             listed=_ORBIT, minimum=3, binding=_of_samples(
-                variance_errors.regression_esd_normalized, _normalized_esd_distance,
+                variance_errors.regression_esd_normalized, _normalized_esd_distance, moment=2,
                 whitened=_of_distances(_esd_of, _esd_root_of))),
     _vector(aleatoric_bleed, "aleatoric bleed", kind="aleatoric", unit="target to the fourth",
             meaning="aleatoric bleed: mean squared aleatoric variance ascribed to noise-free data",

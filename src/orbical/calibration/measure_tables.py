@@ -256,7 +256,7 @@ def regression_table(
     mass = sample_weights(weights, error[..., 0])
     given = Predictions(mean, variance, target, _per_component(aleatoric, error), mass)
     settings = Settings(bins, level, resamples, seed)
-    single = torch.as_tensor(mean).ndim == 1
+    single = as_floating("mean", mean).ndim == 1
     kinds = ("regression",) if aleatoric is None else ("regression", "aleatoric")
     listed = list_measures(
         *kinds, listed="table", targets=1 if single else 2, samples=error.shape[-2]
@@ -290,7 +290,7 @@ def regression_score_terms(
         >>> regression_score_terms([0.0, 1.0], [1.0, 1.0], [1.0, 1.0])["squared_error"]
         tensor([1., 0.], dtype=torch.float64)
     """
-    targets = 1 if torch.as_tensor(mean).ndim == 1 else 2
+    targets = 1 if as_floating("mean", mean).ndim == 1 else 2
     listed = list_measures("regression", listed="comparison", targets=targets)
     return _terms(listed, mean, variance, target)
 

@@ -12,7 +12,8 @@ import numpy as np
 
 from .._arrays import ArrayLike
 from ..errors import InputError
-from ..groups import PLACES
+from ..groups import PLACES, Group
+from ..store import opened
 from .intervals.comparisons import Comparison, compare, regression_compare
 from .intervals.interval_ends import Interval
 from .intervals.means import compare_means
@@ -73,6 +74,7 @@ def outputs_table(
         >>> list(outputs_table(outputs, resamples=50, only=["nll", "ece"]))
         ['nll', 'ece']
     """
+    _check_outputs(outputs)
     table: Any = regression_table if "mean" in outputs else classification_table
     settings = {"bins": bins, "level": level, "resamples": resamples, "seed": seed, "only": only}
     found: dict[str, Interval] = table(**outputs, **settings)
@@ -111,6 +113,7 @@ def compare_outputs(
     import pandas as pd
 
     settings = {"bins": bins, "level": level, "resamples": resamples, "seed": seed}
+    _check_outputs(outputs)
     rows = []
     for (a, one), (b, other) in itertools.combinations(outputs.items(), 2):
         kinds = ["labels" if "labels" in given else "target" for given in (one, other)]
@@ -125,6 +128,14 @@ def compare_outputs(
             continue
         warnings.warn(f"{a} and {b} are not compared: {reason}", stacklevel=2)
     return pd.DataFrame(rows)
+
+
+def _check_outputs(outputs: object) -> None:
+    if not isinstance(outputs, Mapping):
+        remedy = "scan_table takes a scan" if hasattr(outputs, "record") else ""
+        raise InputError(
+            "outputs", "arrays by name, such as labels", type(outputs).__name__, remedy=remedy
+        )
 
 
 def _comparisons(
@@ -234,7 +245,7 @@ def _with_ends(values: xr.DataArray) -> xr.Dataset:
 
 
 def scan_table(
-    scan: Scan,
+    scan: Scan | xr.Dataset,
     *,
     bins: int = 15,
     level: float = 0.95,
@@ -248,8 +259,9 @@ def scan_table(
     then say what was measured.
 
     Args:
-        scan: A labeled scan of classification or segmentation, or of regression with uncertainty.
-            Models without confidence or variance are left out, with a warning.
+        scan: A labeled scan of classification or segmentation, or of regression with uncertainty;
+            its `data`, or `pairs_within(scan)`. Models without confidence or variance are left out,
+            with a warning.
         bins: Number of bins of the binned measures.
         level: Nominal coverage.
         resamples: Number of draws at the identity; a fifth of it at each element of the orbit.
@@ -274,22 +286,25 @@ def scan_table(
     import pandas as pd
 
     settings = {"bins": bins, "level": level, "resamples": resamples, "seed": seed}
+    data, group = opened(scan)
+    models = [str(name) for name in data["model"].values]
     regression = holds_regression(scan)
     at_identity: list[dict[str, Any]] = []
     along: list[dict[str, Any]] = []
-    home = {"place": "identity", "element": scan.group.name(scan.group.identity)}
+    home = {"place": "identity", "element": group.name(group.identity)}
     for kind, outputs in _kinds(scan):
-        tables = dict((_regressors if regression else _classifiers)(outputs, scan, settings))
+        measured = _regressors if regression else _classifiers
+        tables = dict(measured(outputs, models, group.identity, settings))
         for model, table in tables.items():
             for measure, found in table.items():
                 numbers = {field: float(getattr(found, field)) for field in _FIELDS}
                 at_identity.append({"model": model + kind, "measure": measure, **home, **numbers})
-        for row in _along(outputs, scan, settings):
+        for row in _along(outputs, group, settings):
             known = tables.get(row["model"])
             said = row["place"] == "identity" and row["measure"] in (known or ())
             if known is not None and not said:  # the identity's own table has more draws
                 along.append(row | {"model": row["model"] + kind})
-        for model in [name for name in scan.models if name not in tables]:
+        for model in [name for name in models if name not in tables]:
             lack = "variance" if regression else "confidence"
             text = f"model {model!r}: returns no {lack}, so it is not measured"
             warnings.warn(text, stacklevel=2)
@@ -297,7 +312,12 @@ def scan_table(
 
 
 def error_curve(
-    scan: Scan, *, bins: int = 15, level: float = 0.95, resamples: int = 1000, seed: int = 0
+    scan: Scan | xr.Dataset,
+    *,
+    bins: int = 15,
+    level: float = 0.95,
+    resamples: int = 1000,
+    seed: int = 0,
 ) -> xr.DataArray:
     """Return the calibration error at each element, of what `scan_table` measures first.
 
@@ -323,56 +343,57 @@ def _draws_each(resamples: int) -> int:
     return max(20, resamples // 5)
 
 
-def _kinds(scan: Scan) -> list[tuple[str, Any]]:
+def _kinds(scan: Scan | xr.Dataset) -> list[tuple[str, Any]]:
     """Return what is measured, after what is added to a model's name."""
     if holds_pixels(scan):
         if by_point(scan):
             return [(", points", scan)]
         return [(", pixels", scan), (", regions", pairs_within(scan))]
-    points = scan.data.sizes.get("point", 1)
-    every = -(-scan.data.sizes["sample"] * points // _MOST_POINTS) | 1  # odd: rows have even sides
-    if scan.record.views.detail != "maps" or every == 1:
+    data, _ = opened(scan)
+    points = data.sizes.get("point", 1)
+    every = -(-data.sizes["sample"] * points // _MOST_POINTS) | 1  # odd: rows have even sides
+    if data is scan or scan.record.views.detail != "maps" or every == 1:
         return [("", scan)]
     kept = list(range(min(every, points) // 2, points, every))
-    return [(f", {len(kept)} of {points} points", scan.data.isel(point=kept))]
+    return [(f", {len(kept)} of {points} points", data.isel(point=kept))]
 
 
 def _classifiers(
-    outputs: Any, scan: Scan, settings: dict[str, Any]
+    outputs: Any, models: list[str], identity: int, settings: dict[str, Any]
 ) -> Iterator[tuple[str, dict[str, Interval]]]:
-    identity = scan.group.identity
     if holds_pixels(outputs):
         chosen = {name: settings[name] for name in ("bins", "level", "seed")}
-        for model, error in zip(scan.models, pixels_at(outputs, identity, **chosen), strict=True):
+        for model, error in zip(models, pixels_at(outputs, identity, **chosen), strict=True):
             yield model, {"ece": error}
         return
-    for model in scan.models:
+    for model in models:
         confidence, correct = pair_at(outputs, identity, model)
         if len(confidence):  # a model that states none cannot be measured
             yield model, pair_table(confidence, correct, **settings)
 
 
 def _regressors(
-    outputs: Any, scan: Scan, settings: dict[str, Any]
+    outputs: Any, models: list[str], identity: int, settings: dict[str, Any]
 ) -> Iterator[tuple[str, dict[str, Interval]]]:
-    for place, model in enumerate(scan.models):
-        aleatoric = predictions_along(outputs, place).aleatoric[scan.group.identity]
+    for place, model in enumerate(models):
+        aleatoric = predictions_along(outputs, place).aleatoric[identity]
         if len(aleatoric):  # a model without a variance cannot be measured
-            given = predictions_at(outputs, scan.group.identity, place)
+            given = predictions_at(outputs, identity, place)
             yield model, regression_table(*given, aleatoric=aleatoric, **settings)
 
 
-def _along(outputs: Any, scan: Scan, settings: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _along(outputs: Any, group: Group, settings: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield each measure of each model at each place."""
     pixels = holds_pixels(outputs)
     for measure in [MEASURES["ece"]] if pixels else scan_measures(outputs, listed="orbit"):
-        yield from _rows(outputs, scan, measure, settings)
-    if "variance" in scan.data and scan.data["variance"].shape[-1] > 1:
-        yield from _rows(outputs, scan, MEASURES["aleatoric_bleed"], settings, by="component")
+        yield from _rows(outputs, group, measure, settings)
+    data, _ = opened(outputs)
+    if "variance" in data and data["variance"].shape[-1] > 1:
+        yield from _rows(outputs, group, MEASURES["aleatoric_bleed"], settings, by="component")
 
 
 def _rows(
-    outputs: Any, scan: Scan, measure: Measure, settings: dict[str, Any], by: str | None = None
+    outputs: Any, group: Group, measure: Measure, settings: dict[str, Any], by: str | None = None
 ) -> Iterator[dict[str, Any]]:
     draws = {"level": settings["level"], "seed": settings["seed"]}
     draws["resamples"] = _draws_each(settings["resamples"])
@@ -382,7 +403,7 @@ def _rows(
         same = table["value"].sel(place="mean")
         table["value"] = table["value"].fillna(same.where(table["place"] == "pooled"))
     for row in table.to_dataframe().reset_index().to_dict("records"):
-        places = {"worst": int(row.pop("element")), "identity": scan.group.identity}
-        at = scan.group.name(places[row["place"]]) if row["place"] in places else ""
+        places = {"worst": int(row.pop("element")), "identity": group.identity}
+        at = group.name(places[row["place"]]) if row["place"] in places else ""
         part = "" if by is None else f", {by} {row.pop(by)}"
         yield {**row, "measure": measure.name + part, "element": at}

@@ -102,8 +102,13 @@ class BoundMeasure:
         one_target: Whether a regression measure takes one target, `[..., N]`, or vectors,
             `[..., N, d]`; None if unknown, as for a user's function.
         marginal: Whether only the diagonal of a full covariance matters.
+        moment: The power of the errors whose mean is all that a regression measure compares with
+            the prediction; None if it compares the whole distribution, or that is unknown.
         whitened: The measure as a function of Mahalanobis distances alone, where it is one.
+        bin_ends: Computes the ends of the interval from accuracy, confidence and number of samples
+            of each bin, and the level, where resampling does not find them.
         own_interval: Computes the interval of a pair, where nothing has to be drawn for it.
+        terms: The terms `[..., N]` of a mean over samples, where they are known.
     """
 
     name: str
@@ -115,8 +120,23 @@ class BoundMeasure:
     cell_distance: OfCells | None = None
     one_target: bool | None = None
     marginal: bool = False
+    moment: int | None = None
     whitened: OfWhitened | None = None
+    bin_ends: Callable[[Tensor, Tensor, Tensor, float], tuple[Tensor, Tensor]] | None = None
     own_interval: Callable[..., Any] | None = None
+    terms: Callable[..., Tensor] | None = None
+
+    def values(self, function: Callable[..., Tensor], *arrays: Tensor, **weights: Tensor) -> Tensor:
+        """Evaluate one of the measure's functions: float64 on the CPU, without a gradient."""
+        value = function(*arrays, **weights)
+        if not isinstance(value, Tensor):
+            raise InputError(
+                "measure",
+                "a function that reduces the last axis and returns a tensor",
+                f"{self.name}, which returns {type(value).__name__}",
+                remedy="as in (confidence - correct.double()).mean(-1).abs()",
+            )
+        return value.detach().double().cpu()
 
 
 def check_takes_weights(measure: BoundMeasure) -> None:
@@ -199,10 +219,12 @@ class Measure:
             raise InputError("options", problem=f"{self.name} does not take {', '.join(unknown)}")
         chosen = {**self.options, **options}
         if self.binding is not None:
-            return replace(self.binding(self.name, **chosen), one_target=self.one_target)
-        function = partial(self.function, **chosen)
-        distance = None if self.interval == "bootstrap" else function
-        return BoundMeasure(self.name, function, distance, one_target=self.one_target)
+            found = self.binding(self.name, **chosen)
+        else:
+            function = partial(self.function, **chosen)
+            distance = None if self.interval == "bootstrap" else function
+            found = BoundMeasure(self.name, function, distance)
+        return replace(found, one_target=self.one_target, terms=self.terms)
 
     @cached_property
     def settings(self) -> dict[str, Any]:

@@ -29,6 +29,9 @@ FINE = 512
 _PART = 1 << 16
 """Values of a part of the draws that measures are computed from at once."""
 
+_FEW = 10
+"""Labels of a cell, unlike the others, from which their number is nearly normal."""
+
 _SMOOTHING_GRID = 256
 _KERNEL_WIDTH = 0.4
 
@@ -151,8 +154,8 @@ class Tally:
         """Draw labels anew, as if confidences were right: cells `[resamples, L, G]`, in parts.
 
         A cell of several confidences is drawn with their mean, and its deviation scaled to the
-        variance `sum_i z_i (1 - z_i)` that it has. Where all labels are alike, its deviation is
-        known, and kept: scaled, it would fall short of an observation that is nearly certain.
+        variance `sum_i z_i (1 - z_i)` that it has. Where few labels differ from the others, their
+        number is all that varies: scaled, no draw would reach what is observed with that number.
         """
         count, place = self.right + self.wrong, self.place.clamp(0, 1)
         shape = (resamples, *count.shape)
@@ -164,8 +167,8 @@ class Tally:
         for part in self._parts(resamples):
             right = _float(drawn[part])
             square = right * (1 - place).square() + (count - right) * place.square()
-            alike = (right == 0) | (right == count)
-            residual = (right - count * place) * torch.where(alike, 1.0, scale)
+            few = torch.minimum(right, count - right) < _FEW
+            residual = (right - count * place) * torch.where(few, 1.0, scale)
             yield Cells(self.place, count.expand_as(right), residual, square)
 
     def _parts(self, resamples: int) -> Iterator[slice]:
@@ -240,6 +243,43 @@ def binned_error(cells: Cells, norm: str) -> Tensor:
     if norm == "l2":
         return ((cells.residual.square() / filled).sum(-1) / cells.total[..., 0]).sqrt()
     return cells.residual.abs().sum(-1) / cells.total[..., 0]
+
+
+def largest_gap_ends(
+    accuracy: Tensor, confidence: Tensor, size: Tensor, level: float
+) -> tuple[Tensor, Tensor]:
+    """Return the ends of the largest gap of any bin that holds samples, `[...]`.
+
+    Each of the m filled bins has the exact interval of its accuracy (Clopper and Pearson) at the
+    level `1 - (1 - level) / m`, so that all of them hold at the level. A bin of few samples says
+    little, and the largest gap may be there: resampling would not see it.
+
+    Args:
+        accuracy: `[..., B]`, share of correct samples of each bin; anything in empty ones.
+        confidence: `[..., B]`, mean confidence.
+        size: `[..., B]`, (effective) number of samples.
+        level: nominal coverage.
+
+    Example:
+        >>> one = [torch.tensor([x], dtype=torch.float64) for x in (1.0, 0.9, 20.0)]
+        >>> [round(float(end), 3) for end in largest_gap_ends(*one, 0.95)]
+        [0.0, 0.1]
+    """
+    from scipy.special import betaincinv
+
+    filled = size > 0
+    outside = ((1 - level) / 2 / filled.sum(-1, keepdim=True).clamp(min=1)).expand(size.shape)
+    share = torch.where(filled, accuracy, 0.5)
+    right, wrong = share * size, (1 - share) * size
+    ends = ((right, wrong + 1, outside), (right + 1, wrong, 1 - outside))
+    low, high = (
+        torch.as_tensor(betaincinv(*(part.clamp(min=1e-300).numpy() for part in end)))
+        for end in ends
+    )
+    low, high = torch.where(right > 0, low, 0.0), torch.where(wrong > 0, high, 1.0)
+    below, above = (torch.where(filled, part - confidence, 0.0) for part in (low, high))
+    least = torch.maximum(below, -above).clamp(min=0).amax(-1) + 0.0  # no -0
+    return least, torch.maximum(below.abs(), above.abs()).amax(-1)
 
 
 def largest_deviation(cells: Cells) -> Tensor:

@@ -71,10 +71,13 @@ def compare(
         difference = sqrt((d_a^2 - c_a^2)_+) - sqrt((d_b^2 - c_b^2)_+)
 
     and both models are resampled together, so that what they share cancels. Each end lies as far
-    from the difference as the larger of two reaches: the farther quantile of the resampled
-    difference from its median, and the quantile of the difference of two calibrated models. The
-    p-value is below `1 - level` if 0 lies outside; where it lies inside, the ends reach as far as
-    the intervals of both models by themselves. `docs/intervals.md` tabulates size and power.
+    from the difference as the largest of three reaches: the farther quantile of the resampled
+    difference from its median; the quantile of the difference of two calibrated models; and, unless
+    the distances are too large for it, that of two models with equal errors of opposite sign, the
+    labels being drawn from the mean of both confidences. Labels hardly distinguish this world from
+    one in which one model is calibrated and the other is off by twice as much. The p-value is below
+    `1 - level` if 0 lies outside; where it lies inside, the ends reach as far as the intervals of
+    both models by themselves. `docs/intervals.md` tabulates size and power.
 
     Args:
         measure: as for `interval`.
@@ -195,6 +198,11 @@ def _compared(chosen: BoundMeasure, worlds: PairedWorlds, level: float) -> Compa
     low, middle, high = tail_quantiles(difference((worlds.resampled + shift).clamp(min=0)), level)
     least, _, most = tail_quantiles(difference(worlds.calibrated), level)
     around = torch.maximum(high - middle, middle - low)
+    if worlds.between is not None:
+        _, _, plausible = tail_quantiles(worlds.between.sum(0), _PLAUSIBLE)
+        if worlds.observed.sum() <= plausible:
+            below, _, above = tail_quantiles(difference(worlds.between), level)
+            around = torch.maximum(around, torch.maximum(above, -below))
     down, up = torch.maximum(around, most), torch.maximum(around, -least)
     towards = torch.where(found > 0, down, up).clamp(min=1e-300)
     p_value = 2 * torch.special.ndtr(-normal_quantile(level) * found.abs() / towards)
@@ -205,6 +213,10 @@ def _compared(chosen: BoundMeasure, worlds: PairedWorlds, level: float) -> Compa
         least, most = (end**chosen.power for end in both)
         low, high = torch.minimum(low, least[0] - most[1]), torch.maximum(high, most[0] - least[1])
     return Comparison(found, low, high, p_value, level)
+
+
+_PLAUSIBLE = 0.98
+"""Level at which the sum of both distances may be that of equal and opposite errors."""
 
 
 def _two(name: str, given: Any, expected: str) -> tuple[ArrayLike, ArrayLike]:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ..._arrays import ArrayLike
-from ...errors import InputError
+from ...errors import InputError, whole_number
 from ..pairs.validation import positive
 from .cells import fine_index, tally
 from .interval_ends import Interval, binary_pair, check_draws
@@ -90,8 +90,7 @@ def reliability_curve(
         (1.0, torch.Size([201]))
     """
     check_draws(level, resamples)
-    if isinstance(points, bool) or not isinstance(points, int) or points < 2:
-        raise InputError("points", "a whole number >= 2", repr(points))
+    points = whole_number("points", points, 2)
     z, y = binary_pair(confidence, correct)
     if z.ndim != 1:
         raise InputError("confidence", "shape [N]", tuple(z.shape))

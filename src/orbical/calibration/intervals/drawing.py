@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -72,6 +73,27 @@ def on_vectors(measure: BoundMeasure, function: Callable[..., Tensor]) -> Callab
     return answer
 
 
+@dataclass(frozen=True)
+class _Errors:
+    """The errors of predictions in units of the predicted deviation, as they are drawn.
+
+    Attributes:
+        observed: `[...]`, the distance of the data.
+        again: returns the distances `[..., R]` of samples drawn again, by their indices `[R, N]`.
+        scale: how much larger the errors are than predicted, in these units; at least 1.
+        gaussian: draws errors `[..., R, N, d]` for R from the predicted Gaussians.
+        pool: `[..., N, d]`, the observed errors, scaled as a calibrated model's are; or None.
+        predicted: returns distances and values `[2, ..., R]` of targets with given errors.
+    """
+
+    observed: Tensor
+    again: Callable[[Tensor], Tensor]
+    scale: Tensor
+    gaussian: Callable[[int], np.ndarray]
+    pool: Tensor | None
+    predicted: Callable[[Tensor], Tensor]
+
+
 def drawn_targets(
     measure: BoundMeasure,
     mean: Tensor,
@@ -84,71 +106,127 @@ def drawn_targets(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Evaluate a regression measure on samples drawn again, and on targets drawn as predicted.
 
+    A model can be calibrated in the moment of the errors that a measure looks at
+    (`measure.moment`), and yet have heavier tails than a Gaussian. Targets are then also drawn with
+    the errors that the data show, scaled to that moment, and the world counts in which distances
+    are larger. Of a mean (`measure.distance` is None) no samples are drawn again: in their place
+    are targets with Gaussian errors as large as the observed ones.
+
     `numbers` sets the size of a block, where several predictions are to be drawn alike. Weights
     `[N]` are drawn with their samples, and kept where targets are drawn.
     """
-    fixed = {} if weights is None else {"weights": weights}
+    given = (mean, variance, target)
     if measure.whitened is not None and weights is None:
-        return _drawn_whitened(
-            measure.whitened, mean, variance, target, resamples, generator, numbers
+        errors = _whitened_errors(measure, measure.whitened, *given, generator)
+    else:
+        errors = _target_errors(measure, *given, generator, weights)
+    again, chance, heavy = [], [], []
+    for block in blocks_of(resamples, numbers or max(mean.numel(), variance.numel())):
+        index, other = (
+            torch.from_numpy(part).to(mean.device)
+            for part in generator.integers(0, mean.shape[-2], (2, block, mean.shape[-2]))
         )
+        noise = torch.from_numpy(errors.gaussian(block)).to(mean.device)
+        chance.append(errors.predicted(noise))
+        if measure.distance is None:
+            again.append(errors.predicted(noise * errors.scale)[1])
+        else:
+            again.append(errors.again(index))
+        if errors.pool is not None:
+            heavy.append(errors.predicted(errors.pool[..., other, :]))
+    resampled, calibrated = (torch.cat(part, -1).movedim(-1, 0).cpu() for part in (again, chance))
+    if heavy:
+        tails = torch.cat(heavy, -1).movedim(-1, 0).cpu()
+        larger = tails[:, 0].quantile(0.95, dim=0) > calibrated[:, 0].quantile(0.95, dim=0)
+        calibrated = torch.where(larger, tails, calibrated)
+    return errors.observed.cpu(), resampled, calibrated[:, 0], calibrated[:, 1]
+
+
+def _target_errors(
+    measure: BoundMeasure,
+    mean: Tensor,
+    variance: Tensor,
+    target: Tensor,
+    generator: np.random.Generator,
+    weights: Tensor | None,
+) -> _Errors:
+    fixed = {} if weights is None else {"weights": weights}
     distance = on_vectors(measure, distance_of(measure))
-    estimate = on_vectors(measure, measure.value)
-    full, size = variance.ndim > mean.ndim, mean.shape[-2]
+    estimate = on_vectors(measure, partial(measure.values, measure.value))
+    full = tilted = variance.ndim > mean.ndim
     root = torch.linalg.cholesky(variance) if full else variance.sqrt()
-    wide_root, tilted = root.unsqueeze(-4 if full else -3), full
+    wide_root = root.unsqueeze(-4 if full else -3)
     if full and measure.marginal:
         variance, full = variance.diagonal(dim1=-2, dim2=-1), False
-    again, chance, estimates = [], [], []
-    for block in blocks_of(resamples, numbers or max(mean.numel(), variance.numel())):
-        index = torch.from_numpy(generator.integers(0, size, (block, size))).to(mean.device)
-        center, truth = (part[..., index, :] for part in (mean, target))
+
+    def again(index: Tensor) -> Tensor:
         spread = variance[..., index, :, :] if full else variance[..., index, :]
         redrawn = {name: part[index] for name, part in fixed.items()}
-        again.append(distance(center, spread, truth, **redrawn))
-        shape = (*mean.shape[:-2], block, *mean.shape[-2:])
-        noise = torch.from_numpy(generator.standard_normal(shape)).to(mean.device)
+        return distance(mean[..., index, :], spread, target[..., index, :], **redrawn)
+
+    def gaussian(block: int) -> np.ndarray:
+        return generator.standard_normal((*mean.shape[:-2], block, *mean.shape[-2:]))
+
+    units = (target - mean)[..., None]
+    if tilted:
+        units = torch.linalg.solve_triangular(root, units, upper=False)[..., 0]
+    else:
+        units = units[..., 0] / root
+
+    def predicted(noise: Tensor) -> Tensor:
         error = (wide_root @ noise[..., None])[..., 0] if tilted else wide_root * noise
         center = mean.unsqueeze(-3).expand_as(error)
         spread = variance.unsqueeze(-4 if full else -3)
         spread = spread.expand(*error.shape[:-1], *spread.shape[len(error.shape) - 1 :])
         drawn = (center, spread, center + error)
-        chance.append(distance(*drawn, **fixed))
-        estimates.append(estimate(*drawn, **fixed).detach().double().cpu())
+        far = distance(*drawn, **fixed)
+        own = measure.distance in (None, measure.value)
+        value = far if own else estimate(*drawn, **fixed)
+        return torch.stack([far, value])
+
+    heavy, power = None, measure.moment
+    if power is not None:
+        seen = units.abs().pow(power).mean((-2, -1), keepdim=True).clamp(min=1e-300)
+        heavy = units * (_GAUSSIAN_MOMENTS[power] / seen).pow(1 / power)
     observed = distance(mean, variance, target, **fixed)
-    along = (torch.cat(part, -1).movedim(-1, 0) for part in (again, chance, estimates))
-    resampled, calibrated, values = along
-    return observed, resampled, calibrated, values
+    scale = units.square().mean((-2, -1)).sqrt().clamp(min=1)[..., None, None, None]
+    return _Errors(observed, again, scale, gaussian, heavy, predicted)
 
 
-def _drawn_whitened(
+_GAUSSIAN_MOMENTS = {1: (2 / torch.pi) ** 0.5, 2: 1.0}
+"""Mean absolute value and mean square of a standard normal variable."""
+
+
+def _whitened_errors(
+    measure: BoundMeasure,
     of: OfWhitened,
     mean: Tensor,
     variance: Tensor,
     target: Tensor,
-    resamples: int,
     generator: np.random.Generator,
-    numbers: int | None,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+) -> _Errors:
     """Draw Mahalanobis distances instead of targets: they are all that the measure looks at."""
     error, spread, full = vector_target(mean, variance, target)
     width, size = error.shape[-1], error.shape[-2]
     distance, log_determinant = whitened(error, spread, full)
     statistic = of.statistic(distance, width)
-    again, chance, estimates = [], [], []
-    for block in blocks_of(resamples, numbers or 4 * statistic.numel()):
-        index = torch.from_numpy(generator.integers(0, size, (block, size))).to(mean.device)
-        again.append(of.distance(statistic[..., index], log_determinant[..., index], width))
-        shape = (*statistic.shape[:-1], block, size)
-        drawn = torch.from_numpy(of.drawn(shape, width, generator)).to(mean.device)
-        volume = log_determinant.unsqueeze(-2).expand(shape)
-        chance.append(of.distance(drawn, volume, width))
-        estimates.append(of.value(drawn, volume, width))
-    observed = of.distance(statistic, log_determinant, width).cpu()
-    resampled, calibrated, values = (
-        torch.cat(part, -1).movedim(-1, 0).cpu() for part in (again, chance, estimates)
-    )
-    return observed, resampled, calibrated, values
+
+    def again(index: Tensor) -> Tensor:
+        return of.distance(statistic[..., index], log_determinant[..., index], width)
+
+    def gaussian(block: int) -> np.ndarray:
+        return of.drawn((*statistic.shape[:-1], block, size), width, generator)[..., None]
+
+    def predicted(noise: Tensor) -> Tensor:
+        drawn = noise[..., 0]
+        volume = log_determinant.unsqueeze(-2).expand(drawn.shape)
+        return torch.stack([of.distance(drawn, volume, width), of.value(drawn, volume, width)])
+
+    scale = distance.mean(-1, keepdim=True)[..., None] / width
+    pool = distance[..., None] / scale.clamp(min=1e-300)
+    heavy = None if measure.moment is None else pool
+    observed = of.distance(statistic, log_determinant, width)
+    return _Errors(observed, again, scale.clamp(min=1)[..., None], gaussian, heavy, predicted)
 
 
 BLOCK = 1 << 22
@@ -163,19 +241,24 @@ class PairedWorlds:
         observed: `[2]`, of the data.
         resampled: `[2, R]`, both on the same samples drawn again.
         calibrated: `[2, R]`, with labels drawn from each model's confidences.
+        between: `[2, R]`, with labels drawn from the mean of both confidences: the models err by
+            the same amount, in opposite directions. None if this world is unknown.
     """
 
     observed: Tensor
     resampled: Tensor
     calibrated: Tensor
+    between: Tensor | None = None
 
     @classmethod
-    def joined(cls, draws: list[tuple[Tensor, Tensor, Tensor, Tensor]]) -> PairedWorlds:
+    def joined(
+        cls, draws: list[tuple[Tensor, Tensor, Tensor, Tensor]], between: Tensor | None = None
+    ) -> PairedWorlds:
         """Join the draws of both models, less the estimates of the calibrated world."""
         observed, resampled, calibrated, _ = (
             torch.stack(part) for part in zip(*draws, strict=True)
         )
-        return cls(observed, resampled, calibrated)
+        return cls(observed, resampled, calibrated, between)
 
 
 def blocks_of(resamples: int, numbers: int) -> list[int]:
@@ -196,10 +279,7 @@ def distance_of(measure: BoundMeasure) -> Callable[..., Tensor]:
     """Return the function whose draws make an interval, its values in float64 on the CPU."""
     function = measure.value if measure.distance is None else measure.distance
 
-    def of_samples(*given: Tensor, **weights: Tensor) -> Tensor:
-        return function(*given, **weights).detach().double().cpu()
-
-    return of_samples
+    return partial(measure.values, function)
 
 
 def drawn_pairs(
@@ -224,8 +304,8 @@ def drawn_pairs(
         labels = _uniform((block, *confidence.shape), generator, confidence) < confidence
         chance.append(distance(confidence.expand_as(labels), labels, **fixed))
         if measure.distance not in (None, measure.value):
-            value = measure.value(confidence.expand_as(labels), labels, **fixed)
-            estimates.append(value.detach().double().cpu())
+            given = (confidence.expand_as(labels), labels)
+            estimates.append(measure.values(measure.value, *given, **fixed))
     observed, calibrated = distance(confidence, correct, **fixed), torch.cat(chance)
     values = torch.cat(estimates) if estimates else calibrated
     return observed, torch.cat(again, -1).movedim(-1, 0), calibrated, values
@@ -245,7 +325,16 @@ def paired_worlds(
         drawn_pairs(measure, z, hit, resamples, np.random.default_rng(seed), mass)
         for z, hit, mass in pairs
     )
-    return PairedWorlds.joined(list(draws))
+    middle = (pairs[0][0].double() + pairs[1][0].double()) / 2
+    distance, generator, between = distance_of(measure), np.random.default_rng(seed), []
+    for block in blocks_of(resamples, middle.numel()):
+        labels = _uniform((block, *middle.shape), generator, middle) < middle
+        both = (
+            distance(z.expand_as(labels), labels, **({} if mass is None else {"weights": mass}))
+            for z, _, mass in pairs
+        )
+        between.append(torch.stack(list(both)))
+    return PairedWorlds.joined(list(draws), torch.cat(between, 1))
 
 
 def _paired_cells(
@@ -255,30 +344,52 @@ def _paired_cells(
     assert measure.index is not None
     assert measure.cell_distance is not None
     distance = measure.cell_distance
-    tallies, codes = [], []
+    tallies, codes, places = [], [], []
     for confidence, correct in pairs:
         index, count = measure.index(confidence[None])
         tallies.append(tally(confidence[None], correct[None], index, count))
         codes.append((2 * index[0] + correct.long()).cpu())
+        places.append(index[0].cpu())
     width = 2 * tallies[1].right.shape[-1]
     joint, number = torch.unique(codes[0] * width + codes[1], return_counts=True)
     kinds = torch.stack([joint // width, joint % width])
-    again, generator = [], np.random.default_rng(seed)
+    together, which, samples = torch.unique(
+        places[0] * width + places[1], return_inverse=True, return_counts=True
+    )
+    cells = torch.stack([together // width, together % width])
+    middle = (pairs[0][0].double() + pairs[1][0].double()).cpu() / 2
+    share = torch.bincount(which, middle).div(samples).clamp(0, 1).numpy()
+    again, between, generator = [], [], np.random.default_rng(seed)
     for block in blocks_of(resamples, kinds.shape[1]):
         drawn = generator.poisson(number.numpy(), (block, len(number)))
-        counts = torch.from_numpy(drawn).double()
+        right = generator.binomial(samples.numpy(), share, (block, len(samples)))
+        counts, hits = (torch.from_numpy(part).double() for part in (drawn, right))
         both = [
-            distance(_from_kinds(gathered, kind, counts))[:, 0]
-            for gathered, kind in zip(tallies, kinds, strict=True)
+            (
+                distance(_from_kinds(gathered, kind, counts))[:, 0],
+                distance(_from_cells(gathered, cell, hits))[:, 0],
+            )
+            for gathered, kind, cell in zip(tallies, kinds, cells, strict=True)
         ]
-        again.append(torch.stack(both))
+        again.append(torch.stack([one for one, _ in both]))
+        between.append(torch.stack([other for _, other in both]))
     # The same seed for both: a model and its copy are drawn alike.
     calibrated = [
         torch.cat([distance(part)[:, 0] for part in drawn])
         for drawn in (one.calibrated(resamples, np.random.default_rng(seed)) for one in tallies)
     ]
     observed = [distance(gathered.observed())[0] for gathered in tallies]
-    return PairedWorlds(torch.stack(observed), torch.cat(again, dim=1), torch.stack(calibrated))
+    draws = (torch.cat(again, 1), torch.stack(calibrated), torch.cat(between, 1))
+    return PairedWorlds(torch.stack(observed), *draws)
+
+
+def _from_cells(gathered: Tally, cell: Tensor, hits: Tensor) -> Cells:
+    """Return the cells `[R, 1, G]` of as many samples, with hits `[R, J]` counted by cell `[J]`."""
+    count, place = gathered.right + gathered.wrong, gathered.place
+    right = torch.zeros(len(hits), count.shape[-1], dtype=torch.float64).index_add_(1, cell, hits)
+    right = right[:, None]
+    square = right * (1 - place).square() + (count - right) * place.square()
+    return Cells(place, count.expand_as(right), right - count * place, square)
 
 
 def _from_kinds(gathered: Tally, kind: Tensor, counts: Tensor) -> Cells:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from numbers import Real
 from typing import Any
 
 import torch
@@ -10,7 +11,7 @@ from torch import Tensor
 
 from ..._arrays import ArrayLike
 from ..._text import number
-from ...errors import InputError
+from ...errors import InputError, whole_number
 from ..pairs.validation import pair
 from ..registry import BoundMeasure
 
@@ -57,7 +58,7 @@ class Interval:
         Example:
             >>> from orbical import calibration
             >>> calibration.interval("ks", [0.9, 0.8, 0.7, 0.6], [1, 1, 0, 1], seed=1).finding
-            'no error detected; one of up to 0.6 could have been missed'
+            'no error detected; one of up to 0.8385 could have been missed'
         """
         from ..orbit.verdicts import error_finding
 
@@ -113,6 +114,17 @@ def ends(
     return above * slope.clamp(max=1), value + (far - middle)
 
 
+def skewness_missed(resampled: Tensor, level: float) -> Tensor:
+    """Return what resamples `[R, ...]` miss of the upper end where few errors make a distance.
+
+    The limit of a Poisson mean lies `(c^2 + 4) / 6` counts beyond the quantile of its resamples,
+    less their median. A count is the third over the second moment of the resamples.
+    """
+    apart = resampled - resampled.mean(0)
+    count = apart.pow(3).mean(0) / apart.square().mean(0).clamp(min=1e-300)
+    return count.clamp(min=0) * (normal_quantile(level) ** 2 + 4) / 6
+
+
 def assemble(
     measure: BoundMeasure,
     value: Tensor,
@@ -122,14 +134,22 @@ def assemble(
     calibrated_value: Tensor,
     level: float,
 ) -> Interval:
-    """Make the interval from draws `[R, ...]` of the distance in both worlds."""
+    """Make the interval from draws `[R, ...]` of the distance in both worlds.
+
+    What is negative in a draw is no distance: its interval has two ends around the value. An
+    unbiased estimate of a square can be negative although its distance is not; the interval then
+    begins at the value.
+    """
     below, _, beyond = tail_quantiles(calibrated_value, level)
-    if measure.distance is None:
-        low, _, high = tail_quantiles(resampled, level)
-        method = "percentile bootstrap"
+    if bool((calibrated_value >= 0).all()):
+        below = below.clamp(min=0)
+    near, middle, far = tail_quantiles(resampled, level)
+    if min(float(part.min()) for part in (observed, resampled, calibrated_distance)) < 0:
+        low, high, method = value + near - middle, value + far - middle, "basic bootstrap"
     else:
         low, high = ends(observed, resampled, calibrated_distance, level)
-        low, high = low**measure.power, high**measure.power
+        high = high + skewness_missed(resampled, level)
+        low, high = torch.minimum(low**measure.power, value), high**measure.power
         method = "test inversion"
     return Interval(value, low, high, calibrated_value.mean(0), below, beyond, level, method)
 
@@ -150,7 +170,7 @@ def checked_level(level: float) -> float:
     >>> checked_level(0.95)
     0.95
     """
-    if not 0 < level < 1:
+    if not isinstance(level, Real) or not 0 < level < 1:
         raise InputError("level", "a number in (0, 1)", repr(level))
     return level
 
@@ -161,8 +181,7 @@ def check_draws(level: float, resamples: int) -> None:
     >>> check_draws(0.95, 1000)
     """
     checked_level(level)
-    if isinstance(resamples, bool) or not isinstance(resamples, int) or resamples < 20:
-        raise InputError("resamples", "a whole number >= 20", repr(resamples))
+    whole_number("resamples", resamples, 20)
 
 
 def tail_quantiles(draws: Tensor, level: float) -> tuple[Tensor, Tensor, Tensor]:

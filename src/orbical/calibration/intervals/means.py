@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..._arrays import ArrayLike, as_floating, as_numpy
+from ..._arrays import ArrayLike, as_array, as_floating, as_numpy
 from ...errors import InputError
 from ..pairs.validation import sample_weights
 from .comparisons import Comparison
@@ -37,14 +37,17 @@ def mean_interval(
 ) -> Interval:
     """Return the interval of a score that is a mean over samples, such as NLL or Brier.
 
-        value = sum_i s_i x_i,   v = sum_i s_i^2 (x_i - value)^2,   t = sum_i s_i^3 (x_i - value)^3
-        low = value - c sqrt(v),   high = value + sqrt(v') (c + (2 c^2 + 1) k / 6)
+        value = sum_i s_i x_i,   v = n / (n-1) sum_i s_i^2 (x_i - value)^2
+        ends = value -+ sqrt(v') (c + (2 c^2 + 1) k / 6)
 
-    with s_i the share of sample i in the weight, c the normal quantile, v' the larger of v and of
-    the variance for a calibrated model, and `k = t' / v'^(3/2) >= 0` the skewness, t' likewise. The
-    errors of a sharp model are rare and cost much: in a small sample they may be missing, and so
-    would be their variance. The upper end has the correction for skewness of a studentized mean
-    (Johnson 1978). Exact moments take the place of resampling.
+    with s_i the share of sample i in the weight, n = 1 / sum_i s_i^2, c the quantile of Student's t
+    with n - 1 degrees of freedom, and k the skewness of the mean towards that end, if it is
+    positive. At the upper end v' is the larger of v and of the variance for a calibrated model, and
+    k likewise: the errors of a sharp model are rare and cost much, in a small sample they may be
+    missing, and so would be their variance. k is the correction of a studentized mean (Johnson
+    1978). Exact moments take the place of resampling. One sample has no finite interval. Of terms
+    whose variance is infinite, as GENCE_sq has under a Student t of 8 degrees of freedom, fewer
+    means are covered.
 
     Args:
         terms: `[..., N]`, the score of each sample.
@@ -60,6 +63,7 @@ def mean_interval(
 
     See Also:
         share_interval: Of an accuracy.
+        bounded_mean_interval: Of bounded terms, valid for every number of samples.
 
     References:
         Johnson, Modified t tests and confidence intervals for asymmetrical populations, JASA 1978.
@@ -69,28 +73,57 @@ def mean_interval(
         >>> round(float(found.value), 2), round(float(found.calibrated), 2)
         (0.75, 0.8)
     """
-    reach = normal_quantile(checked_level(level))
     given = {
         "terms": terms,
         "calibrated_mean": calibrated_mean,
         "calibrated_variance": calibrated_variance,
         "calibrated_third": [0.0] if calibrated_third is None else calibrated_third,
     }
-    values, means, spread, tilt = (
+    values, *moments = (
         as_floating(name, part).detach().double().cpu() for name, part in given.items()
     )
-    share = _shares(weights, values)
-    value, expected = (values * share).sum(-1), (means * share).sum(-1)
-    apart = (values - value[..., None]) * share
-    variance, third = (spread * share**2).sum(-1), (tilt * share**3).sum(-1)
-    seen = apart.square().sum(-1)
-    larger = torch.maximum(seen, variance)
-    skewness = torch.maximum(apart.pow(3).sum(-1), third).clamp(min=0) / _power(larger)
-    above = larger.sqrt() * (reach + skewness * (2 * reach**2 + 1) / 6)
-    beside, tilted = variance.sqrt(), third / _power(variance) * (reach**2 - 1) / 6
-    usual = (expected - beside * (reach - tilted), expected + beside * (reach + tilted))
-    ends = (value - reach * seen.sqrt(), value + above)
-    return Interval(value, *ends, expected, *usual, level, "normal, skewed")
+    share = shares(weights, values)
+    expected, variance, third = (
+        (part * share**power).sum(-1) for power, part in enumerate(moments, start=1)
+    )
+    return skewed_interval(values, share, expected, variance, third, level)
+
+
+def skewed_interval(
+    terms: Tensor, share: Tensor, expected: Tensor, variance: Tensor, third: Tensor, level: float
+) -> Interval:
+    """Return `mean_interval` from the three moments `[...]` of a calibrated model's mean."""
+    size = 1 / share.square().sum(-1)
+    usual_reach, reach = normal_quantile(checked_level(level)), student_quantile(level, size - 1)
+    value = (terms * share).sum(-1)
+    apart = (terms - value[..., None]) * share
+    seen = apart.square().sum(-1) * size / (size - 1)
+    seen_third = apart.pow(3).sum(-1)
+
+    def away(spread: Tensor, tilt: Tensor) -> Tensor:
+        skewness = tilt.clamp(min=0) / _power(spread)
+        distance = spread.sqrt() * (reach + skewness * (2 * reach**2 + 1) / 6)
+        return distance.nan_to_num(nan=torch.inf)  # one sample says nothing of its spread
+
+    ends = (
+        value - away(seen, -seen_third),
+        value + away(torch.maximum(seen, variance), torch.maximum(seen_third, third)),
+    )
+    beside, tilted = variance.sqrt(), third / _power(variance) * (usual_reach**2 - 1) / 6
+    usual = (expected - beside * (usual_reach - tilted), expected + beside * (usual_reach + tilted))
+    return Interval(value, *ends, expected, *usual, level, "Student's t, skewed")
+
+
+def student_quantile(level: float, freedom: Tensor) -> Tensor:
+    """Return how many standard errors around a mean cover a level, by degrees of freedom.
+
+    >>> student_quantile(0.95, torch.tensor([0.0, 4.0, 1e9])).round(decimals=2)
+    tensor([ inf, 2.7800, 1.9600])
+    """
+    from scipy.special import stdtrit
+
+    quantile = torch.as_tensor(stdtrit(freedom.double().clamp(min=1e-9).numpy(), (1 + level) / 2))
+    return torch.where(freedom > 1e-9, quantile, torch.inf).to(freedom.dtype)
 
 
 def share_interval(
@@ -127,7 +160,7 @@ def share_interval(
     square = normal_quantile(checked_level(level)) ** 2
     z, hit, mass = weighted_pair(confidence, correct, weights)
     z, hit = z.double().cpu(), hit.double().cpu()
-    share = _shares(mass, z)
+    share = shares(mass, z)
     value, expected = (hit * share).sum(-1), (z * share).sum(-1)
     size = 1 / share.square().sum(-1)
     ends = wilson_interval(value, size, level)
@@ -159,7 +192,8 @@ def wilson_interval(
         [0.0215, 0.1118]
     """
     square = normal_quantile(checked_level(level)) ** 2
-    share, size = (torch.as_tensor(part, dtype=torch.float64) for part in (share, size))
+    given = (("share", share), ("size", size))
+    share, size = (as_array(name, part).double() for name, part in given)
     middle = (share * size + square / 2) / (size + square)
     spread = (share * size * (1 - share)).clamp(min=0) + square / 4
     reach = (square * spread).sqrt() / (size + square)
@@ -171,7 +205,7 @@ def _power(variance: Tensor) -> Tensor:
     return variance.pow(1.5).clamp(min=1e-300)
 
 
-def _shares(weights: ArrayLike | None, values: Tensor) -> Tensor:
+def shares(weights: ArrayLike | None, values: Tensor) -> Tensor:
     """Return each sample's share of the total weight, `[..., N]`."""
     mass = sample_weights(weights, values)
     if mass is None:
@@ -184,7 +218,10 @@ def compare_means(a: ArrayLike, b: ArrayLike, *, level: float = 0.95) -> Compari
 
         difference = mean(a - b),   reach = c sd(a - b) / sqrt(n)
 
-    with c the normal quantile: what the models share cancels in each sample's difference.
+    with c the quantile of Student's t with n - 1 degrees of freedom: what the models share cancels
+    in each sample's difference. If the models do not differ, all n differences have one sign with
+    probability 2^(1-n) at least, so no p-value is smaller, and fewer than 6 samples never exclude 0
+    at the level .95.
 
     Args:
         a: `[N]`, the score of each sample under one model, such as its NLL, or 1 where correct.
@@ -201,19 +238,24 @@ def compare_means(a: ArrayLike, b: ArrayLike, *, level: float = 0.95) -> Compari
     Example:
         >>> found = compare_means([1.0, 0.0, 1.0, 1.0], [0.0, 0.0, 1.0, 0.0])
         >>> round(float(found.difference), 2), round(float(found.high), 2)
-        (0.5, 1.07)
+        (0.5, 1.42)
     """
-    reach = normal_quantile(checked_level(level))
+    from scipy.special import stdtr
+
     one, other = (_terms(name, values) for name, values in (("a", a), ("b", b)))
     if len(one) != len(other):
         raise InputError("b", f"the {len(one)} samples of a", len(other))
     if len(one) < 2:
         raise InputError("a", "at least 2 samples", "1")
     each = one - other
+    freedom, least = torch.tensor(len(each) - 1.0).double(), 2.0 ** (1 - len(each))
     difference = each.mean()
     error = (each.var() / len(each)).sqrt()
-    p_value = 2 * torch.special.ndtr(-(difference.abs() / error.clamp(min=1e-300)))
-    around = reach * error
+    around = student_quantile(checked_level(level), freedom) * error
+    if least > 1 - level:
+        around = torch.maximum(around, difference.abs())
+    odds = 2 * stdtr(len(each) - 1, -float(difference.abs() / error.clamp(min=1e-300)))
+    p_value = torch.where(difference == 0, 1.0, torch.as_tensor(odds).clamp(min=least))
     return Comparison(difference, difference - around, difference + around, p_value, level)
 
 
@@ -231,7 +273,8 @@ def interval_of_sums(
 
         mean = total / n,   reach = c sqrt((squares / n - mean^2) / (n - 1))
 
-    with c the normal quantile. One sample has a mean and no interval.
+    with c the quantile of Student's t with n - 1 degrees of freedom. One sample has a mean and no
+    interval.
 
     Args:
         count: `[...]`, the number of samples n.
@@ -244,12 +287,13 @@ def interval_of_sums(
 
     Example:
         >>> [round(float(end), 3) for end in interval_of_sums(*map(np.array, (4, 3.0, 3.0)))]
-        [0.75, 0.26, 1.24]
+        [0.75, -0.046, 1.546]
     """
-    reach = normal_quantile(checked_level(level))
+    checked_level(level)
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = total / count
-        freedom = np.where(count > 1, count - 1, np.nan)
+        freedom = np.where(count > 1, count - 1.0, np.nan)
+        reach = student_quantile(level, torch.from_numpy(freedom)).numpy()
         around = reach * np.sqrt((squares / count - mean**2).clip(0) / freedom)
     return mean, mean - around, mean + around
 

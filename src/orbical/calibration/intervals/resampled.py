@@ -14,6 +14,7 @@ from torch import Tensor
 
 from ..._arrays import ArrayLike
 from ...errors import whole_number
+from ..measures.binned import effective_count, reliability
 from ..pairs.validation import sample_weights
 from ..registry import BoundMeasure, MeasureLike, OfCells, bound, check_takes_weights
 from .cells import Cells, RowGenerators, tally
@@ -25,9 +26,10 @@ from .interval_ends import (
     check_draws,
     checked_level,
     joined,
-    normal_quantile,
+    tail_quantiles,
     weighted_pair,
 )
+from .means import shares, skewed_interval
 
 __all__ = ["interval", "oracle_bound", "regression_interval"]
 
@@ -93,8 +95,11 @@ def interval(
         return _weighted_interval(chosen, *given, resamples, generator, level)
     confidence, correct = binary_pair(confidence, correct)
     if chosen.index is None:
-        value = chosen.value(confidence, correct).detach().double().cpu()
         draws = drawn_pairs(chosen, confidence, correct, resamples, generator)
+        if chosen.distance is None:
+            terms = chosen.values(chosen.value, confidence[..., None], correct[..., None])
+            return _mean_interval(terms, None, draws[2], draws[2], level)
+        value = chosen.values(chosen.value, confidence, correct)
         return assemble(chosen, value, *draws, level)
     return cell_intervals([chosen], confidence, correct, level, resamples, seed)[0]
 
@@ -145,7 +150,7 @@ def _of_draws(
 ) -> list[Interval]:
     """Return the intervals of measures with the same cells, with a generator for each block."""
     check_draws(level, resamples)
-    values = [one.value(confidence, correct).detach().double().cpu() for one in measures]
+    values = [one.values(one.value, confidence, correct) for one in measures]
     shape, size = confidence.shape[:-1], confidence.shape[-1]
     rows = (confidence.reshape(-1, size), correct.reshape(-1, size))
     assert measures[0].index is not None
@@ -167,15 +172,25 @@ def _of_draws(
             here, again, chance = (world[distance] for world in (observed, resampled, calibrated))
             its_value = value.reshape(-1)[at]
             found.append(assemble(one, its_value, here, again, chance, calibrated[estimate], level))
-    rare = _for_rare_errors(confidence, correct, level)
     intervals = []
     for one, each in zip(measures, parts, strict=True):
         answer = joined(each, shape)
-        high = answer.high ** (1 / one.power) + rare
-        high = (high**one.power).clamp(max=1)  # no measure of residuals in [-1, 1] exceeds 1
-        high = high.maximum(_of_unanimous(one, confidence, correct, level))
-        intervals.append(replace(answer, high=high))
+        if one.bin_ends is None:
+            low = answer.low
+            high = answer.high.maximum(_of_unanimous(one, confidence, correct, level))
+        else:
+            filled = gathered.right + gathered.wrong
+            accuracy = gathered.right / filled.clamp(min=1)
+            bounds = one.bin_ends(accuracy, gathered.place, filled, level)
+            low, high = (end.reshape(shape) for end in bounds)
+        intervals.append(_within_one(replace(answer, low=low, high=high)))
     return intervals
+
+
+def _within_one(found: Interval) -> Interval:
+    """Cut the upper ends of a measure of residuals in [-1, 1], which cannot exceed 1."""
+    high, usual = (end.clamp(max=1) for end in (found.high, found.calibrated_high))
+    return replace(found, high=high, calibrated_high=usual)
 
 
 def regression_interval(
@@ -192,9 +207,11 @@ def regression_interval(
 ) -> Interval:
     """Return a regression measure with an interval, and its value under perfect calibration.
 
-    A calibrated model has `target ~ N(mean, variance)`. GENCE, NLL and CRPS are plain means: their
-    interval is the percentile bootstrap, which is right for a mean, and their calibrated value is
-    not 0. A function of `(mean, variance, target)` is taken as a distance.
+    A calibrated model has `target ~ N(mean, variance)`. For measures that compare squared (or
+    absolute) errors with variances, such as ENCE and ESD, its errors may have heavier tails, as far
+    as the data show them. GENCE, NLL and CRPS are plain means: they have the interval of
+    `mean_interval`, and their calibrated value is not 0. A function of `(mean, variance, target)`
+    is taken as a distance. `docs/intervals.md` tabulates the coverage.
 
     Args:
         measure: the name of a registered measure of regression, such as "ence"; or a function.
@@ -229,10 +246,27 @@ def regression_interval(
     fixed = {} if mass is None else {"weights": mass}
     if fixed:
         check_takes_weights(chosen)
-    value = on_vectors(chosen, chosen.value)(*given, **fixed).detach().double().cpu()
     generator = np.random.default_rng(seed)
     draws = drawn_targets(chosen, *given, resamples, generator, weights=mass)
+    if chosen.distance is None:
+        if chosen.terms is not None:
+            terms = on_vectors(chosen, partial(chosen.values, chosen.terms))(*given)
+        else:  # a mean over samples has the value of a single one as its term
+            single = (part.unsqueeze(given[0].ndim - 1) for part in given)
+            terms = on_vectors(chosen, partial(chosen.values, chosen.value))(*single)
+        return _mean_interval(terms, mass, *draws[1:3], level)
+    value = on_vectors(chosen, partial(chosen.values, chosen.value))(*given, **fixed)
     return assemble(chosen, value, *draws, level)
+
+
+def _mean_interval(
+    terms: Tensor, weights: Tensor | None, as_large: Tensor, calibrated: Tensor, level: float
+) -> Interval:
+    """Return the interval of the mean of terms `[..., N]`, from draws `[R, ...]` of two worlds."""
+    least, _, most = tail_quantiles(calibrated, level)
+    spread, third = ((as_large - as_large.mean(0)).pow(power).mean(0) for power in (2, 3))
+    found = skewed_interval(terms, shares(weights, terms), calibrated.mean(0), spread, third, level)
+    return replace(found, calibrated_low=least, calibrated_high=most)
 
 
 def oracle_bound(samples: int, level: float = 0.95) -> float:
@@ -271,22 +305,24 @@ def _weighted_interval(
 ) -> Interval:
     """Resample samples with their weights, since weighted samples cannot be counted in cells."""
     check_takes_weights(measure)
-    value = measure.value(confidence, correct, weights=weights).detach().double().cpu()
     draws = drawn_pairs(measure, confidence, correct, resamples, generator, weights)
-    return assemble(measure, value, *draws, level)
-
-
-def _for_rare_errors(confidence: Tensor, correct: Tensor, level: float) -> Tensor:
-    """Return what resampling misses of the upper end where few errors make the distance.
-
-    The limit of a Poisson mean lies (c^2 + 4) / 6 counts beyond the quantile of its resamples, less
-    their median. A count is the third over the second moment of the residuals, in the direction in
-    which the distance grows.
-    """
-    d = correct.double() - confidence.double()
-    count = d.sum(-1).sign() * d.pow(3).sum(-1) / d.square().sum(-1).clamp(min=1e-300)
-    beyond = (normal_quantile(level) ** 2 + 4) / 6
-    return (beyond * count / d.shape[-1]).clamp(min=0).cpu()
+    if measure.distance is None:
+        terms = measure.values(measure.value, confidence[..., None], correct[..., None])
+        return _mean_interval(terms, weights, draws[2], draws[2], level)
+    fixed = {} if weights is None else {"weights": weights}
+    value = measure.values(measure.value, confidence, correct, **fixed)
+    found = assemble(measure, value, *draws, level)
+    if measure.index is not None:
+        found = _within_one(found)
+    if measure.bin_ends is None:
+        return found
+    assert isinstance(measure.value, partial)
+    bins = {key: measure.value.keywords[key] for key in ("bins", "binning")}
+    diagram = reliability(confidence, correct, weights=weights, **bins)
+    size = effective_count(diagram, confidence, weights, bins["binning"])
+    accuracy, place = diagram.accuracy.cpu(), diagram.confidence.cpu()
+    low, high = measure.bin_ends(accuracy, place, size.cpu(), level)
+    return replace(found, low=low, high=high)
 
 
 def _of_unanimous(

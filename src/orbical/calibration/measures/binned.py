@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from ..._arrays import ArrayLike
-from ...errors import check_name, whole_number
+from ...errors import InputError, check_name, whole_number
 from ..numerics import sorting
 from ..numerics.equal_mass import equal_mass_places
 from ..pairs.validation import pair, working_float
@@ -351,12 +351,37 @@ def error_of(diagram: Reliability, norm: str = "l1") -> Tensor:
         >>> error_of(reliability([0.9, 0.9], [True, False]), "max")
         tensor(0.4000, dtype=torch.float64)
     """
+    if not isinstance(diagram, Reliability):
+        raise InputError("diagram", "a Reliability", type(diagram).__name__)
     gap = diagram.gap.abs().nan_to_num(0.0)
     if norm == "max":
         return gap.amax(-1)
     if norm == "l2":
         return (diagram.share * gap.square()).sum(-1).sqrt()
     return (diagram.share * gap).sum(-1)
+
+
+def effective_count(
+    diagram: Reliability, confidence: Tensor, weights: Tensor | None, binning: str = "width"
+) -> Tensor:
+    """Return how many samples of equal weight each bin is worth, `(sum w)^2 / sum w^2` (Kish).
+
+    Example:
+        >>> diagram = reliability([0.9, 0.9], [1, 0], bins=1, weights=[1.0, 3.0])
+        >>> effective_count(diagram, torch.tensor([0.9, 0.9]), torch.tensor([1.0, 3.0]))
+        tensor([1.6000], dtype=torch.float64)
+    """
+    if weights is None:
+        return diagram.count.double()
+    rows = confidence.detach().reshape(-1, confidence.shape[-1])
+    bins = diagram.count.shape[-1]
+    edges = diagram.edges.reshape(-1, bins + 1).to(rows.dtype) if binning == "mass" else None
+    mass = weights.double().expand(confidence.shape).reshape(rows.shape)
+    both = torch.stack([mass, mass.square()])
+    index = _index_of(rows, bins, edges).expand_as(both)
+    total, squares = both.new_zeros(2, len(rows), bins).scatter_add_(-1, index, both)
+    worth: Tensor = total.square() / squares.clamp(min=1e-300)
+    return worth.reshape(diagram.count.shape)
 
 
 def ece_debiased(
@@ -396,12 +421,7 @@ def ece_debiased(
     """
     values, hits, mass = pair(confidence, correct, weights=weights)
     diagram = reliability(values, hits, bins=bins, weights=mass)
-    size = diagram.count.double()
-    if mass is not None:
-        mass = mass / mass.sum(-1, keepdim=True)
-        squares = reliability(values, hits, bins=bins, weights=mass.square())
-        # The squared share of a bin over the sum of the squared shares of its samples.
-        size = diagram.share.square() / (squares.share * mass.square().sum(-1, keepdim=True))
+    size = effective_count(diagram, values, mass)
     residual = (hits.double() - values.detach().double()).square().clamp(max=1)
     gap = diagram.gap.square()
     noise = (reliability(values, residual, bins=bins, weights=mass).accuracy - gap) / (size - 1)

@@ -92,7 +92,7 @@ def bin_count(index: Tensor, bins: int, mass: Tensor | None = None) -> Tensor:
         >>> bin_count(torch.tensor([0, 0, 1]), 2)
         tensor([2., 1.], dtype=torch.float64)
     """
-    count = torch.zeros(*index.shape[:-1], bins, dtype=torch.float64, device=index.device)
+    count = torch.zeros(*index.shape[:-1], int(bins), dtype=torch.float64, device=index.device)
     each = count.new_ones(()) if mass is None else mass
     return count.scatter_add_(-1, index, each.expand(index.shape))
 

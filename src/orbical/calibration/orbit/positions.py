@@ -108,7 +108,7 @@ def along_orbit(
 
     def at_elements(*pair: Tensor) -> dict[str, Any]:
         if not interval:
-            return {"value": chosen.value(*pair).detach()}
+            return {"value": chosen.values(chosen.value, *pair)}
         return vars(interval_of(chosen, *pair, **draws))
 
     parts = (

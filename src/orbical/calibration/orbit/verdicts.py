@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ..._arrays import as_numpy
 from ..._text import number, percent
 from ...errors import InputError, check_name
 from ..intervals.interval_ends import checked_level
@@ -126,7 +127,8 @@ def error_verdict(value: float, low: float, high: float, gap: float | None = Non
         >>> error_verdict(0.08, 0.02, 0.13, gap=0.07), error_verdict(0.08, 0.0, 0.13, gap=0.07)
         ('overconfident', 'no error detected')
     """
-    if math.isnan(value) or math.isnan(low) or math.isnan(high):
+    ends = (("value", value), ("low", low), ("high", high))
+    if any(math.isnan(as_numpy(name, end)) for name, end in ends):
         return ""
     if judge(value, low, high, maximum=0.0).outcome != "fail":
         return UNDETECTED
