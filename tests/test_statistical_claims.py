@@ -87,11 +87,13 @@ def test_rare_errors_raise_the_upper_end_by_what_resamples_of_few_miss() -> None
     assert found.high.item() == pytest.approx(0.029 + spread + beyond, abs=0.003)
 
 
-def test_the_percentile_interval_of_two_samples_is_counted() -> None:
-    """One of two correct. Drawn again: none wrong 1/4, one 1/2 (area 1/4), both 1/4 (area 1)."""
-    for level, ends in ((0.4, (0.25, 0.25)), (0.6, (0.0, 1.0))):
-        found = risk_coverage([0.9, 0.8], [True, False], level=level, resamples=4000)
-        assert (found.aurc, found.low, found.high) == (0.25, *ends)
+def test_the_area_of_three_samples_has_the_terms_and_the_interval_counted_by_hand() -> None:
+    """Wrong at ranks 1 and 3: terms 1 + 1/2 + 1/3 and 1/3, bounded by the first."""
+    terms = np.array([11 / 6, 0.0, 1 / 3])
+    found = risk_coverage([0.9, 0.8, 0.7], [False, True, False])
+    expected = ob.calibration.bounded_mean_interval(terms / (11 / 6))
+    assert found.aurc == pytest.approx(terms.mean())
+    assert (found.low, found.high) == pytest.approx((expected[1] * 11 / 6, 1.0))
 
 
 def test_a_regression_mean_has_the_spread_of_gaussian_errors_as_large_as_observed() -> None:

@@ -9,14 +9,14 @@ gives the AURC of the confidence at each position.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from ._arrays import ArrayLike, as_array
-from .calibration import check_draws
+from .calibration import bounded_mean_interval
 from .errors import InputError
 
 if TYPE_CHECKING:
@@ -68,53 +68,49 @@ class RiskCoverage:
         return float(self.risk[max(place, 0)])
 
 
-def risk_coverage(
-    score: ArrayLike,
-    correct: ArrayLike,
-    *,
-    level: float = 0.95,
-    resamples: int = 200,
-    seed: int = 0,
-) -> RiskCoverage:
+def risk_coverage(score: ArrayLike, correct: ArrayLike, *, level: float = 0.95) -> RiskCoverage:
     """Return the error rate among the most trusted samples, for every share of them.
 
         risk(k / N) = errors among the k samples of the largest score / k
         AURC        = mean of the risk over k = 1 .. N
+                    = mean over samples of wrong_i (1 / k_i + ... + 1 / N),   k_i the rank of i
 
-    Samples of equal score share their errors, as if drawn in random order. The interval is a
-    percentile bootstrap of the samples. Geifman and El-Yaniv 2017.
+    Samples of equal score share their errors, as if drawn in random order. The terms of the second
+    form lie between 0 and the harmonic number of N, and are independent given the scores, so the
+    interval is that of `orbical.calibration.bounded_mean_interval`, which holds at every number of
+    samples for the expected area of these scores. In simulations it covers that of the population
+    as well, also where errors are so rare that the sample has none.
 
     Args:
         score: `[N]`, larger for predictions to be trusted more, such as the confidence.
         correct: `[N]` boolean, or 0 and 1.
         level: nominal coverage of the interval.
-        resamples: number of draws for the interval.
-        seed: seed of these draws.
 
     Returns:
         The curve with its area.
+
+    See Also:
+        rejection: Scores of trust of a scan.
+
+    References:
+        Geifman and El-Yaniv, Selective classification for deep neural networks, NeurIPS 2017.
 
     Example:
         >>> found = risk_coverage([0.9, 0.8, 0.7, 0.6], [True, True, False, True])
         >>> [round(float(risk), 3) for risk in found.risk], round(found.aurc, 3)
         ([0.0, 0.0, 0.333, 0.25], 0.146)
     """
-    check_draws(level, resamples)
-    wrong = _errors(score, correct)
+    wrong, ties = _ranked(score, correct)
     size = len(wrong)
     steps = torch.arange(1, size + 1, dtype=torch.float64)
-    risk = wrong.cumsum(0) / steps
-    rng = np.random.default_rng(seed)
-    drawn = torch.from_numpy(rng.multinomial(size, np.full(size, 1 / size), resamples)).double()
-    seen = drawn.cumsum(1).clamp(min=1.0)
-    areas = (drawn * (drawn * wrong).cumsum(1) / seen).sum(1) / size
-    outside = (1 - level) / 2
-    low, high = areas.quantile(torch.tensor([outside, 1 - outside], dtype=torch.float64)).tolist()
-    errors = round(float(wrong.sum()))
-    last = torch.arange(1, errors + 1, dtype=torch.float64)
-    best = float((last / (size - errors + last)).sum() / size)
-    area = float(risk.mean())
-    return RiskCoverage(steps / size, risk, area, min(low, area), max(high, area), best, level)
+    reach = (1 / steps).flip(0).cumsum(0).flip(0)
+    terms = wrong * _mean_by(ties, reach)
+    area, low, high = bounded_mean_interval(terms, level, low=0.0, high=float(reach[0]))
+    best = float((reach * (steps > size - wrong.sum())).mean())
+    risk = _mean_by(ties, wrong).cumsum(0) / steps
+    return RiskCoverage(
+        steps / size, risk, float(area), float(low), min(1.0, float(high)), best, level
+    )
 
 
 def aurc(score: ArrayLike, correct: ArrayLike) -> float:
@@ -131,13 +127,13 @@ def aurc(score: ArrayLike, correct: ArrayLike) -> float:
         >>> round(aurc([0.9, 0.8, 0.7, 0.6], [True, True, False, True]), 3)
         0.146
     """
-    wrong = _errors(score, correct)
+    wrong, ties = _ranked(score, correct)
     steps = torch.arange(1, len(wrong) + 1, dtype=torch.float64)
-    return float((wrong.cumsum(0) / steps).mean())
+    return float((_mean_by(ties, wrong).cumsum(0) / steps).mean())
 
 
 def rejection(
-    scan: Scan | xr.Dataset, model: str | None = None, **options: Any
+    scan: Scan | xr.Dataset, model: str | None = None, *, level: float = 0.95
 ) -> dict[str, RiskCoverage]:
     """Compare scores of trust for the predictions at the identity, for one model of a scan.
 
@@ -149,7 +145,7 @@ def rejection(
     Args:
         scan: a labeled classification scan, or its `data`.
         model: the name of a model; optional if the scan has only one.
-        options: `level`, `resamples` and `seed` of `risk_coverage`.
+        level: nominal coverage of the intervals.
 
     Returns:
         A curve for each score.
@@ -176,17 +172,17 @@ def rejection(
     scores["agreement"] = 1 - consistency(scan)["pairs_per_sample"].values[number]
     scores["stability"] = -arrays.read("invariance_gap", model=number)
     return {
-        name: risk_coverage(np.asarray(values, dtype=float)[done], hit[done], **options)
+        name: risk_coverage(np.asarray(values, dtype=float)[done], hit[done], level=level)
         for name, values in scores.items()
     }
 
 
-def along_orbit(scan: Scan | xr.Dataset, **options: Any) -> xr.DataArray:
+def along_orbit(scan: Scan | xr.Dataset, *, level: float = 0.95) -> xr.DataArray:
     """Return the AURC of the confidence at each position of the orbit, with intervals.
 
     Args:
         scan: a labeled classification scan, or its `data`.
-        options: `level`, `resamples` and `seed` of `risk_coverage`.
+        level: nominal coverage of the intervals.
 
     Returns:
         `[model, element]`, with the coordinates `low`, `high` and `calibrated`: the AURC of the
@@ -213,7 +209,7 @@ def along_orbit(scan: Scan | xr.Dataset, **options: Any) -> xr.DataArray:
         for run, sure, hit in pair_blocks(arrays, model):
             for place, (z, y) in enumerate(zip(sure, hit, strict=True), run.start):
                 if (~np.isnan(z)).any():
-                    found = risk_coverage(z[~np.isnan(z)], y[~np.isnan(z)] > 0, **options)
+                    found = risk_coverage(z[~np.isnan(z)], y[~np.isnan(z)] > 0, level=level)
                     for name, values in ends.items():
                         values[model, place] = getattr(found, name)
     dims = ("model", "element")
@@ -240,8 +236,8 @@ def along_orbit(scan: Scan | xr.Dataset, **options: Any) -> xr.DataArray:
     )
 
 
-def _errors(score: ArrayLike, correct: ArrayLike) -> Tensor:
-    """Return errors `[N]` from the most trusted to the least; equal scores have their mean."""
+def _ranked(score: ArrayLike, correct: ArrayLike) -> tuple[Tensor, Tensor]:
+    """Return errors `[N]` from the most trusted to the least, and which of them are tied."""
     given = as_array("score", score).detach().double().cpu()
     hit = as_array("correct", correct).detach().double().cpu()
     if given.ndim != 1 or not len(given) or hit.shape != given.shape:
@@ -255,7 +251,10 @@ def _errors(score: ArrayLike, correct: ArrayLike) -> Tensor:
             "score, correct", "numbers and booleans (or 0 and 1)", "NaN or other values"
         )
     ordered, order = given.sort(descending=True, stable=True)
-    _, block = torch.unique_consecutive(ordered, return_inverse=True)
-    count = torch.bincount(block).double()
-    errors = torch.bincount(block, 1 - hit[order])
-    return (errors / count)[block]
+    _, ties = torch.unique_consecutive(ordered, return_inverse=True)
+    return 1 - hit[order], ties
+
+
+def _mean_by(ties: Tensor, values: Tensor) -> Tensor:
+    """Return values `[N]` with the mean of their tie in place of each."""
+    return (torch.bincount(ties, values) / torch.bincount(ties))[ties]

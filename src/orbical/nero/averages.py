@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from ..calibration import compare_means, ece
-from ..errors import InputError
+from ..calibration import bounded_mean_interval, compare_means, ece
+from ..errors import InputError, real_number
 from ..groups import Group
 from ..store import ScanArrays, arrays_of
 
@@ -24,7 +24,7 @@ _MEANINGS = {
     "ece": "calibration error of the averaged model",
     "invariance_gap": "root mean square distance of the averaged outputs from their mean",
     "cost": "passes of the model for one answer",
-    "enough": "least number of elements that is not clearly worse than all",
+    "enough": "least number of elements that is at most the margin worse than all",
 }
 
 
@@ -34,6 +34,7 @@ def averaging(
     *,
     bins: int = 15,
     level: float = 0.95,
+    margin: float = 0.01,
 ) -> xr.Dataset:
     """Compute what averaging a classifier over part of its orbit gains, and what it costs.
 
@@ -49,15 +50,18 @@ def averaging(
         elements: numbers of elements to average; divisors of the size of the group, by default
             all of them.
         bins: bins of the calibration error.
-        level: nominal coverage of the interval of the gain.
+        level: nominal coverage of the intervals.
+        margin: how much less accurate a part of the orbit may be to count as enough.
 
     Returns:
         A dataset of `accuracy` and `ece` `[model, elements, place]`, at the places `identity`,
         `mean` (over the orbit) and `worst`; of `gain` with `gain_low` and `gain_high`, the change
         of the accuracy over the orbit from no averaging, sample by sample; `invariance_gap`
         `[model, elements]`; `cost` `[elements]`, the passes of the model for one answer; and
-        `enough` `[model]`, the least number of elements whose accuracy over the orbit is not
-        clearly below that of all of them.
+        `enough` `[model]`, the least number of elements whose accuracy over the orbit is shown to
+        be at most `margin` below that of all of them: the upper end of the interval of the
+        difference is (`orbical.calibration.bounded_mean_interval`). Few samples show it of all
+        elements only.
 
     Raises:
         InputError: if the scan has no labels or probabilities, or its group is not closed.
@@ -77,6 +81,8 @@ def averaging(
     arrays = arrays_of(scan)
     group = arrays.group
     numbers = _checked(arrays, elements)
+    if not real_number("margin", margin) > 0:
+        raise InputError("margin", "a number above 0", repr(margin))
     products = _products(group)
     rows = []
     for model in range(len(arrays.models)):
@@ -85,7 +91,7 @@ def averaging(
         kept = probs.isfinite().all(-1).all(0)
         labels = torch.as_tensor(arrays.read("label")).long()[kept]
         averages = _averages(probs[:, kept], products, numbers)
-        rows.append(_of_model(averages, labels, group, bins, level))
+        rows.append(_of_model(averages, labels, group, bins, level, margin))
     coords = {
         "model": arrays.models,
         "elements": numbers,
@@ -137,6 +143,7 @@ def _of_model(
     group: Group,
     bins: int,
     level: float,
+    margin: float,
 ) -> dict[str, np.ndarray]:
     """Return the quantities of one model, for each number of elements, ascending from 1."""
     weight, mass = np.asarray(group.weights), torch.as_tensor(group.weights)
@@ -161,9 +168,12 @@ def _of_model(
             "invariance_gap": float(apart.mean().sqrt()),
         }.items():
             found.setdefault(name, []).append(value)
-    most = shares[max(shares)]
-    below = {n: compare_means(most, share, level=level) for n, share in shares.items()}
-    enough = next(n for n, less in below.items() if float(less.low) <= 0)
+    all_elements = max(shares)
+    lost = np.stack([(shares[all_elements] - share).numpy() for share in shares.values()])
+    at_most = bounded_mean_interval(lost, level, low=-1.0, high=1.0)[2]
+    enough = next(
+        (n for n, end in zip(shares, at_most, strict=True) if end <= margin), all_elements
+    )
     return {name: np.array(values) for name, values in found.items()} | {"enough": np.array(enough)}
 
 
