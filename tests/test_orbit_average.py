@@ -115,6 +115,25 @@ def test_the_table_of_averaging_predicts_the_averaged_model(scan):
     assert int(plain["enough"]) in (2, 4)
 
 
+def test_few_samples_do_not_show_that_one_element_is_enough():
+    """A model of which nothing changes along the orbit, or may change for samples not seen."""
+    images, labels = ob.datasets.digits()
+
+    def brightness(x):
+        return torch.stack([x.mean((1, 2, 3)), 1 - x.mean((1, 2, 3))], 1)
+
+    scan = ob.scan(
+        brightness, (images[:100], labels[:100] % 2), group="cyclic:4", task="classification",
+        keep="probabilities", progress=False,
+    )  # fmt: skip
+    enough = {
+        margin: ob.nero.averaging(scan, margin=margin)["enough"].item() for margin in (0.01, 0.2)
+    }
+    assert enough == {0.01: 4, 0.2: 1}
+    with pytest.raises(InputError, match="margin: expected a number above 0"):
+        ob.nero.averaging(scan, margin=0.0)
+
+
 def test_averaging_follows_the_product_of_a_group_that_does_not_commute():
     torch.manual_seed(1)
     net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))

@@ -436,3 +436,18 @@ def test_images_that_do_not_fit_into_memory_are_refused_before_the_work(
     monkeypatch.setattr(matching, "_free_memory", lambda: 1e5)
     with pytest.raises(InputError, match=r"0.0001 GB are free, got 20 samples x 8 elements x 64"):
         match_orbits(images, "rotations:8", action=actions.Images())
+
+
+def test_distances_cannot_see_handedness_and_a_signed_volume_can() -> None:
+    """Two mirror images with different labels: an invariant of motions must tell them apart."""
+    rng = np.random.default_rng(0)
+    shape = rng.normal(size=(4, 3))
+    turn = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    turn *= np.sign(np.linalg.det(turn))
+    shapes = np.stack([shape, shape @ turn.T + 1, shape * [1, 1, -1]])
+    pairs = np.triu_indices(4, 1)
+    gaps = np.sort(np.linalg.norm(shapes[:, pairs[0]] - shapes[:, pairs[1]], axis=-1), axis=1)
+    volume = np.linalg.det(shapes[:, 1:] - shapes[:, :1])
+    assert match_invariants(gaps, tolerance=1e-9).orbit.tolist() == [0, 0, 0]
+    signed = np.concatenate([gaps, volume[:, None]], 1)
+    assert match_invariants(signed, tolerance=1e-9).orbit.tolist() == [0, 0, 1]

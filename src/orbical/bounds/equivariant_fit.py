@@ -87,7 +87,7 @@ def frames(table: ValueTable, representation: Any) -> Frames:
         matrix=matrix,
         share=1 / ways[table.point],
         trivial=bool(np.allclose(matrices, identity)),
-        orthogonal=bool(np.allclose(matrices.transpose(0, 2, 1) @ matrices, identity, atol=1e-9)),
+        orthogonal=checks.orthogonal(matrices),
         monomial=bool((entries.sum(1) == 1).all() and (entries.sum(2) == 1).all()),
     )
 

@@ -112,8 +112,9 @@ class Comparison:
 
         `cost` is the distance of the ceiling (or floor) from that of the trivial group. It is None
         where no two different samples share an orbit: then only `neighbor_cost`, the difference of
-        the estimates, says anything about the symmetry. Within a tolerance there are no bounds, and
-        their columns are None.
+        the estimates with its paired interval, says anything about the symmetry. In high dimension
+        (`neighbor_dense` is false) the estimates themselves say little. Within a tolerance there
+        are no bounds, and their columns are None.
         """
         return [self._row(each) for each in self.candidates]
 
@@ -137,10 +138,14 @@ class Comparison:
         cost = None if not informed or here is None or there is None else abs(here - there)
         row: dict[str, Any] = {"group": each.name, "elements": each.elements}
         row |= {"orbits": each.orbits, "matched": each.matched}
+        change, least, most = each.estimate.difference(ground.estimate, self.level)
         neighbors = {
             "neighbor_low": each.estimate.low,
             "neighbor_high": each.estimate.high,
-            "neighbor_cost": each.estimate.value - ground.estimate.value,
+            "neighbor_dense": each.estimate.dense,
+            "neighbor_cost": change,
+            "neighbor_cost_low": least,
+            "neighbor_cost_high": most,
         }
         if isinstance(each.table, ValueTable):
             row |= {"error_floor": each.best, "cost": cost}
@@ -155,7 +160,7 @@ class Comparison:
 
     def __repr__(self) -> str:
         rows = self.rows()
-        hidden = ("certified", "neighbor_c", "neighbor_e", "neighbor_f", "forced")
+        hidden = ("certified", "neighbor_c", "neighbor_d", "neighbor_e", "neighbor_f", "forced")
         keys = [key for key in rows[0] if not key.startswith(hidden)]
         lines = [[self._SHOWN.get(key, key) for key in keys]]
         lines += [[_text(row[key]) for key in keys] for row in rows]

@@ -176,9 +176,10 @@ def match_invariants(invariants: ArrayLike, *, tolerance: float) -> Orbits:
     """Find the orbits of a continuous group from its invariants, instead of its elements.
 
     Points share an orbit if a complete set of invariants agrees: the distance from the axis for all
-    rotations about it, the sorted distances between points for generic rigid motions. Invariants
-    within the tolerance are linked, directly or through others. Sorted distances cannot tell a
-    shape from its mirror image.
+    rotations about it, the sorted distances between points for motions and mirror images of generic
+    shapes. Distances cannot tell a shape from its mirror image: for motions alone, without mirror
+    images, add a signed volume of four points that are chosen alike in all shapes. Invariants
+    within the tolerance are linked, directly or through others.
 
     Args:
         invariants: `[N]`, or `[N, D]`.

@@ -7,8 +7,9 @@ becomes exact as samples become dense; it is not a bound.
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,6 +43,8 @@ _LONG = 2e10
 """Multiplications, about a second's, from which a progress bar is worth showing."""
 _SHARED = 2
 """Mutual neighbors err together, so the errors are worth only one in so many independent ones."""
+_NEAR = 0.1
+"""The spacing up to which samples count as dense: errors of neighbors are about .05 too large."""
 
 
 @dataclass(frozen=True)
@@ -54,12 +57,33 @@ class Estimate:
         low: the lower end of the interval: of the floor, or of the ceiling of the accuracy.
         high: the upper end.
         samples: how many samples looked for their neighbors.
+        spacing: the distance of neighbors over that of other samples, in root mean square.
+        influence: `[2, N]`, what each sample adds to the value by its own term, and by all terms
+            that it is part of.
     """
 
     value: float
     low: float
     high: float
     samples: int
+    spacing: float
+    influence: Array = field(repr=False, compare=False)
+
+    @property
+    def dense(self) -> bool:
+        """Whether neighbors are near: if not, in high dimension, only a difference says much."""
+        return self.spacing <= _NEAR
+
+    def difference(self, other: Estimate, level: float = 0.95) -> tuple[float, float, float]:
+        """Return this value less another's on the same samples, with the ends of its interval.
+
+        What both share cancels in each sample. A sample has an influence on its own term and on
+        those of all samples that it is the neighbor of; the variance is that of a jackknife that
+        leaves out a sample with all its pairs.
+        """
+        apart = self.value - other.value
+        reach = _quantile(level) * _deviation(self.influence - other.influence)
+        return apart, apart - reach, apart + reach
 
 
 def neighbor_ceiling(
@@ -77,9 +101,11 @@ def neighbor_ceiling(
 
     The leave-one-out error e of the nearest-neighbor classifier in the quotient distance brackets
     the error floor: with C labels, Cover and Hart's `(C-1)/C (1 - sqrt(1 - C e / (C-1)))` <= floor
-    <= e, as the samples become dense. The interval also covers the sampling error of e. With few
-    samples e is too large, and the whole interval too low, so compare it with that of the trivial
-    group: the difference is the effect of the symmetry.
+    <= e, as the samples become dense. The interval also covers the sampling error of e, and what e
+    is too large by because neighbors are not near: its upper end takes the error that samples of
+    spacing 0 would have, by a line through the errors of all samples and of halves of them. In
+    high dimension (`dense` is false) it reaches to 1 or nearly so and says little; what the
+    symmetry changes is then `difference` from the estimate of the trivial group.
 
     Samples that are equally near count alike. Tensors are compared on their device, in blocks.
     Points and atoms are compared in the order given: the first of one with the first of the other.
@@ -126,13 +152,16 @@ def neighbor_ceiling(
     def wrong(query: Tensor, near: Tensor, _: Tensor) -> Tensor:
         return (truth[near] != truth[query]).double()
 
-    error, worth = _mean(_over_neighbors(mover, chosen, weight, wrong, progress), weight[chosen])
+    means = _over_neighbors(mover, chosen, weight, wrong, progress)
+    error, worth = float(means.values[0]), _worth(weight[chosen])
     risk = (1 - checks.level(level)) / 2
     least = float(beta.ppf(risk, error * worth, worth - error * worth + 1)) if error > 0 else 0.0
     most = float(beta.ppf(1 - risk, error * worth + 1, worth - error * worth)) if error < 1 else 1.0
     share = (count - 1) / count
+    least = max(0.0, min(least, means.least_if_dense(level)))
     floor = share * (1 - np.sqrt(max(0.0, 1 - least / share)))
-    return Estimate(error, 1 - most, float(1 - floor), len(chosen))
+    ends = 1 - most, float(1 - floor)
+    return Estimate(error, *ends, len(chosen), means.spacing, means.influences[0])
 
 
 def neighbor_floor(
@@ -150,7 +179,8 @@ def neighbor_floor(
 
     If g x is near x', half of `||rho(g) f(x) - f(x')||^2` is, on average, the variance that no
     equivariant model explains (Theorem 3's floor), as the samples become dense. With few samples
-    the estimate is too large; compare it with that of the trivial group.
+    the estimate is too large, and the lower end of the interval is that of `neighbor_ceiling`, on
+    the way to a spacing of 0; compare it with that of the trivial group.
 
     Args:
         x: as in `neighbor_ceiling`.
@@ -174,8 +204,6 @@ def neighbor_floor(
         >>> found.low < 1 < found.high
         True
     """
-    from scipy.stats import norm  # takes half a second
-
     mover = Mover(x, group, action, exact=False)
     values, weight = (checks.columns("value", value), checks.sample_mass(mass, len(mover)))
     if len(values) != len(mover):
@@ -183,7 +211,15 @@ def neighbor_floor(
     truth, chosen = mover.tensor(values), _queries(mover)
     turns = None
     if not isinstance(representation, str):
-        turns = mover.tensor(checks.representation(representation, values.shape[1]))
+        matrices = checks.representation(representation, values.shape[1])
+        if not checks.orthogonal(matrices):
+            raise InputError(
+                "representation",
+                "orthogonal matrices: others change the lengths that are compared",
+                "others",
+                remedy="scale the values so that the group preserves their lengths",
+            )
+        turns = mover.tensor(matrices)
 
     def half_difference(query: Tensor, near: Tensor, element: Tensor) -> Tensor:
         here = truth[query]
@@ -191,17 +227,22 @@ def neighbor_floor(
             here = (turns[element] @ here[..., None])[..., 0]
         return (here - truth[near]).square().sum(1) / 2
 
-    spread = _over_neighbors(mover, chosen, weight, half_difference, progress)
-    floor, worth = _mean(spread, weight[chosen])
-    deviation = np.sqrt(_mean(np.square(spread - floor), weight[chosen])[0] / worth)
-    reach = float(norm.ppf((1 + checks.level(level)) / 2) * deviation)
-    return Estimate(floor, max(0.0, floor - reach), floor + reach, len(chosen))
+    means = _over_neighbors(mover, chosen, weight, half_difference, progress)
+    floor, influence = float(means.values[0]), means.influences[0]
+    reach = _quantile(level) * _deviation(influence)
+    least = max(0.0, min(floor - reach, means.least_if_dense(level)))
+    return Estimate(floor, least, floor + reach, len(chosen), means.spacing, influence)
 
 
-def _mean(values: Array, weight: Array) -> tuple[float, float]:
-    """Return the weighted mean, and how many independent samples it is worth."""
-    share = weight / weight.sum()
-    return float(share @ values), float(1 / np.square(share).sum() / _SHARED)
+def _quantile(level: float) -> float:
+    from scipy.special import ndtri
+
+    return float(ndtri((1 + checks.level(level)) / 2))
+
+
+def _worth(weight: Array) -> float:
+    """Return how many independent samples the mean over samples of these weights is worth."""
+    return float(weight.sum() ** 2 / np.square(weight).sum() / _SHARED)
 
 
 def _queries(mover: Mover) -> Array:
@@ -221,30 +262,94 @@ def _products(mover: Mover) -> float:
     return len(mover) * len(mover.group) * float(mover.flat.shape[1] + _PRODUCTS_PER_PAIR)
 
 
+def _deviation(influence: Array) -> float:
+    """Return the standard deviation of a mean over pairs: those that share a sample co-vary."""
+    own, total = np.square(influence).sum(1)
+    return float(np.sqrt(max(total - own, own)))  # each pair counts for both of its samples
+
+
+@dataclass(frozen=True, eq=False)
+class _Means:
+    """Means over neighbors among all samples, and among each half of them.
+
+    Attributes:
+        values: `[3]`.
+        influences: `[3, 2, N]`, as in `Estimate`.
+        distances: `[3]`, the root mean square distance of neighbors.
+        spacing: the first of them over the distance of other samples.
+    """
+
+    values: Array
+    influences: Array
+    distances: Array
+    spacing: float
+
+    def least_if_dense(self, level: float) -> float:
+        """Return the lower limit of the mean at distance 0, by a line through all and halves."""
+        here, there = self.distances[0], self.distances[1:].mean()
+        if not there > here:  # samples coincide
+            return np.inf
+        factor = here / (there - here)
+        if not factor > 0:  # a half without samples
+            return -np.inf
+        line = np.array([1 + factor, -factor / 2, -factor / 2])
+        reach = _quantile(level) * _deviation(np.tensordot(line, self.influences, 1))
+        return float(line @ self.values - reach)
+
+
 def _over_neighbors(
     mover: Mover, chosen: Array, weight: Array, loss: Loss, progress: bool
-) -> Array:
-    """Return, for each chosen sample, the mean of a loss over its nearest samples, by weight."""
-    masses, means = mover.tensor(weight), []
+) -> _Means:
+    """Return the mean over chosen samples of a loss with their nearest samples, by weight."""
+    masses = mover.tensor(weight)
+    shares = masses / masses[torch.as_tensor(chosen, device=mover.device)].sum()
+    # Of all samples and of halves: shares and losses of each sample as the first and the second.
+    sums = torch.zeros(3, 2, 2, len(mover), dtype=masses.dtype, device=mover.device)
+    squares, typical = np.zeros(3), 0.0
     shown = progress and _products(mover) * len(chosen) > _LONG
     with progress_bar(len(chosen), 0, 1, shown, "neighbors", "searches") as advance:
-        for rows, query, near, element in _neighbors(mover, chosen):
-            sums = torch.zeros(2, len(rows), dtype=torch.float64, device=mover.device)
-            sums[0].index_add_(0, query, loss(rows[query], near, element) * masses[near])
-            sums[1].index_add_(0, query, masses[near])
-            means.append((sums[0] / sums[1]).cpu().numpy())
-            advance(len(rows))
-    return np.concatenate(means)
+        for block in _neighbors(mover, chosen):
+            typical += float(shares[block.rows] @ block.typical)
+            for number, (query, near, element, least) in enumerate(block.nearest):
+                first = block.rows[query]
+                mass = torch.zeros_like(masses).index_add_(0, first, masses[near])
+                share = shares[first] * masses[near] / mass[first]
+                for place, terms in enumerate((share, share * loss(first, near, element))):
+                    sums[number, place, 0].index_add_(0, first, terms)
+                    sums[number, place, 1].index_add_(0, near, terms)
+                squares[number] += float(shares[block.rows] @ least.square())
+            advance(len(block.rows))
+    share, losses = sums.cpu().numpy().swapaxes(0, 1)
+    values = losses[:, 0].sum(-1)
+    centered = losses - values[:, None, None] * share
+    influences = np.stack([centered[:, 0], centered.sum(1)], 1)
+    spacing = np.sqrt(squares[0] / typical) if typical > 0 else 0.0
+    return _Means(values, influences, np.sqrt(squares), float(spacing))
 
 
-def _neighbors(mover: Mover, chosen: Array) -> Iterator[tuple[Tensor, Tensor, Tensor, Tensor]]:
-    """Iterate over blocks of samples `[b]`: all pairs of one of them and a sample nearest to it.
+@dataclass(frozen=True, eq=False)
+class _Block:
+    """Samples `[b]`, their mean squared distance from others, and their nearest samples.
 
-    A pair is the place in the block, the sample, and the element. The sample itself is left out;
-    its images come near it whatever the labels are.
+    These are among all samples, and among each half: pairs of the place in the block, the sample
+    and the element; and the distance `[b]`.
+    """
+
+    rows: Tensor
+    typical: Tensor
+    nearest: list[tuple[Tensor, Tensor, Tensor, Tensor]]
+
+
+def _neighbors(mover: Mover, chosen: Array) -> Iterator[_Block]:
+    """Iterate over blocks of samples, with all pairs of one of them and a sample nearest to it.
+
+    The sample itself is left out; its images come near it whatever the labels are.
     """
     flat = mover.flat
     center = flat.mean(0)
+    # Halves by what samples hold, not by their order.
+    half = torch.tensor([zlib.crc32(row.tobytes()) % 2 for row in flat.cpu().numpy()]).bool()
+    left_out = [None, half.to(mover.device), ~half.to(mover.device)]
     flat = flat - center
     length = flat.square().sum(1)
     rounding = 64 * torch.finfo(flat.dtype).eps
@@ -260,14 +365,21 @@ def _neighbors(mover: Mover, chosen: Array) -> Iterator[tuple[Tensor, Tensor, Te
             factors = torch.cat([-2 * image, image.square().sum(1, keepdim=True)], 1)
             torch.minimum(best, torch.mm(factors, samples, out=product), out=best)
         best += length
+        best[torch.arange(len(rows)), rows] = 0.0
+        typical = best.double().clamp_min(0.0).sum(1) / (len(flat) - 1)
         best[torch.arange(len(rows)), rows] = torch.inf
-        near = best <= best.amin(1, keepdim=True) + rounding * length.max()
-        query, sample = near.nonzero(as_tuple=True)
-        gap, element = _exact_gaps(images, flat, query, sample)
-        least = torch.full((len(rows),), torch.inf, dtype=gap.dtype, device=mover.device)
-        least.scatter_reduce_(0, query, gap, "amin")
-        kept = gap <= least[query] + rounding * length.max().sqrt()
-        yield rows, query[kept], sample[kept], element[kept]
+        nearest = []
+        for some in left_out:
+            among = best if some is None else best.masked_fill(some, torch.inf)
+            near = among <= among.amin(1, keepdim=True) + rounding * length.max()
+            near &= among.isfinite()
+            query, sample = near.nonzero(as_tuple=True)
+            gap, element = _exact_gaps(images, flat, query, sample)
+            least = torch.full((len(rows),), torch.inf, dtype=gap.dtype, device=mover.device)
+            least.scatter_reduce_(0, query, gap, "amin")
+            kept = gap <= least[query] + rounding * length.max().sqrt()
+            nearest.append((query[kept], sample[kept], element[kept], least))
+        yield _Block(rows, typical, nearest)
 
 
 def _exact_gaps(

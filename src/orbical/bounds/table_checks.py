@@ -44,9 +44,19 @@ def representation(matrices: ArrayLike, dimension: int) -> Array:
         raise InputError(
             "representation", f"matrices of shape [K, {dimension}, {dimension}]", list(array.shape)
         )
-    if not np.isfinite(array).all() or np.abs(np.linalg.det(array)).min() < 1e-12:
+    if not np.isfinite(array).all() or np.linalg.cond(array).max() > 1e12:
         raise InputError("representation", "finite and invertible matrices", "others")
     return array
+
+
+def orthogonal(matrices: Array) -> bool:
+    """Check whether all matrices `[K, D, D]` keep lengths.
+
+    >>> orthogonal(np.eye(2)[None]), orthogonal(2 * np.eye(2)[None])
+    (True, False)
+    """
+    identity = np.eye(matrices.shape[1])
+    return bool(np.allclose(matrices.transpose(0, 2, 1) @ matrices, identity, atol=1e-9))
 
 
 def whole_numbers(name: str, value: ArrayLike, size: int, below: int | None = None) -> Array:

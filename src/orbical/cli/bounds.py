@@ -318,7 +318,11 @@ def _answer(row: dict[str, Any]) -> str:
     best = row.get("accuracy_ceiling", row.get("error_floor"))
     kind = "accuracy ceiling" if "accuracy_ceiling" in row else "floor of the squared error"
     ends = f"{in_column(low)} to {in_column(high)}"
-    estimate = f"Nearest neighbors estimate the {kind} at {ends}."
+    estimate = f"Nearest neighbors estimate the {kind} at {ends}"
+    if not row["neighbor_dense"]:
+        estimate += ", which says little, because they are far apart"
+    change = " to ".join(in_column(row[f"neighbor_cost_{end}"]) for end in ("low", "high"))
+    estimate += f"; the group changes their error by {change}."
     if best is None:
         return f"Under {name} samples were joined within a tolerance: no bounds. {estimate}"
     if row["cost"] is None:
