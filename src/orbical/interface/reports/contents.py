@@ -160,13 +160,15 @@ def planned_maps(
 ) -> MapPlan:
     """Choose the maps of a report: what findings show, then what is quick or was asked for."""
     every = [*itertools.product(available_methods(), ("", *view.models), references)]
+    quick = {*itertools.product(LINEAR, ("", *view.models), references)}
+    quick |= {(method, "", references[0]) for method in FIRST}
     if methods is None:
-        asked = [one for one in every if _is_usual(view, one, references[0])]
+        asked = [one for one in every if one in quick or is_cached(_request(view, one))]
     else:
-        chosen = [name for name in available_methods() if {name, "all"} & {*methods}]
-        asked = [one for one in every if one[0] in chosen]
-    first = [one for one in _of_findings(view) if one in every]
-    wanted = [*dict.fromkeys([*asked[:1], *first, *asked])]
+        asked = [one for one in every if {one[0], "all"} & {*methods}]
+    shown = (one.selection for one in saved_findings(view))
+    first = [(one.method, one.of, view.reference(one)) for one in shown]
+    wanted = [*dict.fromkeys([*asked[:1], *(one for one in first if one in every), *asked])]
     kept = wanted[: max(1, MOST_BYTES // (_BYTES * max(1, samples)))]
     return MapPlan(kept, [one for one in every if one not in kept])
 
@@ -187,17 +189,6 @@ def encoded_maps(view: ScanView, samples: Array, maps: Iterable[Map]) -> bytes:
         arrays[name] = quantize(found.xy[samples], 16, -1.0, 1.0)
         about[name] = {"explained": found.explained, "note": found.note, "metric": "score"}
     return encode_part({"about": about}, arrays)
-
-
-def _is_usual(view: ScanView, one: Map, reference: str) -> bool:
-    method, of, against = one
-    whole = method in FIRST and not of and against == reference
-    return method in LINEAR or whole or is_cached(_request(view, one))
-
-
-def _of_findings(view: ScanView) -> list[Map]:
-    shown = [one.selection for one in saved_findings(view)]
-    return [(one.method, one.of, view.reference(one)) for one in shown]
 
 
 def _request(view: ScanView, one: Map) -> Request:

@@ -9,6 +9,7 @@ which are plain means, and says of the rest that the report does not hold it.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,7 +23,7 @@ from ..session.request import Request, UnknownSet, mask_of_set
 from ..session.saved_lists import saved_findings, saved_sets
 from ..session.scan_view import ScanView
 from ..session.subset_curves import spread_metric
-from ..wire import Array, encode_part, quantize
+from ..wire import encode_part, quantize
 
 MOST_CLASSES = 100
 """The most classes whose answers are recorded, each by itself."""
@@ -77,8 +78,9 @@ def recorded_subsets(view: ScanView, told: Iterable[str]) -> list[Subset]:
         *((one, one) for one in classes),
     ]:
         key = (tuple(sorted(page.filter)), page.subset)
-        if key not in found and _exists(view, own):
-            found[key] = Subset(key, Selection(filter=own.filter, subset=own.subset))
+        with contextlib.suppress(UnknownSet):  # its file was removed or altered
+            mask_of_set(view, own.subset)
+            found.setdefault(key, Subset(key, Selection(filter=own.filter, subset=own.subset)))
     return [*found.values()]
 
 
@@ -94,37 +96,22 @@ def encoded_answers(
         arrays: dict[str, Any] = {}
         for name, selection in _requests(view, subset, references):
             kind, _, reference = name.partition("/")
-            left_out = (
-                kind == "calibration" and not subset.whole and (subset, reference) not in drawn
-            )
+            plots, request = kind == "calibration", Request(view, selection)
+            left_out = plots and not subset.whole and (subset, reference) not in drawn
             if kind not in offered or left_out:
                 continue
-            if kind == "calibration":
-                answered = calibration_along(Request(view, selection))
-            else:
-                answered = [HANDLERS[kind](Request(view, selection))]
+            answered = calibration_along(request) if plots else [HANDLERS[kind](request)]
             answers[name] = [about for about, _ in answered]
             for part in answered[0][1]:
-                stacked = np.stack([held[part] for _, held in answered])
-                arrays[f"{name}:{part}"] = _compact(kind, part, stacked)
+                values = np.stack([held[part] for _, held in answered])
+                share = plots and part in _CURVES
+                arrays[f"{name}:{part}"] = quantize(values, 16, 0.0, 1.0) if share else values
         yield encode_part({"answers": answers}, arrays)
 
 
 def spread_metrics(view: ScanView) -> dict[str, str]:
     """Return the metric whose spread is shown for each metric: of measures, that of the score."""
     return {name: spread_metric(view, one).name for name, one in view.metrics.items()}
-
-
-def _exists(view: ScanView, selection: Selection) -> bool:
-    try:
-        mask_of_set(view, selection.subset)
-    except UnknownSet:  # its file was removed or altered
-        return False
-    return True
-
-
-def _compact(kind: str, part: str, values: Array) -> Any:
-    return quantize(values, 16, 0.0, 1.0) if kind == "calibration" and part in _CURVES else values
 
 
 def _requests(

@@ -11,11 +11,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from torch import Tensor
 
+from ..._trees import leaves
 from ...errors import InputError, check_name
 from ...predictors import OnnxPredictor, external_files
 from ...tasks import CLASS_PROBABILITY, class_probabilities
@@ -33,6 +33,7 @@ _EXPORT = (
     "torch.onnx.export(net, (images[:2],), 'net.onnx', external_data=False, "
     'dynamic_shapes=({0: "batch"},))'
 )
+_BETWEEN = "a group with positions between its elements"
 _PROBES, _TOLERANCE = 4, 0.01
 _EXPORTS = re.compile(r"export\s*\{([^}]*)\};?\s*$")
 
@@ -64,7 +65,7 @@ def check_models(view: ScanView, models: Mapping[str, str | Path]) -> None:
         ("outputs as they are", task.read is None, f"outputs read by {task.read}"),
         ("inputs as they are", record.preprocess is None, f"preprocess {record.preprocess}"),
         ("images that rotate, shift or scale", action in ("Images", "Window"), action),
-        ("a group with positions between its elements", _continuous(view), view.group.spec),
+        (_BETWEEN, OrbitLocator(view.group).continuous, view.group.spec),
         ("inputs in the scan, or data=", live.has_inputs, "none"),
     ]
     for expected, holds, got in wanted:
@@ -119,48 +120,28 @@ def runtime_script(text: str) -> str:
     return script.replace("</script", "<\\/script")
 
 
-def _continuous(view: ScanView) -> bool:
-    return OrbitLocator(view.group).continuous
-
-
 def _check_file(view: ScanView, name: str, path: Path) -> None:
-    if path.suffix.lower() != ".onnx" or not path.is_file():
-        raise InputError(
-            f"with_models {name}",
-            "an .onnx file",
-            repr(str(path)),
-            remedy=f"write one with {_EXPORT}",
-        )
-    if path.stat().st_size > MOST_BYTES:
-        size = path.stat().st_size
-        raise InputError(
-            f"with_models {name}",
-            f"at most {MOST_BYTES:,} bytes",
-            f"{size:,}",
-            remedy="use orbical view for large models",
-        )
-    if b"location" in path.read_bytes() and external_files(path):
-        raise InputError(
-            f"with_models {name}", "weights inside the file", "them in another", remedy=_EXPORT
-        )
+    def require(holds: bool, expected: str, got: object, remedy: str = _EXPORT) -> None:
+        if not holds:
+            raise InputError(f"with_models {name}", expected, got, remedy=remedy)
+
+    is_file = path.suffix.lower() == ".onnx" and path.is_file()
+    require(is_file, "an .onnx file", repr(str(path)), f"write one with {_EXPORT}")
+    size, large = path.stat().st_size, "use orbical view for large models"
+    require(size <= MOST_BYTES, f"at most {MOST_BYTES:,} bytes", f"{size:,}", large)
+    apart = b"location" in path.read_bytes() and bool(external_files(path))
+    require(not apart, "weights inside the file", "them in another")
     predictor = OnnxPredictor(str(path))
-    declared = predictor.declared_inputs
     moved = view.live.moved(0, view.group[[view.group.identity]])
-    if not isinstance(moved, Tensor):
-        raise InputError(f"with_models {name}", "data of one tensor", "several")
-    shape = [1, *moved.shape[2:]]
-    for given, kind in declared.values():
-        free = [not isinstance(size, int) for size in given]
-        fits = len(given) == len(shape) and all(
-            loose or size == own for loose, size, own in zip(free, given, shape, strict=True)
+    require(isinstance(moved, Tensor), "data of one tensor", "several", "")
+    shape = [1, *next(leaves(moved)).shape[2:]]
+    for declared, kind in predictor.declared_inputs.values():
+        fits = len(declared) == len(shape) and all(
+            not isinstance(side, int) or side == own
+            for side, own in zip(declared, shape, strict=True)
         )
-        if len(declared) != 1 or kind != "tensor(float)" or not fits:
-            raise InputError(
-                f"with_models {name}",
-                f"one float input of shape {shape}",
-                f"{kind} {given}",
-                remedy=_EXPORT,
-            )
+        alone = len(predictor.declared_inputs) == 1 and kind == "tensor(float)"
+        require(alone and fits, f"one float input of shape {shape}", f"{kind} {declared}")
     _check_answers(view, name, predictor)
 
 
@@ -182,5 +163,4 @@ def _check_answers(view: ScanView, name: str, predictor: OnnxPredictor) -> None:
 
 
 def _bytes_part(content: bytes) -> bytes:
-    arrays: dict[str, Any] = {"content": np.frombuffer(content, np.uint8)}
-    return encode_part({}, arrays)
+    return encode_part({}, {"content": np.frombuffer(content, np.uint8)})

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ..session.scan_view import ScanView
 
 SAMPLES = 2_000
+_USED = ("orbical", "torch")
 
 
 def report(
@@ -187,14 +188,11 @@ def facts(view: ScanView, chosen: ChosenSamples) -> dict[str, Any]:
         "scanned": record.created,
         "models": [f"{entry.name} = {entry.source}" for entry in record.models],
         "group": f"{view.group.spec}, {len(view.group)} elements",
-        "versions": {"orbical": __version__, **_others(record.versions)},
+        "versions": {
+            "orbical": __version__,
+            **{f"scan by {name}": text for name, text in record.versions.items() if name in _USED},
+        },
         "data": record.data.fingerprint or record.data.first,
-    }
-
-
-def _others(versions: Mapping[str, str]) -> dict[str, str]:
-    return {
-        f"scan by {name}": text for name, text in versions.items() if name in ("orbical", "torch")
     }
 
 
@@ -209,8 +207,8 @@ def _note(chosen: ChosenSamples) -> str:
 
 def footer(about: Mapping[str, Any]) -> list[str]:
     """Return the footer of a report."""
-    all_of_them = "1 sample" if about["of"] == 1 else f"{about['of']:,} samples"
-    count = all_of_them if about["samples"] == about["of"] else about["how"]
+    every = f"{about['of']:,} sample{'' if about['of'] == 1 else 's'}"
+    count = every if about["samples"] == about["of"] else about["how"]
     maps = f" · {about['maps']}" if about["maps"] else ""
     versions = ", ".join(f"{name} {text}" for name, text in about["versions"].items())
     return [
