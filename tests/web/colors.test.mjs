@@ -15,7 +15,7 @@ import {
   classPlaces,
   readableOn,
 } from "../../src/orbical/interface/web/draw/colors.js";
-import { classLabels } from "../../src/orbical/interface/web/draw/class_labels.js";
+import { classLabels } from "../../src/orbical/interface/web/draw/map_layout.js";
 import { FADED, pointRadius, rasterizePoints } from "../../src/orbical/interface/web/draw/point_raster.js";
 
 test("colors are read in the forms that pages write them", () => {

@@ -86,8 +86,7 @@ def report_answers(in_node: Any) -> Any:
 
     def answers(parts: dict[str, str], requests: list[dict]) -> list[dict]:
         modules = {
-            "hosts/static_answers.js": "createAnswers",
-            "hosts/static_pack.js": "createPack",
+            "hosts/static_answers.js": "createAnswers, createPack",
         }
         body = """
             const answer = createAnswers(createPack((name) => given.parts[name]));

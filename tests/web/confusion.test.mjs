@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { confusion } from "../../src/orbical/interface/web/sections/confusion.js";
+import { confusion } from "../../src/orbical/interface/web/sections/individual.js";
 
 const predicted = { data: Int32Array.of(6, 9, 9, 0, 6, 6, 6, 2), shape: [2, 4] };
 const answer = { models: ["plain", "augmented"], label: 6, consensus: [9, 6], arrays: { predicted } };

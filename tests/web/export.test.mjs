@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { figureWidth } from "../../src/orbical/interface/web/core/figure.js";
-import { table } from "../../src/orbical/interface/web/hosts/static_export.js";
+import { figureWidth } from "../../src/orbical/interface/web/core/page_svg.js";
+import { table } from "../../src/orbical/interface/web/hosts/static_answers.js";
 
 test("a text is never a formula, and numbers stay numbers", () => {
   const rows = [

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { clauseOf, parseClause, withClause, writeClause } from "../../src/orbical/interface/web/core/clauses.js";
-import { itemsInSight, scrollTo, wholeHeight } from "../../src/orbical/interface/web/core/scroll_window.js";
-import { binsOfRange, rangeOfBins } from "../../src/orbical/interface/web/draw/bins.js";
+import { itemsInSight, scrollTo, wholeHeight } from "../../src/orbical/interface/web/core/list_pages.js";
+import { binsOfRange, rangeOfBins } from "../../src/orbical/interface/web/draw/scales.js";
 
 test("clauses are written as they are read", () => {
   for (const text of ["label:6,9", "a%20b@m%3A1:..0.25", "x:", "t:a%2E%2Eb,c", "gap:-1..2", "first:Infinity.."]) {

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { placesOf, spacedOut } from "../../src/orbical/interface/web/draw/glyph_layout.js";
-import { wholeView, zoomed } from "../../src/orbical/interface/web/draw/viewport.js";
+import { placesOf, spacedOut, wholeView, zoomed } from "../../src/orbical/interface/web/draw/map_layout.js";
 
 /** Points everywhere in [-1, 1]^2, the same each time. */
 function scattered(count) {

@@ -12,9 +12,9 @@ import {
 } from "../../src/orbical/interface/web/draw/colors.js";
 import { apart, distinct, ends, precise, shortened, significant } from "../../src/orbical/interface/web/draw/format.js";
 import { fittedNames } from "../../src/orbical/interface/web/draw/svg.js";
-import { arrange } from "../../src/orbical/interface/web/draw/panel_layout.js";
-import { freeSpot } from "../../src/orbical/interface/web/plots/scatter_marks.js";
-import { withColorRange } from "../../src/orbical/interface/web/sections/color_key.js";
+import { arrange } from "../../src/orbical/interface/web/plots/panel_grid.js";
+import { freeSpot } from "../../src/orbical/interface/web/plots/scatter_layers.js";
+import { withColorRange } from "../../src/orbical/interface/web/sections/embedding_parts.js";
 
 test("long names that differ at their ends stay apart", () => {
   const [one, other] = ["resnet18_rotations_seed_2026", "resnet18_rotations_seed_2027"].map((name) =>

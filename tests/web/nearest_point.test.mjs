@@ -1,9 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { distanceAhead, createPointIndex } from "../../src/orbical/interface/web/draw/nearest_point.js";
+import {
+  affine,
+  createPointIndex,
+  distanceAhead,
+  panned,
+  toData,
+  toPixels,
+  wholeView,
+  zoomed,
+} from "../../src/orbical/interface/web/draw/map_layout.js";
 import { simplifyTo, insidePolygon, simplify } from "../../src/orbical/interface/web/draw/polygon.js";
-import { affine, panned, toData, toPixels, wholeView, zoomed } from "../../src/orbical/interface/web/draw/viewport.js";
 
 /** A small generator of numbers, the same in every run. */
 function numbers(seed) {

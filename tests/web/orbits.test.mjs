@@ -10,8 +10,8 @@ import {
   placeAt,
   turned,
 } from "../../src/orbical/interface/web/draw/orbits.js";
-import { arrange, panelAt } from "../../src/orbical/interface/web/draw/panel_layout.js";
-import { stepAlong } from "../../src/orbical/interface/web/draw/key_steps.js";
+import { arrange, panelAt } from "../../src/orbical/interface/web/plots/panel_grid.js";
+import { stepAlong } from "../../src/orbical/interface/web/draw/scales.js";
 
 const near = (one, other, by = 1e-9) => assert.ok(Math.abs(one - other) < by, `${one} is not ${other}`);
 

@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { bondsOf, composition, atomOf } from "../../src/orbical/interface/web/draw/atoms.js";
-import { wholeFirst } from "../../src/orbical/interface/web/views/atoms.js";
 import {
   aboutCenter,
+  atomOf,
   atomsOf,
+  bondsOf,
   cellEdges,
+  composition,
   counted,
   dragged,
   lookFrom,
@@ -14,6 +15,7 @@ import {
   radiusOf,
   uncovered,
 } from "../../src/orbical/interface/web/views/points.js";
+import { wholeFirst } from "../../src/orbical/interface/web/views/atoms.js";
 
 const near = (a, b) => assert.ok(Math.abs(a - b) < 1e-9, `${a} is not ${b}`);
 

@@ -6,15 +6,14 @@ import {
   fromRuns,
   nameOf,
   packed,
+  sha256,
   sizeOf,
   toRuns,
   toText,
   unpacked,
 } from "../../src/orbical/interface/web/core/sample_sets.js";
 import { createSets, joined } from "../../src/orbical/interface/web/core/sets.js";
-import { sha256 } from "../../src/orbical/interface/web/core/sha256.js";
-import { createStore } from "../../src/orbical/interface/web/core/store.js";
-import { createUndo } from "../../src/orbical/interface/web/core/undo.js";
+import { createStore, createUndo } from "../../src/orbical/interface/web/core/store.js";
 
 const setOf = (...samples) => packed(Uint8Array.from({ length: 30 }, (_, i) => Number(samples.includes(i))));
 const [A, B] = ["a".repeat(16), "b".repeat(16)];

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { createFindings } from "../../src/orbical/interface/web/core/findings.js";
-import { createSetNames } from "../../src/orbical/interface/web/core/set_names.js";
+import { createFindings, createSetNames } from "../../src/orbical/interface/web/core/saved_list.js";
 
 /** A page whose requests are answered by hand. */
 function page() {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { createSceneCache } from "../../src/orbical/interface/web/core/scene_cache.js";
+import { createSceneCache } from "../../src/orbical/interface/web/core/thumbnails.js";
 
 const scene = { data: Uint8Array.of(1), shape: [1] };
 

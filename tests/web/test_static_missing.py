@@ -104,7 +104,7 @@ def test_moments_and_means_of_models_leave_gaps_out(in_node):
     """
     modules = {
         "hosts/static_context.js": "createContexts",
-        "hosts/static_subset.js": "overModels",
+        "hosts/static_statistics.js": "overModels",
     }
     found = in_node(modules, body, {"held": held, "weights": weights.tolist()})
     seen = np.ma.masked_invalid(values)

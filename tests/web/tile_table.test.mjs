@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { besidePointer } from "../../src/orbical/interface/web/draw/tooltip_position.js";
+import { besidePointer } from "../../src/orbical/interface/web/plots/tooltip.js";
 import { ramp } from "../../src/orbical/interface/web/draw/colors.js";
 import {
   paintHeatmap,
@@ -10,7 +10,7 @@ import {
   polarCells,
   polarPlace,
 } from "../../src/orbical/interface/web/draw/heatmap.js";
-import { modelBounds, spreadLabels } from "../../src/orbical/interface/web/draw/model_bounds.js";
+import { modelBounds, spreadLabels } from "../../src/orbical/interface/web/draw/bound_words.js";
 import { gridFor, tableNames, tableOf } from "../../src/orbical/interface/web/draw/tile_table.js";
 
 test("a table keeps its shape, and a long row is wrapped into a square", () => {

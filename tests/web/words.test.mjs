@@ -1,11 +1,16 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { elementNames, positionName } from "../../src/orbical/interface/web/core/element_names.js";
-import { coordinates, nearestElement } from "../../src/orbical/interface/web/core/positions.js";
-import { counted, sharedFolder, singular } from "../../src/orbical/interface/web/core/text.js";
-import { withInterval } from "../../src/orbical/interface/web/sections/changes.js";
-import { circleAround, scaledAbout } from "../../src/orbical/interface/web/sections/keyboard_lasso.js";
+import {
+  counted,
+  elementNames,
+  positionName,
+  sharedFolder,
+  singular,
+} from "../../src/orbical/interface/web/core/text.js";
+import { coordinates, nearestElement } from "../../src/orbical/interface/web/core/selection_rules.js";
+import { withInterval } from "../../src/orbical/interface/web/sections/aggregate_mean.js";
+import { circleAround, scaledAbout } from "../../src/orbical/interface/web/sections/embedding_parts.js";
 import { marksOf } from "../../src/orbical/interface/web/sections/worst_case.js";
 import {
   labelsOf,

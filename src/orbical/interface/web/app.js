@@ -1,18 +1,15 @@
 // The front end, written to anywidget's contract: it knows only `model` and `el`.
 
 import { createContext } from "./core/context.js";
-import { createFindings } from "./core/findings.js";
+import { createFindings, createSetNames } from "./core/saved_list.js";
 import { createRefresh } from "./core/refresh.js";
-import { createHistory } from "./core/history.js";
-import { createKeyboard } from "./core/keyboard.js";
+import { createHistory, createStore, createUndo } from "./core/store.js";
+import { createKeyboard, shortcuts } from "./sections/shortcuts.js";
 import { createRequests } from "./core/requests.js";
-import { createSetNames } from "./core/set_names.js";
 import { createSets } from "./core/sets.js";
 import { atSamePlace, validated } from "./core/selection_rules.js";
-import { createStore } from "./core/store.js";
 import { createTheme } from "./core/theme.js";
 import { createThumbnails } from "./core/thumbnails.js";
-import { createUndo } from "./core/undo.js";
 import { decode } from "./core/wire.js";
 import { createExport } from "./sections/export.js";
 import { createFindingsPanel } from "./sections/findings.js";
@@ -20,7 +17,6 @@ import { createGuide } from "./sections/guide.js";
 import { createHelp } from "./sections/help.js";
 import { createPreview } from "./sections/preview.js";
 import { createSections } from "./sections/index.js";
-import { shortcuts } from "./sections/shortcuts.js";
 import { createShell } from "./sections/shell.js";
 import { createStage } from "./sections/stage.js";
 import { createStory } from "./sections/story.js";

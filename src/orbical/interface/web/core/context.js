@@ -1,11 +1,9 @@
 // What every section is given: the state, the selection, and the words for them.
 
 import { DASHES, modelColor } from "../draw/colors.js";
-import { elementNames, positionName } from "./element_names.js";
-import { coordinates, nearestElement } from "./positions.js";
-import { consequences, pinned } from "./selection_rules.js";
-import { createSceneCache } from "./scene_cache.js";
-import { sharedFolder, singular } from "./text.js";
+import { elementNames, positionName, sharedFolder, singular } from "./text.js";
+import { consequences, coordinates, nearestElement, pinned } from "./selection_rules.js";
+import { createSceneCache } from "./thumbnails.js";
 
 const IN_PIXELS = ["Images", "ImagePair", "Window"];
 

@@ -85,3 +85,23 @@ export function paint(canvas, { height, width, channels, data }) {
   }
   context.putImageData(image, 0, 0);
 }
+
+const KEPT_SCENES = 16; // those of the pinned samples, and of some that were selected
+const SCENE = "input/whole";
+
+/** Keep the scenes of the last samples. */
+export function createSceneCache() {
+  const known = new Map();
+
+  /** The arrays of a place with its scene: what came with it, else what came before. */
+  function complete({ sample, arrays }) {
+    const given = arrays[SCENE] ?? known.get(sample);
+    if (!given) return arrays;
+    known.delete(sample);
+    known.set(sample, given);
+    if (known.size > KEPT_SCENES) known.delete(known.keys().next().value);
+    return { ...arrays, [SCENE]: given };
+  }
+
+  return { complete, has: (sample) => known.has(sample) };
+}

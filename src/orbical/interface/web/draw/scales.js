@@ -155,3 +155,33 @@ export function holding(range, marks) {
   const [low, high] = range;
   return [Math.min(low, ...values), Math.max(high, ...values)];
 }
+
+/** The place that a key leads to from `at` among `n`, or null where the key means nothing. */
+export function stepAlong(at, n, key, { shift = false, around = false } = {}) {
+  const leap = Math.max(Math.round(n / 8), 1);
+  const one = shift ? leap : 1;
+  const forward = { ArrowRight: one, ArrowUp: one, PageUp: leap };
+  const back = { ArrowLeft: one, ArrowDown: one, PageDown: leap };
+  if (key === "Home") return 0;
+  if (key === "End") return n - 1;
+  if (!(key in forward) && !(key in back)) return null;
+  const next = at + (forward[key] ?? -back[key]);
+  return around ? (next + n) % n : Math.min(Math.max(next, 0), n - 1);
+}
+
+/** The range `{low, high}` of the bars from `first` to `last`; open where it reaches the end. */
+export function rangeOfBins(/** @type {number[]} */ [first, last], edges, count) {
+  const endless = count > edges.length - 1;
+  const low = first === 0 ? -Infinity : first > edges.length - 2 ? Infinity : edges[first];
+  return { low, high: last === count - 1 || (endless && last > edges.length - 2) ? Infinity : edges[last + 1] };
+}
+
+/** The bars that a range covers, or null for all of them. */
+export function binsOfRange({ low, high }, edges, count) {
+  const width = edges[1] - edges[0];
+  const inner = edges.length - 2;
+  const at = (value, by) => Math.min(Math.max(Math.floor((value - edges[0]) / width + by), 0), inner);
+  const first = low === Infinity ? count - 1 : low === -Infinity ? 0 : at(low, 1e-6);
+  const last = high === Infinity ? count - 1 : at(high, -1e-6);
+  return first <= 0 && last >= count - 1 ? null : [first, Math.max(first, last)];
+}

@@ -1,7 +1,6 @@
 // A report: a model like a widget's, whose answers are computed in the page from embedded data.
 import * as app from "../app.js";
-import { createAnswers } from "./static_answers.js";
-import { createPack, textInPage } from "./static_pack.js";
+import { createAnswers, createPack, textInPage } from "./static_answers.js";
 
 function createModel(pack) {
   const answer = createAnswers(pack);

@@ -1,20 +1,143 @@
-// Requests to a report, and who answers them.
+// The answers of a report, from embedded parts: each a gzipped frame in base64, opened when needed.
 import { DEFAULTS } from "../core/selection.js";
-import { aggregate } from "./static_aggregate.js";
-import { color } from "./static_colors.js";
-import { confusion } from "./static_confusion.js";
-import { createContexts } from "./static_context.js";
-import { exported } from "./static_export.js";
-import { columns } from "./static_histograms.js";
-import { list } from "./static_list.js";
+import { decode } from "../core/wire.js";
+import { createContexts, setNames } from "./static_context.js";
 import { pinned, place } from "./static_place.js";
-import { calibration, consistency, coverage } from "./static_recorded.js";
+import { confusion, sampleSet } from "./static_recipes.js";
 import { hover, sample } from "./static_samples.js";
-import { sampleSet } from "./static_recipes.js";
-import { setNames } from "./static_sets.js";
-import { subset } from "./static_subset.js";
-import { classes } from "./static_small_multiples.js";
-import { spread } from "./static_spread.js";
+import {
+  aggregate,
+  calibration,
+  classes,
+  color,
+  columns,
+  consistency,
+  coverage,
+  list,
+  spread,
+  subset,
+} from "./static_statistics.js";
+
+function bytesOf(text) {
+  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
+  const binary = atob(text);
+  const bytes = new Uint8Array(binary.length);
+  for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);
+  return bytes;
+}
+
+async function unzipped(bytes) {
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Response(stream).arrayBuffer();
+}
+
+// Numbers that were stored in steps, value = low + step * code, with one code for those missing. With
+// `last` the steps are log odds of shares, and the first and the last code are 0 and 1.
+function restored({ data }, { bits, low, step, missing, shape, last }) {
+  const codes = bits === 16 ? new Uint16Array(data.slice().buffer) : data;
+  const table = new Float32Array(2 ** bits);
+  for (let code = 0; code < table.length; code++) {
+    const value = low + step * code;
+    table[code] = last === undefined ? value : 1 / (1 + Math.exp(-value));
+  }
+  if (last !== undefined) [table[0], table[last]] = [0, 1];
+  if (missing !== null) table[missing] = NaN;
+  const values = new Float32Array(codes.length);
+  for (let i = 0; i < codes.length; i++) values[i] = table[codes[i]];
+  return { data: values, shape };
+}
+
+async function unpack(text) {
+  const { quantised = {}, ...part } = decode(await unzipped(bytesOf(text)));
+  for (const [name, steps] of Object.entries(quantised)) {
+    part.arrays[name] = restored(part.arrays[name], steps);
+  }
+  return part;
+}
+
+// A pack: `take(name)` gives a part as a promise, opened once. `textOf(name)` finds its text.
+export function createPack(textOf) {
+  const opened = new Map();
+  return {
+    take(name) {
+      if (!opened.has(name)) opened.set(name, Promise.resolve(textOf(name)).then(unpack));
+      return opened.get(name);
+    },
+  };
+}
+
+// Texts embedded in the page, or files beside it: scripts that hand over their text when loaded,
+// because browsers let a page that was opened from a folder load scripts, but not read files.
+export function textInPage(name) {
+  const element = document.getElementById(`part:${name}`);
+  if (element) return element.textContent;
+  return new Promise((resolve, reject) => {
+    const script = document.createElement("script");
+    script.src = `parts/${name.replace(/[^\w.-]/g, "_")}.js`;
+    globalThis.orbicalParts ??= {};
+    script.onload = () => {
+      resolve(globalThis.orbicalParts[name]);
+      delete globalThis.orbicalParts[name];
+      script.remove();
+    };
+    script.onerror = () => reject(new Error(`file not found: ${script.src}; keep the files of the report together`));
+    document.head.append(script);
+  });
+}
+
+// eslint-disable-next-line no-control-regex
+const UNSAFE = /[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g;
+// As the Python package writes tables: no control characters, and no formula for a spreadsheet to run.
+const plain = (text) => text.replace(UNSAFE, "?").replace(/^[=+@-]/, "'$&");
+const quoted = (cell) => {
+  const text = typeof cell === "string" ? plain(cell) : String(cell);
+  return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+};
+export const table = (rows) => `${rows.map((row) => row.map(quoted).join(",")).join("\n")}\n`;
+const shown = (value) => (Number.isFinite(value) ? Number(value.toPrecision(7)) : "");
+
+// The place of each element: its number and its coordinates.
+function places({ state, elements }) {
+  const names = Object.keys(state.group.coords);
+  const head = ["element", ...names];
+  const rows = Array.from({ length: elements }, (_, k) => [k, ...names.map((name) => state.group.coords[name][k])]);
+  return { head, rows };
+}
+
+async function csv(context) {
+  const { models, names, metric, selection, elements } = context;
+  const { head, rows } = places(context);
+  const whole = await aggregate(context);
+  const one = await sample(context);
+  const columns = models.flatMap((model, row) => [
+    ...["values", "low", "high"]
+      .filter((part) => whole.arrays[part]) // a measure of another subset is not in the report
+      .map((part) => ({
+        title: `${metric.name}${part === "values" ? "" : `_${part}`}_${names[model]}`,
+        data: whole.arrays[part].data.subarray(row * elements),
+      })),
+    { title: `sample_${selection.sample}_${names[model]}`, data: one.arrays.values.data.subarray(row * elements) },
+  ]);
+  const body = rows.map((row, k) => [...row, ...columns.map(({ data }) => shown(data[k]))]);
+  return ["orbical.csv", "text/csv", table([[...head, ...columns.map(({ title }) => title)], ...body])];
+}
+
+async function indices(context) {
+  const original = context.state.arrays.original.data;
+  const rows = await context.rows();
+  return ["orbical-samples.txt", "text/plain", table(rows.map((row) => [original[row]]))];
+}
+
+const FILES = { csv, indices };
+
+export async function exported(context, { what }) {
+  if (!(what in FILES)) {
+    throw new Error(`a report cannot export ${what}; use orbical view or the Python package`);
+  }
+  const [filename, type, text] = await FILES[what](context);
+  const data = new TextEncoder().encode(text);
+  return { filename, type, arrays: { file: { data, shape: [data.length] } } };
+}
 
 async function embedding(context) {
   const { xy, ...about } = await context.map();

@@ -1,7 +1,6 @@
 // What a request to a report is about: the selection, read against the state of the scan.
+import { nameOf, packed, sizeOf, unpacked } from "../core/sample_sets.js";
 import { keptBy } from "./static_columns.js";
-import { createModels } from "./static_models.js";
-import { createSetStore } from "./static_sets.js";
 
 // Mean and variance of every response [M, N] over its orbit, by the weights of the group, over the
 // elements at which it has a value; NaN where it has none.
@@ -108,4 +107,106 @@ export function createContexts(pack, state) {
 // The place of a row of values in [M or 1, N, K]: what no model takes part in is shared by all.
 export function rowStart(shape, model, sample) {
   return ((shape[0] > 1 ? model : 0) * shape[1] + sample) * shape[2];
+}
+
+class UnknownSet extends Error {
+  constructor(name) {
+    super(`subset: the set ${name} is not in this report`);
+    this.about = { code: "unknown-set", set: name };
+  }
+}
+
+export const bytesOf = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+
+// The sets made so far, each as a mask of the samples of the report; at first those of its findings, bits [S, ...], and
+// those with names, under the hashes that they have in the scan.
+export function createSetStore(samples, { data, shape: [count, bytes] }, given) {
+  /** @type {Map<string, any>} */
+  const held = new Map(given.map(({ hash, bits }) => [hash, unpacked(bytesOf(bits), samples)]));
+  let named = given.map(({ name, hash, bits }) => ({ name, hash, count: sizeOf(bytesOf(bits)) }));
+  const store = {
+    named: () => named,
+    rename(change) {
+      named = change(named);
+    },
+    mask(name) {
+      if (!name) return new Uint8Array(samples).fill(1);
+      if (!held.has(name)) throw new UnknownSet(name);
+      return held.get(name);
+    },
+    keep(mask) {
+      const bits = packed(mask);
+      const name = nameOf(bits, samples);
+      held.set(name, mask);
+      return { hash: name, count: sizeOf(bits), arrays: { bits: { data: bits, shape: [bits.length] } } };
+    },
+  };
+  for (let i = 0; i < count; i++) store.keep(unpacked(data.subarray(i * bytes, (i + 1) * bytes), samples));
+  return store;
+}
+
+const without = (name) => (named) => named.filter((one) => one.name !== name);
+
+const CHANGES = {
+  delete: ({ name }) => without(name),
+  save: ({ name, set }, sets) => {
+    const given = { name, hash: set, count: sizeOf(packed(sets.mask(set))) };
+    return (named) => [...without(name)(named), given];
+  },
+};
+
+// The names of sets; a report has no place to save new ones.
+export async function setNames({ sets }, message) {
+  if (message.do) sets.rename(CHANGES[message.do](message, sets));
+  return { sets: sets.named(), unsaved: "a report saves nothing", arrays: {} };
+}
+
+// Load the runtime and a model once; `models` are the names in the order of the parts.
+export function createModels(pack, names) {
+  const sessions = new Map();
+
+  async function opened(name) {
+    const ort = /** @type {any} */ (globalThis).ort;
+    const [binary, model] = await Promise.all(
+      ["runtime", `model/${names.indexOf(name)}`].map(async (part) => (await pack.take(part)).arrays.content.data),
+    );
+    ort.env.wasm.numThreads = 1; // a page from a file has no threads that share memory
+    ort.env.wasm.wasmBinary ??= binary.slice().buffer;
+    return ort.InferenceSession.create(model.slice(), { executionProviders: ["wasm"] });
+  }
+
+  return {
+    has: (name) => names.includes(name),
+    /** The first output of a model for one input, numbers [C]. */
+    async run(name, { data, shape }) {
+      if (!sessions.has(name)) sessions.set(name, opened(name));
+      const session = await sessions.get(name);
+      const { Tensor } = /** @type {any} */ (globalThis).ort;
+      const given = new Tensor("float32", Float32Array.from(data), [1, ...shape]);
+      const found = await session.run({ [session.inputNames[0]]: given });
+      return Float32Array.from(found[session.outputNames[0]].data);
+    },
+  };
+}
+
+// Class probabilities of what a model gives.
+export function probabilitiesOf(outputs, kind) {
+  if (kind !== "logits") return outputs;
+  const most = outputs.reduce((a, b) => Math.max(a, b));
+  const powers = outputs.map((value) => Math.exp(value - most));
+  const sum = powers.reduce((a, b) => a + b);
+  return powers.map((value) => value / sum);
+}
+
+// What a scan of classes says of one answer.
+export function classified(probabilities, truth, consensus) {
+  const predicted = probabilities.indexOf(probabilities.reduce((a, b) => Math.max(a, b)));
+  const known = truth !== null;
+  return {
+    predicted,
+    confidence: probabilities[predicted],
+    score: known ? probabilities[truth] : NaN,
+    correct: known ? Number(predicted === truth) : NaN,
+    score_vs_consensus: consensus === null ? NaN : probabilities[consensus],
+  };
 }

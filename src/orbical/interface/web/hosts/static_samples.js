@@ -1,7 +1,7 @@
 // One sample of a report: its response along the orbit, and a small picture of it.
 import { factsOf } from "./static_columns.js";
 import { rowStart } from "./static_context.js";
-import { axisOf } from "./static_recorded.js";
+import { axisOf } from "./static_statistics.js";
 
 const MOST_HOVERED = 64;
 

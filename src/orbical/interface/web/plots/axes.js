@@ -1,8 +1,7 @@
 /** Two straight axes with round ticks and their names. */
-
-import { short } from "../draw/format.js";
-import { ticks } from "../draw/scales.js";
-import { INK, SOFT, fitted, label, node, stroke, textWidth } from "../draw/svg.js";
+import { count as counted, short } from "../draw/format.js";
+import { linear, ticks } from "../draw/scales.js";
+import { fitted, INK, label, node, round, SOFT, stroke, textWidth } from "../draw/svg.js";
 
 /** The room inside of a frame for axes with names and tick labels. */
 export function axesBox(frame, { top = 8, right = 12, yTicks = ["0.00"], yName = true, xName = true } = {}) {
@@ -53,4 +52,33 @@ function named(x, y, words, room) {
 /** A dashed line of what would be ideal. */
 export function guide(x1, y1, x2, y2, attributes = {}) {
   return stroke(x1, y1, x2, y2, { stroke: SOFT, "stroke-dasharray": "5 4", ...attributes });
+}
+
+/** A rectangle between two corners. */
+export function bar(left, top, right, bottom, look) {
+  const place = { x: round(left), y: round(top), width: round(right - left), height: round(bottom - top) };
+  return node("rect", { ...place, ...look });
+}
+
+/** The bars of all models, `strip` pixels high, standing on `base`. */
+export function countBars({ box, strip, base, x }, { models, count, edges }) {
+  const bins = edges.length - 1;
+  const most = Math.max(1, ...count.slice(0, models.length * bins));
+  const tall = linear([0, most], [0, strip]);
+  const drawn = [];
+  models.forEach((model, m) => {
+    for (let b = 0; b < bins; b += 1) {
+      const [left, right] = [x(edges[b]) + 1, x(edges[b + 1]) - 1];
+      const [wide, high] = [(right - left) / models.length, tall(count[m * bins + b])];
+      const start = left + m * wide;
+      if (high > 0)
+        drawn.push(bar(start, base - high, start + wide, base, { fill: model.color, "fill-opacity": 0.75 }));
+    }
+  });
+  const lower = { left: box.left, top: base - strip, width: box.width, height: strip };
+  const xTicks = ticksFor([0, 1], box.width, 36);
+  const bottom = axes(lower, { x, y: tall, grid: false, yTicks: [], xTicks, xName: "confidence" });
+  const top = label(box.left - 6, base - strip + 5, counted(most), { "text-anchor": "end" });
+  top.append(node("title", {}, "largest number of samples in a bin"));
+  return [bottom, ...drawn, top];
 }

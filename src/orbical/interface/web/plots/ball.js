@@ -4,7 +4,7 @@
 import { colorOf } from "../draw/colors.js";
 import { elementAhead } from "../draw/orbits.js";
 import { LINE, SOFT, haloed, node, round, stroke } from "../draw/svg.js";
-import { cross, ring } from "./cell_marks.js";
+import { cross, ring } from "./marks.js";
 import { panelGrid } from "./panel_grid.js";
 
 const NAMES = ["rx", "ry", "rz"];

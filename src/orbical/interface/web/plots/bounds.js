@@ -3,10 +3,10 @@
 import { fixed } from "../draw/format.js";
 import { linear, nearestPlace } from "../draw/scales.js";
 import { INK, SOFT, haloed, label, node, round, stroke } from "../draw/svg.js";
-import { modelBounds, spreadLabels } from "../draw/model_bounds.js";
+import { modelBounds, spreadLabels } from "../draw/bound_words.js";
 import { axes, axesBox, guide, ticksFor } from "./axes.js";
 import { createFrame, sayEmpty } from "./frame.js";
-import { marker } from "./markers.js";
+import { marker } from "./marks.js";
 import { createTooltip } from "./tooltip.js";
 
 /** Make the plot in `el`: `{ set({ models: [{ name, color, accuracy, ece, low, high }], ceiling }), ... }`. */

@@ -5,7 +5,7 @@ import { anyFinite, clamp, linear } from "../draw/scales.js";
 import { SOFT, label, node, polyline, stroke } from "../draw/svg.js";
 import { axes, axesBox, ticksFor } from "./axes.js";
 import { createFrame, sayEmpty } from "./frame.js";
-import { marker } from "./markers.js";
+import { marker } from "./marks.js";
 import { createTooltip } from "./tooltip.js";
 
 const KEY = 18;

@@ -1,7 +1,7 @@
 /** What hands do on a scatter plot: hover, click, lasso, wheel, pan, double click. */
 
 import { simplifyTo } from "../draw/polygon.js";
-import { panned, toData, zoomed } from "../draw/viewport.js";
+import { panned, toData, zoomed } from "../draw/map_layout.js";
 
 const [STILL, CORNERS] = [4, 40];
 

@@ -2,12 +2,11 @@
 
 import { dashOf } from "../draw/colors.js";
 import { short } from "../draw/format.js";
-import { clamp, isGeometric, linear, logarithmic, nearestPlace } from "../draw/scales.js";
+import { clamp, isGeometric, linear, logarithmic, nearestPlace, stepAlong } from "../draw/scales.js";
 import { bandsOf } from "../draw/quantiles.js";
-import { stepAlong } from "../draw/key_steps.js";
 import { INK, PANEL, SOFT, assign, node, polyline, round, stroke } from "../draw/svg.js";
 import { axes, axesBox, ticksFor } from "./axes.js";
-import { worstOnCurve } from "./worst_marks.js";
+import { worstOnCurve } from "./marks.js";
 
 /** The drawing of a line for `createOrbitPlot`. */
 export function line(orbit) {

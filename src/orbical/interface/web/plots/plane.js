@@ -6,7 +6,7 @@ import { paintHeatmap } from "../draw/heatmap.js";
 import { nameOf } from "../draw/orbits.js";
 import { clamp, edges, linear, nearestPlace, ticks } from "../draw/scales.js";
 import { INK, SOFT, label, node, round, stroke, textWidth } from "../draw/svg.js";
-import { cross, crosshair, ring } from "./cell_marks.js";
+import { cross, crosshair, ring } from "./marks.js";
 import { panelGrid } from "./panel_grid.js";
 
 /** The drawing of a plane for `createOrbitPlot`. */

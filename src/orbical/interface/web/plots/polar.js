@@ -3,9 +3,8 @@
 import { dashOf } from "../draw/colors.js";
 import { degrees, short } from "../draw/format.js";
 import { angleAt, betweenAngles, nameOf, nearestAngle, placeAt, turned } from "../draw/orbits.js";
-import { clamp, linear, rings } from "../draw/scales.js";
+import { clamp, linear, rings, stepAlong } from "../draw/scales.js";
 import { bandsOf } from "../draw/quantiles.js";
-import { stepAlong } from "../draw/key_steps.js";
 import {
   INK,
   LINE,
@@ -20,7 +19,7 @@ import {
   round,
   stroke,
 } from "../draw/svg.js";
-import { worstOnCurve } from "./worst_marks.js";
+import { worstOnCurve } from "./marks.js";
 
 const [LABELS, CAPTION, HANDLE] = [26, 18, 8];
 

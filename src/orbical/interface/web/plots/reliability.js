@@ -4,10 +4,9 @@ import { dashOf } from "../draw/colors.js";
 import { count as counted, fixed } from "../draw/format.js";
 import { anyFinite, clamp, linear } from "../draw/scales.js";
 import { INK, SOFT, haloed, node, round, stroke } from "../draw/svg.js";
-import { axes, axesBox, guide, ticksFor } from "./axes.js";
-import { bar, countBars } from "./count_bars.js";
+import { axes, axesBox, bar, countBars, guide, ticksFor } from "./axes.js";
 import { createFrame, sayEmpty } from "./frame.js";
-import { marker } from "./markers.js";
+import { marker } from "./marks.js";
 import { createTooltip } from "./tooltip.js";
 
 /** From this many samples on a bin is drawn in full. */

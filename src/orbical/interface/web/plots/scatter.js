@@ -2,15 +2,12 @@
 
 import { pixelRatio } from "../draw/canvas.js";
 import { count as counted } from "../draw/format.js";
-import { createPointIndex } from "../draw/nearest_point.js";
+import { affine, createPointIndex, toData, toPixels, wholeView } from "../draw/map_layout.js";
 import { pointOpacity, pointRadius } from "../draw/point_raster.js";
 import { assign } from "../draw/svg.js";
-import { affine, toData, toPixels, wholeView } from "../draw/viewport.js";
 import { createFrame, sayEmpty } from "./frame.js";
 import { attachGestures, touchable } from "./gestures.js";
-import { createGlyphLayer, glyphSize } from "./glyph_layer.js";
-import { createPoints } from "./point_layer.js";
-import { createScatterMarks } from "./scatter_marks.js";
+import { createGlyphLayer, createPoints, createScatterMarks, glyphSize } from "./scatter_layers.js";
 
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
 

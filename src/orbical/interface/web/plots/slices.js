@@ -5,7 +5,7 @@ import { h } from "../core/dom.js";
 import { paintHeatmap, nearestSorted, nearestTurn, polarCells, polarPlace } from "../draw/heatmap.js";
 import { clamp } from "../draw/scales.js";
 import { SOFT, label, node, round } from "../draw/svg.js";
-import { cross, ring } from "./cell_marks.js";
+import { cross, ring } from "./marks.js";
 import { panelGrid } from "./panel_grid.js";
 
 /** The drawing of slices for `createOrbitPlot`. */

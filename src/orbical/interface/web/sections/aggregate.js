@@ -7,7 +7,7 @@ import { createRuns } from "./aggregate_runs.js";
 import { createSpread } from "./aggregate_spread.js";
 import { createFaces } from "./faces.js";
 import { createFrame } from "./frame.js";
-import { hintFor, hints } from "./help_text.js";
+import { hintFor, hints } from "./help.js";
 
 const FACES = {
   mean: ["mean", "The average at each position", createMean],

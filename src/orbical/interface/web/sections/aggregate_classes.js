@@ -9,7 +9,7 @@ import { precise, shortened } from "../draw/format.js";
 import { gridFor } from "../draw/tile_table.js";
 import { createGlyph } from "../plots/glyph.js";
 import { createSelect, drawable } from "./frame.js";
-import { createLegend } from "./legend.js";
+import { createLegend } from "./faces.js";
 
 const [SIZE, MORE] = [76, 24];
 const [AROUND, BELOW, GAP] = [10, 48, 6]; // of a plot: its frame, name and numbers, and the next one

@@ -4,7 +4,7 @@ import { fill, h, modelLabel } from "../core/dom.js";
 import { ceilingWords, leastWords, priceWords } from "../draw/bound_words.js";
 import { createBounds } from "../plots/bounds.js";
 import { createFrame, drawable } from "./frame.js";
-import { hints } from "./help_text.js";
+import { hints } from "./help.js";
 
 /** Sharp interval of the calibration error over accuracy, and the accuracy ceiling. */
 export function createSection(el, app) {

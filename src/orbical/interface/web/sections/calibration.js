@@ -7,7 +7,7 @@ import { createReliabilityFace } from "./calibration_reliability.js";
 import { createSetsFace } from "./calibration_sets.js";
 import { createFaces } from "./faces.js";
 import { createFrame, createSwitch } from "./frame.js";
-import { hints } from "./help_text.js";
+import { hints } from "./help.js";
 
 const FACES = [
   ["reliability", "reliability", "Is the confidence justified?", createReliabilityFace],

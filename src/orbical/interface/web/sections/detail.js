@@ -2,7 +2,7 @@
 
 import { fill, h, swatch } from "../core/dom.js";
 import { createFrame, drawable } from "./frame.js";
-import { hints } from "./help_text.js";
+import { hints } from "./help.js";
 import { createZoom } from "./zoom.js";
 import { createNamedView } from "../views/index.js";
 

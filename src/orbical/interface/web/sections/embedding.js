@@ -5,14 +5,18 @@ import { same } from "../core/selection.js";
 import { sentence } from "../core/text.js";
 import { badToGood, classColor, colorize, isDark } from "../draw/colors.js";
 import { shortened } from "../draw/format.js";
-import { classLabels } from "../draw/class_labels.js";
+import { classLabels } from "../draw/map_layout.js";
 import { createScatter } from "../plots/scatter.js";
 import { createFrame, createSelect, createSwitch } from "./frame.js";
-import { createHoverCard } from "./hovercard.js";
-import { createMapGlyphs } from "./map_glyphs.js";
-import { createColorKey, withColorRange } from "./color_key.js";
-import { circleAround, scaledAbout } from "./keyboard_lasso.js";
-import { hints } from "./help_text.js";
+import {
+  circleAround,
+  createColorKey,
+  createHoverCard,
+  createMapGlyphs,
+  scaledAbout,
+  withColorRange,
+} from "./embedding_parts.js";
+import { hints } from "./help.js";
 import { createProgress } from "./progress.js";
 
 const METHODS = { pca: "PCA", ica: "ICA", isomap: "Isomap", tsne: "t-SNE", umap: "UMAP" };

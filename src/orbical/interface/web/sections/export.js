@@ -1,7 +1,7 @@
 // Export: pictures, data, the subset, the link.
 
 import { button, fill, h } from "../core/dom.js";
-import { NARROWEST, WIDEST, figureOf, figureWidth } from "../core/figure.js";
+import { NARROWEST, WIDEST, figureOf, figureWidth } from "../core/page_svg.js";
 import { copyText, download, pngBlob, svgBlob } from "../core/downloads.js";
 import { attachPopover } from "../core/popover.js";
 import { createSelect } from "./frame.js";

@@ -1,6 +1,5 @@
 // A section with several faces: a switch in its header, and one of them shown at a time.
-
-import { h, show } from "../core/dom.js";
+import { fill, h, modelLabel, show, write } from "../core/dom.js";
 import { createSwitch } from "./frame.js";
 
 /**
@@ -48,4 +47,29 @@ export function createFaces(frame, app, field, label, faces) {
     now: () => face(app.store.get()[field]),
     destroy: () => (stop(), made.forEach((each) => each.destroy())),
   };
+}
+
+/** Make the row; `set(models, values, { place, format })` writes it without new elements. */
+export function createLegend() {
+  const place = h("span", { class: "place" });
+  const items = h("span", { class: "items" });
+  const el = h("div", { class: "legend" }, place, items);
+  let names = "";
+  let cells = [];
+
+  function set(models, values, { where, format }) {
+    const key = models.map((model) => model.name + model.color).join("|");
+    if (key !== names) {
+      names = key;
+      cells = models.map((model) => {
+        const number = h("b", {});
+        return { number, el: h("span", { class: "item" }, ...modelLabel(model), number) };
+      });
+      fill(items, cells);
+    }
+    write(place, where);
+    cells.forEach((cell, i) => write(cell.number, format(values ? values[i] : NaN)));
+  }
+
+  return { el, set };
 }

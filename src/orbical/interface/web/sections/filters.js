@@ -1,10 +1,27 @@
-// The filter bar: a chip for each column, with a histogram that is a brush or bars that are buttons.
-
-import { button, fill, h } from "../core/dom.js";
+// A row that scrolls sideways fades at the ends beyond which there is more of it.
 import { parseClause, withClause } from "../core/clauses.js";
-import { attachEdgeFade } from "../core/edge_fade.js";
+import { button, fill, h } from "../core/dom.js";
 import { attachToolbar } from "../core/roving.js";
 import { createChip } from "./filter_chip.js";
+
+/** Mark a row as `more-before` and `more-after`; `renew` where it holds other parts. */
+export function attachEdgeFade(row) {
+  function look() {
+    const left = row.scrollWidth - row.clientWidth - row.scrollLeft;
+    row.classList.toggle("more-before", row.scrollLeft > 1);
+    row.classList.toggle("more-after", left > 1);
+  }
+
+  function renew() {
+    sized.disconnect();
+    for (const one of [row, ...row.children]) sized.observe(one);
+  }
+
+  const sized = new ResizeObserver(look); // it hears of each part once, too
+  row.addEventListener("scroll", look, { passive: true });
+  renew();
+  return { renew, destroy: () => sized.disconnect() };
+}
 
 const FIRST = ["label", "correct", "confidence", "gap", "first_failure"];
 const MOST_GIVEN = 3; // columns of the data that are shown at first

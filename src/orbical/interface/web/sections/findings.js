@@ -1,6 +1,6 @@
 // Findings: bookmarked views with a title and a note, behind their button. In a report they are for reading only.
 
-import { newId, viewOf } from "../core/findings.js";
+import { newId, viewOf } from "../core/saved_list.js";
 import { button, fill, h, show, uid, write } from "../core/dom.js";
 import { sentence, singular, whole } from "../core/text.js";
 

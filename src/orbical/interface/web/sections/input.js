@@ -1,7 +1,7 @@
 // The transformed input at the current position.
 
 import { createFrame, drawable } from "./frame.js";
-import { hints } from "./help_text.js";
+import { hints } from "./help.js";
 import { createZoom } from "./zoom.js";
 import { createNamedView } from "../views/index.js";
 

@@ -6,7 +6,7 @@ import { precise, shortened } from "../draw/format.js";
 import { createGlyph } from "../plots/glyph.js";
 import { createNamedView } from "../views/index.js";
 import { createFrame, drawable } from "./frame.js";
-import { hints } from "./help_text.js";
+import { hints } from "./help.js";
 
 const [GLYPH, LARGE] = [60, 220]; // the side of an orbit, in the strip and on the stage; as in the styles
 

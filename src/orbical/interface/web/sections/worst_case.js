@@ -1,9 +1,9 @@
 // The worst case between the scanned positions: marks on an orbit plot, and a line that says how bad it is.
 
 import { h, show } from "../core/dom.js";
-import { positionName } from "../core/element_names.js";
+import { positionName } from "../core/text.js";
 import { precise } from "../draw/format.js";
-import { createLegend } from "./legend.js";
+import { createLegend } from "./faces.js";
 
 const MOST = 300; // marks that can be told apart
 const MEANING =

@@ -1,6 +1,11 @@
 /** A layer of points: by WebGL2, or by pixels where there is none. */
-
+import { fit } from "../draw/canvas.js";
+import { inkOf } from "../draw/colors.js";
+import { shortened } from "../draw/format.js";
+import { placesOf, spacedOut, toPixels } from "../draw/map_layout.js";
 import { FADED, rasterizePoints } from "../draw/point_raster.js";
+import { clamp } from "../draw/scales.js";
+import { ACCENT, assign, haloed, INK, node, PANEL, polyline, textWidth } from "../draw/svg.js";
 
 const UNIFORMS = ["scale", "offset", "size", "opacity", "faded", "pass"];
 const VERTEX = `#version 300 es
@@ -130,5 +135,125 @@ function pixelPoints(canvas) {
     },
     restore() {},
     destroy() {},
+  };
+}
+
+const REST_MS = 90;
+const [LEAST, MOST] = [46, 84];
+
+/** The side of a picture on a plot of some width. */
+export function glyphSize(width) {
+  return Math.round(clamp(width / 9, LEAST, MOST));
+}
+
+/** Make the layer over the points of `frame`; `pictures` has `want(samples)` and `of(sample, size)`, a canvas or null. */
+export function createGlyphLayer(frame, pictures) {
+  const canvas = document.createElement("canvas");
+  canvas.className = "glyph-layer";
+  Object.assign(canvas.style, { position: "absolute", left: "0", top: "0", pointerEvents: "none" });
+  frame.canvas.after(canvas);
+  /** @type {number[]} */
+  let chosen = [];
+  /** @type {{ sample: number, x: number, y: number, half: number }[]} */
+  let places = [];
+  /** @type {any} */
+  let [timer, chosenFor] = [0, []];
+
+  /** Draw what was chosen where it is now; once the view rests, choose anew. */
+  function draw(view, { xy, mask }) {
+    const size = glyphSize(view.width);
+    if (!chosen.length) choose(view, xy, mask, size);
+    paint(view, xy, size);
+    clearTimeout(timer);
+    timer = setTimeout(() => (choose(view, xy, mask, size), paint(view, xy, size)), REST_MS);
+  }
+
+  function choose(view, xy, mask, size) {
+    const key = [xy, mask, view.x, view.y, view.zoom, view.width, view.height];
+    if (key.every((part, k) => part === chosenFor[k])) return;
+    chosenFor = key;
+    chosen = spacedOut(xy, mask, view, size + 4);
+    pictures.want(chosen);
+  }
+
+  function paint(view, xy, size) {
+    const context = fit(canvas, view.width, view.height);
+    places = placesOf(chosen, xy, view).map((place) => ({ ...place, half: size / 2 }));
+    for (const { sample, x, y, half } of places) {
+      const picture = pictures.of(sample, size);
+      if (picture) context.drawImage(picture, x - half, y - half, size, size);
+    }
+  }
+
+  return {
+    draw,
+    /** The sample whose picture is at a place, -1 for none. */
+    at: (x, y) =>
+      places.find((place) => Math.max(Math.abs(place.x - x), Math.abs(place.y - y)) <= place.half)?.sample ?? -1,
+    count: () => places.length,
+    destroy: () => (clearTimeout(timer), canvas.remove()),
+  };
+}
+
+const [SIZE, BOLD, AWAY, LONGEST] = [13, 1.1, 14, 22];
+
+/** A place for words beside a point, inside the plot and off the words that are there; none if all are taken. */
+export function freeSpot(/** @type {number[]} */ [px, py], wide, { width, height }, taken) {
+  const aside = wide / 2 + AWAY - 4;
+  const spots = [
+    [0, -AWAY],
+    [0, AWAY],
+    [aside, 0],
+    [-aside, 0],
+  ].map(([dx, dy]) => ({ x: px + dx, y: py + dy, wide }));
+  const inside = ({ x, y }) => x >= wide / 2 && x <= width - wide / 2 && y >= 8 && y <= height - 8;
+  const apart = (one) => (other) =>
+    Math.abs(one.x - other.x) > (one.wide + other.wide) / 2 + 2 || Math.abs(one.y - other.y) >= SIZE + 1;
+  return spots.find((spot) => inside(spot) && taken.every(apart(spot))) ?? null;
+}
+
+/** Make the marks: `elements` to show, and `place(state, xy)` to put them where they belong. */
+export function createScatterMarks() {
+  const ring = (look) => node("circle", { fill: "none", visibility: "hidden", ...look });
+  const hovered = ring({ r: 7, stroke: INK, "stroke-width": 1.5, "data-transient": "" });
+  const under = ring({ r: 8, stroke: PANEL, "stroke-width": 5 });
+  const selected = ring({ r: 8, stroke: INK, "stroke-width": 2.5 });
+  const look = { fill: ACCENT, "fill-opacity": 0.12, stroke: ACCENT, "stroke-width": 1.5, "stroke-dasharray": "5 3" };
+  const outline = node("path", look);
+  const names = node("g", { "font-weight": 700 });
+  return {
+    elements: [outline, names, hovered, under, selected],
+    /** Write names `{ text, x, y, color }` among the points. */
+    name(state, labels, dark) {
+      const taken = [];
+      names.replaceChildren(
+        ...labels.flatMap(({ text, x, y, color }) => {
+          const words = shortened(text, LONGEST);
+          const spot = freeSpot(toPixels(state.view, x, y), textWidth(words, SIZE) * BOLD, state.view, taken);
+          if (!spot) return []; // the key below the map has all names
+          taken.push(spot);
+          const look = { fill: inkOf(color, dark), "font-size": SIZE, "stroke-width": 4, "font-weight": 700 };
+          return haloed(spot.x, spot.y, words, look);
+        }),
+      );
+    },
+    place(state, xy) {
+      for (const [element, i] of [
+        [hovered, state.hovered],
+        [under, state.selected],
+        [selected, state.selected],
+      ]) {
+        const seen = i >= 0 && Number.isFinite(xy[2 * i]);
+        const [cx, cy] = seen ? toPixels(state.view, xy[2 * i], xy[2 * i + 1]) : [0, 0];
+        assign(element, { cx, cy, visibility: seen ? null : "hidden" });
+      }
+      outline.setAttribute(
+        "d",
+        polyline(
+          state.lasso.map(([x, y]) => toPixels(state.view, x, y)),
+          true,
+        ),
+      );
+    },
   };
 }
