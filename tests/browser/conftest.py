@@ -20,6 +20,7 @@ import orbical
 
 sys.path.insert(0, str(Path(__file__).parent))
 import reader  # beside this file
+from chromium import shared_chromium
 from reader import Page
 
 _FLAGS = [
@@ -44,16 +45,26 @@ PLOT_HOST = "http://plots.test/"
 SECTIONS = ("aggregate", "embedding", "individual", "input", "detail")
 
 
+def _of_the_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that all processes of a test run share."""
+    base = tmp_path_factory.getbasetemp()
+    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    """Start Chromium once for all tests of a process."""
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """Connect to the Chromium of the test run."""
     program = next(filter(None, map(shutil.which, _PROGRAMS)), None)
     if program is None:
         pytest.skip("no chromium is installed")
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     playwright.expect.set_options(timeout=30_000)
-    with playwright.sync_playwright() as driver:
-        chromium = driver.chromium.launch(executable_path=program, args=_FLAGS)
+    folder = _of_the_run(tmp_path_factory) / "chromium"
+    with (
+        shared_chromium(folder, program, _FLAGS) as address,
+        playwright.sync_playwright() as driver,
+    ):
+        chromium = driver.chromium.connect(address)
         yield chromium
         chromium.close()
 
@@ -76,9 +87,7 @@ def digit_scan(networks: dict[str, Any], tmp_path_factory: pytest.TempPathFactor
     import orbical as ob
 
     own = tmp_path_factory.mktemp("view") / "digits.zarr"
-    inside = "PYTEST_XDIST_WORKER" in os.environ
-    base = tmp_path_factory.getbasetemp()
-    shared = (base.parent if inside else base) / "digits.zarr"
+    shared = _of_the_run(tmp_path_factory) / "digits.zarr"
     with FileLock(shared.with_suffix(".lock")):
         if not shared.exists():
             images, labels = ob.datasets.mnist(split="test")

@@ -38,7 +38,8 @@ def scatter(request, make):
 
 def at(tab: Any, make: Any, sample: int) -> tuple[float, float]:
     box = tab.locator(".scatter").bounding_box()
-    x, y = make("return plot.place(given)", sample)
+    drawn = "while (!plot.place(given)) await new Promise(requestAnimationFrame);"
+    x, y = make(f"{drawn} return plot.place(given)", sample)
     return box["x"] + x, box["y"] + y
 
 
