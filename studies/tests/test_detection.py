@@ -258,3 +258,18 @@ def test_results_without_all_levels_are_refused(tmp_path: Path) -> None:
     (tmp_path / "trials.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     with pytest.raises(InputError, match="all levels of seed 0"):
         read_tables(tmp_path)
+
+
+def test_a_dark_spot_is_explained_by_another_order_where_the_box_is_still_there() -> None:
+    best = np.full((2, 25), 0.8)
+    first = best.copy()
+    first[:, 12] = 0.1  # in the middle: another box comes first
+    best[1, 12] = 0.1  # of the second object the box itself is lost
+    first[:, 0] = 0.0  # at the rim
+    rows = pd.DataFrame(published.dark_spots(first, best))
+    assert rows[["dark", "reordered"]].to_numpy().tolist() == [[1, 1], [1, 0]]
+    many = published.Order(pd.concat([rows[:1]] * 12))
+    assert (many.dark, many.share, many.verdict) == (12, (1.0, 1.0, 1.0), "confirmed")
+    assert published.Order(pd.concat([rows[:1]] * 9)).verdict == "open"  # too few
+    assert published.Order(pd.concat([rows[1:]] * 12)).verdict == "contradicted"
+    assert published.Order(pd.concat([rows] * 12)).verdict == "open"

@@ -160,6 +160,23 @@ def test_a_missed_key_object_has_no_overlap_and_no_confidence() -> None:
     assert [float(value) for value in values] == [0, 0]
 
 
+def test_the_iou_of_the_most_confident_box_falls_where_two_boxes_change_their_order() -> None:
+    objects = torch.tensor([[[4.0, 4, 14, 14, 0]]])
+    boxes = torch.tensor([[4.0, 4, 14, 14], [6, 8, 20, 20]])
+
+    def scored(*confidences: float) -> dict[str, torch.Tensor]:
+        raw = {"boxes": boxes[None], "scores": torch.tensor([confidences])}
+        found = Detections.of(task().read(raw | {"labels": torch.zeros(1, 2)}))
+        return task().measures(found, objects)
+
+    right, swapped = scored(0.8, 0.7), scored(0.7, 0.8)
+    assert right["top_iou"] == right["iou"] == swapped["iou"] == 1
+    expected = slow_iou(boxes[1].tolist(), [4, 4, 14, 14])
+    assert float(swapped["top_iou"]) == pytest.approx(expected, rel=1e-6)
+    assert expected < 0.5
+    assert swapped["recall"] == right["recall"]
+
+
 def test_an_object_that_hardly_shows_is_neither_missed_nor_found() -> None:
     at_edge = torch.tensor([[60.0, 10, 80, 20, 0], [5, 5, 25, 25, 0]])
     found = Detections(
@@ -446,7 +463,7 @@ def test_the_size_of_the_view_is_asked_for_where_the_input_does_not_tell() -> No
 
 def test_every_score_can_be_chosen_and_is_stored_under_its_name() -> None:
     images, objects = blobs(2)
-    for name in ("iou", "match_confidence", "precision", "recall", "f1", "ap"):
+    for name in ("iou", "match_confidence", "top_iou", "precision", "recall", "f1", "ap"):
         scan = ob.scan(
             bright,
             (images, objects),

@@ -143,10 +143,10 @@ def scan(
             (aleatoric and epistemic) or evidential; for dense_regression: variance.
         outputs: For classes of samples, pixels or points: what models return: logits (default) or
             probabilities.
-        score: The score. For detection: iou, match_confidence, iou_confidence (default), precision,
-            recall, f1 or ap; for key_points: oks (default) or pck; for multilabel: f1 (default),
-            jaccard, label_accuracy or correct; for ordinal: rps (default) or rank_error; for text:
-            cer (default) or edit_distance.
+        score: The score. For detection: iou, match_confidence, iou_confidence (default), top_iou,
+            precision, recall, f1 or ap; for key_points: oks (default) or pck; for multilabel: f1
+            (default), jaccard, label_accuracy or correct; for ordinal: rps (default) or rank_error;
+            for text: cer (default) or edit_distance.
         threshold: For detection: the smallest IoU of a match; for multilabel: the smallest
             probability of a predicted label. Default: 0.5.
         length: For text: the maximum number of characters. Default: 64.

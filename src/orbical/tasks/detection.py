@@ -36,6 +36,7 @@ MEASURES = {
     "iou": "IoU of the key object's match",
     "match_confidence": "confidence of the key object's match",
     "iou_confidence": "IoU x confidence of the key object's match",
+    "top_iou": "IoU of the most confident detection with the key object",
     "precision": "share of the confident detections that are right",
     "recall": "share of the objects in view that are found",
     "f1": "harmonic mean of precision and recall",
@@ -64,15 +65,17 @@ class Detection(Task):
 
     Only the parts inside the view are compared, and an object of which less than a quarter is
     visible is ignored. The key object's match is the detection of its class with the largest IoU x
-    confidence; if it is missed, IoU and confidence are 0. Precision, recall and F1 are those of the
-    greedy matching by confidence at `threshold`, for detections with a confidence of at least
-    `confident`; AP ranks all. The score is one of these. `orbical.tasks.detection_consensus`
+    confidence; if it is missed, IoU and confidence are 0. `top_iou` takes the most confident
+    detection instead, and falls where another box comes first. Precision, recall and F1 are those
+    of the greedy matching by confidence at `threshold`, for detections with a confidence of at
+    least `confident`; AP ranks all. The score is one of these. `orbical.tasks.detection_consensus`
     explains the consensus: its key object is the most confident cluster, its objects the clusters
     seen from at least half of the orbit.
 
     Args:
         input: the action on the inputs; `Window(128)` by default.
-        score: `iou`, `match_confidence`, `iou_confidence`, `precision`, `recall`, `f1` or `ap`.
+        score: `iou`, `match_confidence`, `iou_confidence`, `top_iou`, `precision`, `recall`, `f1`
+            or `ap`.
         threshold: the least IoU of a match.
         confident: the least confidence of a detection that counts for precision, recall and F1.
         most: the number of detections kept for each view.
@@ -126,8 +129,8 @@ class Detection(Task):
         super().__init__(window, Boxes(height, width), read)
         self.chosen = score
         self.threshold = float(threshold)
-        of_key = score in ("iou", "match_confidence", "iou_confidence")
-        self.score_meaning = MEASURES[score] + ("" if of_key else f" at IoU {self.threshold:g}")
+        of_set = score in ("precision", "recall", "f1", "ap")
+        self.score_meaning = MEASURES[score] + (f" at IoU {self.threshold:g}" if of_set else "")
         self.confident = float(confident)
         self.most = whole_number("most", most, 1)
         self.size = (height, width)
@@ -335,7 +338,9 @@ class Detection(Task):
 
 def _key_measures(found: Detections, pairing: Pairing) -> dict[str, Tensor]:
     overlap, sure = key_match(found, pairing)
-    return {"iou": overlap, "match_confidence": sure, "iou_confidence": overlap * sure}
+    first = pairing.overlap[..., 0, 0].masked_fill(~pairing.key_seen, torch.nan)
+    of_match = {"iou": overlap, "match_confidence": sure, "iou_confidence": overlap * sure}
+    return of_match | {"top_iou": first}
 
 
 def _two_sides(size: object) -> tuple[int, int]:

@@ -7,7 +7,8 @@ over 31 x 31 shifts of the view on objects that none of them has seen, with thre
 15 trainings side by side (--workers 15) take five minutes on a large GPU and days on a laptop. The
 step `train` needs only torch, NumPy, safetensors and Pillow, and what `pack` wrote into the folder
 --work. The step `scenes` trains the two detectors of generated scenes that ship with the package.
-The step `published` copies the tables of the audits of published detectors.
+The step `published` copies the tables of the audits of published detectors; `order` looks for dark
+spots of one of them.
 
 Sections 3.1 and 3.4 of Zhao et al., "Evaluating Machine Learning Models with NERO".
 """
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 from ..framework import Study
 from .images import pack
-from .published import copy_audits
+from .published import copy_audits, order_boxes
 from .tables import collect
 from .training import Settings, scenes, train
 
@@ -29,6 +30,7 @@ study = Study(
         "train": train,
         "collect": collect,
         "published": copy_audits,
+        "order": order_boxes,
         "scenes": scenes,
     },
     report=f"{__name__}.report",
