@@ -29,13 +29,13 @@ from .arguments import (
     task_options,
 )
 from .processes import executor_of, threads_of
-from .scan_tables import print_audit, print_summary
+from .scan_tables import print_audit, print_positions, print_summary
 
 
 def scan(
     model: Annotated[list[str], typer.Option("--model", "-m", metavar="[NAME=]SOURCE")],
     data: Annotated[str, typer.Option("--data", "-d", metavar="DATA")],
-    group: Annotated[str, typer.Option("--group", "-g", metavar="GROUP")],
+    group: Annotated[str | None, typer.Option("--group", "-g", metavar="GROUP")] = None,
     out: Annotated[Any, typer.Option("--out", "-o", parser=path_or_url, metavar="FOLDER")] = None,
     task: Annotated[str, typer.Option("--task", "-t")] = "classification",
     preprocess: Preprocess = None,
@@ -91,9 +91,11 @@ def scan(
             scikit-learn estimator, an ASE calculator or a function; a trailing () calls it), a
             file.onnx or file.tflite (a detector's decoding may follow: yolo.onnx:yolov8), a folder
             written by transformers' save_pretrained, or a file.pt2 from torch.export. Import paths
-            and .pt2 files run their author's code: use only what you trust.
+            and .pt2 files run their author's code: use only what you trust. A language model is a
+            folder or a file.gguf, FOLDER:likelihood with its scoring, or http://host/v1#model.
         data: The data set: a folder of images, with a subfolder for each class or none; a table
-            .csv, .tsv or .parquet of image files with labels and metadata; an .npz file or a Zarr
+            .csv, .tsv or .parquet of image files with labels and metadata, or, also .jsonl and
+            .json, of questions with options; an .npz file or a Zarr
             group with x (or x_NAME for each field) and optionally y; an .npy file;
             package.module:attribute (x, (x, y), a torch Dataset); a built-in name, mnist or digits;
             molecules in a file .xyz, .extxyz, .sdf, .mol, .traj, .cif or an ASE database .db; for
@@ -101,9 +103,10 @@ def scan(
             coco:FOLDER:WINDOW:RADIUS:CLASS,CLASS.
         group: The symmetry group, such as rotations:72, translations:64:4, dihedral:4,
             cyclic:4*time_reversal, rotations3d:256, octahedral:full, pointgroup:mmm,
-            scales:0.5:2:17 or permutations:5; orbical groups lists them all.
+            scales:0.5:2:17 or permutations:5; orbical groups lists them all. For choice, by
+            default all orders of up to four options, and 24 orders of more.
         out: Save the scan here, as a Zarr store: a folder, or a URL that fsspec knows.
-        task: The task: classification, multilabel, ordinal, segmentation, detection, flow,
+        task: The task: classification, choice, multilabel, ordinal, segmentation, detection, flow,
             regression, dense_regression, key_points, point_classification, text or atoms; or
             package.module:attribute of your own task, a class or an object.
         keep: Also save probabilities, flow, outputs (raw), inputs, or a large consensus.
@@ -239,6 +242,8 @@ def scan(
         elif not quiet:
             if result.labeled or not of_atoms:
                 print_summary(result)
+            if "position" in result.stored:
+                print_positions(result)
             if of_atoms:
                 print_audit(result)
             if out is not None:

@@ -9,6 +9,8 @@ from .._text import number, percent
 from .formats import Cell, Number, Sheet, show
 
 if TYPE_CHECKING:
+    import xarray as xr
+
     from ..store import Scan
 
 _MOST_FAILURES = 10
@@ -51,6 +53,41 @@ def _cell(value: float, name: str) -> str:
     if math.isnan(value):
         return "none"  # no detection at all, say
     return percent(value, 1) if name in _SHARES else number(value)
+
+
+def print_positions(scan: Scan) -> None:
+    """Print for each model how often each position is chosen, and what is right there."""
+    from ..nero import position_bias
+
+    for sheet in position_sheets(position_bias(scan)):
+        show("text", None, [sheet])
+
+
+def position_sheets(table: xr.Dataset) -> list[Sheet]:
+    """Return a sheet for each model: a row a position, with intervals."""
+    sheets = []
+    for model in map(str, table["model"].values):
+        about = table.sel(model=model)
+        header = ["position", "chosen", "fair", "chosen - fair"]
+        header += ["accuracy, right answer here"] if "accuracy" in about else []
+        rows: list[list[Cell]] = [
+            [
+                str(about["position"].values[place]),
+                percent(float(about["chosen"][place]), 1),
+                percent(float(about["fair"][place]), 1),
+                _with_interval(about, "bias", place),
+                *([_with_interval(about, "accuracy", place)] if "accuracy" in about else []),
+            ]
+            for place in range(about.sizes["position"])
+        ]
+        title = f"{model}: positions of answers under {table.attrs['group']}"
+        sheets.append(Sheet(title, header, rows))
+    return sheets
+
+
+def _with_interval(table: xr.Dataset, name: str, place: int) -> str:
+    value, low, high = (float(table[f"{name}{end}"][place]) for end in ("", "_low", "_high"))
+    return f"{percent(value, 1)} [{percent(low, 1)}, {percent(high, 1)}]"
 
 
 def print_audit(scan: Scan) -> None:

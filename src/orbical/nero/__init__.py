@@ -38,6 +38,7 @@ from .orbit_sums import (
     over_orbit,
     sums_over,
 )
+from .orders import order_averages, position_bias, worst_orders
 from .summaries import action_defect, consensus, invariance_gap, summary
 
 __all__ = [
@@ -50,8 +51,11 @@ __all__ = [
     "individual",
     "invariance_gap",
     "molecule_name",
+    "order_averages",
+    "position_bias",
     "quadratic_kappa",
     "responses",
     "summary",
     "violations",
+    "worst_orders",
 ]

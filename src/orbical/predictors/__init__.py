@@ -20,7 +20,13 @@ from .._imports import existing_file, import_attribute
 from ..errors import InputError
 from .calculators import CalculatorPredictor, is_calculator
 from .detectors import DetectorPredictor, as_detector
-from .hugging_face_models import HuggingFacePredictor, as_hugging_face, is_model_folder
+from .hugging_face_models import (
+    HuggingFacePredictor,
+    as_hugging_face,
+    is_causal_model,
+    is_model_folder,
+)
+from .language_models import SCORINGS, CausalLM, Endpoint
 from .model_files import ExportedPredictor, OnnxPredictor, external_files
 from .model_objects import FunctionPredictor, SklearnPredictor, TorchPredictor, numpy_function
 from .orbit_average import OrbitAverage
@@ -29,10 +35,10 @@ from .ragged_models import RaggedPredictor, to_pyg, to_ragged
 from .tflite import TflitePredictor
 
 __all__ = [
-    "CalculatorPredictor", "DetectorPredictor", "ExportedPredictor", "FunctionPredictor",
-    "HuggingFacePredictor", "OnnxPredictor", "OrbitAverage", "PartialOutputs", "Predictor",
-    "RaggedPredictor", "SklearnPredictor", "TflitePredictor", "TorchPredictor", "as_predictor",
-    "numpy_function", "to_pyg", "to_ragged",
+    "CalculatorPredictor", "CausalLM", "DetectorPredictor", "Endpoint", "ExportedPredictor",
+    "FunctionPredictor", "HuggingFacePredictor", "OnnxPredictor", "OrbitAverage",
+    "PartialOutputs", "Predictor", "RaggedPredictor", "SklearnPredictor", "TflitePredictor",
+    "TorchPredictor", "as_predictor", "numpy_function", "to_pyg", "to_ragged",
 ]  # fmt: skip
 
 _FILES: dict[str, Callable[[str], Predictor]] = {
@@ -49,7 +55,8 @@ def as_predictor(model: object) -> Predictor:
         model: a model, a file name (`.onnx`, `.pt2`, `.tflite`; `yolo.onnx:yolov8` names the
             decoding of a detector, and `yolo.onnx:raw` keeps its outputs as they are), a folder
             that `save_pretrained` of transformers wrote, or an import path
-            `package.module:attribute`.
+            `package.module:attribute`. Language models are folders or `.gguf` files, and
+            `FOLDER:likelihood` names their scoring; `http://host/v1#model` is one that is served.
 
     Returns:
         The predictor; a predictor is returned as it is.
@@ -106,6 +113,13 @@ def _split_decoding(text: str) -> tuple[str, str | None]:
 
 
 def _from_text(text: str) -> Predictor:
+    if text.startswith(("http://", "https://")):
+        url, _, name = text.partition("#")
+        return Endpoint(url, name)
+    place, _, scoring = text.rpartition(":")
+    folder = place if scoring in SCORINGS else text
+    if folder.endswith(".gguf") or is_causal_model(folder):
+        return CausalLM(folder, scoring=scoring if folder == place else "letters")
     path = model_path(text)
     if path is not None and path.suffix not in _FILES:
         return HuggingFacePredictor.load(str(path))

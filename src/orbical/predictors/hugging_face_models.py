@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -191,3 +192,11 @@ def as_hugging_face(model: Any) -> HuggingFacePredictor | None:
 def is_model_folder(path: str) -> bool:
     """Check for a folder that `save_pretrained` wrote."""
     return (Path(path).expanduser() / _CONFIG).is_file()
+
+
+def is_causal_model(path: str) -> bool:
+    """Check for a folder with a causal language model."""
+    if not is_model_folder(path):
+        return False
+    config = json.loads((Path(path).expanduser() / _CONFIG).read_text())
+    return any(str(name).endswith("ForCausalLM") for name in config.get("architectures") or ())

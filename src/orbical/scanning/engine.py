@@ -32,7 +32,7 @@ def scan(
     models: Any,
     data: Any,
     *,
-    group: Group | str,
+    group: Group | str | None = None,
     task: Task | str,
     out: str | Path | None = None,
     resume: bool = True,
@@ -64,7 +64,8 @@ def scan(
             xarray object, a list of PyG graphs; a path: a folder of images, a table `.csv` or
             `.parquet`, `.npy`, `.npz` or Zarr; or a source of `orbical.data`. The task `atoms` also
             takes a list of `ase.Atoms`. Each sample is read once.
-        group: the sampled group, or its text such as `"rotations:72"`.
+        group: the sampled group, or its text such as `"rotations:72"`; a task of options has one
+            of its own, the orders of these.
         task: the task, or its name.
         out: the folder to write to, a Zarr store. The default keeps the result in memory.
         resume: continue a store that holds part of this scan. A scan of other data, another group

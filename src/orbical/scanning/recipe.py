@@ -68,7 +68,7 @@ def plan(
     models: Any,
     data: Any,
     *,
-    group: Group | str,
+    group: Group | str | None,
     task: Task | str,
     keep: str | Iterable[str],
     batch_size: int | str,
@@ -86,7 +86,7 @@ def plan(
     """
     named = _named_models(models)
     predictors = {name: _as_named(name, model) for name, model in named.items()}
-    group = as_group(group)
+    given_group = None if group is None else as_group(group)
     task = as_task(task)
     if fingerprint is not None and not (isinstance(fingerprint, str) and fingerprint):
         raise InputError("fingerprint", "a text that names the data", repr(fingerprint))
@@ -95,8 +95,9 @@ def plan(
         samples.source.check()
     first_inputs = samples.first(PROBE_SAMPLES)[0]
     task = _with_classes(task, samples).for_inputs(first_inputs, samples.action)
-    first, first_target, target = checked_data(samples, group, task)
-    group = task.on_outputs(group)
+    plain = given_group or as_group(task.usual_group(first_inputs))
+    first, first_target, target = checked_data(samples, plain, task)
+    acting = task.on_outputs(plain)
     kept = _checked_keep(keep, task)
     if preprocess is not None and not callable(preprocess):
         raise InputError("preprocess", "a function of a batch", repr(preprocess))
@@ -109,7 +110,7 @@ def plan(
         first,
         first_target,
         target,
-        group,
+        acting,
         task,
         preprocess,
         kept,

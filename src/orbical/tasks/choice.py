@@ -8,6 +8,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from .._trees import Tree
 from ..actions import ActionTree, Classes, Settings, Texts
 from ..groups import Elements
 from .classification import Classification
@@ -59,6 +60,11 @@ class Choice(Classification):
     ) -> None:
         usual = {"question": Texts(), "options": Texts()} if input is None else input
         super().__init__(usual, outputs, read, classes, "options")
+
+    def usual_group(self, x: Tree) -> str:
+        """Return all orders of up to four options, and 24 orders of more."""
+        count = x["options"].shape[1]
+        return f"permutations:{count}" if count <= 4 else f"permutations:{count}:24"
 
     def settings(self) -> Settings:
         """Return the arguments of the constructor other than `input` and `read`."""

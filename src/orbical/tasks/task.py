@@ -229,6 +229,10 @@ class Task(ABC):
         """Return the names of the samples for display, if the data have any."""
         return None
 
+    def usual_group(self, x: Tree) -> str:
+        """Return the group of inputs x where none was chosen, or raise."""
+        raise InputError("group", "a group, such as 'rotations:72'", "None")
+
     def on_outputs(self, group: Group) -> Group:
         """Return a group with what its elements do to outputs alone, such as classes."""
         return group

@@ -1,0 +1,319 @@
+"""What the order of options does to answers: positions that are preferred, worst orders, means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from ..calibration import bounded_mean_interval, ece
+from ..errors import InputError, whole_number
+from ..groups import Group, cyclic_orders
+from ..store import FINISHED, ScanArrays, arrays_of
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from ..store import Scan
+
+Array = np.ndarray
+_DRAWS = 64
+_ENDS = ("", "_low", "_high")
+
+
+def position_bias(scan: Scan | xr.Dataset, *, level: float = 0.95) -> xr.Dataset:
+    """Compute how often each position is chosen, and how far that is from fair.
+
+        chosen(p)  share of answers at position p, over questions and orders
+        fair(p)    share of answers there if every option were chosen as often wherever it is shown
+        bias(p)    chosen(p) - fair(p)
+
+    A model that ignores the order has a bias of exactly 0 at each position, with any sample of
+    orders. Where all options come equally often to each position, as by all orders or the cyclic
+    ones, fair is 1 / n.
+
+    Args:
+        scan: a scan whose classes are the options that its group reorders, or its `data`.
+        level: nominal coverage of the intervals, which are over questions.
+
+    Returns:
+        A dataset of `chosen`, `fair` and `bias` `[model, position]` with `chosen_low`,
+        `chosen_high`, `bias_low` and `bias_high`; `distance` `[model]`, half the sum of all |bias|,
+        an estimate that chance makes larger than 0; `log_bias` `[model, position]`, the mean log
+        probability at a position less that of the same options anywhere, which is what a model
+        adds to the logit there, less its mean (NaN without probabilities); and with labels
+        `accuracy` of questions whose right option is shown at a position, with
+        `accuracy_low` and `accuracy_high`.
+
+    Raises:
+        InputError: if classes are not the options of an order.
+
+    Example:
+        >>> import orbical as ob
+        >>> def first(question, options):
+        ...     return [[2.0, 0.0, 0.0] for row in options]
+        >>> data = [("Which is a fruit?", ["a stone", "an apple", "a hat"], "B")]
+        >>> scan = ob.scan(first, data, group="permutations:3", task="choice", progress=False)
+        >>> ob.nero.position_bias(scan)["bias"].values.round(3).tolist()
+        [[0.667, -0.333, -0.333]]
+    """
+    import xarray as xr
+
+    arrays = arrays_of(scan)
+    orders, weights = _orders(arrays), arrays.weights / arrays.weights.sum()
+    labeled = "label" in arrays
+    found: dict[str, list[Array]] = {}
+    for model in range(len(arrays.models)):
+        predicted, probabilities, done = _answers(arrays, model)
+        labels = arrays.read("label")[done] if labeled else None
+        for name, values in _of_positions(predicted, probabilities, labels, orders, weights, level):
+            found.setdefault(name, []).append(values)
+    names = [chr(65 + place) for place in range(orders.shape[1])]
+    table = {
+        name: (("model", "position")[: np.ndim(values[0]) + 1], np.stack(values))
+        for name, values in found.items()
+    }
+    return xr.Dataset(
+        table,
+        coords={"model": arrays.models, "position": names},
+        attrs={"group": arrays.group.spec, "level": level},
+    )
+
+
+def _of_positions(
+    predicted: Array,
+    probabilities: Array | None,
+    labels: Array | None,
+    orders: Array,
+    weights: Array,
+    level: float,
+) -> Iterator[tuple[str, Array]]:
+    """Yield what is known of one model's positions, from predicted options `[N, K]`."""
+    count = orders.shape[1]
+    place = np.argsort(orders, axis=1)  # of option o in order k
+    among = predicted < count  # a tie or a refusal has no position
+    shown = np.where(among, np.take_along_axis(place, np.minimum(predicted, count - 1).T, 1).T, -1)
+    chosen = np.stack([(shown == p) @ weights for p in range(count)], -1)
+    by_option = np.stack([(predicted == o) @ weights for o in range(count)], -1)
+    at = np.stack([(place == p).T @ weights for p in range(count)], -1)  # [option, position]
+    fair = by_option @ at
+    yield from _with_ends("chosen", chosen, level, 0.0)
+    yield "fair", fair.mean(0)
+    bias = list(_with_ends("bias", chosen - fair, level, -1.0))
+    yield from bias
+    yield "distance", np.asarray(np.abs(bias[0][1]).sum() / 2)
+    yield "log_bias", _log_bias(probabilities, orders, weights)
+    if labels is None:
+        return
+    right = (predicted == labels[:, None]).astype(float)
+    where = place.T[labels]  # [N, K], where the right option is shown
+    inside = (where[..., None] == np.arange(count)) * weights[:, None]
+    with np.errstate(invalid="ignore"):
+        share = np.einsum("nk,nkp->np", right, inside) / inside.sum(1)
+    yield from _with_ends("accuracy", share, level, 0.0)
+
+
+def _with_ends(name: str, values: Array, level: float, low: float) -> Iterator[tuple[str, Array]]:
+    """Yield the mean over samples of `[N, P]`, and the ends of its interval."""
+    exact = low == 0.0 and bool(np.isin(values[~np.isnan(values)], (0.0, 1.0)).all())
+    terms = values.T.astype(bool) if exact and not np.isnan(values).any() else values.T
+    ends = bounded_mean_interval(terms, level, low=low, high=1.0)
+    for end, part in zip(_ENDS, ends, strict=True):
+        yield f"{name}{end}", np.asarray(part)
+
+
+def _log_bias(probabilities: Array | None, orders: Array, weights: Array) -> Array:
+    """Return what a model adds to the log probability of each position, less its mean."""
+    count = orders.shape[1]
+    if probabilities is None:
+        return np.full(count, np.nan)
+    options = np.log(np.maximum(probabilities[..., :count].astype(float), 1e-300))
+    options = options - options.mean(-1, keepdims=True)  # without the normalization of each order
+    apart = options - np.einsum("k,nko->no", weights, options)[:, None]
+    by_position = np.take_along_axis(apart, orders[None], 2)
+    bias: Array = np.einsum("k,nkp->p", weights, by_position) / len(by_position)
+    return bias
+
+
+def worst_orders(scan: Scan | xr.Dataset, *, level: float = 0.95) -> xr.Dataset:
+    """Find the worst order of each question, and how many questions every order answers rightly.
+
+    Args:
+        scan: a labeled scan of a choice among options, or its `data`.
+        level: nominal coverage of the intervals, which are over questions.
+
+    Returns:
+        A dataset of `order` `[model, sample]`, the name of the worst order by the probability of
+        the right option, its `score`, and `correct`, the share of orders that are answered rightly;
+        and of `always`, `sometimes` and `never` `[model]`, the shares of questions that are
+        answered rightly in all, some or no orders, each with `_low` and `_high`.
+
+    Raises:
+        InputError: if there are no labels, or classes are not the options of an order.
+
+    Example:
+        >>> import orbical as ob
+        >>> def first(question, options):
+        ...     return [[2.0, 0.0] for row in options]
+        >>> data = [("Which is a fruit?", ["a stone", "an apple"], "B")]
+        >>> scan = ob.scan(first, data, group="permutations:2", task="choice", progress=False)
+        >>> found = ob.nero.worst_orders(scan)
+        >>> found["order"].values.tolist(), found["sometimes"].values.tolist()
+        ([['A B']], [1.0])
+    """
+    import xarray as xr
+
+    arrays = arrays_of(scan)
+    if "correct" not in arrays:
+        raise InputError("scan", "labels", "none")
+    names = np.array(
+        [arrays.group.name(k).removeprefix("order ") for k in range(len(arrays.group))]
+    )
+    rows: dict[str, list[Array]] = {name: [] for name in ("order", "score", "correct")}
+    shares: dict[str, list[Array]] = {}
+    for model in range(len(arrays.models)):
+        score = arrays.read("score", model=model)
+        done = np.isfinite(score).all(1)
+        worst = np.where(np.isnan(score), np.inf, score).argmin(1)
+        correct = arrays.read("correct", model=model).astype(float).mean(1)
+        rows["order"].append(np.where(done, names[worst], ""))
+        rows["score"].append(np.where(done, score[np.arange(len(score)), worst], np.nan))
+        rows["correct"].append(np.where(done, correct, np.nan))
+        kinds = {"always": correct == 1, "never": correct == 0}
+        kinds["sometimes"] = ~(kinds["always"] | kinds["never"])
+        for kind, marks in kinds.items():
+            for end, part in zip(_ENDS, bounded_mean_interval(marks[done], level), strict=True):
+                shares.setdefault(f"{kind}{end}", []).append(np.asarray(part))
+    return xr.Dataset(
+        {
+            **{name: (("model", "sample"), np.stack(values)) for name, values in rows.items()},
+            **{name: ("model", np.stack(values)) for name, values in shares.items()},
+        },
+        coords={"model": arrays.models},
+        attrs={"group": arrays.group.spec, "level": level},
+    )
+
+
+def order_averages(
+    scan: Scan | xr.Dataset,
+    random: Sequence[int] = (2, 4, 8),
+    *,
+    bins: int = 15,
+    level: float = 0.95,
+    seed: int = 0,
+) -> xr.Dataset:
+    """Compute what averaging over orders gains in accuracy and calibration, and what it costs.
+
+    Probabilities of options that a scan stored are averaged over some orders, so no model runs
+    again: one order, the mean over all that could be used; k random ones; those of a cycle, if the
+    scan has them; and all.
+
+    Args:
+        scan: a labeled scan of a choice among options, or its `data`.
+        random: numbers of random orders.
+        bins: bins of the calibration error.
+        level: nominal coverage of the intervals of accuracies, which are over questions.
+        seed: seed of the random orders.
+
+    Returns:
+        A dataset of `accuracy` with `accuracy_low` and `accuracy_high`, of `ece`, and of `changed`,
+        the share of questions whose answer depends on which orders are averaged,
+        `[model, orders]`; and of `cost` `[orders]`, the passes of the model for one answer.
+
+    Raises:
+        InputError: if the scan has no labels or probabilities of options.
+
+    Example:
+        >>> import orbical as ob
+        >>> def longest(question, options):
+        ...     return [[len(text) + 4.0 * (p == 0) for p, text in enumerate(row)]
+        ...             for row in options]
+        >>> data = [("Which is a fruit?", ["a stone", "an apple", "a hat"], "B")]
+        >>> scan = ob.scan(longest, data, group="permutations:3", task="choice", progress=False)
+        >>> found = ob.nero.order_averages(scan, random=[2])
+        >>> found["orders"].values.tolist(), found["accuracy"].values.round(2).tolist()
+        (['1', '2 random', 'cyclic', 'all'], [[0.33, 0.48, 1.0, 1.0]])
+    """
+    import xarray as xr
+
+    arrays = arrays_of(scan)
+    _orders(arrays)
+    for name in ("probabilities", "label"):
+        if name not in arrays:
+            raise InputError("scan", "a labeled choice with probabilities", f"none of {name}")
+    sets = _sets_of_orders(arrays.group, random, seed)
+    found: dict[str, list[Array]] = {}
+    for model in range(len(arrays.models)):
+        _, probabilities, done = _answers(arrays, model)
+        assert probabilities is not None
+        labels = arrays.read("label")[done]
+        each: dict[str, list[Any]] = {}
+        for chosen in sets.values():
+            means = np.stack([probabilities[:, rows].mean(1) for rows in chosen])
+            predicted, confidence = means.argmax(-1), means.max(-1)
+            correct = predicted == labels
+            share = correct.mean(0)
+            terms = correct[0] if len(chosen) == 1 else share
+            errors = ece(torch.as_tensor(confidence), torch.as_tensor(correct), bins=bins)
+            ends = zip(_ENDS, bounded_mean_interval(terms, level), strict=True)
+            values = {f"accuracy{end}": float(part) for end, part in ends}
+            values["ece"] = float(errors.mean())
+            values["changed"] = float((predicted != predicted[0]).any(0).mean())
+            for name, value in values.items():
+                each.setdefault(name, []).append(value)
+        for name, column in each.items():
+            found.setdefault(name, []).append(np.array(column))
+    cost = [len(chosen[0]) for chosen in sets.values()]
+    return xr.Dataset(
+        {
+            "cost": ("orders", cost),
+            **{name: (("model", "orders"), np.stack(rows)) for name, rows in found.items()},
+        },
+        coords={"model": arrays.models, "orders": [*sets]},
+        attrs={"group": arrays.group.spec, "level": level},
+    )
+
+
+def _sets_of_orders(group: Group, random: Sequence[int], seed: int) -> dict[str, list[Array]]:
+    """Return for each way to average the sets of elements that it may use."""
+    size = len(group)
+    sets = {"1": [np.array([place]) for place in range(size)]}
+    for number in sorted({whole_number("random", number, 1) for number in random}):
+        if 1 < number < size:
+            rng = np.random.default_rng(seed)
+            draws = [rng.choice(size, number, replace=False) for _ in range(_DRAWS)]
+            sets[f"{number} random"] = draws
+    turns = cyclic_orders(group.parts["rows"].shape[1])
+    if len(turns) < size:
+        cycles = [
+            group.index_of(turns.compose(group[np.full(len(turns), place)]))
+            for place in range(size)
+        ]
+        whole = {tuple(sorted(cycle.tolist())) for cycle in cycles if (cycle >= 0).all()}
+        if whole:
+            sets["cyclic"] = [np.array(cycle) for cycle in sorted(whole)]
+    return {**sets, "all": [np.arange(size)]}
+
+
+def _orders(arrays: ScanArrays) -> Array:
+    """Return the orders `[K, n]` of a scan of options, or refuse another one."""
+    of_options = "position" in arrays or arrays.settings.get("representation") == "options"
+    if not of_options or "rows" not in arrays.group.parts or "predicted" not in arrays:
+        raise InputError(
+            "scan",
+            "a scan of options that the group reorders",
+            arrays.group.spec,
+            remedy="scan with task='choice', or with representation='options'",
+        )
+    return arrays.group.parts["rows"]
+
+
+def _answers(arrays: ScanArrays, model: int) -> tuple[Array, Array | None, Array]:
+    """Return chosen options `[N, K]` and their probabilities `[N, K, C]` of finished questions."""
+    done = np.isfinite(arrays.read(FINISHED, model=model)).all(1)
+    predicted = arrays.read("predicted", model=model)[done].astype(int)
+    if "probabilities" not in arrays:
+        return predicted, None, done
+    return predicted, arrays.read("probabilities", model=model)[done], done

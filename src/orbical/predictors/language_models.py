@@ -1,0 +1,382 @@
+"""Language models that choose among options: causal models of transformers, and endpoints.
+
+A question is shown with its options, and each gets a log-likelihood: that of its letter after the
+question with all options, or that of its own text after the question alone.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import math
+import os
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .._imports import import_extra, words_of
+from .._trees import Tree
+from ..errors import InputError, ModelError, check_name, whole_number
+from .predictor import PartialOutputs, Predictor, Raw, moved_to, state_hash
+
+SCORINGS = {
+    "letters": "Question: {question}\n{options}\nAnswer:",
+    "likelihood": "Question: {question}\nAnswer:",
+}
+"""What can be scored, and the prompt before it."""
+NORMALIZATIONS = ("none", "tokens", "bytes")
+Prompt = str | Callable[[str, Sequence[str]], str]
+Tokens = tuple[int, ...]
+_LONG_PREFIX = 8
+"""The shortest common beginning of prompts that is worth a pass of its own."""
+_RETRIED = (408, 409, 429, 500, 502, 503, 504)
+
+
+def letter(place: int) -> str:
+    """Return the letter of a position.
+
+    >>> letter(0), letter(3)
+    ('A', 'D')
+    """
+    return chr(65 + place)
+
+
+def filled(prompt: Prompt, question: str, options: Sequence[str]) -> str:
+    r"""Return a prompt with its question and its options, a line each.
+
+    >>> filled("{question}\n{options}\nAnswer:", "Which is a fruit?", ["a stone", "an apple"])
+    'Which is a fruit?\nA. a stone\nB. an apple\nAnswer:'
+    """
+    if callable(prompt):
+        return prompt(question, options)
+    lines = "\n".join(f"{letter(place)}. {option}" for place, option in enumerate(options))
+    before, asked, after = prompt.partition("{question}")
+    shown = [part.replace("{options}", lines) for part in (before, after)]
+    return shown[0] + (question if asked else "") + shown[1]
+
+
+def _questions(batch: Any) -> Iterator[tuple[str, Sequence[str]]]:
+    """Yield the questions of a batch with their options, or raise."""
+    if not isinstance(batch, dict) or not {"question", "options"} <= {*batch}:
+        raise ModelError("expected texts question and options, as task='choice' has them")
+    yield from zip(batch["question"], batch["options"], strict=True)
+
+
+class CausalLM(Predictor):
+    """A causal language model of transformers that scores the options of questions.
+
+    With `scoring="letters"` an option is scored by its letter after the prompt, which shows all
+    options; with `"likelihood"` by the log-likelihood of its own text after the question alone, so
+    that the order of the options cannot matter. Prompts with a common beginning share its pass, and
+    a text that was scored before is not scored again.
+
+    Args:
+        model: a model of transformers with a language modeling head; a folder that
+            `save_pretrained` wrote; or a file `.gguf`.
+        tokenizer: its tokenizer; by default the one in the folder or file.
+        scoring: `"letters"` or `"likelihood"`.
+        prompt: a text with `{question}` and `{options}`, before which examples may stand, or a
+            function of a question and its options; by default "Question: ... Answer:".
+        chat: whether the prompt is the message of a user, in the tokenizer's chat template.
+        normalize: what the log-likelihood of an option's text is divided by: `"none"`, its
+            `"tokens"` or its `"bytes"`.
+        batch_size: the number of texts in one pass.
+
+    Raises:
+        InputError: if an argument is not one of these.
+        ModelError: if the folder or file has no such model.
+
+    Example:
+        >>> import orbical as ob
+        >>> gemma = ob.predictors.CausalLM("models/gemma-3-270m")  # doctest: +SKIP
+        >>> ob.scan(gemma, "questions.csv", group="permutations:4", task="choice")  # doctest: +SKIP
+    """
+
+    outputs = "logits"
+
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any = None,
+        scoring: str = "letters",
+        prompt: Prompt | None = None,
+        chat: bool = False,
+        normalize: str = "none",
+        batch_size: int = 16,
+    ) -> None:
+        check_name("scoring", scoring, SCORINGS)
+        check_name("normalize", normalize, NORMALIZATIONS)
+        if isinstance(model, str | Path):
+            self.source = f"{model}:{scoring}"
+            model, tokenizer = _loaded(Path(model).expanduser(), tokenizer)
+        else:
+            self.source = f"{type(model).__name__}:{scoring}"
+        if tokenizer is None:
+            raise InputError("tokenizer", "one for a model that is passed as an object", "None")
+        if chat and not getattr(tokenizer, "chat_template", None):
+            raise InputError("chat", "a tokenizer with a chat template", "one without")
+        self.module, self.tokenizer = model.eval(), tokenizer
+        self.scoring, self.normalize, self.chat = scoring, normalize, chat
+        self.prompt: Prompt = SCORINGS[scoring] if prompt is None else prompt
+        self.batch_size = whole_number("batch_size", batch_size, 1)
+        self._scores: dict[tuple[Tokens, Tokens], float] = {}
+        self._keeps = "logits_to_keep" in inspect.signature(model.forward).parameters
+
+    @torch.no_grad()
+    def __call__(self, batch: Tree) -> Raw:
+        """Return a log-likelihood for each option, `[N, n]`."""
+        rows = [self._texts(question, options) for question, options in _questions(batch)]
+        self._score([pair for row in rows for pair in row])
+        return torch.tensor(
+            [[self._scores[pair] / self._size(pair[1]) for pair in row] for row in rows],
+            dtype=torch.float64,
+        )
+
+    def _texts(self, question: str, options: Sequence[str]) -> list[tuple[Tokens, Tokens]]:
+        """Return the tokens of the prompt, and those of what follows for each option."""
+        context = filled(self.prompt, question, options)
+        if self.chat:
+            message = [{"role": "user", "content": context}]
+            context = self.tokenizer.apply_chat_template(
+                message, tokenize=False, add_generation_prompt=True
+            )
+        by_letter = self.scoring == "letters"
+        words = [letter(place) if by_letter else text for place, text in enumerate(options)]
+        bare = context.rstrip(" ")  # a space before a word is part of its first token
+        space = context[len(bare) :] or ("" if self.chat else " ")
+        start = self._tokens(bare)
+        return [(start, self._tokens(bare + space + word)[len(start) :]) for word in words]
+
+    def _tokens(self, text: str) -> Tokens:
+        return tuple(self.tokenizer(text, add_special_tokens=not self.chat)["input_ids"])
+
+    def _size(self, continuation: Tokens) -> float:
+        if self.normalize == "bytes":
+            return float(max(1, len(self.tokenizer.decode(continuation).strip().encode())))
+        return float(max(1, len(continuation))) if self.normalize == "tokens" else 1.0
+
+    def _score(self, pairs: list[tuple[Tokens, Tokens]]) -> None:
+        """Add the log-likelihoods of all that were not scored yet.
+
+        Continuations that differ in their last token alone, such as letters, are one text: its
+        last logits have all of them.
+        """
+        waiting: dict[Tokens, list[tuple[Tokens, Tokens]]] = {}
+        for pair in dict.fromkeys(pairs):
+            if not pair[1]:
+                raise ModelError("expected options that the tokenizer does not leave out, got none")
+            if pair not in self._scores:
+                waiting.setdefault(pair[0] + pair[1][:-1], []).append(pair)
+        texts = sorted(waiting)  # so that neighbors begin alike
+        for first in range(0, len(texts), self.batch_size):
+            some = texts[first : first + self.batch_size]
+            for text, logs in zip(some, self._passes(some, waiting), strict=True):
+                for context, continuation in waiting[text]:
+                    ids = continuation
+                    places = range(len(context) - 1, len(context) + len(ids) - 1)
+                    total = sum(float(logs[p][t]) for p, t in zip(places, ids, strict=True))
+                    self._scores[context, ids] = total
+
+    def _passes(
+        self, texts: list[Tokens], waiting: dict[Tokens, list[tuple[Tokens, Tokens]]]
+    ) -> list[dict[int, Tensor]]:
+        """Return the log-probabilities of the next token, by text and by the place before it."""
+        needed = [
+            range(min(len(context) for context, _ in waiting[text]) - 1, len(text))
+            for text in texts
+        ]
+        device = next(self.module.parameters()).device
+        shared = min(_common(texts), *(places[0] for places in needed))
+        cached: dict[str, Any] = {}
+        if shared >= _LONG_PREFIX and len(texts) > 1:
+            begin = torch.tensor([texts[0][:shared]], device=device)
+            cache = self.module(begin, use_cache=True, **self._kept(begin[0, -1:] * 0))
+            cache.past_key_values.batch_repeat_interleave(len(texts))
+            cached = {"past_key_values": cache.past_key_values}
+        else:
+            shared = 0
+        longest = max(map(len, texts)) - shared
+        # Padding on the right changes nothing to its left in a causal model.
+        rows = [[*text[shared:], *[text[-1]] * longest][:longest] for text in texts]
+        places = sorted({place - shared for each in needed for place in each})
+        output = self.module(
+            torch.tensor(rows, device=device),
+            attention_mask=torch.ones(len(texts), shared + longest, device=device).long(),
+            **self._kept(torch.tensor(places, device=device)),
+            **cached,
+        )
+        logits = output.logits if self._keeps else output.logits[:, places]
+        logs = logits.float().log_softmax(-1).cpu()
+        column = {place + shared: number for number, place in enumerate(places)}
+        return [
+            {place: logs[row, column[place]] for place in each} for row, each in enumerate(needed)
+        ]
+
+    def _kept(self, places: Tensor) -> dict[str, Any]:
+        """Return the argument that computes logits at some places only: vocabularies are large."""
+        return {"logits_to_keep": places} if self._keeps else {}
+
+    @contextmanager
+    def ready(self, device: torch.device) -> Iterator[None]:
+        """Run the model on a device in inference mode, and move it back afterwards."""
+        with moved_to(device, self.module, self.source):
+            yield
+
+    def fingerprint(self) -> str | None:
+        """Return a hash of the weights, the prompt and the scoring."""
+        prompt = self.prompt if isinstance(self.prompt, str) else inspect.getsource(self.prompt)
+        about = f"{self.scoring} {self.normalize} {self.chat} {prompt}"
+        return state_hash(about, self.module.state_dict())
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is pickled: another process keeps scores of its own."""
+        return {**self.__dict__, "_scores": {}}
+
+
+def _common(texts: list[Tokens]) -> int:
+    """Return the length of the common beginning; of sorted texts, that of the first and the last.
+
+    >>> _common([(1, 2, 3), (1, 2, 4), (1, 5)])
+    1
+    """
+    first, last = min(texts), max(texts)
+    alike = (place for place, (a, b) in enumerate(zip(first, last, strict=False)) if a != b)
+    return next(alike, min(len(first), len(last)))
+
+
+def _loaded(path: Path, tokenizer: Any) -> tuple[Any, Any]:
+    """Load a model and its tokenizer from a folder or a GGUF file; no code in it is run."""
+    library = import_extra("transformers", "transformers", f"the model {str(path)!r}")
+    here: dict[str, Any] = {"local_files_only": True}
+    folder = path
+    if path.suffix == ".gguf":
+        import_extra("gguf", "gguf", f"the model {str(path)!r}")
+        folder, here = path.parent, {**here, "gguf_file": path.name}
+    try:
+        model = library.AutoModelForCausalLM.from_pretrained(folder, **here)
+        if tokenizer is None:
+            tokenizer = library.AutoTokenizer.from_pretrained(folder, **here)
+    except Exception as error:  # the library raises many kinds
+        raise ModelError(
+            f"model: expected a causal language model, got {str(path)!r} ({words_of(error)})"
+        ) from error
+    return model, tokenizer
+
+
+class Endpoint(Predictor):
+    """A model behind an OpenAI-compatible endpoint with log-probabilities.
+
+    An option is scored by the log-probability of its letter as the first token of the answer.
+    Letters that are not among the most probable tokens get the smallest of these, which they cannot
+    exceed.
+
+    Args:
+        url: the address, such as `http://localhost:8000/v1`.
+        model: the name of the model there.
+        prompt: as for `CausalLM`.
+        chat: whether to ask `/chat/completions`; otherwise `/completions`.
+        key: the environment variable with the key of the service; its value is never stored.
+        top: the number of log-probabilities to ask for.
+        workers: requests at the same time.
+        timeout_s: how long to wait for an answer.
+        attempts: how often to ask; a busy service is asked again after a while.
+
+    Example:
+        >>> import orbical as ob
+        >>> served = ob.predictors.Endpoint("http://localhost:8000/v1", "mine")
+        >>> ob.scan(served, "questions.csv", group="cyclic_orders:4", task="choice",
+        ...         progress=False)  # doctest: +SKIP
+    """
+
+    outputs = "logits"
+
+    def __init__(
+        self,
+        url: str,
+        model: str,
+        prompt: Prompt | None = None,
+        chat: bool = True,
+        key: str = "OPENAI_API_KEY",
+        top: int = 20,
+        workers: int = 8,
+        timeout_s: float = 60.0,
+        attempts: int = 4,
+    ) -> None:
+        if not str(url).startswith(("http://", "https://")):
+            raise InputError("url", "an address such as http://localhost:8000/v1", repr(url))
+        self.url, self.model, self.chat, self.key = str(url).rstrip("/"), model, chat, key
+        self.prompt: Prompt = SCORINGS["letters"] if prompt is None else prompt
+        self.top, self.workers = whole_number("top", top, 1), whole_number("workers", workers, 1)
+        self.timeout_s, self.attempts = timeout_s, whole_number("attempts", attempts, 1)
+        self.source = f"{self.url} {model}"
+
+    def __call__(self, batch: Tree) -> Raw:
+        """Return the log-probability of each letter, `[N, n]`; a request that fails is recorded."""
+        asked = list(_questions(batch))
+        with ThreadPoolExecutor(min(self.workers, len(asked)), "orbical-endpoint") as pool:
+            answers = list(pool.map(lambda one: self._answer(*one), asked))
+        errors = {place: why for place, why in enumerate(answers) if isinstance(why, str)}
+        if len(errors) == len(answers):
+            raise ModelError(f"{self.source}: {errors[0]}")
+        rows = [
+            [math.nan] * len(options) if isinstance(answer, str) else answer
+            for answer, (_, options) in zip(answers, asked, strict=True)
+        ]
+        scores = torch.tensor(rows, dtype=torch.float64)
+        return PartialOutputs(scores, errors) if errors else scores
+
+    def _answer(self, question: str, options: Sequence[str]) -> list[float] | str:
+        """Return the scores of the letters, or what went wrong."""
+        text = filled(self.prompt, question, options)
+        wanted: dict[str, Any] = {"model": self.model, "max_tokens": 1, "temperature": 0}
+        if self.chat:
+            path, messages = "/chat/completions", [{"role": "user", "content": text}]
+            wanted |= {"messages": messages, "logprobs": True, "top_logprobs": self.top}
+        else:
+            path = "/completions"
+            wanted |= {"prompt": text, "logprobs": self.top}
+        try:
+            return _letters(self._asked(path, wanted), len(options))
+        except (OSError, ValueError, KeyError, IndexError, TypeError) as error:
+            return f"{type(error).__name__}: {words_of(error)}"
+
+    def _asked(self, path: str, wanted: dict[str, Any]) -> dict[str, Any]:
+        """Send a request, again where the service is busy, and return what it answers."""
+        headers = {"Content-Type": "application/json"}
+        if os.environ.get(self.key):
+            headers["Authorization"] = f"Bearer {os.environ[self.key]}"
+        body = json.dumps(wanted).encode()
+        for attempt in range(self.attempts):
+            request = urllib.request.Request(self.url + path, body, headers)
+            try:
+                with urllib.request.urlopen(request, timeout=self.timeout_s) as answer:
+                    found: dict[str, Any] = json.load(answer)
+                    return found
+            except urllib.error.HTTPError as error:
+                if error.code not in _RETRIED or attempt + 1 == self.attempts:
+                    raise
+                time.sleep(float(error.headers.get("Retry-After") or 2**attempt))
+        raise AssertionError  # the last attempt returns or raises
+
+
+def _letters(answer: dict[str, Any], count: int) -> list[float]:
+    """Return the log-probability of each letter from the answer of an endpoint."""
+    stated = answer["choices"][0]["logprobs"]
+    if "content" in stated:
+        tokens = [(one["token"], one["logprob"]) for one in stated["content"][0]["top_logprobs"]]
+    else:
+        tokens = [*stated["top_logprobs"][0].items()]
+    least = min(value for _, value in tokens)
+    scores = []
+    for place in range(count):
+        alike = [value for token, value in tokens if token.strip() == letter(place)]
+        scores.append(math.log(sum(map(math.exp, alike))) if alike else least)
+    return scores
