@@ -88,11 +88,11 @@ def test_losses_train_in_the_regime_that_the_likelihood_alone_finds(
     monkeypatch.setattr(overfitted, "unpack", lambda *given: splits)
     shares = ((0.5, 0.0), (0.0, 0.1, 0.5))
     widths = {"constant": (2,), "cycle": (4, 4, 4)}
-    ways = {n: replace(overfitted.WAYS[n], widths=each) for n, each in widths.items()}
+    once = dict.fromkeys(overfitted.WEIGHTS, (1.0,))
+    ways = {n: replace(overfitted.WAYS[n], widths=each, weights=once) for n, each in widths.items()}
     assert [way.shares for way in ways.values()] == [*shares]
     monkeypatch.setattr(overfitted, "WAYS", ways)
     monkeypatch.setattr(overfitted, "FRESH", (1,))
-    monkeypatch.setattr(overfitted, "WEIGHTS", dict.fromkeys(overfitted.WEIGHTS, (1.0,)))
     results = Results(tmp_path / "results", tmp_path / "work")
     settings = Settings(fronts=("cifar10",), epochs=1)
     overfitted.train_overfitted(settings, results)

@@ -40,7 +40,7 @@ from ..framework.packs import read_pack, write_pack
 from ..networks.transformer import PairEncoder, from_bert
 from ..trials import FILE, read_lines
 from .batches import Shuffled, Split
-from .overfitted import later
+from .overfitted import WEIGHTS, later
 from .quick_training import Recipe, fit
 from .scaling import Scaled, interval_row, scores
 from .settings import BASELINE, BATCH, Settings
@@ -160,7 +160,7 @@ def planned(data: str, rows: Sequence[Mapping[str, Any]], *, epochs: int = EPOCH
     plain = [row for row in rows if (row["loss"], row["seed"]) == (BASELINE, FIRST)]
     rate = max(plain, key=lambda row: row["validation.accuracy"])["rate"]
     own = pd.DataFrame([row for row in rows if row["rate"] == rate])
-    return later(partial(Trial, data, rate, epochs=epochs), own)
+    return later(partial(Trial, data, rate, epochs=epochs), own, WEIGHTS)
 
 
 def run(pairs: Pairs, trial: Trial) -> framework.Trained:
