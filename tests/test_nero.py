@@ -61,7 +61,7 @@ def scaled() -> ob.Scan:
 
 def half_finished(scan: ob.Scan) -> xr.Dataset:
     """The data as a stopped run leaves them: the second model lacks the last samples."""
-    data = scan.data.compute()
+    data = scan.data.copy(deep=True)
     for name in data.data_vars:
         values = data[name]
         if "model" in values.dims:

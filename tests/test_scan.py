@@ -500,3 +500,15 @@ def test_a_unit_that_begins_before_its_store_is_made_is_the_same(tmp_path: Path)
     assert begun.complete
     for name in begun.arrays:
         np.testing.assert_array_equal(begun.arrays[name][...], parted.arrays[name][...])
+
+
+def test_a_scan_in_memory_holds_numpy_arrays_that_sort_and_give_items():
+    images, labels = ob.datasets.digits()
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+    scan = ob.scan(net, (images[:6], labels[:6]), group="rotations:3", task="classification",
+                   progress=False)  # fmt: skip
+    score = scan.data["score"].isel(model=0)
+    assert not scan.data.chunks
+    assert score.mean("element").argsort().shape == (6,)
+    assert isinstance(score[0, 0].item(), float)
+    assert "dask" not in repr(scan.data)

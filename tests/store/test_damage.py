@@ -88,22 +88,23 @@ def test_a_chunk_lost_after_opening_is_refused_when_it_is_read(path):
 
 
 @pytest.mark.parametrize("how", ["damaged", "removed", "emptied"])
-def test_a_damaged_flag_counts_as_not_done_and_is_rebuilt(path, how):
+def test_a_unit_without_a_valid_mark_is_not_done_and_is_computed_again(path, how):
     expected, flag = everything(ob.load(path)), path / "units/0.1.json"
     content = flag.read_bytes()
     if how == "removed":
         flag.unlink()
     else:
         flag.write_bytes(content.replace(b'"score"', b'"scope"') if how == "damaged" else b"")
-    with pytest.warns(UserWarning, match=r"'plain', samples 2 to 3\); restore them with: orbical"):
+    with pytest.warns(UserWarning, match=r"'plain', samples 2 to 3\); run the same scan again"):
         scan = ob.load(path)
     assert not scan.complete
     assert np.isnan(scan.data["score"].values[0, 2:4]).all(), "read as missing"
     status, said = orbical("info", "--verify", path)
     assert status == 1
     assert "units/0.1.json (model 'plain', samples 2 to 3) is missing or damaged" in said
-    assert "restored    units/0.1.json" in orbical("info", "--repair", path)[1]
-    assert same(everything(ob.load(path)), expected)
+    assert "unfinished  model 'plain', samples 2 to 3" in orbical("info", "--repair", path)[1]
+    assert not (path / "score/c/0/1/0").exists()
+    assert same(everything(small_store(path)), expected)
 
 
 def test_repair_calls_a_lost_unit_unfinished_and_the_scan_computes_it_again(path):

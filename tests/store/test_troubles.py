@@ -82,7 +82,7 @@ def test_a_store_of_an_older_format_is_refused_by_name(tmp_path, few, sound):
     old = {"zarr_format": 3, "node_type": "group", "attributes": {"orbical": {"format": 2}}}
     (path / "zarr.json").write_text(json.dumps(old))
     for use in (ob.load, lambda store: scan(linear(), few, store)):
-        with pytest.raises(StoreError, match="has format 2, this version reads 4; scan again into"):
+        with pytest.raises(StoreError, match="has format 2, this version reads 5; scan again into"):
             use(path)
 
 
@@ -101,16 +101,18 @@ def test_a_kill_while_room_is_made_for_a_model_is_explained_and_mended(tmp_path,
     np.testing.assert_array_equal(result.data["score"].values[:1], before)
 
 
-def test_a_store_that_cannot_be_deleted_is_named(tmp_path, few, sound, monkeypatch):
+def test_a_store_that_cannot_be_replaced_is_named_and_stays(tmp_path, few, sound, monkeypatch):
     path = shutil.copytree(sound, tmp_path / "run.zarr")
 
-    def refuse(folder):
+    def refuse(folder, target):
         raise PermissionError(13, "Permission denied", str(folder))
 
-    monkeypatch.setattr(shutil, "rmtree", refuse)
-    with pytest.raises(StoreError, match=r"run.zarr' cannot be deleted \(.*Permission denied"):
-        scan(linear(), few, path, overwrite=True)
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "rename", refuse)
+        with pytest.raises(StoreError, match=r"run.zarr' cannot be created \(.*Permission denied"):
+            scan(linear(), few, path, overwrite=True)
     assert ob.load(path).complete
+    assert [*tmp_path.iterdir()] == [path]
 
 
 def test_a_store_is_found_by_its_link_and_from_home(tmp_path, few, monkeypatch):

@@ -7,6 +7,7 @@ import hashlib
 import importlib.metadata
 import math
 import os
+import uuid
 import warnings
 from collections.abc import Iterable, Mapping
 from functools import cache
@@ -56,6 +57,7 @@ def describe_scan(
     function = sweep.preprocess
     task = sweep.task
     return Record(
+        run_id=uuid.uuid4().hex,
         created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         versions=versions(),
         task=TaskEntry(**plain(task.describe())),

@@ -111,7 +111,7 @@ def scan(
         ...         progress=False)
         Scan(classification, rotations:8: 1 model x 20 samples x 8 elements, complete)
     """
-    from ..store import Scan, create, exists, locked, open_store, remove
+    from ..store import Scan, check_overwritable, create, exists, locked, open_store
 
     crew = crew_of(executor, devices)
     share = as_part(part)
@@ -131,7 +131,9 @@ def scan(
         )
     taken = path is not None and exists(path)
     stored = None
-    if taken:  # what is no store is refused at once
+    if taken and overwrite:
+        check_overwritable(path)  # type: ignore[arg-type]
+    elif taken:  # what is no store is refused at once
         stored = open_store(path).record.data  # type: ignore[arg-type]
     if taken and not (resume or overwrite):
         raise StoreError(f"{str(path)!r} exists; resume it or overwrite it")
@@ -147,7 +149,7 @@ def scan(
         threads=_choose_threads(threads, crew is not None),
         workers=workers,
         fingerprint=fingerprint,
-        known=None if overwrite else stored,
+        known=stored,
         preprocess=preprocess,
     )
     if crew is not None or part is not None:
@@ -163,9 +165,8 @@ def scan(
             work.begin()
         record, specs = work.describe()
         facts = _checked_facts(recipe, specs)
-        if taken and overwrite:  # only now: a mistake above must not cost the old result
-            remove(path)  # type: ignore[arg-type]
-        new = partial(create, path, record, specs, recipe.group, facts)
+        # Only now: a mistake above must not cost the result that is overwritten.
+        new = partial(create, path, record, specs, recipe.group, facts, overwrite)
         known = partial(adopt, given=record, specs=specs, facts=facts, recipe=recipe, part=share)
         if part is not None and path is not None:
             store, size = _shared(stack, path, share, new, known)

@@ -33,7 +33,7 @@ from .record import (
 __all__ = ["Record", "Scan", "ScanArrays", "arrays_of", "is_scan", "load", "opened", "responses"]
 
 if TYPE_CHECKING:
-    from .creation import create, remove
+    from .creation import check_overwritable, create
     from .layout import ArraySpec, Fixed, fixed_arrays
     from .scan_result import Scan, load
     from .verification import repair, verify
@@ -42,7 +42,7 @@ else:  # what describes a scan needs neither xarray nor zarr
     __getattr__ = lazy_exports(
         __name__,
         {
-            "creation": ["create", "remove"],
+            "creation": ["check_overwritable", "create"],
             "layout": ["ArraySpec", "Fixed", "fixed_arrays"],
             "scan_result": ["Scan", "load"],
             "verification": ["repair", "verify"],

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import shutil
 import tempfile
 import warnings
 from collections.abc import Mapping
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import zarr
@@ -17,7 +17,14 @@ from zarr.storage import MemoryStore
 from ..errors import StoreError
 from ..groups import Group
 from .checksums import CheckedStore
-from .file_access import exists, explained, is_remote, locked, remove_folder, write_file
+from .file_access import (
+    exists,
+    explained,
+    is_remote,
+    locked,
+    temporary_folder,
+    write_file,
+)
 from .layout import (
     ArraySpec,
     Fixed,
@@ -30,7 +37,7 @@ from .layout import (
 from .record import Record
 from .zarr_store import RECORD, Store, open_store, root_document
 
-__all__ = ["create", "remove"]
+__all__ = ["check_overwritable", "create"]
 
 
 def create(
@@ -39,27 +46,37 @@ def create(
     specs: Mapping[str, ArraySpec],
     group: Group,
     facts: Mapping[str, Fixed],
+    overwrite: bool = False,
 ) -> Store:
-    """Create a store in memory; or in a temporary folder, which is then renamed or sent away."""
+    """Create a store, in memory without a path.
+
+    It is made in a temporary folder, which is then renamed or sent away, so that nobody sees half
+    of it. What it overwrites is renamed before, and deleted in the end: a kill leaves the old
+    store, the new one, or none.
+    """
     fixed = fixed_arrays(record.names, group, facts)
     if path is None:
         return _filled(MemoryStore(), record, specs, group, fixed)
-    with explained(repr(str(path)), "cannot be created"):
-        beside = None if is_remote(path) else path.parent
-        if beside is not None:
-            beside.mkdir(parents=True, exist_ok=True)
-        building = Path(tempfile.mkdtemp(prefix=f".{path.name}."[:100], dir=beside))
-    try:
-        with explained(repr(str(path)), "cannot be created"):
-            _filled(CheckedStore.at(building), record, specs, group, fixed)
-            building.chmod(0o755)
-            if is_remote(path):
-                _send(building, path)
-        if not is_remote(path):
+    with ExitStack() as stack, explained(repr(str(path)), "cannot be created"):
+        if is_remote(path):
+            there = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            there = stack.enter_context(temporary_folder(path))
+        building = there / "new"
+        building.mkdir()
+        _filled(CheckedStore.at(building), record, specs, group, fixed)
+        if overwrite and exists(path):
+            check_overwritable(path)
+        if is_remote(path):
+            if overwrite and exists(path):
+                path.fs.rm(path.path, recursive=True)  # type: ignore[attr-defined]
+            _send(building, path)
+        else:
+            if overwrite and exists(path):
+                with locked(path):
+                    path.rename(there / "old")
             _put(building, path)
-    except BaseException:
-        shutil.rmtree(building, ignore_errors=True)
-        raise
     return open_store(path)
 
 
@@ -69,7 +86,6 @@ def _send(building: Path, path: Path) -> None:
     files = [one for one in building.rglob("*") if one.is_file() and one != root]
     for file in [*files, root]:
         write_file(path / file.relative_to(building).as_posix(), file.read_bytes())
-    shutil.rmtree(building)
 
 
 def _put(building: Path, path: Path) -> None:
@@ -81,7 +97,7 @@ def _put(building: Path, path: Path) -> None:
             raise StoreError(
                 f"{str(path)!r} was created by another scan in the meantime; run this one again"
             ) from error
-        raise StoreError(f"{str(path)!r} cannot be created: {error}") from error
+        raise
 
 
 def _filled(
@@ -112,10 +128,14 @@ def _filled(
     return store
 
 
-def remove(path: Path) -> None:
-    """Delete a store, damaged or not, unless it is being written; anything else is refused."""
-    if exists(path):
-        with explained(repr(str(path)), "is not an orbical store; it is left unchanged"):
-            root_document(path)
-        with locked(path), explained(repr(str(path)), "cannot be deleted"):
-            remove_folder(path)
+def check_overwritable(path: Path) -> None:
+    """Refuse to overwrite what is neither a store, damaged or not, nor an empty folder."""
+    with explained(repr(str(path)), "is not an orbical store; it is left unchanged"):
+        if not is_remote(path) and path.is_dir():
+            if not any(path.iterdir()):
+                return
+            with suppress(OSError, ValueError, LookupError, TypeError):  # the root may be damaged
+                about = json.loads((path / "group" / "zarr.json").read_bytes())["attributes"]
+                if isinstance(json.loads(about["group"])["spec"], str):
+                    return
+        root_document(path)

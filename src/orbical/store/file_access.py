@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import errno
+import glob
 import os
 import shutil
+import tempfile
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from ..errors import OrbicalError, StoreError
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover - no such locks on this system
+    fcntl = None  # type: ignore[assignment]
 
 FOLDER = "units"
 """The folder of a store with a file for each finished unit, and for each part that is running."""
@@ -87,12 +94,26 @@ def sync_files(paths: Iterable[Path]) -> None:
             os.close(handle)
 
 
-def remove_folder(path: Path) -> None:
-    """Delete a folder and all that it holds."""
-    if is_remote(path):
-        path.fs.rm(path.path, recursive=True)  # type: ignore[attr-defined]
-    else:
-        shutil.rmtree(path)
+@contextmanager
+def temporary_folder(path: Path) -> Iterator[Path]:
+    """Make a folder beside a path, hidden and locked, for what will be renamed to the path.
+
+    It is gone in the end, whatever is left of it. If this process is killed, the next one that
+    makes such a folder deletes it.
+    """
+    for other in path.parent.glob(f"{glob.escape(_hidden(path))}*") if fcntl is not None else ():
+        if other.is_dir() and any(other.iterdir()) and _is_free(other):
+            shutil.rmtree(other, ignore_errors=True)
+    folder = Path(tempfile.mkdtemp(prefix=_hidden(path), dir=path.parent))
+    try:
+        with _lock(path, folder, "taken"):  # before anything is in it: empty ones are not deleted
+            yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _hidden(path: Path) -> str:
+    return f".{path.name}.new."[:100]
 
 
 @contextmanager
@@ -153,9 +174,7 @@ def waiting_lock(folder: Path) -> Iterator[None]:
 @contextmanager
 def _lock(path: Path, place: Path, taken: str | None, shared: bool = False) -> Iterator[None]:
     """Lock a file or a folder; raise `taken` if another process has done so, or else wait."""
-    try:
-        import fcntl
-    except ImportError:  # pragma: no cover - no such locks on this system
+    if fcntl is None:  # pragma: no cover
         yield
         return
     with explained(repr(str(path)), "cannot be locked"):

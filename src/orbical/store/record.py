@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
@@ -10,7 +12,7 @@ import numpy as np
 
 Json = dict[str, Any]
 """An object of JSON: texts, numbers, lists and further objects by name."""
-FORMAT = 4
+FORMAT = 5
 _PROBE_TOLERANCE = 1e-3
 
 MOST_UNITS = 1_000_000
@@ -127,8 +129,9 @@ _PARTS: dict[str, type] = {
 
 @dataclass(frozen=True)
 class Record:
-    """What was scanned, by which models, and how."""
+    """What was scanned, by which models, and how; `run_id` is that of no other scan."""
 
+    run_id: str
     created: str
     versions: dict[str, str]
     task: TaskEntry
@@ -156,6 +159,16 @@ class Record:
         """Return the samples of a chunk."""
         start = chunk * self.run.chunk
         return slice(start, min(start + self.run.chunk, self.data.samples))
+
+    def origin(self, model: int | None) -> str:
+        """Return a hash of this scan and a model, which the units of both carry.
+
+        Units of another scan of the same layout, or of another model in the same place, would
+        otherwise pass for theirs.
+        """
+        entry = None if model is None else asdict(self.models[model])
+        text = json.dumps([self.run_id, entry], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:32]
 
     def to_json(self) -> Json:
         """Return the record as plain dictionaries, lists, text and numbers."""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 _VALUES_AT_ONCE = 1 << 20
+_HELD_BYTES = 1 << 28
 _DAMAGED = "is too damaged to read; it is left unchanged"
 
 
@@ -32,7 +33,8 @@ class Scan:
 
     Attributes:
         data: dimensions `model`, `sample` and `element`, with the elements' names and weights as
-            coordinates. It is read from disk when it is used, and its checksums are verified then.
+            coordinates. A scan in memory of up to 256 MB consists of NumPy arrays. A stored one is
+            read from disk when it is used, and its checksums are verified then.
         group: the sampled group.
         record: what was scanned, by which models, and how.
         path: the folder; None for a scan in memory.
@@ -176,9 +178,9 @@ def _warn_of_lost_flags(store: Store) -> None:
     lost = lost_flags(store)
     if lost:
         warnings.warn(
-            f"{store.name}: {len(lost)} units have results but no valid mark that they are "
-            f"finished, and are read as missing ({store.unit_name(*lost[0])}); restore them with: "
-            f"orbical info --repair {store.path}",
+            f"{store.name}: {len(lost)} units have results but no valid mark of this scan that "
+            f"they are finished, and are read as missing ({store.unit_name(*lost[0])}); run the "
+            f"same scan again, or call them unfinished with: orbical info --repair {store.path}",
             stacklevel=4,
         )
 
@@ -197,7 +199,8 @@ def _dataset(store: Store) -> xr.Dataset:
         {name: (one.dims, _text(one.values), one.attrs) for name, one in data.coords.items()}
     )
     data.attrs = {key: value for key, value in data.attrs.items() if "orbical" not in key}
-    result: xr.Dataset = data
+    held = store.path is None and data.nbytes <= _HELD_BYTES
+    result: xr.Dataset = data.load() if held else data
     return result
 
 

@@ -24,11 +24,13 @@ UnitKey = tuple[int | None, int]
 class UnitFile:
     """A finished unit: the checksums of its files by array, and where the model failed.
 
-    `data` is a hash of the samples that it was made from.
+    `origin` is a hash of the scan and the model that made it, `data` one of the samples that it was
+    made from.
     """
 
     model: int | None
     chunk: int
+    origin: str
     files: dict[str, str]
     failures: list[Json] = field(default_factory=list)
     batch_size: int | None = None
@@ -71,7 +73,8 @@ def _local(folder: Path, keys: set[UnitKey]) -> Iterator[tuple[UnitKey, bytes | 
             key = (None if model == "shared" else int(model), int(chunk))
             if key in keys:
                 try:
-                    yield key, Path(entry.path).read_bytes()
+                    regular = entry.is_file(follow_symlinks=False)  # a pipe would be read for ever
+                    yield key, Path(entry.path).read_bytes() if regular else None
                 except OSError:
                     yield key, None
 

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import json
+import stat
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from ..errors import OrbicalError, StoreError
+from ..errors import StoreError
 from .checksums import checksum, size_in
 from .file_access import being_written, explained, is_remote
 from .layout import Fixed
-from .unit_files import UnitFile, UnitKey, unit_path, write_unit
-from .zarr_store import Store
-
-_JUDGED = "score_vs_consensus"
-"""An array of every task; missing values in it are failures of the model, or padding."""
+from .unit_files import UnitKey, unit_path
+from .zarr_store import FOREIGN, Store
 
 
 @dataclass(frozen=True)
@@ -52,11 +48,14 @@ def missing(store: Store) -> Iterator[Damage]:
 def _compared(store: Store, key: str, known: str, unit: UnitKey | None) -> Iterator[Damage]:
     assert store.path is not None
     try:
-        size = (store.path / key).stat().st_size
+        path = store.path / key
+        about = path.stat() if is_remote(path) else path.lstat()
     except OSError:
         yield Damage(key, "missing", unit)
         return
-    if size != size_in(known):
+    if not stat.S_ISREG(about.st_mode):
+        yield Damage(key, "not a file but a link, a folder or a device", unit)
+    elif about.st_size != size_in(known):
         yield Damage(key, "damaged", unit)
 
 
@@ -116,7 +115,7 @@ def _unmarked(store: Store) -> Iterator[UnitKey]:
 
 def verify(store: Store) -> list[Damage]:
     """Read everything; return what is missing or damaged. Nothing is changed."""
-    return [*_damaged(store), *map(_lost_flag, lost_flags(store))]
+    return [*_damaged(store), *(_lost_flag(store, key) for key in lost_flags(store))]
 
 
 def _damaged(store: Store) -> list[Damage]:
@@ -139,8 +138,9 @@ def _damaged(store: Store) -> list[Damage]:
     return found
 
 
-def _lost_flag(unit: UnitKey) -> Damage:
-    return Damage(str(unit_path(Path(), unit)), "missing or damaged", unit)
+def _lost_flag(store: Store, unit: UnitKey) -> Damage:
+    foreign = store.unreadable.get(unit) == FOREIGN
+    return Damage(str(unit_path(Path(), unit)), FOREIGN if foreign else "missing or damaged", unit)
 
 
 @dataclass(frozen=True)
@@ -163,10 +163,11 @@ def repair(
 ) -> Repair:
     """Repair a store that this process has locked, or the chunks of it that are its `own`.
 
-    Units whose arrays are all sound are called finished; others are called unfinished. What is
-    written once comes from `fixed`; without it, damage there is refused.
+    Units that are damaged, or whose mark is lost or that of another scan, are called unfinished:
+    nothing else binds arrays to this scan. What is written once comes from `fixed`; without it,
+    damage there is refused.
     """
-    found = [*_damaged(store), *map(_lost_flag, _unmarked(store))]
+    found = [*_damaged(store), *(_lost_flag(store, key) for key in _unmarked(store))]
     found = [one for one in found if one.unit is None or own(one.unit[1])]
     if not found:
         return Repair([], [])
@@ -182,36 +183,7 @@ def repair(
             store.write_fixed(fixed)
             store.seal()
         restored = [one.key for one in found if one.unit is None]
-        unfinished = []
-        for key in dict.fromkeys(one.unit for one in found if one.unit is not None):
-            if key not in store.units and _rebuilt(store, key):
-                restored.append(_lost_flag(key).key)
-            else:
-                store.forget(key)
-                unfinished.append(key)
+        unfinished = list(dict.fromkeys(one.unit for one in found if one.unit is not None))
+        for key in unfinished:
+            store.forget(key)
     return Repair(restored, unfinished)
-
-
-def _rebuilt(store: Store, key: UnitKey) -> bool:
-    """Call a unit finished again if all its arrays are sound and no failure can be lost."""
-    assert store.path is not None
-    model, chunk = key
-    known: dict[str, str] = getattr(store.files, "known", {})
-    files = {}
-    keys = {name: store.chunk_key(name, model, chunk) for name in store.arrays_of(model)}
-    try:
-        for name, place in keys.items():
-            files[name] = known[place] = checksum((store.path / place).read_bytes())
-            cell = tuple(int(number) for number in place.partition("/c/")[2].split("/"))
-            values = np.asarray(store.arrays[name].get_block_selection(cell))
-            if name == _JUDGED and not np.isfinite(values).all():
-                raise ValueError("a failure that was recorded here may be lost")
-    except (OSError, ValueError, TypeError, RuntimeError, LookupError, OrbicalError, MemoryError):
-        for place in keys.values():
-            known.pop(place, None)
-        return False
-    unit = UnitFile(model, chunk, files, [], store.record.run.batch_size)
-    write_unit(store.path, unit, store.durable)
-    store.units[key] = unit
-    store.unreadable.discard(key)
-    return True

@@ -11,6 +11,7 @@ written once (coordinates, truth, group) and of the metadata of all arrays.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -27,7 +28,7 @@ from zarr.storage import MemoryStore
 
 from ..errors import StoreError
 from .checksums import CheckedStore, digest
-from .file_access import exists, explained, is_remote, sync_files, write_file
+from .file_access import FOLDER, exists, explained, is_remote, sync_files, write_file
 from .layout import Fixed, by_model, check_sizes, dims_of
 from .record import FORMAT, Json, ModelEntry, Record
 from .unit_files import UnitFile, UnitKey, read_units, unit_path, write_unit
@@ -38,6 +39,10 @@ RECORD, _HASH = "orbical", "orbical_checksum"
 CODECS = ["bytes", "blosc", "crc32c"]
 """How numbers are written; the checksum of the last one is at the end."""
 _CRC_BYTES = 4
+_NAME = re.compile(r"(group/)?(?![A-Za-z]:)[^./\\\0][^/\\\0]*")
+_CELL = re.compile(r"\d{1,9}(/\d{1,9})*", re.ASCII)
+FOREIGN = "of another scan or model"
+"""Why a unit is not read: its file is sound, but it was not made here."""
 
 
 class Store:
@@ -52,7 +57,8 @@ class Store:
         self.record = Record.from_json(about["record"])
         self.fixed: dict[str, dict[str, str]] = about["files"]  # {array: {chunk: checksum}}
         self.units: dict[UnitKey, UnitFile] = {}
-        self.unreadable: set[UnitKey] = set()
+        self.unreadable: dict[UnitKey, str] = {}  # and why
+        self._origins: dict[int | None, str] = {}
         if isinstance(files, CheckedStore):
             files.lost = self.lost
             self.reload()
@@ -103,6 +109,12 @@ class Store:
         rest = [0] * (len(self.metadata[name]["shape"]) - len(lead))
         return "/".join([name, "c", *map(str, lead + rest)])
 
+    def origin(self, model: int | None) -> str:
+        """Return the mark of this scan and a model in its units; an entry never changes."""
+        if model not in self._origins:
+            self._origins[model] = self.record.origin(model)
+        return self._origins[model]
+
     @property
     def keys(self) -> list[UnitKey]:
         """All units, finished or not."""
@@ -125,8 +137,10 @@ class Store:
         self.units.clear()
         self.unreadable.clear()
         for key, unit in read_units(self.files.root, self.keys):
-            if unit is None or {*unit.files} != {*self.arrays_of(key[0])}:
-                self.unreadable.add(key)
+            if unit is not None and unit.origin != self.origin(key[0]):
+                self.unreadable[key] = FOREIGN
+            elif unit is None or {*unit.files} != {*self.arrays_of(key[0])}:
+                self.unreadable[key] = "damaged"
             else:
                 self.units[key] = unit
         self.files.known.clear()
@@ -196,7 +210,7 @@ class Store:
         keys = [self.chunk_key(name, model, chunk) for name in names]
         known = self.files.known if isinstance(self.files, CheckedStore) else {}
         files = {name: known.get(key, "") for name, key in zip(names, keys, strict=True)}
-        unit = UnitFile(model, chunk, files, failures or [], batch_size, data)
+        unit = UnitFile(model, chunk, self.origin(model), files, failures or [], batch_size, data)
         if self.path is not None:
             with explained(self.name, "cannot be written"):
                 self._check_there()
@@ -211,15 +225,19 @@ class Store:
             raise StoreError(f"{self.name} was deleted during the scan")
 
     def forget(self, key: UnitKey) -> None:
-        """Call a unit unfinished."""
-        unit = self.units.pop(key, None)
-        self.unreadable.discard(key)
-        if self.path is not None:
-            with explained(self.name, "cannot be written"):
-                unit_path(self.path, key).unlink(missing_ok=True)
+        """Call a unit unfinished, and delete its arrays."""
+        self.units.pop(key, None)
+        self.unreadable.pop(key, None)
         if isinstance(self.files, CheckedStore):
-            for name in unit.files if unit else ():
-                self.files.known.pop(self.chunk_key(name, *key), None)
+            root, chunks = (
+                self.files.root,
+                [self.chunk_key(n, *key) for n in self.arrays_of(key[0])],
+            )
+            with explained(self.name, "cannot be written"):
+                for path in (unit_path(root, key), *(root / chunk for chunk in chunks)):
+                    path.unlink(missing_ok=True)
+            for chunk in chunks:
+                self.files.known.pop(chunk, None)
 
     def failures(self, model: int) -> list[Json]:
         """Return the samples on which a model raised an error."""
@@ -324,9 +342,22 @@ def open_store(path: Path) -> Store:
         if hashed != digest(document):
             raise ValueError("the checksum of its root does not match")
         attributes[_HASH] = hashed
+        _check_names(path, document)
         store = Store(CheckedStore.at(path), document)
         check_sizes(store.record, store.metadata, store.fixed)
     return store
+
+
+def _check_names(path: Path, document: Any) -> None:
+    """Refuse names that lead out of the folder, before any path is made of them."""
+    names = {*document["consolidated_metadata"]["metadata"]}
+    files = json.loads(document["attributes"][RECORD])["files"]
+    if not (files.keys() <= names and all(map(_NAME.fullmatch, names))):
+        raise ValueError("its arrays have impossible names")
+    if not all(_CELL.fullmatch(cell) for chunks in files.values() for cell in chunks):
+        raise ValueError("its chunks have impossible names")
+    if not is_remote(path) and any((path / name).is_symlink() for name in (*names, FOLDER)):
+        raise ValueError("a folder in it is a link")
 
 
 def root_document(path: Path) -> Any:

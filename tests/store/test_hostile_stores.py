@@ -1,0 +1,213 @@
+"""Stores that were mixed, tampered with or half overwritten: nothing of others is used."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from attacks_on_stores import everything, linear, same, small_store
+
+import orbical as ob
+from orbical.errors import StoreError
+from orbical.store import open_store, repair, verify
+from orbical.store.checksums import digest
+
+
+@pytest.fixture(scope="module")
+def originals(tmp_path_factory):
+    """Two scans of one layout, of the same samples by the same models, but in other places."""
+    folder = tmp_path_factory.mktemp("two")
+    small_store(folder / "a.zarr")
+    images, labels = ob.datasets.digits()
+    ob.scan(
+        {"plain": linear(5), "other": linear(6)},
+        (images[:6], labels[:6]),
+        group="rotations:3",
+        task="classification",
+        out=folder / "b.zarr",
+        chunk=2,
+        progress=False,
+    )
+    return folder
+
+
+@pytest.fixture
+def stores(originals, tmp_path):
+    return [shutil.copytree(originals / name, tmp_path / name) for name in ("a.zarr", "b.zarr")]
+
+
+def files_of_unit(path, model, chunk):
+    lead = f"c/{chunk}/" if model is None else f"c/{model}/{chunk}"
+    arrays = [file for file in path.rglob("*") if file.is_file() and lead in file.as_posix()]
+    mark = path / "units" / f"{'shared' if model is None else model}.{chunk}.json"
+    return [mark, *arrays]
+
+
+@pytest.mark.parametrize(("model", "chunk"), [(0, 1), (1, 2)])
+def test_a_unit_of_another_scan_is_not_taken_for_ones_own(stores, model, chunk):
+    own, foreign = stores
+    expected = everything(ob.load(own))
+    for file in files_of_unit(foreign, model, chunk):
+        shutil.copy(file, own / file.relative_to(foreign))
+    with pytest.warns(UserWarning, match="no valid mark of this scan"):
+        scan = ob.load(own)
+    assert not scan.done[model, chunk]
+    assert np.isnan(scan.data["score"].values[model, 2 * chunk : 2 * chunk + 2]).all()
+    assert [damage.why for damage in verify(open_store(own))] == ["of another scan or model"]
+    done = repair(open_store(own))
+    assert (done.restored, done.unfinished) == ([], [(model, chunk)])
+    assert same(everything(small_store(own)), expected)
+
+
+def test_a_unit_of_another_model_of_the_scan_is_not_taken_either(stores):
+    own, _ = stores
+    unit = files_of_unit(own, 1, 0)
+    for file in unit:
+        place = file.as_posix().replace("/c/1/0", "/c/0/0").replace("units/1.0", "units/0.0")
+        shutil.copy(file, place)
+    mark = json.loads((own / "units/0.0.json").read_text())
+    del mark["checksum"]
+    mark["model"] = 0
+    (own / "units/0.0.json").write_text(json.dumps({**mark, "checksum": digest(mark)}))
+    with pytest.warns(UserWarning, match="no valid mark of this scan"):
+        assert not ob.load(own).done[0, 0]
+
+
+def test_all_units_of_another_scan_leave_nothing_finished(stores):
+    own, foreign = stores
+    for name in [p.name for p in own.iterdir() if p.name != "zarr.json"]:
+        if (own / name).is_dir():
+            shutil.rmtree(own / name)
+            shutil.copytree(foreign / name, own / name)
+    with pytest.warns(UserWarning, match="9 units"):
+        assert ob.load(own).share_done == 0.0
+
+
+def sealed_root(path, change):
+    """Change the root of a store and give it a hash that is right, as an attacker would."""
+    document = json.loads((path / "zarr.json").read_text())
+    change(document)
+    document["attributes"].pop("orbical_checksum")
+    document["attributes"]["orbical_checksum"] = digest(document)
+    (path / "zarr.json").write_text(json.dumps(document))
+
+
+def renamed(name):
+    def change(document):
+        metadata = document["consolidated_metadata"]["metadata"]
+        metadata[name] = metadata["weight"]
+
+    return change
+
+
+def chunk_named(cell):
+    def change(document):
+        about = json.loads(document["attributes"]["orbical"])
+        about["files"]["weight"][cell] = "00000000-1"
+        document["attributes"]["orbical"] = json.dumps(about)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        renamed("../b.zarr"),
+        renamed("group/../../b.zarr"),
+        renamed("/b.zarr"),
+        renamed("..\\b.zarr"),
+        renamed("C:b.zarr"),
+        renamed(".."),
+        renamed(""),
+        chunk_named("../../../b.zarr/zarr.json"),
+        chunk_named("0\\..\\1"),
+    ],
+)
+def test_names_that_lead_out_of_the_folder_are_refused(stores, change):
+    own, other = stores
+    before = {file: file.read_bytes() for file in other.rglob("*") if file.is_file()}
+    sealed_root(own, change)
+    for use in (ob.load, lambda path: repair(open_store(path))):
+        with pytest.raises(StoreError, match="impossible names"):
+            use(own)
+    assert {file: file.read_bytes() for file in other.rglob("*") if file.is_file()} == before
+
+
+@pytest.mark.parametrize("name", ["units", "score", "group/plane"])
+def test_a_folder_that_is_a_link_is_refused(stores, name):
+    own, other = stores
+    shutil.rmtree(own / name)
+    (own / name).symlink_to(other / name, target_is_directory=True)
+    with pytest.raises(StoreError, match="a folder in it is a link"):
+        ob.load(own)
+
+
+@pytest.mark.parametrize("how", ["link", "pipe"])
+def test_a_chunk_or_a_mark_that_is_no_file_is_not_opened(stores, how):
+    own, other = stores
+
+    def replace(name):
+        (own / name).unlink()
+        if how == "link":
+            (own / name).symlink_to(other / name)
+        else:
+            os.mkfifo(own / name)
+
+    replace("units/0.0.json")
+    with pytest.warns(UserWarning, match="no valid mark"):
+        assert not ob.load(own).done[0, 0]
+    replace("score/c/1/1/0")
+    with pytest.raises(StoreError, match=r"score/c/1/1/0 .* is not a file but a link"):
+        ob.load(own)
+
+
+@pytest.mark.parametrize("root", ["removed", "damaged"])
+def test_a_store_with_a_lost_root_can_be_overwritten(stores, root):
+    own, _ = stores
+    (own / "zarr.json").unlink() if root == "removed" else (own / "zarr.json").write_text("{")
+    with pytest.raises(StoreError, match="not an orbical store, or is too damaged"):
+        small_store(own)
+    assert_overwritten(own)
+
+
+def test_an_empty_folder_can_be_overwritten_and_others_cannot(tmp_path):
+    path = tmp_path / "run.zarr"
+    path.mkdir()
+    assert_overwritten(path)
+    (tmp_path / "thesis" / "group").mkdir(parents=True)
+    (tmp_path / "thesis" / "group" / "zarr.json").write_text('{"attributes": {}}')
+    (tmp_path / "thesis" / "chapter.tex").write_text("words")
+    with pytest.raises(StoreError, match="is not an orbical store; it is left unchanged"):
+        assert_overwritten(tmp_path / "thesis")
+    assert (tmp_path / "thesis" / "chapter.tex").read_text() == "words"
+
+
+def assert_overwritten(path):
+    images, labels = ob.datasets.digits()
+    scan = ob.scan(
+        linear(7),
+        (images[:6], labels[:6]),
+        group="rotations:3",
+        task="classification",
+        out=path,
+        overwrite=True,
+        progress=False,
+    )
+    assert scan.complete
+    assert scan.models == ["model"]
+
+
+@pytest.mark.system
+def test_a_kill_while_a_store_is_overwritten_leaves_a_usable_folder(tmp_path):
+    script = Path(__file__).with_name("overwrite_kills.py")
+    ran = subprocess.run(
+        [sys.executable, script, tmp_path, "5"], capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert int(ran.stdout.split()[0]) > 20
