@@ -13,7 +13,6 @@ import torch
 import orbical as ob
 
 transformers = pytest.importorskip("transformers")
-tokenizers = pytest.importorskip("tokenizers")
 
 DATA = [
     ("Which is a fruit?", ["a stone", "an apple", "a chair", "the clouds above"], "B"),
@@ -28,11 +27,14 @@ def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("model")
     texts = [text for question, options, _ in DATA for text in (question, *options)]
     texts += ["Question: Answer:\nA. B. C. D."] * 20
-    core = tokenizers.ByteLevelBPETokenizer()
-    core.train_from_iterator(texts, vocab_size=400, special_tokens=["<s>", "</s>"])
-    tokenizer = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=core._tokenizer, bos_token="<s>", eos_token="</s>", pad_token="</s>"
+    from transformers.convert_slow_tokenizer import bytes_to_unicode
+
+    symbols = ["<s>", "</s>", *bytes_to_unicode().values()]
+    special = {"bos_token": "<s>", "eos_token": "</s>", "pad_token": "</s>", "unk_token": "</s>"}
+    plain = transformers.GPT2TokenizerFast(
+        vocab={symbol: place for place, symbol in enumerate(symbols)}, merges=[], **special
     )
+    tokenizer = plain.train_new_from_iterator(texts, 400)
     tokenizer.chat_template = (
         "{% for m in messages %}<s>{{ m['role'] }}: {{ m['content'] }}</s>{% endfor %}"
         "{% if add_generation_prompt %}<s>assistant: {% endif %}"
