@@ -25,6 +25,7 @@ NOUNS = {
     "points": "point clouds",
     "signal": "signals",
     "volume": "volumes",
+    "texts": "texts",
 }
 """The word for samples on the page, by the view of their inputs."""
 

@@ -16,6 +16,7 @@ import * as pointClasses from "./point_classes.js";
 import * as points from "./points.js";
 import * as signal from "./signal.js";
 import * as text from "./text.js";
+import * as texts from "./texts.js";
 import * as values from "./values.js";
 import * as volume from "./volume.js";
 
@@ -34,6 +35,7 @@ export const views = {
   quiver: flow,
   signal,
   text,
+  texts,
   values,
   volume,
   window: fieldOfView,
