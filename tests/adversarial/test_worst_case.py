@@ -318,3 +318,65 @@ def test_progress_is_shown_and_ctrl_c_says_what_is_lost(net, data, capsys):
 def test_arguments_that_cannot_be_used_are_refused(net, data, arguments, message):
     with pytest.raises(InputError, match=message):
         ob.worst_case(net, data, **arguments)
+
+
+def waves(x, dip=0.0):
+    """Probabilities of degree 2 along the circle of a vector, between .1 and .9, less a dip."""
+    angle = torch.atan2(x[:, 1], x[:, 0])
+    apart = torch.rad2deg(torch.atan2((angle - 1.5).sin(), (angle - 1.5).cos()))
+    p = 0.5 + 0.4 * (2 * angle).cos() - dip * torch.exp(-((apart / 3) ** 2))
+    return torch.stack([p, 1 - p], 1)
+
+
+VECTORS = ob.tasks.Classification(ob.actions.Vectors(), outputs="probabilities")
+
+
+def circles(model, group, **options):
+    angle = torch.linspace(0.1, 6, 25)
+    x = torch.stack([angle.cos(), angle.sin()], 1)
+    labels = torch.zeros(25, dtype=torch.long)
+    return ob.worst_case(model, (x, labels), group=group, task=VECTORS, progress=False, **options)
+
+
+@pytest.mark.parametrize("elements", [8, 12, 24])
+def test_no_angle_is_beyond_the_bound_of_the_degree(elements):
+    found = circles(waves, f"rotations:{elements}")
+    assert (found["degree"] == 2).all()
+    assert found["refuted"].item() == 0
+    assert (found["bound"] <= 0.1 + 1e-6).all()
+    factor = np.cos(2 * np.pi / elements)
+    assert float(found["bound"].min()) >= max(0.0, 0.5 - 0.4 / factor) - 1e-6
+    assert (found["bound"] <= at(found, "refined") + 1e-6).all()
+
+
+def test_a_lipschitz_constant_bounds_what_lies_between():
+    steepest = 0.8 * np.pi / 180
+    found = circles(waves, "rotations:12", lipschitz=steepest)
+    assert (found["bound"] <= 0.1 + 1e-6).all()
+    assert (found["bound"] >= 0.1 - 15 * steepest).all()
+    assert (found["degree"] == -1).all()
+    assert (circles(waves, "rotations:12", lipschitz=0.0)["refuted"] > 0.5).all()
+    with pytest.raises(InputError, match="lipschitz: expected a number >= 0"):
+        circles(waves, "rotations:12", lipschitz=-1.0)
+
+
+def test_a_search_that_goes_beyond_refutes_the_bound():
+    """A dip narrower than the steps, beside the worst sampled angle: its spectrum is not seen."""
+    found = circles(lambda x: waves(x, dip=0.09), "rotations:24")
+    beyond = at(found, "refined") < 0.09
+    assert beyond.any()
+    refuted = np.isnan(found["bound"].values)
+    assert found["refuted"].item() == pytest.approx(refuted.mean())
+    assert refuted.any()
+    assert (found["degree"].values[refuted] == -1).all()
+    kept = ~refuted
+    assert (found["bound"].values <= at(found, "refined") + 1e-6)[kept].all()
+
+
+def test_groups_without_a_circle_have_no_bound(net, data):
+    found = ob.worst_case(
+        net, data, group="translations:1:1", task="classification", progress=False
+    )
+    assert "bound" not in found
+    finite = ob.worst_case(net, data, group="cyclic:4", task="classification", progress=False)
+    assert "bound" not in finite

@@ -14,11 +14,12 @@ from torch import Tensor
 from .._interrupts import stoppable
 from .._text import number, percent
 from .._trees import Tree, to_device
-from ..calibration import interval_of_sums, share_interval_of_sums
+from ..calibration import bounded_mean_interval, interval_of_sums
 from ..data import read_rows
-from ..errors import InputError, ModelError, whole_number
+from ..errors import InputError, ModelError, real_number, whole_number
 from ..groups import Array, Chart, Group, as_group, chart_of
-from ..scanning import Runner, plan, progress_bar, ready
+from ..nero import circle_bracket, circle_order
+from ..scanning import Runner, Sweep, plan, progress_bar, ready
 from ..store import Scan
 from ..tasks import Task, as_task
 from .search import Objective, descend, golden_section, nearest_elements, valleys
@@ -29,6 +30,9 @@ _MEANINGS = {
     "score": "score of each sample at the identity, at the worst sampled element, at the worst",
     "correct": "whether the predicted class is the true one there",
     "missed": "how much worse the worst element is than the worst sampled one",
+    "bound": "score that no element is beyond, if the assumption about the response holds",
+    "degree": "degree that the bound assumes of the response along the circle; -1 for none",
+    "refuted": "share of samples whose search went beyond the bound, which is then left out",
     "element": "index of the worst sampled element",
     "nearest": "index of the sampled element nearest to the worst one",
     "method": "how the search went on between the sampled elements",
@@ -48,6 +52,7 @@ def worst_case(
     batch_size: int | str = "auto",
     device: str = "auto",
     preprocess: Callable[[Tree], Tree] | None = None,
+    lipschitz: float | None = None,
     level: float = 0.95,
     progress: bool = True,
 ) -> xr.Dataset:
@@ -56,8 +61,11 @@ def worst_case(
     The search begins at the worst of the sampled elements, as a scan finds them, and goes on
     between them: along the gradient of the score where torch can differentiate the model and the
     score, otherwise by golden section along each coordinate. It is deterministic, and its result is
-    never better for the model than the worst sampled element. It finds a lower bound of the harm,
-    not a proof that no element is worse.
+    never better for the model than the worst sampled element. That is a lower bound of the harm.
+    For equally spaced rotations of the plane there is a bound from the other side too: the score
+    that no angle is beyond if the response has the degree that its sampled spectrum shows
+    (`orbical.nero.circle_bracket`), or if it changes no faster than `lipschitz`. The search tests
+    this: where it finds a worse score, there is no bound.
 
     Args:
         models: a model, or a dictionary of names and models, as for `orbical.scan`.
@@ -72,6 +80,7 @@ def worst_case(
         batch_size: the number of inputs in a forward pass, or `"auto"`.
         device: a torch device, or `"auto"`.
         preprocess: a function applied to each transformed batch before the models.
+        lipschitz: the most that a score changes by one degree of the angle, if it is known.
         level: nominal coverage of the intervals.
         progress: whether to show a progress bar.
 
@@ -79,6 +88,9 @@ def worst_case(
         A dataset with, `[model, sample]`: the coordinates of the worst element, such as `angle`,
         and `nearest`, the index of the sampled element beside it; `missed`, how much worse the
         score is there than at the worst sampled element; and `element`, the index of that one.
+        On a circle also `bound`, the score that no angle is beyond, NaN where the sampled spectrum
+        does not support one; `degree`, what it assumes, -1 for none or a Lipschitz constant; and
+        `refuted` `[model]`, the share of samples whose search contradicts it.
         `score` `[model, sample, place]`, and `correct` for labeled classification, are at the
         places `identity`, `grid` (the worst sampled element) and `refined`. `mean`
         `[model, place]` and `mean_missed` `[model]` are means over samples, with intervals to
@@ -108,6 +120,8 @@ def worst_case(
         if value is None:
             raise InputError(argument, "one, because data is not a scan", "None")
     starts, rounds = whole_number("starts", starts, 1), whole_number("rounds", rounds, 1)
+    if lipschitz is not None and not real_number("lipschitz", lipschitz) >= 0:
+        raise InputError("lipschitz", "a number >= 0", repr(lipschitz))
     recipe = plan(
         models,
         data,
@@ -132,7 +146,7 @@ def worst_case(
         progress_bar(searches, 0, len(found), progress, "worst case", "searches") as advance,
     ):
         for grid in _scanned(runner) if scan is None else _stored(runner, scan):
-            found[grid.model].append(_refined(runner, grid, chart, starts, rounds))
+            found[grid.model].append(_refined(runner, grid, chart, starts, rounds, lipschitz))
             advance(len(grid.score))
     joined = {
         name: {key: np.concatenate([one[key] for one in parts]) for key in parts[0]}
@@ -254,7 +268,12 @@ def _classifies(results: Any) -> bool:
 
 
 def _refined(
-    runner: Runner, grid: _Grid, chart: Chart | None, starts: int, rounds: int
+    runner: Runner,
+    grid: _Grid,
+    chart: Chart | None,
+    starts: int,
+    rounds: int,
+    lipschitz: float | None,
 ) -> dict[str, Array]:
     """Search on from the worst sampled elements of each sample; return arrays `[B, ...]`."""
     sweep, identity = runner.sweep, runner.sweep.group.identity
@@ -283,11 +302,34 @@ def _refined(
         ),
         "method": np.full(len(lost), found.method),
         **_coordinates(sweep.group, chart, found),
+        **_bounded(sweep, lost, found.value, sign, lipschitz),
     }
     if grid.correct is not None:
         at = grid.correct[:, identity], grid.correct[every, element], correct
         result["correct"] = np.stack(at, 1)  # type: ignore[arg-type]
     return result
+
+
+def _bounded(
+    sweep: Sweep, lost: Array, value: Array, sign: float, lipschitz: float | None
+) -> dict[str, Array]:
+    """Return what no score on a circle is beyond, and the assumed degree; nothing elsewhere."""
+    order = circle_order(sweep.group)
+    if order is None or chart_of(sweep.group) is None:
+        return {}
+    lost = lost[:, order]
+    if lipschitz is None:
+        low, _, degree = circle_bracket(lost)
+    else:
+        step = 360 / lost.shape[1]
+        low = ((lost + np.roll(lost, 1, axis=1) - lipschitz * step) / 2).min(1)
+        low, degree = np.minimum(low, lost.min(1)), np.full(len(lost), -1)
+    if sweep.task.score_unit == "share":
+        low = np.maximum(low, 0.0 if sign > 0 else -1.0)
+    # Resampled images repeat only to rounding.
+    refuted = value < low - 1e-6 * np.abs(np.where(np.isfinite(lost), lost, 0.0)).max(1)
+    low = np.where(refuted | ~np.isfinite(low), np.nan, low)
+    return {"bound": sign * low, "degree": np.where(refuted, -1, degree), "refuted": refuted}
 
 
 def _searched(objective: Objective, lost: Array, starts: int, rounds: int) -> _Found:
@@ -325,13 +367,14 @@ def _check_repeated(objective: Objective, grid: _Grid, lost: Array) -> None:
     Two models may be alike where one of them is worst, so each sample is tried elsewhere too.
     """
     every, elements = np.arange(len(lost)), lost.shape[1]
+    largest = np.abs(lost, where=np.isfinite(lost), out=np.zeros_like(lost)).max()
     for element in (lost.argmin(1), (every + elements // 2) % elements):
         value = lost[every, element]
         again = objective.values(every, objective.chart.start[element], element)
         known = np.isfinite(value) & np.isfinite(again)
         apart = np.abs(np.subtract(again, value, out=np.zeros(len(lost)), where=known))
         worst = int(apart.argmax())
-        if apart[worst] > 0.02 * max(1.0, abs(value[worst])):
+        if apart[worst] > 0.02 * largest:
             sign = objective.sign
             place = objective.sweep.group.name(int(element[worst]))
             raise ModelError(
@@ -342,6 +385,15 @@ def _check_repeated(objective: Objective, grid: _Grid, lost: Array) -> None:
             )
 
 
+def _mean(values: Array, task: Task, level: float) -> tuple[Array, Array, Array]:
+    """Return the means of `[M, N, ...]` over samples, and the ends of their intervals."""
+    if task.score_unit == "share":
+        return bounded_mean_interval(np.moveaxis(values, 1, -1), level)
+    seen = np.isfinite(values)
+    terms = np.where(seen, values, 0.0)
+    return interval_of_sums(seen.sum(1), terms.sum(1), np.square(terms).sum(1), level)
+
+
 def _table(found: dict[str, dict[str, Array]], runner: Runner, level: float) -> xr.Dataset:
     """Return the labeled result, with means over samples."""
     recipe, task = runner.recipe, runner.recipe.task
@@ -350,14 +402,14 @@ def _table(found: dict[str, dict[str, Array]], runner: Runner, level: float) -> 
         key: np.stack([one[key] for one in found.values()]) for key in next(iter(found.values()))
     }
     stacked["method"] = stacked["method"][:, 0]
+    if "refuted" in stacked:
+        stacked["refuted"] = stacked["refuted"].mean(1)
     dims = ("model", "sample", "place")
     variables = {key: (dims[: values.ndim], values) for key, values in stacked.items()}
-    of_sums = share_interval_of_sums if task.score_unit == "share" else interval_of_sums
     for name, of in (("mean", "score"), ("mean_missed", "missed")):
-        seen = np.isfinite(stacked[of])
-        terms = np.where(seen, stacked[of], 0.0)
-        ends = of_sums(seen.sum(1), terms.sum(1), np.square(terms).sum(1), level)
-        for ending, values in zip(("", "_low", "_high"), ends, strict=True):
+        for ending, values in zip(
+            ("", "_low", "_high"), _mean(stacked[of], task, level), strict=True
+        ):
             variables[name + ending] = (("model", "place")[: values.ndim], values)
     coords: dict[str, Any] = {"model": list(found), "place": list(PLACES)}
     coords["sample"] = np.arange(stacked["missed"].shape[1])

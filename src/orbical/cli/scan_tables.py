@@ -43,10 +43,24 @@ def print_summary(scan: Scan) -> None:
     for name in ("changed", "changed_pairs"):
         if name in table:
             rows.append([_SHARES[name], *(_cell(share, name) for share in table[name].values)])
+    if (enough := _enough(scan)) is not None:
+        rows.append(["elements that are enough for the mean", *enough])
     defect = number(table["action_defect"])
     rows.append(["action defect (of the data)", *[defect] * table.sizes["model"]])
     title = f"{scan.record.data.samples:,} samples, {scan.group.spec}"
     show("text", None, [Sheet(title, ["", *map(str, table["model"].values)], rows)])
+
+
+def _enough(scan: Scan) -> list[Cell] | None:
+    """Return how many elements each model needs; None for groups whose spectrum is not known."""
+    from ..errors import InputError
+    from ..nero import enough_elements
+
+    try:
+        numbers = enough_elements(scan)["enough"].values.tolist()
+    except InputError:
+        return None
+    return [str(count) if count > 0 else f"more than {len(scan.group)}" for count in numbers]
 
 
 def _cell(value: float, name: str) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .._text import counted
+from .._text import counted, number
 from ..errors import InputError
 from .arguments import (
     Import,
@@ -62,7 +62,9 @@ def worst_case(
     For each sample, the search starts at the worst elements of the scan and, if the group is
     continuous, looks between them for the element with the worst score. The table shows the mean
     score at the identity, at the worst scanned element of each sample, and at its worst element.
-    The model is at least this bad; worse elements may exist.
+    The model is at least this bad; worse elements may exist. For rotations of the plane the last
+    row is a bound from the other side, which assumes that the score varies along the circle no
+    faster than the scan shows; it is the mean over those samples that have one.
 
     Args:
         store: The saved scan; its group and task are used, and its inputs if it was made with
@@ -151,6 +153,18 @@ def _print(found: xr.Dataset) -> None:
             strict=True,
         )
     ]
+    if "bound" in found:
+        counts = found["bound"].notnull().sum("sample")
+        means = found["bound"].mean("sample")
+        rows.append(
+            [
+                "beyond which no angle is, if the spectrum holds",
+                *(
+                    f"{number(float(mean))} ({int(count)} samples)" if count else "-"
+                    for mean, count in zip(means.values, counts.values, strict=True)
+                ),
+            ]
+        )
     title = f"{found.sizes['sample']:,} samples, searched {found.attrs['searched']}"
     show("text", None, [Sheet(title, [f"mean {found.attrs['metric']}", *models], rows)])
 

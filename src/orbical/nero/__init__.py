@@ -39,6 +39,7 @@ from .orbit_sums import (
     sums_over,
 )
 from .orders import order_averages, position_bias, worst_orders
+from .spectra import circle_bracket, circle_order, enough_elements
 from .summaries import action_defect, consensus, invariance_gap, summary
 
 __all__ = [
@@ -48,6 +49,7 @@ __all__ = [
     "averaging",
     "consensus",
     "consistency",
+    "enough_elements",
     "individual",
     "invariance_gap",
     "molecule_name",
