@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 import torch
@@ -206,3 +208,50 @@ def test_an_output_that_the_group_would_leave_alone_by_mistake_is_refused() -> N
     ):
         with pytest.raises(ModelError, match=r"cyclic:4 moves plane.*representation='vector'"):
             look()
+
+
+torch.manual_seed(0)
+POINTWISE = torch.nn.Sequential(
+    torch.nn.Conv2d(1, 16, 1), torch.nn.ReLU(), torch.nn.Conv2d(16, 2, 1)
+)
+MAPS = ob.tasks.DenseRegression()
+
+
+def pictures(smooth):
+    """Noise, which interpolation destroys, or blobs, which it hardly changes."""
+    if not smooth:
+        return torch.randn(4, 1, 32, 32, generator=torch.Generator().manual_seed(0))
+    y, x = torch.meshgrid(*2 * [torch.linspace(-1, 1, 32)], indexing="ij")
+    blobs = [torch.exp(-((x - 0.2 * i) ** 2 + (y + 0.1 * i) ** 2) / 0.1) for i in range(4)]
+    return torch.stack(blobs)[:, None]
+
+
+def by_place(x):
+    return torch.cat([x, x * torch.linspace(0, 1, x.shape[-1])], 1)
+
+
+@pytest.mark.parametrize("smooth", [False, True])
+def test_interpolation_is_not_the_fault_of_a_model(smooth):
+    x = pictures(smooth)
+    error = ob.testing.equivariance_error(POINTWISE, x, group="rotations:8", task=MAPS)
+    assert error.largest > 2e-4  # beyond the tolerance of single precision
+    assert (error.per_element <= error.interpolation).all()
+    assert (error.interpolation[::2] == 0).all()  # quarter turns lose nothing
+    with pytest.warns(UserWarning, match=r"only up to interpolation, .* dihedral:4, cyclic:4"):
+        ob.testing.assert_equivariant(POINTWISE, x, group="rotations:8", task=MAPS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ob.testing.assert_equivariant(POINTWISE, x, group="dihedral:4", task=MAPS)
+
+
+@pytest.mark.parametrize("smooth", [False, True])
+def test_a_model_that_knows_places_fails_beyond_interpolation(smooth):
+    x = pictures(smooth)
+    with pytest.raises(AssertionError, match="not equivariant under rotations:8"):
+        ob.testing.assert_equivariant(by_place, x, group="rotations:8", task=MAPS)
+    if smooth:  # of noise, interpolation leaves so little that nothing is decided
+        with pytest.raises(AssertionError, match=r"of which interpolation explains \S+ \(dihedral"):
+            ob.testing.assert_equivariant(by_place, x, group="rotations:3", task=MAPS)
+    else:
+        with pytest.warns(UserWarning, match="smaller errors of the model are not seen"):
+            ob.testing.assert_equivariant(by_place, x, group="rotations:3", task=MAPS)
