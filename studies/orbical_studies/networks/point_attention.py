@@ -12,8 +12,9 @@ class PointAttention(nn.Module):
     Each of the first `patches` points of a cloud, whose points must be in random order, is the
     center of a token: its nearest points, relative to it and as they are, through a small network
     and a maximum, plus an embedding of where the center lies. Rotating a cloud keeps the
-    neighborhoods and changes their coordinates, so the network is invariant under permutations and
-    not under rotations, like the point transformer of the NERO paper.
+    neighborhoods and changes their coordinates, so the output changes, as that of the point
+    transformer of the NERO paper. Unlike there it also changes with the order of the points, which
+    decides where the centers are; only the order of all others does not matter.
 
     Args:
         classes: Number of classes.
