@@ -32,6 +32,7 @@ from orbical_studies.framework.page import render
 TABLES = (
     *("trainings", "levels", "classes", "dark-spots", "period", "consensus", "certainty"),
     *("objects", "section", "shifts", "published", "published-rings", "published-shifts"),
+    "order",
 )
 
 
@@ -221,6 +222,7 @@ def test_one_seed_is_enough_to_refute_a_claim(tmp_path: Path) -> None:
     for name, columns in zeros.items():
         frames[name].loc[frames[name]["seed"] == 1, columns] = 0
     frames["certainty"]["confidence_orbit"] = 0.2
+    frames["order"]["reordered"] = 0
     for name, frame in frames.items():
         changed.write(name, frame)
     before, after = (
@@ -232,8 +234,8 @@ def test_one_seed_is_enough_to_refute_a_claim(tmp_path: Path) -> None:
         for text in (paths.page.read_text("utf-8"), render(study, changed, paths.template))
     )
     claims = {claim for claim, verdict in before.items() if verdict == "confirmed |"}
-    assert len(claims) == 8
-    assert {after[claim] for claim in claims} == {"not confirmed here |"}
+    assert len(claims) == 9
+    assert {after[claim] for claim in claims} == {"not confirmed here |", "contradicted |"}
 
 
 def test_a_difference_between_levels_has_to_hold_over_images() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,6 +20,7 @@ from orbical_studies.esd import (
     batches,
     cumulative,
     fronts,
+    lemmas,
     packing,
     papers_grid,
     quick_training,
@@ -409,3 +411,58 @@ def test_claims_are_decided_by_the_numbers(tmp_path: Path) -> None:
         for lines, verdict in ((before, usual), (after, other)):
             (line,) = (line for line in lines if line.startswith(f"| {claim}"))
             assert line.endswith(f"| {verdict} |"), claim
+
+
+def world_of_two_confidences() -> list[tuple[float, int, float]]:
+    """List confidence, outcome and probability."""
+    return [(0.4, 0, 0.1), (0.4, 1, 0.4), (0.9, 0, 0.05), (0.9, 1, 0.45)]
+
+
+def test_lemmas_2_1_and_3_1_of_the_esd_paper_hold_in_an_enumerated_world() -> None:
+    world, samples = world_of_two_confidences(), 5
+    for z, _, _ in world[::2]:
+        truth = sum(p * (y - c) for c, y, p in world if c <= z)
+        first = second = 0.0
+        for drawn in itertools.product(world, repeat=samples - 1):
+            g = np.array([(y - c) * (c <= z) for c, y, _ in drawn])
+            estimate = g.mean() ** 2 - lemmas.variance_of_mean(g)
+            chance = np.prod([p for _, _, p in drawn])
+            first, second = first + chance * estimate, second + chance * estimate**2
+        assert first == pytest.approx(truth**2, abs=1e-12)  # 2.1
+        assert second - first**2 <= 2  # 3.1
+
+
+def test_the_identity_in_lemma_3_2_is_false_and_its_bound_holds() -> None:
+    draw = np.random.default_rng(0)
+    assert lemmas.lemma_3_2([0.7] * 9)["true"] == pytest.approx(0, abs=1e-15)
+    assert lemmas.lemma_3_2([0.7] * 9)["printed"] == pytest.approx(0.1157, abs=1e-4)
+    for count in (2, 3, 10, 100):
+        worst = np.resize([1.0, -1.0], count)
+        for values in (worst, draw.uniform(-1, 1, count), draw.choice([-1.0, 0, 1], count)):
+            both = lemmas.lemma_3_2(values)
+            assert both["true"] <= both["bound"]
+            assert abs(values.mean()) <= 1
+
+
+def test_lemmas_3_3_and_3_4_hold_where_samples_are_enumerated_or_many() -> None:
+    world = world_of_two_confidences()
+    product = {}
+    for i, j in ((0, 1), (2, 0)):  # 3.3: any two samples
+        total = 0.0
+        for drawn in itertools.product(world, repeat=4):
+            means = [
+                np.mean(
+                    [(y - c) * (c <= drawn[k][0]) for m, (c, y, _) in enumerate(drawn) if m != k]
+                )
+                for k in (i, j)
+            ]
+            total += np.prod([p for _, _, p in drawn]) * np.prod(np.square(means))
+        product[i, j] = total
+    assert product[0, 1] == pytest.approx(product[2, 0])
+    d = {z: sum(p * (y - c) for c, y, p in world if c <= z) for z in (0.4, 0.9)}
+    limit = sum(p * d[c] ** 2 for c, _, p in world) ** 2
+    draw = np.random.default_rng(0)
+    picked = draw.choice(4, size=(2_000, 400), p=[p for _, _, p in world])
+    c, y = (np.array([row[k] for row in world])[picked] for k in (0, 1))
+    means = [((y - c) * (c <= c[:, k : k + 1]))[:, 2:].mean(1) for k in (0, 1)]
+    assert np.mean(np.square(means[0] * means[1])) == pytest.approx(limit, rel=0.1)  # 3.4

@@ -21,8 +21,9 @@ from orbical.errors import InputError
 
 ROUNDING = 1e-9
 KEYS = (
-    *("accuracy_ceiling", "accuracy_floor", "ece", "prop1", "thm4_fiberwise", "thm4", "cor1"),
-    *("cor2", "fiber_free", "thm5", "prop4", "prop6", "forced_ece", "least_ece_lower"),
+    *("accuracy_ceiling", "accuracy_floor", "ece", "prop1", "prop2", "thm4_fiberwise", "thm4"),
+    *("cor1", "cor2", "fiber_free", "thm5", "prop4", "prop5", "prop6", "forced_ece"),
+    *("least_ece_lower",),
     *("least_ece_upper", "sharp_upper"),
     *("broken_symmetry", "broken_at_least", "any_accuracy", "any_accuracy_sharp", "any_ece"),
 )
@@ -236,7 +237,7 @@ def test_the_accuracy_floor_of_many_orbits_is_free_of_rounding() -> None:
     assert OrbitTable(one_label_each).accuracy_floor == 0
 
 
-def test_proposition_2_is_false_so_it_is_not_offered() -> None:
+def test_proposition_2_is_false_so_it_never_applies() -> None:
     """X = [.98, 1], h_P(x) = x is (1, 1)-bi-Lipschitz, always wrong: ECE .99 > 1/2 + K2/4 = .75."""
     x = np.linspace(0.98, 1, 2001)
     mass = np.zeros((len(x), 2))
@@ -245,10 +246,10 @@ def test_proposition_2_is_false_so_it_is_not_offered() -> None:
     proposition_2 = 1 / 2 + 1 / 4
     assert float(bounds["ece"]) == pytest.approx(0.99)
     assert float(bounds["ece"]) > proposition_2
-    assert "prop2" not in bounds
+    assert not bounds["prop2"].applies
 
 
-def test_proposition_5_is_false_so_it_is_not_offered() -> None:
+def test_proposition_5_is_false_so_it_never_applies() -> None:
     """Example 5's world, the 24 orders of four numbers, all on one orbit, three in four labeled 1.
 
     `h_Y = 1` with `h_P = 3/4 + c (sum x - sum x0)` is invariant, its gradient c (1, 1, 1, 1)
@@ -270,7 +271,7 @@ def test_proposition_5_is_false_so_it_is_not_offered() -> None:
     floor = orbit.accuracy_floor
     lipschitz = np.linalg.norm(gradient)
     assert floor**2 / (2 * lipschitz) > float(bounds["ece"])
-    assert "prop5" not in bounds
+    assert not bounds["prop5"].applies
 
 
 def test_rounding_is_no_information() -> None:
@@ -389,3 +390,12 @@ def test_wrong_arguments_are_named() -> None:
         forced_overconfidence(table, np.array([1.2]))
     with pytest.raises(InputError, match="samples: expected"):
         classification(OrbitTable([[0.5, 0.5]], samples=0))
+
+
+def test_false_propositions_are_there_without_a_value_and_name_their_counterexample() -> None:
+    bounds = classification(OrbitTable([[0.6, 0.4]], confidence=[0.9], predicted=[0]))
+    for name in ("prop2", "prop5"):
+        assert not bounds[name].applies
+        assert bounds[name].reason.startswith("false: ")
+        with pytest.raises(TypeError, match="false"):
+            float(bounds[name])

@@ -1,8 +1,8 @@
 """Bounds of accuracy and calibration error of classifiers with a symmetry.
 
 Items are those of Berman et al., "On Uncertainty Calibration for Equivariant Functions" (P1).
-Two of its statements are not offered, because they are false: Proposition 2 (bi-Lipschitz upper
-bound) and Proposition 5 (Lipschitz lower bound). `docs/theory.md` has the counterexamples.
+Two of its statements never apply, because they are false: Proposition 2 (bi-Lipschitz upper bound)
+and Proposition 5 (Lipschitz lower bound). Their reason is the counterexample of `docs/theory.md`.
 """
 
 from __future__ import annotations
@@ -31,13 +31,16 @@ __all__ = ["classification", "forced_overconfidence", "worst_predictions"]
 Array = np.ndarray
 _ECE = {
     "ece": "exact",
-    **dict.fromkeys(("prop1", "thm4_fiberwise", "thm4", "cor1", "cor2", "fiber_free"), "upper"),
-    **dict.fromkeys(("thm5", "prop4", "prop6", "forced_ece", "least_ece_lower"), "lower"),
+    **dict.fromkeys(("prop1", "prop2", "thm4_fiberwise", "thm4", "cor1", "cor2"), "upper"),
+    **{"fiber_free": "upper"},
+    **dict.fromkeys(("thm5", "prop4", "prop5", "prop6", "forced_ece"), "lower"),
+    **{"least_ece_lower": "lower"},
     **dict.fromkeys(("least_ece_upper", "sharp_upper"), "upper"),
 }
 """The bounds of the calibration error in their order, and their kind."""
 TITLES = {
     "prop1": "Proposition 1, no symmetry",
+    "prop2": "Proposition 2, false",
     "thm4_fiberwise": "Theorem 4, fiber by fiber",
     "thm4": "Theorem 4, as printed",
     "cor1": "Corollary 1",
@@ -45,9 +48,18 @@ TITLES = {
     "fiber_free": "Corollary 2, without fibers",
     "thm5": "Theorem 5",
     "prop4": "Proposition 4",
+    "prop5": "Proposition 5, false",
     "prop6": "Proposition 6, an oracle's sampling error",
 }
 """The statements of the literature, as figures and commands name them."""
+_FALSE = {
+    "prop2": "false: a model that is always wrong, with confidence x for x uniform on [.98, 1], "
+    "has an ECE of .99, above its bound of .75; a bi-Lipschitz confidence is one-to-one, so no "
+    "invariant one is",
+    "prop5": "false: in Example 5 the invariant confidence 3/4 + c (sum x - sum x0) is calibrated, "
+    "where the bound is positive",
+}
+"""The counterexamples to statements that never apply; `docs/theory.md` computes them."""
 _OF_ORBITS = ("thm4", "cor2", "fiber_free", "prop4", "least_ece_lower", "least_ece_upper")
 _NO_ORBITS = "needs the label masses of orbits; only errors of fibers are known"
 _NO_CONFIDENCE = "needs confidences; the table has none"
@@ -69,6 +81,7 @@ def classification(
     | `accuracy_ceiling`, `accuracy_floor` | 1 - sum k, 1 - sum kappa |
     | `ece` | sum r abs(Acc_p - p) |
     | `prop1` | sum r max(p, 1 - p) |
+    | `prop2`, `prop5` | none: false as printed, their reason is a counterexample |
     | `thm4_fiberwise` | prop1 - sum over P2 of r K_p |
     | `thm4` | prop1 - k* r(P2), k* the least positive dissent; each P2 fiber needs one |
     | `cor1` | prop1 - min K_p r(P2) |
@@ -132,7 +145,8 @@ def classification(
     for name in _ECE:
         missing = _NO_ORBITS if orbits is None and name in _OF_ORBITS else _NO_PREDICTION
         missing = missing if fibers else _NO_CONFIDENCE
-        bounds[name] = found.get(name) or _none(name, _VARIES if varies else missing)
+        missing = _FALSE.get(name, _VARIES if varies else missing)
+        bounds[name] = found.get(name) or _none(name, missing)
     accuracy = None if orbits is None else own_accuracy(orbits)
     if orbits is not None:
         bounds |= any_model_bounds(orbits, accuracy)

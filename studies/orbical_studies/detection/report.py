@@ -25,6 +25,7 @@ from orbical.zoo import detector
 from ..framework import Results
 from .images import CLASSES, REACH, WINDOW, unpack, views_to_test
 from .measures import DARK, Array, agreement, neighbors_median, score_of, side_of
+from .published import Order
 from .tables import read_arrays, read_tables
 from .training import JITTERS, SHOWN, TASK, WHOLE, scan_file
 
@@ -40,6 +41,9 @@ def facts(results: Results) -> dict[str, Any]:
     steps = levels.pivot(index="seed", columns="jitter").diff(axis=1)
     return {
         "published": results["published"].to_dict("records"),
+        "order": Order(results["order"]),
+        "ordered": len(results["order"]),
+        "first_and_best": results["order"][["first", "best"]].mean(),
         "rings": results["published-rings"].to_dict("records"),
         "jitters": JITTERS,
         "levels": levels,

@@ -21,6 +21,7 @@ from .drawing import STYLE, legend_below, line, panels
 from .front_claims import Front, every_front
 from .front_figures import FRONTS, draw_corruptions, draw_fronts, draw_grid
 from .fronts import ABLATED
+from .lemmas import lemma_3_2
 from .nli import FIRST, INNER
 from .papers_grid import every_weight, missing, trends
 from .regime_map import draw_map
@@ -140,6 +141,7 @@ def facts(results: Results) -> dict[str, Any]:
     runs, every = Runs(results), every_front(results["fronts"])
     eces = pd.DataFrame({loss: runs.change("cifar10", loss, "test.ece") for loss in LOSSES})
     return {
+        "lemma": lemma_3_2([0.7] * 9),
         "runs": runs.all,
         "of": runs.of,
         "chosen": {data: runs.chosen(data) for data in EPOCHS},
