@@ -368,8 +368,8 @@ audit = Audit(
     finding="",
     confirmed="",
     sizes={
-        "quick": {"questions": 100, "again": 30, "same": 5},
-        "full": {"questions": 400, "again": 100, "same": 20},
+        "quick": {"questions": 60, "again": 20, "same": 3},
+        "full": {"questions": 300, "again": 60, "same": 10},
     },
     run=run,
     shown=(loaded, choosing, scanned),
