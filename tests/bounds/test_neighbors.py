@@ -19,6 +19,7 @@ from orbical.bounds import (
     neighbor_ceiling,
     neighbor_floor,
     neighbors,
+    price_from_pairs,
 )
 from orbical.errors import InputError
 
@@ -392,3 +393,55 @@ def test_symmetries_hurt_handwritten_digits() -> None:
     errors = [row["neighbor_error"] for row in found.rows()]
     assert errors == pytest.approx([0.097, 0.113, 0.119, 0.141], abs=0.02)
     assert errors == sorted(errors)
+
+
+def test_pairs_of_every_enumerated_orbit_bracket_its_error() -> None:
+    """All label masses on a grid: 1 - max p lies between Cover and Hart's end and 1 - sum p^2."""
+    from orbical.bounds.certified import least_error
+
+    for labels, steps in ((2, 60), (3, 24), (4, 12)):
+        grid = np.indices((steps + 1,) * labels).reshape(labels, -1).T
+        p = grid[grid.sum(1) == steps] / steps
+        error, differs = 1 - p.max(1), 1 - np.square(p).sum(1)
+        assert (error <= differs + 1e-12).all()
+        least = np.array([least_error(value, labels) for value in differs])
+        assert (least <= error + 1e-9).all()
+        assert (least >= differs / 2 - 1e-12).all()
+        assert np.isclose(least, error).any()  # attained: one label and equal others
+        # It is convex, so it holds for mixtures of orbits too.
+        ends = np.linspace(0, (labels - 1) / labels, 50)
+        curve = np.array([least_error(value, labels) for value in ends])
+        assert (np.diff(curve, 2) >= -1e-12).all()
+
+
+@pytest.mark.parametrize("pairs", [1, 5, 30, 300])
+def test_the_price_from_pairs_holds_for_the_population(pairs: int) -> None:
+    rng, missed, worlds = np.random.default_rng(pairs), 0, 400
+    for _ in range(worlds):
+        labels = int(rng.integers(2, 5))
+        sharp = rng.choice([0.05, 0.5, 5.0])
+        orbits = rng.dirichlet(np.full(labels, sharp), 40)
+        mass = rng.dirichlet(np.ones(40))
+        ceiling = float(mass @ orbits.max(1))
+        chosen = rng.choice(40, pairs, p=mass)
+        first, second = (
+            (orbits[chosen].cumsum(1) < rng.random((pairs, 1))).sum(1).clip(max=labels - 1)
+            for _ in range(2)
+        )
+        found = price_from_pairs(first, second, labels=labels)
+        assert found.ceiling_low <= found.ceiling_high
+        missed += not found.ceiling_low <= ceiling <= found.ceiling_high
+    assert missed / worlds <= 0.05
+
+
+def test_the_price_of_pairs_that_agree_or_differ_is_that_of_their_binomial() -> None:
+    same = price_from_pairs([0] * 72, [0] * 72, labels=2)
+    assert (same.low, same.ceiling_high) == (0, 1)
+    assert same.high == pytest.approx(1 - 0.025 ** (1 / 72))
+    assert same.ceiling_low == pytest.approx(1 - same.high)
+    apart = price_from_pairs([0] * 50, [1] * 50)
+    assert apart.ceiling_low == 0.5 == pytest.approx(apart.ceiling_high, abs=0.2)
+    with pytest.raises(InputError, match="second"):
+        price_from_pairs([0, 1], [0])
+    with pytest.raises(InputError, match="first: expected at least one pair"):
+        price_from_pairs([], [])

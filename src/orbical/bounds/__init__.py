@@ -20,7 +20,7 @@ from __future__ import annotations
 from .any_model import ModelOutputs
 from .bleed_bounds import nll_optimal_bleed, nll_optimal_variance
 from .bound import Bound, Bounds
-from .certified import certified_ceiling
+from .certified import Price, certified_ceiling, price_from_pairs
 from .classification_bounds import TITLES, classification, forced_overconfidence, worst_predictions
 from .fibers import Fibers, fibers_from_errors
 from .group_comparison import Candidate, Comparison, compare_groups
@@ -49,6 +49,7 @@ __all__ = [
     "ModelOutputs",
     "OrbitTable",
     "Orbits",
+    "Price",
     "Taxonomy",
     "ValueTable",
     "best_equivariant",
@@ -67,6 +68,7 @@ __all__ = [
     "nll_optimal_variance",
     "normalize",
     "orbits_of_permutations",
+    "price_from_pairs",
     "regression",
     "taxonomy",
     "worst_predictions",

@@ -2,18 +2,97 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import xlogy
 
+from .._arrays import ArrayLike, as_numpy
+from ..calibration import bounded_mean_interval
 from ..errors import InputError
 from . import table_checks as checks
 from .orbit_table import OrbitTable
 
-__all__ = ["certified_ceiling"]
+__all__ = ["Price", "certified_ceiling", "price_from_pairs"]
 
 Array = np.ndarray
 _SPLITS = 32
+
+
+@dataclass(frozen=True)
+class Price:
+    """What a symmetry costs, from two samples of each of some orbits; see `price_from_pairs`.
+
+    Attributes:
+        differs: the share of pairs whose labels differ.
+        low: the lower limit of that share in the population.
+        high: the upper limit.
+        ceiling_low: an accuracy that the best invariant model has at least.
+        ceiling_high: an accuracy that no invariant model exceeds.
+        pairs: the number of pairs.
+    """
+
+    differs: float
+    low: float
+    high: float
+    ceiling_low: float
+    ceiling_high: float
+    pairs: int
+
+
+def price_from_pairs(
+    first: ArrayLike, second: ArrayLike, *, labels: int | None = None, level: float = 0.95
+) -> Price:
+    """Certify what a symmetry costs, from the labels of two fresh samples of each orbit.
+
+    An invariant model gives both samples one label, so where their labels differ it errs at least
+    once. With D the probability that they differ and C labels, the accuracy ceiling lies between
+
+        1 - D  <=  ceiling  <=  1 - (C - 1) / C (1 - sqrt(1 - C D / (C - 1)))  <=  1 - D / 2
+
+    and the number of different pairs is binomial: the exact limits (Clopper and Pearson) of D hold
+    at any number of pairs, and with them both ends, with probability `level`. Nothing is assumed of
+    the orbits, which need not recur, as those of continuous data. A model of accuracy a must break
+    the symmetry on at least `a - ceiling_high` of the samples.
+
+    Args:
+        first: `[n]` whole numbers, the labels of a sample of each of n orbits, drawn independently.
+        second: `[n]`, the labels of another sample of the same orbits, drawn after the first: a
+            second annotator of the transformed image, or a second measurement.
+        labels: the number of labels C; one more than the largest by default.
+        level: the probability with which the limits hold.
+
+    Returns:
+        The price.
+
+    Raises:
+        InputError: if the labels are not pairs of whole numbers.
+
+    See Also:
+        certified_ceiling: From orbits that recur among the samples.
+
+    Example:
+        >>> found = price_from_pairs([0, 1] * 50, [0, 1] * 40 + [1, 1] * 10)
+        >>> found.differs, round(found.ceiling_low, 3), round(found.ceiling_high, 3)
+        (0.1, 0.824, 0.975)
+    """
+    size = len(as_numpy("first", first))
+    if size == 0:
+        raise InputError("first", "at least one pair", "none")
+    one, other = (
+        checks.whole_numbers(name, values, size, below=labels)
+        for name, values in (("first", first), ("second", second))
+    )
+    count = max(2, int(max(one.max(), other.max())) + 1) if labels is None else labels
+    differs, low, high = map(float, bounded_mean_interval(one != other, checks.level(level)))
+    return Price(differs, low, high, max(1 / count, 1 - high), 1 - least_error(low, count), size)
+
+
+def least_error(differs: float, labels: int) -> float:
+    """Return the least error floor at which two samples of an orbit differ so often."""
+    share = (labels - 1) / labels
+    return float(share * (1 - np.sqrt(max(0.0, 1 - differs / share))))
 
 
 def certified_ceiling(table: OrbitTable, *, level: float = 0.95) -> tuple[float, float]:

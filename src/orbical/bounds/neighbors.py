@@ -22,6 +22,7 @@ from ..errors import InputError
 from ..scanning import progress_bar
 from . import table_checks as checks
 from ._linking import projected
+from .certified import least_error
 from .matching import Mover
 
 if TYPE_CHECKING:
@@ -157,10 +158,8 @@ def neighbor_ceiling(
     risk = (1 - checks.level(level)) / 2
     least = float(beta.ppf(risk, error * worth, worth - error * worth + 1)) if error > 0 else 0.0
     most = float(beta.ppf(1 - risk, error * worth + 1, worth - error * worth)) if error < 1 else 1.0
-    share = (count - 1) / count
     least = max(0.0, min(least, means.least_if_dense(level)))
-    floor = share * (1 - np.sqrt(max(0.0, 1 - least / share)))
-    ends = 1 - most, float(1 - floor)
+    ends = 1 - most, 1 - least_error(least, count)
     return Estimate(error, *ends, len(chosen), means.spacing, means.influences[0])
 
 
