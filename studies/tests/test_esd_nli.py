@@ -201,7 +201,6 @@ def test_tokens_are_numbered_anew_and_keep_their_vectors(
         assert packed["table"][0].tolist() == [0, 0]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("module", ["nli", "tiny"])
 def test_training_imports_little_more_than_torch_and_numpy(module: str) -> None:
     absent = ("scipy", "sklearn", "xarray", "zarr", "jinja2", "matplotlib", "tokenizers", "cv2")

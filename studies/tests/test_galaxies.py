@@ -266,7 +266,6 @@ def test_the_kinds_of_a_shift_are_found_where_they_are_known() -> None:
     assert moved["correct"] + moved["incorrect"] + moved["extrinsic"] == pytest.approx(1)
 
 
-@pytest.mark.slow  # the whole study, small
 def test_the_shift_between_catalogs_is_measured_as_it_is_and_moved(collected: Results) -> None:
     rows = collected["kinds"]
     assert len(rows) == 2 * 2 * 2
@@ -277,7 +276,6 @@ def test_the_shift_between_catalogs_is_measured_as_it_is_and_moved(collected: Re
     assert (rows["galaxies"] == rows["tested"].map(asked)).all()
 
 
-@pytest.mark.slow  # the whole study, small
 def test_collected_predictions_become_a_page_with_figures(collected: Results) -> None:
     page = collected.folder / "page.md"
     main(["galaxies", "page", "--results", str(collected.folder), "--page", str(page)])
@@ -289,7 +287,6 @@ def test_collected_predictions_become_a_page_with_figures(collected: Results) ->
     assert rows["ece"].between(rows["ece_low"], rows["ece_high"]).all()
 
 
-@pytest.mark.slow  # the whole study, small
 def test_an_interval_is_drawn_from_end_to_end_even_above_its_estimate(collected: Results) -> None:
     changed = Results(collected.folder / "changed")
     for name in ("angles", "bounds"):
@@ -372,7 +369,6 @@ def test_contrasts_are_centered_on_the_networks_of_the_table() -> None:
     )
 
 
-@pytest.mark.slow  # the whole study, small
 def test_networks_trained_later_extend_the_table_and_leave_the_others(
     collected: Results, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -386,7 +382,6 @@ def test_networks_trained_later_extend_the_table_and_leave_the_others(
     assert "angles" not in later
 
 
-@pytest.mark.slow  # the whole study, small
 def test_equal_sizes_are_compared_here_and_on_the_other_catalog(collected: Results) -> None:
     here = collected["size_contrasts"].query("family == 'both' and measure == 'accuracy'")
     gained = here[here["contrast"] == "symmetry"].set_index("data")["low"]

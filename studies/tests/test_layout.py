@@ -6,10 +6,6 @@ import os
 import subprocess
 import sys
 
-import torch
-
-from orbical_studies.framework.training import arranged, memory_format
-
 STEP = """
 import torch
 from orbical_studies.esd.batches import as_images
@@ -34,8 +30,3 @@ def test_a_step_of_a_training_on_the_cpu_survives() -> None:
     # has channels last is a segmentation fault (torch 2.13 on CPUs with AVX-512).
     step = subprocess.run([sys.executable, "-c", STEP], env=os.environ, stderr=subprocess.PIPE)
     assert step.returncode == 0, step.stderr.decode()
-
-
-def test_accelerators_have_channels_last() -> None:
-    assert memory_format(torch.device("cuda")) == torch.channels_last
-    assert arranged(torch.empty(2, 3, 4, 4, device="meta")).stride() == (48, 1, 12, 3)

@@ -95,7 +95,6 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.slow  # the whole study, small
 def test_a_constant_answer_has_the_gap_that_it_must(small: Path) -> None:
     """Over D4 x time reversal the un-moved answers point along all axes: their mean is 0."""
     rows = Results(small)["samples"]
@@ -107,7 +106,6 @@ def test_a_constant_answer_has_the_gap_that_it_must(small: Path) -> None:
     assert np.allclose(rows[rows["model"] == "farneback"]["error_spread"], 0, atol=1e-5)
 
 
-@pytest.mark.slow  # the whole study, small
 def test_the_command_writes_results_page_and_figures(small: Path) -> None:
     for name in ("samples", "elements", "rotations", "truth-time"):
         committed = Paths.in_checkout("piv").results / f"{name}.csv"
@@ -117,7 +115,6 @@ def test_the_command_writes_results_page_and_figures(small: Path) -> None:
     assert "| generated | uniform | 1 | " in (small / "piv.md").read_text()
 
 
-@pytest.mark.slow  # the whole study, small
 def test_each_training_is_asked_about_each_pair(small: Path) -> None:
     rows = Results(small)["trainings"]
     assert rows.groupby(["model", "training"]).size().tolist() == [6] * 4
@@ -158,7 +155,6 @@ def test_the_measures_of_trainings_are_those_of_the_scan() -> None:
     assert np.allclose(found["consensus_error"], scanned["consensus_vs_truth"][0], atol=1e-4)
 
 
-@pytest.mark.slow  # the whole study, small
 def test_rotations_are_seen_through_a_view_that_stays_inside(small: Path) -> None:
     rows = Results(small)["rotations"]
     assert set(rows["view"]) == {32}

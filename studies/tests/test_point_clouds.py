@@ -49,7 +49,6 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     return results
 
 
-@pytest.mark.slow  # the whole study, small
 def test_the_steps_go_from_clouds_to_the_page(
     results: Results, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -62,7 +61,6 @@ def test_the_steps_go_from_clouds_to_the_page(
     assert drawn == {path.name for path in paths.figures.iterdir()}
 
 
-@pytest.mark.slow  # the whole study, small
 def test_tables_hold_what_the_networks_answered(results: Results) -> None:
     files = [results.work / f"sweethome3d-plain-seed{seed}.npz" for seed in (0, 1)]
     right = [file["ball/predicted"] == file["labels"][:, None] for file in map(np.load, files)]
@@ -75,7 +73,6 @@ def test_tables_hold_what_the_networks_answered(results: Results) -> None:
     assert flat.max() - flat.min() < 1e-6
 
 
-@pytest.mark.slow  # the whole study, small
 def test_contrasts_compare_the_same_clouds_and_are_corrected(results: Results) -> None:
     rows = results["contrasts"].set_index(["data", "first", "second", "quantity"])
     summary = results["summary"].groupby(["data", "network"])["accuracy_ball"].mean()
@@ -87,7 +84,6 @@ def test_contrasts_compare_the_same_clouds_and_are_corrected(results: Results) -
     assert len(rows) == 2 * 6 * 3
 
 
-@pytest.mark.slow  # the whole study, small
 def test_comparisons_with_networks_that_are_not_trained_count_in_the_correction(
     results: Results, tmp_path: Path
 ) -> None:
@@ -114,7 +110,6 @@ def test_the_split_is_stratified_and_never_mixes() -> None:
     assert sorted(both.tolist()) == list(range(80))
 
 
-@pytest.mark.slow  # the whole study, small
 def test_answers_are_those_of_the_network_at_each_rotation(results: Results) -> None:
     _, test = unpack(results.work / "modelnet10.npz")
     network, group = pointnet_training.make("plain", 8, 0).eval(), parse(BALL)
@@ -128,7 +123,6 @@ def test_answers_are_those_of_the_network_at_each_rotation(results: Results) -> 
     assert np.allclose(found["score"][:, 17], probs[rows, test.labels], atol=1e-3)
 
 
-@pytest.mark.slow  # the whole study, small
 def test_stored_weights_are_those_that_answered(results: Results) -> None:
     trial = Trial("modelnet10", "augmented", training.WHOLE)
     ((_, arrays),) = read_trained([trial], results.work)
@@ -170,7 +164,6 @@ def test_the_calibrated_error_shrinks_with_the_samples() -> None:
     assert many < 0.02 < few
 
 
-@pytest.mark.slow  # the whole study, small
 def test_tilt_is_the_angle_of_the_upright_axis(results: Results) -> None:
     group = parse(BALL)
     up = group.parts["space"][:, :3, :3] @ np.array([0.0, 1.0, 0.0])

@@ -373,7 +373,6 @@ def test_what_bonds_cannot_know_is_the_spread_over_twins(data):
     assert measures.limits(data._replace(spectra=nearly_one))["twins_alike"] > 0
 
 
-@pytest.mark.slow  # the whole study, small
 def test_predictions_are_measured_into_tables_and_the_page_is_written_from_them(
     packed, trained, tmp_path, monkeypatch
 ):

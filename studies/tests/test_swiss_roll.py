@@ -145,7 +145,6 @@ def test_small_test_sets_of_a_calibrated_model_show_a_large_ece() -> None:
     assert 0.12 < found["small_calibrated"] < 0.2
 
 
-@pytest.mark.slow  # the whole study, small
 def test_the_command_writes_results_page_and_figures(tmp_path: Path) -> None:
     options = ["--results", str(tmp_path), "--page", str(tmp_path / "roll.md")]
     tiny = [

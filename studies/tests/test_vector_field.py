@@ -153,7 +153,6 @@ def test_every_form_of_variance_is_a_covariance_to_the_measures() -> None:
         assert torch.equal(covariance, covariance.mT) or torch.allclose(covariance, covariance.mT)
 
 
-@pytest.mark.slow  # the whole study, small
 def test_every_network_is_measured_in_every_world(made: Path) -> None:
     results = Results(made / "csv")
     found = results["results"][["field", "domain", "network", "variance", "epoch"]]
@@ -162,7 +161,6 @@ def test_every_network_is_measured_in_every_world(made: Path) -> None:
     assert len(results["angles"]) == len(WORLDS) * len(KINDS) * 4
 
 
-@pytest.mark.slow  # the whole study, small
 def test_no_equivariant_network_is_better_than_its_limits(made: Path) -> None:
     rows = Results(made / "csv")["results"].set_index("network")
     bound, free = rows.loc[EQUIVARIANT], rows.loc[PLAIN]
@@ -173,7 +171,6 @@ def test_no_equivariant_network_is_better_than_its_limits(made: Path) -> None:
     assert scalar["gence"].between(scalar["gence_lower"] - 1e-5, scalar["gence_upper"] + 1e-5).all()
 
 
-@pytest.mark.slow  # the whole study, small
 def test_errors_of_equivariant_networks_are_flat_along_the_angle(made: Path) -> None:
     groups = Results(made / "csv")["angles"].groupby(["network", "variance", "field", "domain"])
     curves = groups["xy_mse"].agg(lambda found: (found.max() - found.min()) / found.max())
@@ -186,7 +183,6 @@ def test_a_test_set_with_a_point_at_the_origin_is_refused() -> None:
         Settings(side=5)
 
 
-@pytest.mark.slow  # the whole study, small
 def test_the_command_writes_page_and_figures(made: Path) -> None:
     figures = {path.name for path in (made / "vector-field").iterdir()}
     assert figures == {"fields.png", "angles.png", "profile.png"}

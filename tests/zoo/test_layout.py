@@ -6,10 +6,10 @@ import pytest
 import torch
 from torch import nn
 
-from orbical.zoo._layout import arranged
 from orbical.zoo.detector import Detector
 from orbical.zoo.digits import DigitCNN
 from orbical.zoo.group_cnn import GroupCNN, GroupConv
+from orbical.zoo.layout import arranged
 
 NETWORKS = {
     "digits": (DigitCNN, (2, 1, 28, 28)),

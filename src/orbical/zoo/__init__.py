@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         flownet,
         flownet_training,
         group_cnn,
+        layout,
         pointnet,
         pointnet_training,
     )

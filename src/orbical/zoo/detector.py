@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from orbical.errors import InputError
 
 from . import _weights
-from ._layout import arranged
+from .layout import arranged
 
 __all__ = [
     "Detector", "cell_centers", "load", "provenance", "read", "suppress", "weights_file", "write",

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from orbical.errors import InputError, whole_number
 
 from . import _training, _weights
-from ._layout import arranged
+from .layout import arranged
 
 __all__ = [
     "DigitCNN", "accuracy", "augmented", "load", "main", "plain", "provenance", "train",

@@ -23,7 +23,7 @@ from orbical.groups import Group, as_group, dihedral
 from orbical.tasks import Classification
 from orbical.testing import equivariance_error
 
-from ._layout import arranged
+from .layout import arranged
 
 __all__ = ["FieldNorm", "GroupCNN", "GroupConv"]
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from ..framework.training import arranged
+from orbical.zoo.layout import arranged
 
 PADDING = 4
 HELD_OUT = 0.1  # of the images for validation; of the rest for the calibration loss

@@ -10,9 +10,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from orbical.errors import InputError
+from orbical.zoo.layout import memory_format
 
 from ..trials import Trials, read_lines
 from ..workers import run_jobs
@@ -177,22 +178,6 @@ def arrays_file(work: Path, trial: Any) -> Path:
 def device() -> torch.device:
     """Return the GPU if there is one, and the processor otherwise."""
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-
-
-def memory_format(place: torch.device) -> torch.memory_format:
-    """Return the layout of images and convolutions on a device: channels last where it pays.
-
-    On a CPU it does not, and can end the process in a backward pass (torch 2.13 with AVX-512).
-
-    >>> memory_format(torch.device("cpu"))
-    torch.contiguous_format
-    """
-    return torch.contiguous_format if place.type == "cpu" else torch.channels_last
-
-
-def arranged(images: Tensor) -> Tensor:
-    """Return images in the layout of their device."""
-    return images.contiguous(memory_format=memory_format(images.device))
 
 
 def placed(network: Network, place: torch.device) -> Network:

@@ -79,7 +79,7 @@ def test_generated_galaxies_repeat_and_mirror_into_the_other_class():
 
 
 READ = [
-    pytest.param(lambda: efigi(size=20), [1022, 1465, 1971], marks=pytest.mark.slow),
+    (lambda: efigi(size=20), [1022, 1465, 1971]),
     (lambda: galaxy_zoo(split="validation", size=20), [300, 300]),
 ]
 

@@ -198,7 +198,6 @@ def test_bonds_of_drawn_molecules_are_found_again():
         assert torch.equal(bond_graph(pos, numbers)[0], expected), smiles
 
 
-@pytest.mark.slow
 def test_bonds_of_qm9_are_those_of_its_smiles(tmp_path):
     chem = pytest.importorskip("rdkit.Chem", reason="rdkit is not installed")
     if importlib.util.find_spec("qm9pack") is None:
