@@ -11,6 +11,8 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
+from orbical.zoo.layout import arranged
+
 from ..framework import Results
 from ..framework import training as framework
 from ..framework.training_loop import fit
@@ -79,7 +81,7 @@ def logits_of(model: nn.Module, pixels: Tensor, shift: str = "", strength: float
     for part in pixels.split(CHUNK):
         images = as_images(part)
         if shift:
-            images = framework.arranged(SHIFTS[shift](images, strength))
+            images = arranged(SHIFTS[shift](images, strength))
         parts.append(model(images).float())
     return torch.cat(parts)
 
