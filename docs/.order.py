@@ -18,7 +18,10 @@ BACKGROUND = ("theory", "comparison", "intervals", "benchmarks", "reliability", 
 GUIDES = {
     "Scan and explore": ("scan", "interface", "groups", "data", "worst-case", "cluster"),
     "Confidence and limits": ("calibration", "uncertainty", "decisions", "bounds", "repair"),
-    "By task": ("dense", "detection", "labels", "signals", "volumes", "points", "molecules"),
+    "By task": (
+        *("dense", "detection", "labels", "language-models", "signals", "volumes", "points"),
+        "molecules",
+    ),
     "Connect and extend": ("integrations", "own-task", "own-group"),
 }
 TITLES = {"Api": "API"}

@@ -66,6 +66,7 @@ def test_there_are_examples():
         ("detection", set()),
         ("molecules", set()),
         ("integrations", set()),
+        ("language-models", set()),
     ],
 )
 def test_a_guide_runs_from_top_to_bottom_and_prints_what_it_says(

@@ -1,0 +1,84 @@
+"""`orbical orders`: which positions a model prefers, worst orders, and what averaging gains."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from .._text import percent
+from .arguments import path_or_url
+from .formats import Cell, Number, Sheet, formatted, show
+from .scan_tables import position_sheets
+
+
+@formatted("json", "csv", "markdown", "latex")
+def orders(
+    store: Annotated[Any, typer.Argument(parser=path_or_url, metavar="STORE")],
+    random: str = "2,4,8",
+    level: float = 0.95,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    format_: str = "text",
+) -> None:
+    """Show what the order of options does to the answers of models.
+
+    \b
+    orbical scan -t choice -m gemma=models/gemma -d questions.csv -o run.zarr
+    orbical orders run.zarr
+
+    Which positions are chosen and how far that is from fair, which questions are answered rightly
+    in every order, in some and in none, and what averaging over orders gains and costs.
+
+    Args:
+        store: A saved scan of a choice among options.
+        random: Numbers of random orders to average, such as 2,4,8.
+        level: Nominal coverage of the intervals, which are over questions.
+        seed: Seed of the random orders.
+    """
+    from ..errors import InputError
+    from ..nero import order_averages, position_bias, worst_orders
+    from ..store import load
+
+    words = [word.strip() for word in random.split(",") if word.strip()]
+    if not all(word.isdigit() for word in words):
+        raise InputError("--random", "numbers such as 2,4,8", repr(random))
+    scan = load(store)
+    positions = position_bias(scan, level=level)
+    sheets, records = position_sheets(positions), _records("positions", positions)
+    if scan.labeled:
+        worst = worst_orders(scan, level=level)
+        kinds = ("always", "sometimes", "never")
+        rows: list[list[Cell]] = [
+            [str(model), *(_cell(worst.sel(model=model), kind) for kind in kinds)]
+            for model in worst["model"].values
+        ]
+        sheets.append(Sheet("Questions answered rightly", ["model", *kinds], rows))
+        means = order_averages(scan, [int(word) for word in words], level=level, seed=seed)
+        shares = [name for name in worst if worst[name].dims == ("model",)]
+        records += _records("questions", worst[shares]) + _records("averages", means)
+        for model in means["model"].values:
+            about = means.sel(model=model)
+            lines: list[list[Cell]] = [
+                [
+                    str(about["orders"].values[place]),
+                    str(int(about["cost"][place])),
+                    _cell(about.isel(orders=place), "accuracy"),
+                    Number(float(about["ece"][place])),
+                    percent(float(about["changed"][place]), 1),
+                ]
+                for place in range(about.sizes["orders"])
+            ]
+            heads = ["orders", "passes", "accuracy", "ECE", "depends on the orders"]
+            sheets.append(Sheet(f"{model}: averaged over orders", heads, lines))
+    show(format_, records, sheets)
+
+
+def _records(table: str, values: Any) -> list[dict[str, Any]]:
+    """Return a labeled table as rows that name it."""
+    rows = values.to_dataframe().reset_index().to_dict("records")
+    return [{"table": table, **row} for row in rows]
+
+
+def _cell(table: Any, name: str) -> Number:
+    value, low, high = (float(table[f"{name}{end}"]) for end in ("", "_low", "_high"))
+    return Number(value, interval=(low, high))
