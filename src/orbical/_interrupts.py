@@ -1,27 +1,41 @@
-"""Ctrl-C: the first one stops the work, more of them do not lose the message how to continue."""
+"""Being stopped: by Ctrl-C or a signal of a scheduler, with a message how to continue."""
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from types import FrameType
 
 from .errors import Interrupted
+
+# Docker, SLURM and `timeout` send SIGTERM, and a terminal that is closed SIGHUP.
+_USUAL = {
+    number: handler
+    for name, handler in (
+        ("SIGINT", signal.default_int_handler),
+        ("SIGTERM", signal.SIG_DFL),
+        ("SIGHUP", signal.SIG_DFL),
+    )
+    if (number := getattr(signal, name, None)) is not None
+}
 
 
 @contextmanager
 def stoppable(kept: bool) -> Iterator[None]:
-    """Raise the first Ctrl-C as `Interrupted`, with a message, and ignore others until then.
+    """Raise the first Ctrl-C, SIGTERM or SIGHUP as `Interrupted`, and ignore others until then.
 
-    Somebody else's handler of Ctrl-C stays in place, as does that of an outer `stoppable`.
+    Somebody else's handler stays in place, as does that of an outer `stoppable`.
     """
-    ours = threading.current_thread() is threading.main_thread()
-    if ours and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, _raise_once())
-    else:
-        ours = False
+    ours = []
+    if threading.current_thread() is threading.main_thread():
+        ours = [number for number in _USUAL if signal.getsignal(number) is _USUAL[number]]
+    stop = _raise_once()
+    for number in ours:
+        signal.signal(number, stop)
     try:
         yield
     except Interrupted:
@@ -29,8 +43,8 @@ def stoppable(kept: bool) -> Iterator[None]:
     except KeyboardInterrupt:
         raise Interrupted(f"stopped; {how_to_go_on(kept)}") from None
     finally:
-        if ours:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+        for number in ours:
+            signal.signal(number, _USUAL[number])
 
 
 def how_to_go_on(kept: bool) -> str:
@@ -38,12 +52,36 @@ def how_to_go_on(kept: bool) -> str:
     return "run the same scan again to continue" if kept else "the result was in memory and is lost"
 
 
-def _raise_once() -> Any:
+def _raise_once() -> Callable[[int, FrameType | None], None]:
     seen: list[int] = []
 
-    def handle(number: int, frame: Any) -> None:
+    def handle(number: int, frame: FrameType | None) -> None:
         seen.append(number)
         if len(seen) == 1:
             raise KeyboardInterrupt
 
     return handle
+
+
+_clean_ups: list[Callable[[], None]] = []
+
+
+def end_with_parent(clean_up: Callable[[], None] = lambda: None) -> None:
+    """End this worker process when the process that started it is gone, however it ended.
+
+    A pool does not notice the death of its driver: its workers would wait for work for ever.
+    """
+    parent = multiprocessing.parent_process()
+    if parent is None:  # not started by multiprocessing: a Dask worker has a nanny
+        return
+    _clean_ups.append(clean_up)
+    if len(_clean_ups) > 1:  # watched already
+        return
+
+    def watch() -> None:
+        parent.join()
+        for last_work in _clean_ups:
+            last_work()
+        os._exit(1)
+
+    threading.Thread(target=watch, name="orbical-parent", daemon=True).start()

@@ -13,6 +13,7 @@ from typing import Any
 
 import typer
 
+from .._interrupts import end_with_parent
 from ..errors import InputError
 
 _CONNECT_S = 20
@@ -28,12 +29,17 @@ def executor_of(workers: int, cluster: str | None) -> Iterator[Any]:
         with _client(cluster) as client:
             yield client
     elif workers > 1:
-        deaf = (signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the driver, which ends the pool
         context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(workers, context, signal.signal, deaf) as pool:
+        with ProcessPoolExecutor(workers, context, _start_worker) as pool:
             yield pool
     else:
         yield None
+
+
+def _start_worker() -> None:
+    """Leave Ctrl-C to the driver, which ends the pool, and end with it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    end_with_parent()
 
 
 def threads_of(threads: str, workers: int) -> int | str:

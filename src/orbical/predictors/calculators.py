@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from .._imports import import_attribute, import_extra, name_of
+from .._interrupts import end_with_parent
 from .._trees import Tree
 from ..errors import InputError, ModelError, whole_number
 from .predictor import PartialOutputs, Predictor, Raw, to_numpy
@@ -216,6 +217,7 @@ _in_worker: dict[str, Any] = {}
 
 
 def _start_worker(maker: Any) -> None:
+    end_with_parent()
     torch.set_num_threads(1)
     _in_worker["calculator"] = make_calculator(maker)
 

@@ -53,7 +53,7 @@ def spilled(recipe: Recipe, out: Path) -> Iterator[Ticket]:
     folder = out.absolute().with_name(f"{_prefix(out)}{uuid.uuid4().hex}")
     try:
         with explained(repr(str(out)), "cannot be created"):
-            folder.mkdir(parents=True)
+            folder.mkdir(0o700, parents=True)  # the data of others may be private
         with explained(repr(str(folder)), "cannot be written"):
             _write(recipe, folder)
         yield Ticket(str(folder), str(Path.cwd()), own_versions())

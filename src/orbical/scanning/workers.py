@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import shutil
 import signal
 import socket
 import sys
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .._imports import words_of
+from .._interrupts import end_with_parent
 from .._trees import leaves
 from ..data import Samples
 from ..errors import InputError, MissingExtra, ModelError, OrbicalError, StoreError
@@ -173,10 +175,18 @@ def _at_desk(ticket: Ticket, work: Callable[[_Desk], T]) -> T:
         if _here.desk is None or _here.desk.ticket != ticket:
             if _here.desk is not None:
                 _here.desk.leave()
+            else:
+                end_with_parent(_forget_recipe)
             _here.desk = _Desk(ticket)
             _ignore_ctrl_c()
         desk = _here.desk
     return desk.do(work)
+
+
+def _forget_recipe() -> None:
+    """Delete the recipe of a driver that was killed."""
+    if _here.desk is not None:
+        shutil.rmtree(_here.desk.ticket.folder, ignore_errors=True)
 
 
 def _ignore_ctrl_c() -> None:
