@@ -64,6 +64,8 @@ def _points(
     settings = mnist_grid.chosen(rows)
     keys = {n: mnist_grid.of(rows, s, mnist_grid.FRESH)["key"] for n, s in settings.items()}
     yield from _over_epochs(LONG["mnist"], keys, curves)
+    own = overfitted.trained(results["overfitted"], "cifar10", "cycle")
+    yield from point("CIFAR-10, one cycle, overfitted", int(own[BASELINE]["epochs"].iloc[0]), own)
     own = overfitted.trained(results["overfitted"], "cifar10", "constant")
     seeds = results["overfitted"][["key", "seed"]]
     curves = results["overfitted-epochs"].merge(seeds, on="key")

@@ -184,10 +184,19 @@ def _papers_regime(results: Results, runs: Runs, every: dict[str, Front]) -> dic
         "digits_spans": mnist_grid.spans(digits),
         "digits_scaled": int(digits[digits["seed"].isin(mnist_grid.FRESH)]["test_ts.ece"].count()),
         "overfit": overfitted.table_1(results["overfitted"], "cifar10", "constant"),
-        "overfit_all": overfitted.trained(results["overfitted"], "cifar10", "constant"),
-        "overfit_rows": results["overfitted"].query("way == 'constant'"),
+        "overfit_rows": results["overfitted"],
+        "like_paper": overfitted.table_1(results["overfitted"], "cifar10", "cycle"),
+        "two_weights": overfitted.table_1(_two_weights(results), "cifar10", "cycle"),
+        "like_paper_100": overfitted.table_1(results["overfitted"], "cifar100", "cycle"),
         "map": map_points(results, small, every, SentencePairs(results["nli"])),
     }
+
+
+def _two_weights(results: Results) -> pd.DataFrame:
+    """Return the trainings of the first run, with two weights of each loss."""
+    rows = results["overfitted"]
+    first = [{0.0, *overfitted.WEIGHTS.get(loss, ())} for loss in rows["loss"]]
+    return rows[[at in known for at, known in zip(rows["weight"], first, strict=True)]]
 
 
 def _temperature(trained: dict[str, pd.DataFrame]) -> Claim:
