@@ -376,9 +376,8 @@ def test_flipped_bits_and_removed_files_are_never_silent(path):
 
 
 @pytest.mark.slow
-def test_ten_thousand_flips_and_removals_are_never_silent(path):
-    seeds = [1000 * part + turn for part in (1, 2, 3) for turn in range(17)]
-    seen = sum((attack(path, 200, seed) for seed in seeds), Counter())
+def test_a_thousand_flips_and_removals_are_never_silent(path):
+    seen = sum((attack(path, 200, seed) for seed in range(1000, 1005)), Counter())
     print(f"{seen.total():,} flips and removals: {dict(seen)}", file=sys.stderr)
     assert seen["silent"] == 0, seen
 
