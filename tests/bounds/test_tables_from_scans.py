@@ -7,8 +7,9 @@ import pytest
 import torch
 
 import orbical as ob
-from orbical.bounds import OrbitTable, _scan_outputs, classification, match_orbits
+from orbical.bounds import OrbitTable, classification, match_orbits
 from orbical.errors import InputError
+from orbical.store import blocks
 
 
 class Flat(torch.nn.Module):
@@ -141,16 +142,67 @@ def test_one_of_several_models_must_be_named(world: tuple) -> None:
         task=ob.tasks.Classification(),
         progress=False,
     )
-    with pytest.raises(InputError, match=r"model: expected one of \['a', 'b'\], got None"):
+    with pytest.raises(InputError, match=r"model: expected one of a, b, got None"):
         OrbitTable.from_scan(scan, orbit=which)
     assert OrbitTable.from_scan(scan, "b", orbit=which).predicted is not None
 
 
-def test_an_invariant_model_breaks_no_symmetry_not_even_by_rounding() -> None:
+@pytest.mark.parametrize("elements", [3, 7, 11, 49])
+def test_an_invariant_model_breaks_no_symmetry_not_even_by_rounding(elements: int) -> None:
     """It used to break "-0.0%"."""
-    for elements in range(2, 50):
-        data = {
-            "predicted": np.zeros((3, elements), int),
-            "weight": np.full(elements, 1 / elements),
-        }
-        assert 0 <= _scan_outputs._broken(data) < 1e-15
+    x = torch.rand(5, 1, 4, 4)
+    scan = ob.scan(
+        Mean(), (x, torch.zeros(5, dtype=torch.long)), group=f"cyclic:{elements}",
+        task="classification", progress=False,
+    )  # fmt: skip
+    scan.arrays["predicted"][:] = 0
+    found = OrbitTable.from_scan(scan, orbit=np.arange(5)).broken_along_orbits
+    assert 0 <= found < 1e-15
+
+
+def test_a_scan_is_read_in_blocks_and_says_the_same(
+    world: tuple, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scan = scan_of(Flat(), world, keep="probabilities", chunk=4)
+    whole = OrbitTable.from_scan(scan, orbit=world[2])
+    read: list[int] = []
+    usual = blocks.StoredArrays.read
+
+    def counted(self, name, rows=slice(None), model=None, keep=True):
+        found = usual(self, name, rows, model, keep)
+        if "element" in self.dims[name]:
+            read.append(len(found))
+        return found
+
+    monkeypatch.setattr(blocks.StoredArrays, "read", counted)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 1)
+    again = OrbitTable.from_scan(scan, orbit=world[2])
+    assert max(read) == 4  # never all 40 samples at all elements
+    for name in ("confidence", "predicted", "invariance_gap", "broken_along_orbits"):
+        np.testing.assert_allclose(getattr(again, name), getattr(whole, name))
+    np.testing.assert_allclose(again.outputs.mass, whole.outputs.mass)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        ob.bounds.best_equivariant,
+        ob.bounds.certified_ceiling,
+        ob.bounds.classification,
+        lambda scan: ob.bounds.forced_overconfidence(scan, [0.5]),
+        ob.bounds.nll_optimal_bleed,
+        ob.bounds.nll_optimal_variance,
+        ob.bounds.regression,
+        ob.bounds.worst_predictions,
+    ],
+)
+def test_a_scan_in_place_of_a_table_is_told_how_it_becomes_one(world: tuple, statement) -> None:
+    with pytest.raises(InputError, match=r"table: expected .*Table.*, got Scan; make one with "):
+        statement(scan_of(Mean(), world))
+
+
+def test_a_scan_in_place_of_arrays_is_refused(world: tuple) -> None:
+    scan = scan_of(Mean(), world)
+    with pytest.raises(InputError, match="invariants"):
+        ob.bounds.match_invariants(scan, tolerance=1e-9)
+    assert not ob.conformal.holds_values(scan)

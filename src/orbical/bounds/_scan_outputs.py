@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError, check_name
+from ..calibration import model_index
+from ..errors import InputError
+from ..store import ScanArrays, arrays_of
 from .equivariant_fit import sum_by
 from .matching import Orbits
 
@@ -28,39 +30,39 @@ def invariant_outputs(
     over samples, whether outputs are averaged, and how often predictions leave their orbit's most
     frequent one.
     """
-    data, at = of_model(scan, model)
+    arrays = arrays_of(scan)
+    number = model_index(arrays, model)
     for name in ("confidence", "predicted"):
-        if name not in data:
+        if name not in arrays:
             raise InputError("scan", "the scan of a classification task", f"no {name!r}")
-    if "label" not in data:
+    if "label" not in arrays:
         raise InputError("scan", "labels", "none", remedy="without labels there is no dissent")
     if orbit is None:
-        if "orbit" not in data:
+        if "orbit" not in arrays:
             raise InputError("orbit", "one id for each sample", "none", remedy=_WHY_ORBITS)
-        orbit = data["orbit"]
-    label = np.asarray(data["label"])
+        orbit = arrays.read("orbit")
+    label = arrays.read("label")
     ids = np.asarray(orbit.orbit if isinstance(orbit, Orbits) else orbit)
     if ids.shape != label.shape:
         raise InputError(
             "orbit", f"one id for each of {len(label)} samples", f"shape {list(ids.shape)}"
         )
     index = np.unique(ids, return_inverse=True)[1]
-    if hasattr(scan, "record") and len(index) > index.max() + 1:
-        moving = scan.record.task.settings.get("representation", "trivial") != "trivial"
-        if moving:
-            raise InputError(
-                "scan",
-                "classes that stay as inputs move, where samples share an orbit",
-                "labels in the frame of each sample",
-                remedy="pass the data to OrbitTable.from_data with representation=",
-            )
-    gap = invariance_gap(data)
-    confidence = np.asarray(data["confidence"][:, at], dtype=np.float64)
-    predicted = np.asarray(data["predicted"][:, at], dtype=np.int64)
+    moving = arrays.settings.get("representation", "trivial") != "trivial"
+    if moving and len(index) > index.max() + 1:
+        raise InputError(
+            "scan",
+            "classes that stay as inputs move, where samples share an orbit",
+            "labels in the frame of each sample",
+            remedy="pass the data to OrbitTable.from_data with representation=",
+        )
+    gap = invariance_gap(arrays, number)
+    confidence = at_identity(arrays, "confidence", number).astype(np.float64)
+    predicted = at_identity(arrays, "predicted", number).astype(np.int64)
     if not np.isfinite(confidence).all() or predicted.min() < 0:
         raise InputError("scan", "a finished scan", "missing results", remedy="finish it first")
     own = {"confidence": confidence, "predicted": predicted}
-    average = _average(data)
+    average = _average(arrays, number)
     varies = _spread(confidence, index) > limit or _spread(predicted.astype(float), index) > 0
     averaged = gap > limit or varies
     if averaged:
@@ -75,54 +77,50 @@ def invariant_outputs(
         "confidence": confidence,
         "predicted": predicted,
     }
-    measured = {"invariance_gap": gap, "averaged": averaged, "broken_along_orbits": _broken(data)}
+    measured = {
+        "invariance_gap": gap,
+        "averaged": averaged,
+        "broken_along_orbits": _broken(arrays, number),
+    }
     return arguments, own, measured
 
 
-def _broken(data: Any) -> float:
+def _broken(arrays: ScanArrays, model: int) -> float:
     """Return the share of elements, over samples, without the most frequent prediction."""
-    predicted, weight = np.asarray(data["predicted"]), np.asarray(data["weight"])
-    votes = np.zeros((len(predicted), int(predicted.max()) + 1))
-    np.add.at(votes, (np.arange(len(predicted))[:, None], predicted), weight / weight.sum())
-    return max(0.0, float(1 - votes.max(1).mean()))  # votes sum to 1 up to rounding
+    weights, most = arrays.weights / arrays.weights.sum(), 0.0
+    for _, (predicted,) in arrays.sample_blocks("predicted", model=model):
+        votes = np.zeros((len(predicted), int(predicted.max()) + 1))
+        np.add.at(votes, (np.arange(len(predicted))[:, None], predicted), weights)
+        most += votes.max(1).sum()
+    return max(0.0, float(1 - most / arrays.samples))  # votes sum to 1 up to rounding
 
 
-def invariance_gap(data: Any) -> float:
+def invariance_gap(arrays: ScanArrays, model: int) -> float:
     """Return the root mean square of the invariance gap over samples."""
-    return float(np.sqrt(np.square(np.asarray(data["invariance_gap"], np.float64)).mean()))
+    gaps = arrays.read("invariance_gap", model=model).astype(np.float64)
+    return float(np.sqrt(np.square(gaps).mean()))
 
 
-def of_model(scan: Any, model: str | None) -> tuple[Any, int]:
-    """Return the arrays of a model of a scan (or of its dataset), and the identity's index.
-
-    A bare dataset does not name the identity; an invariant model is the same at any element.
-    """
-    bare = hasattr(scan, "data_vars")
-    data, at = (scan, 0) if bare else (scan.data, int(scan.group.identity))
-    if "model" not in data.dims:
-        return data, at
-    names = [str(name) for name in np.asarray(data["model"])]
-    if model is None:
-        if len(names) > 1:
-            raise InputError("model", f"one of {names}", "None")
-        model = names[0]
-    check_name("model", model, names)
-    return data.isel(model=names.index(model)), at
+def at_identity(arrays: ScanArrays, name: str, model: int) -> Array:
+    """Read an array `[N, ...]` of a model at the identity, a block at a time."""
+    blocks = arrays.sample_blocks(name, model=model)
+    return np.concatenate([part[:, arrays.group.identity] for _, (part,) in blocks])
 
 
-def _average(data: Any) -> Array:
+def _average(arrays: ScanArrays, model: int) -> Array:
     """Return `[N, C]`, the orbit average of the probabilities."""
-    if "probabilities" in data:
-        kept = np.asarray(data["probabilities"], dtype=np.float64)
-        return np.asarray(np.average(kept, axis=1, weights=np.asarray(data["weight"])))
-    if "consensus" not in data:
+    if "probabilities" in arrays:
+        weights = arrays.weights / arrays.weights.sum()
+        blocks = arrays.sample_blocks("probabilities", model=model)
+        return np.concatenate([np.tensordot(part, weights, (1, 0)) for _, (part,) in blocks])
+    if "consensus" not in arrays:
         raise InputError(
             "scan",
             "one that stores the consensus",
             "none for so many classes",
             remedy="scan with keep='consensus' (--keep consensus)",
         )
-    return np.asarray(data["consensus"], dtype=np.float64)
+    return arrays.read("consensus", model=model).astype(np.float64)
 
 
 def _spread(values: Array, index: Array) -> float:

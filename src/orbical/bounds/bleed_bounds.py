@@ -83,6 +83,7 @@ def nll_optimal_bleed(table: ValueTable, *, fit: ArrayLike = None) -> Array:
         >>> nll_optimal_bleed(ValueTable(orbit=[0, 0, 1, 1], value=[1.0, 3.0, 5.0, 5.0]))
         array([0.5])
     """
+    checks.of_kind(table, ValueTable)
     mean = _orbit_means(table.orbit, table.mass, table.value)[table.orbit]
     best = mean if fit is None else checks.columns("fit", fit)
     if best.shape != table.value.shape:

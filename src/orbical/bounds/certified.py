@@ -139,6 +139,7 @@ def certified_ceiling(table: OrbitTable, *, level: float = 0.95) -> tuple[float,
     """
     from scipy.stats import beta  # takes half a second
 
+    checks.of_kind(table, OrbitTable)
     if table.samples is None or table.samples < 2 or table.tolerance is not None:
         raise InputError(
             "table",

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from .._arrays import as_numpy
 from ..errors import InputError
 from . import table_checks as checks
 from .any_model import any_model_bounds, own_accuracy
@@ -131,8 +132,7 @@ def classification(
         >>> round(bounds["forced_ece"].value, 6), round(bounds["sharp_upper"].value, 6)
         (0.15, 0.6)
     """
-    if not isinstance(table, OrbitTable | Fibers):
-        raise InputError("table", "an OrbitTable or Fibers", type(table).__name__)
+    checks.of_kind(table, OrbitTable, Fibers)
     checks.level(level)
     orbits = table if isinstance(table, OrbitTable) else None
     if orbits is None:
@@ -345,6 +345,7 @@ def worst_predictions(table: OrbitTable, *, bins: int | None = None) -> Array:
         >>> worst_predictions(table)
         array([1, 1])
     """
+    checks.of_kind(table, OrbitTable)
     if table.confidence is None:
         raise InputError("table", "confidences", "none")
     index = fiber_index(table.confidence, bins)
@@ -382,7 +383,8 @@ def forced_overconfidence(table: OrbitTable, confidence: Array) -> tuple[Array, 
         >>> mean.round(3), orbitwise.round(3)
         (array([0.  , 0.05, 0.25]), array([0.  , 0.15, 0.25]))
     """
-    p = np.asarray(confidence, dtype=np.float64)
+    checks.of_kind(table, OrbitTable)
+    p = as_numpy("confidence", confidence, np.float64)
     if p.ndim != 1 or p.size == 0 or p.min() < 0 or p.max() > 1:
         raise InputError("confidence", "a list of values in [0, 1]", "others")
     held = table.orbit_mass > 0

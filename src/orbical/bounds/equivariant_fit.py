@@ -50,6 +50,7 @@ def frames(table: ValueTable, representation: Any) -> Frames:
         table: the values.
         representation: `"invariant"`, or matrices `[K, D, D]`, one for each group element.
     """
+    checks.of_kind(table, ValueTable)
     size, dimension = table.value.shape
     if isinstance(representation, str):
         if representation != "invariant":

@@ -193,13 +193,13 @@ def match_invariants(invariants: ArrayLike, *, tolerance: float) -> Orbits:
         >>> match_invariants(np.linalg.norm(x, axis=1), tolerance=1e-9).orbit
         array([0, 0, 1])
     """
-    values = np.asarray(invariants, dtype=np.float64)
+    values = as_numpy("invariants", invariants, np.float64)
     values = values[:, None] if values.ndim == 1 else values
     if values.ndim != 2 or values.size == 0 or not np.isfinite(values).all():
         raise InputError(
             "invariants",
             "finite values of shape [sample] or [sample, D]",
-            f"shape {list(np.asarray(invariants).shape)}",
+            f"shape {list(values.shape)}",
         )
     tolerance = _checked_tolerance(tolerance, values)
     return Orbits(

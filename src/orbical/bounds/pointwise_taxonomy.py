@@ -12,7 +12,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from .._arrays import ArrayLike
-from ..errors import InputError
+from ..errors import InputError, real_number
 from . import table_checks as checks
 from .matching import Mover
 from .neighbors import Nearest
@@ -47,7 +47,7 @@ class Density:
     def __post_init__(self) -> None:
         for name in ("threshold", "bandwidth"):
             value = getattr(self, name)
-            if not (np.isfinite(value) and value > 0):
+            if not real_number(name, value) > 0:
                 raise InputError("support", f"a {name} > 0", repr(value))
 
 

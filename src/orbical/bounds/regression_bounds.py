@@ -108,8 +108,6 @@ def regression(table: ValueTable, representation: Any = "invariant") -> Bounds:
         >>> bounds["thm2"].value, bounds["thm8"].value
         (1.0, 9.0)
     """
-    if not isinstance(table, ValueTable):
-        raise InputError("table", "a ValueTable", type(table).__name__)
     frame = frames(table, representation)
     _check_forms(table, frame)
     bounds = {**_error(table, frame), **_gence(table, frame), **_mahalanobis(table, frame)}

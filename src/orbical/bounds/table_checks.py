@@ -49,6 +49,18 @@ def representation(matrices: ArrayLike, dimension: int) -> Array:
     return array
 
 
+def of_kind(table: object, *kinds: type) -> None:
+    """Refuse what is not a table of one of these kinds; a scan is told how it becomes one."""
+    if not isinstance(table, kinds):
+        first = kinds[0].__name__
+        raise InputError(
+            "table",
+            " or ".join(kind.__name__ for kind in kinds),
+            type(table).__name__,
+            remedy=f"make one with {first}.from_scan" if hasattr(table, "record") else "",
+        )
+
+
 def orthogonal(matrices: Array) -> bool:
     """Check whether all matrices `[K, D, D]` keep lengths.
 

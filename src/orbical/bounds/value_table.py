@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._arrays import ArrayLike, as_numpy
+from ..calibration import model_index
 from ..errors import InputError
+from ..store import arrays_of
 from . import table_checks as checks
 from .matching import (
     Orbits,
@@ -203,26 +205,27 @@ class ValueTable:
             >>> table.mean[:, 0], round(table.invariance_gap, 6)
             (array([2., 0.]), 1.414214)
         """
-        from ._scan_outputs import invariance_gap, of_model
+        from ._scan_outputs import at_identity, invariance_gap
 
-        data, at = of_model(scan, model)
-        missing = [name for name in ("mean", "target") if name not in data]
-        if missing or data["mean"].ndim != 3:
+        arrays = arrays_of(scan)
+        number = model_index(arrays, model)
+        missing = [name for name in ("mean", "target") if name not in arrays]
+        if missing or len(arrays.dims["mean"]) != 4:
             raise InputError(
                 "scan",
                 "the scan of a regression task with values and one output for each sample",
                 f"no {' or '.join(missing) or 'such output'}",
             )
-        found: dict[str, Any] = {"value": data["target"], "mean": data["mean"][:, at]}
-        if "covariance" in data:
-            found["variance"] = data["covariance"][:, at]
-        elif "variance" in data:
-            variance = np.asarray(data["variance"][:, at])
+        found = {"value": arrays.read("target"), "mean": at_identity(arrays, "mean", number)}
+        if "covariance" in arrays:
+            found["variance"] = at_identity(arrays, "covariance", number)
+        elif "variance" in arrays:
+            variance = at_identity(arrays, "variance", number)
             found["variance"] = variance[:, 0] if variance.shape[1] == 1 else variance
-        found = {name: np.asarray(values, dtype=np.float64) for name, values in found.items()}
+        found = {name: values.astype(np.float64) for name, values in found.items()}
         if not all(np.isfinite(values).all() for values in found.values()):
             raise InputError("scan", "a finished scan", "missing results", remedy="finish it first")
-        gap = invariance_gap(data)
+        gap = invariance_gap(arrays, number)
         if isinstance(orbit, ValueTable):
             return replace(orbit, **found, invariance_gap=gap)
         ids = orbit.orbit if isinstance(orbit, Orbits) else orbit

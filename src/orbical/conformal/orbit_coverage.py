@@ -242,7 +242,7 @@ def holds_values(data: Any) -> bool:
         >>> holds_values({"mean": [0.5], "target": [0.4]}), holds_values({"probs": [[0.5, 0.5]]})
         (True, False)
     """
-    return "mean" in getattr(data, "data_vars", data)
+    return "mean" in getattr(getattr(data, "data", data), "data_vars", data)
 
 
 def _method_of(data: Any, method: Any) -> Any:
