@@ -286,11 +286,11 @@ class _Means:
     def least_if_dense(self, level: float) -> float:
         """Return the lower limit of the mean at distance 0, by a line through all and halves."""
         here, there = self.distances[0], self.distances[1:].mean()
-        if not there > here:  # samples coincide
+        if not np.isfinite(there):  # a half without samples
+            return -np.inf
+        if not there > here > 0:  # samples coincide
             return np.inf
         factor = here / (there - here)
-        if not factor > 0:  # a half without samples
-            return -np.inf
         line = np.array([1 + factor, -factor / 2, -factor / 2])
         reach = _quantile(level) * _deviation(np.tensordot(line, self.influences, 1))
         return float(line @ self.values - reach)

@@ -53,12 +53,9 @@ def of_kind(table: object, *kinds: type) -> None:
     """Refuse what is not a table of one of these kinds; a scan is told how it becomes one."""
     if not isinstance(table, kinds):
         first = kinds[0].__name__
-        raise InputError(
-            "table",
-            " or ".join(kind.__name__ for kind in kinds),
-            type(table).__name__,
-            remedy=f"make one with {first}.from_scan" if hasattr(table, "record") else "",
-        )
+        wanted = ("an " if first[0] in "AEIO" else "a ") + " or ".join(k.__name__ for k in kinds)
+        remedy = f"make one with {first}.from_scan" if hasattr(table, "record") else ""
+        raise InputError("table", wanted, type(table).__name__, remedy=remedy)
 
 
 def orthogonal(matrices: Array) -> bool:

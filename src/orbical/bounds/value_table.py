@@ -216,7 +216,10 @@ class ValueTable:
                 "the scan of a regression task with values and one output for each sample",
                 f"no {' or '.join(missing) or 'such output'}",
             )
-        found = {"value": arrays.read("target"), "mean": at_identity(arrays, "mean", number)}
+        found: dict[str, Any] = {
+            "value": arrays.read("target"),
+            "mean": at_identity(arrays, "mean", number),
+        }
         if "covariance" in arrays:
             found["variance"] = at_identity(arrays, "covariance", number)
         elif "variance" in arrays:
