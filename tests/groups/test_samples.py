@@ -119,3 +119,36 @@ def test_windows_that_hold_no_identity_are_named(text, words):
     with pytest.raises(InputError) as caught:
         groups.parse(text)
     assert words in str(caught.value)
+
+
+def test_an_arc_of_rotations_is_a_window_with_the_identity():
+    group = ob.groups.parse("rotations:-15:15:7")
+    assert group.spec == "rotations:-15:15:7"
+    assert group.coords["angle"].tolist() == [-15, -10, -5, 0, 5, 10, 15]
+    assert group.identity == 3
+    assert not group.closed
+    whole = ob.groups.rotations(72)
+    assert group.index_of(whole[[1]]).tolist() == [4]
+    chart = ob.groups.chart_of(group)
+    assert (chart.low.tolist(), chart.high.tolist()) == ([-15.0], [15.0])
+    assert ob.groups.chart_of(whole).high.tolist() == [np.inf]
+
+
+@pytest.mark.parametrize("text", ["rotations:5:15:3", "rotations:-10:15:3", "rotations:-270:0:4"])
+def test_an_arc_without_the_identity_or_beyond_a_turn_is_refused(text):
+    with pytest.raises(ob.errors.InputError, match="0 among them"):
+        ob.groups.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("circle", [0, 1], {"phase": [0.0, 180.0]}), "'angle' of a circle"),
+        (("line", [0.5, 1.5]), "indices of elements"),
+        (("line", [0, 1], {"t": [0.0]}), "2 values along 't'"),
+        (("disc", [0]), "unknown name 'disc'"),
+    ],
+)
+def test_layouts_are_checked_when_they_are_made(arguments, message):
+    with pytest.raises(ob.errors.InputError, match=message):
+        ob.groups.Layout(*arguments)

@@ -26,7 +26,16 @@ from .on_classes import Classes
 from .on_images import ColorImages, ImagePair, Images, VectorField, Window
 from .on_maps import ClassMaps, ValueMaps
 from .on_pixels import Boxes, PixelPoints, checked_swaps
-from .on_points import Adjacency, Edges, Irreps, Points, Rows, Vectors
+from .on_points import (
+    Adjacency,
+    Edges,
+    Irreps,
+    PixelPosition,
+    Points,
+    Position,
+    Rows,
+    Vectors,
+)
 from .on_signals import Frames, Positions, Signals, SignalWindow
 from .on_texts import Texts, Versions, encode_texts
 from .on_volumes import Volumes
@@ -49,7 +58,9 @@ __all__ = [
     "Irreps",
     "PairWindow",
     "PixelPoints",
+    "PixelPosition",
     "Points",
+    "Position",
     "Positions",
     "Rows",
     "Settings",

@@ -11,8 +11,9 @@ from torch import Tensor
 from .._imports import import_extra
 from ..errors import InputError
 from ..groups import Elements, Group
-from .action import Exact, matrices
+from .action import Action, Exact, matrices
 from .finite import OfFinite
+from .on_pixels import PixelPoints
 from .pixel_grids import check_affine
 
 _PART_OF_DIMENSION = {2: "plane", 3: "space"}
@@ -72,6 +73,63 @@ class Points(OfFinite, Exact):
                 "some beyond it",
                 remedy="choose smaller angles",
             )
+
+
+class Position(Points):
+    """One position `[B, d]` in the plane or in space, such as a centroid: turned and shifted.
+
+    >>> import torch
+    >>> from orbical.groups import translations
+    >>> Position().apply(translations(1), torch.tensor([[1.0, 0.0]]))[5]
+    tensor([[2., 0.]])
+    """
+
+    parts: ClassVar[tuple[str, ...]] = ("plane", "space")
+    dims: ClassVar[tuple[str, ...]] = ("sample", "coordinate")
+
+    def move(self, elements: Elements, x: Tensor) -> Tensor:
+        """Move `x[K or 1, B, d]`; the order of other points does not matter to it."""
+        only = Elements({k: v for k, v in elements.parts.items() if k in self.parts}, len(elements))
+        return super().move(only, x[:, :, None])[:, :, 0]
+
+    def moved_by(self, x: Tensor) -> frozenset[str]:
+        """Return the part of the coordinates."""
+        return _parts_of(x)
+
+    def check(self, group: Group, x: Tensor) -> None:
+        """Check that the position has the dimension that the group acts on."""
+        Exact.check(self, group, x)
+        _check_dimension(group, x, "positions")
+
+    def unknown(self, group: Group) -> set[str]:
+        """Return the parts that are neither known nor an order of points."""
+        return super().unknown(group) - {"rows"}
+
+
+class PixelPosition(Action):
+    """One position `[B, 2]` as (x, y) pixels from the upper left corner of images.
+
+    Args:
+        height: the height of the images.
+        width: their width.
+
+    Example:
+        >>> import torch
+        >>> from orbical.groups import flips
+        >>> PixelPosition(10, 10).apply(flips(), torch.tensor([[1.0, 4.0]]))[1].tolist()
+        [[9.0, 4.0]]
+    """
+
+    parts: ClassVar[tuple[str, ...]] = ("plane",)
+    dims: ClassVar[tuple[str, ...]] = ("sample", "2")
+
+    def __init__(self, height: int, width: int) -> None:
+        self.height, self.width = height, width
+
+    def move(self, elements: Elements, x: Tensor) -> Tensor:
+        """Move `x[K or 1, B, 2]` about the center of the images."""
+        moved: Tensor = PixelPoints(self.height, self.width).move(elements, x[:, :, None])[:, :, 0]
+        return moved
 
 
 def _projected(maps: np.ndarray, x: Tensor) -> Tensor:

@@ -138,7 +138,8 @@ def scan(
             pos=points,numbers=rows. Default: images, or volumes if x is [N, C, D, H, W] (pairs of
             frames for flow).
         representation: For regression: how the group acts on the outputs: trivial (default),
-            vector, positions or positions:STEP in a signal, or e3nn irreps such as '1x1o'; for
+            vector, position or, in images, position:HEIGHT:WIDTH, positions or positions:STEP in a
+            signal, or e3nn irreps such as '1x1o'; for
             dense_regression: trivial, vector or normal; for classification, multilabel and ordinal:
             trivial, or options where class k is the k-th row of the input.
         per_point: For regression: one output per point.

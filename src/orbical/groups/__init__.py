@@ -12,27 +12,32 @@ from .charts import Chart, chart_of, register_chart
 from .group import PLACES, Elements, Group, Layout, homogeneous, product
 from .group_names import CATALOG, as_group, parse, register
 from .group_parts import OF_OUTPUTS, PARTS, Array, Part, register_part
-from .motions import affine, homographies, se2, se3
 from .own_groups import from_matrices, from_parts, with_classes
 from .plane import (
+    affine,
     cyclic,
     dihedral,
     euclidean,
     flips,
+    homographies,
     rotations,
     scales,
+    se2,
+    se3,
     shear,
     translations,
     turned_by,
 )
 from .point_groups import icosahedral, octahedral, pointgroup, tetrahedral
-from .quadrature import exact_degree, so3_quadrature, sphere
 from .space import (
+    exact_degree,
     inversion,
     o3,
     reflections3d,
     rotations3d,
     slices3d,
+    so3_quadrature,
+    sphere,
     translations3d,
 )
 from .value_groups import (

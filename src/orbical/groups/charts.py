@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -18,8 +18,7 @@ from ..errors import InputError
 from .group import Elements, Group, homogeneous
 from .group_names import parse
 from .group_parts import Array
-from .motions import affine_maps, camera_views
-from .plane import turned_by
+from .plane import affine_maps, camera_views, sheared, turned_by
 
 if TYPE_CHECKING:
     from scipy.spatial.transform import Rotation
@@ -230,35 +229,57 @@ def _places(factor: Group, group: Group) -> Array:
     return np.array([rows[row] for row in whole])
 
 
-@register_chart("rotations")
-def _rotations(group: Group) -> Chart:
-    return Chart.of_grid(
-        group, lambda coords: {"plane": homogeneous(turned_by(coords[:, 0]))}, circular=["angle"]
-    )
+def _on_grid(
+    parts: Callable[[Array], Parts], circular: str = "", names: Sequence[str] | None = None
+) -> Callable[[Group], Chart]:
+    """Return how a chart is made of a group whose coordinates are numbers.
+
+    An angle has no window where the sample goes all around, as its drawing does.
+    """
+
+    def make(group: Group) -> Chart:
+        endless = [circular] if circular and group.layout.kind != "line" else []
+        return Chart.of_grid(group, parts, names=names, circular=endless)
+
+    return make
 
 
-@register_chart("translations")
-def _translations(group: Group) -> Chart:
-    return Chart.of_grid(group, lambda coords: {"plane": _shifted(coords)})
+def _by_factors(parts: Callable[[Array], Parts]) -> Callable[[Group], Chart]:
+    """Return how the chart of factors is made, which change by factors."""
+
+    def make(group: Group) -> Chart:
+        grid = Chart.of_grid(group, parts)
+        step = np.log(grid.high / grid.low) / max(len(group) - 1, 1)
+        return replace(grid, step=step, add=lambda factor, change: factor * np.exp(change))
+
+    return make
 
 
-@register_chart("translations3d")
-def _translations3d(group: Group) -> Chart:
-    return Chart.of_grid(group, lambda coords: {"space": _shifted(coords)})
+def _scaled(part: str, dimension: int) -> Callable[[Array], Parts]:
+    return lambda coords: {part: homogeneous(coords[:, :, None] * np.eye(dimension))}
 
 
-@register_chart("shear")
-def _shear(group: Group) -> Chart:
-    return Chart.of_grid(group, lambda coords: {"plane": homogeneous(_sheared(coords[:, 0]))})
-
-
-@register_chart("euclidean")
-@register_chart("se2")
-def _se2(group: Group) -> Chart:
-    def parts(coords: Array) -> Parts:
-        return {"plane": homogeneous(turned_by(coords[:, 0]), coords[:, 1:])}
-
-    return Chart.of_grid(group, parts, names=["angle", "dx", "dy"], circular=["angle"])
+_MOTION = _on_grid(
+    lambda coords: {"plane": homogeneous(turned_by(coords[:, 0]), coords[:, 1:])},
+    "angle",
+    ["angle", "dx", "dy"],
+)
+CHARTS |= {
+    "rotations": _on_grid(lambda c: {"plane": homogeneous(turned_by(c[:, 0]))}, "angle"),
+    "translations": _on_grid(lambda c: {"plane": _shifted(c)}),
+    "translations3d": _on_grid(lambda c: {"space": _shifted(c)}),
+    "shear": _on_grid(lambda c: {"plane": homogeneous(sheared(c[:, 0]))}),
+    "euclidean": _MOTION,
+    "se2": _MOTION,
+    "affine": _on_grid(lambda c: {"plane": affine_maps(*c.T)}),
+    "scales": _by_factors(_scaled("plane", 2)),
+    "brightness": _by_factors(_scaled("color", 3)),
+    "gains": _by_factors(lambda c: {"gain": c[:, 0]}),
+    "shifts": _on_grid(lambda c: {"shift": c[:, 0]}),
+    "hue": _on_grid(
+        lambda c: {"color": homogeneous(_turned(c * np.ones(3) / np.sqrt(3)).as_matrix())}, "hue"
+    ),
+}
 
 
 @register_chart("se3")
@@ -274,64 +295,18 @@ def _se3(group: Group) -> Chart:
         turned = _turned_on(coords[:, :3], change[:, :3])
         return np.concatenate([turned, coords[:, 3:] + change[:, 3:]], -1)
 
-    return Chart(
-        turns.names + shifts.names,
-        parts,
-        np.concatenate([turns.start, shifts.start], -1),
-        np.concatenate([turns.step, shifts.step]),
-        np.concatenate([turns.low, shifts.low]),
-        np.concatenate([turns.high, shifts.high]),
-        add=add,
+    start, step, low, high = (
+        np.concatenate([getattr(turns, name), getattr(shifts, name)], -1)
+        for name in ("start", "step", "low", "high")
     )
-
-
-@register_chart("affine")
-def _affine(group: Group) -> Chart:
-    return Chart.of_grid(group, lambda coords: {"plane": affine_maps(*coords.T)})
+    return Chart(turns.names + shifts.names, parts, start, step, low, high, add=add)
 
 
 @register_chart("homographies")
 def _homographies(group: Group) -> Chart:
     focal = float(group.spec.split(":")[3])
-
-    def parts(coords: Array) -> Parts:
-        return {"plane": camera_views(coords[:, 0], coords[:, 1], focal)}
-
-    return Chart.of_grid(group, parts)
-
-
-@register_chart("scales")
-def _scales(group: Group) -> Chart:
-    def parts(coords: Array) -> Parts:
-        return {"plane": homogeneous(coords[:, :, None] * np.eye(2))}
-
-    return _of_factors(group, parts)
-
-
-@register_chart("brightness")
-def _brightness(group: Group) -> Chart:
-    def parts(coords: Array) -> Parts:
-        return {"color": homogeneous(coords[:, :, None] * np.eye(3))}
-
-    return _of_factors(group, parts)
-
-
-@register_chart("gains")
-def _gains(group: Group) -> Chart:
-    return _of_factors(group, lambda coords: {"gain": coords[:, 0]})
-
-
-@register_chart("shifts")
-def _shifts(group: Group) -> Chart:
-    return Chart.of_grid(group, lambda coords: {"shift": coords[:, 0]})
-
-
-@register_chart("hue")
-def _hue(group: Group) -> Chart:
-    def parts(coords: Array) -> Parts:
-        return {"color": homogeneous(_turned(coords * np.ones(3) / np.sqrt(3)).as_matrix())}
-
-    return Chart.of_grid(group, parts, circular=["hue"])
+    views = _on_grid(lambda coords: {"plane": camera_views(coords[:, 0], coords[:, 1], focal)})
+    return views(group)
 
 
 @register_chart("rotations3d")
@@ -370,29 +345,8 @@ def _sphere(group: Group) -> Chart:
     return Chart.of_grid(group, parts, circular=["azimuth"])
 
 
-def _of_factors(group: Group, parts: Callable[[Array], Parts]) -> Chart:
-    """Return the chart of factors, which change by factors."""
-    grid = Chart.of_grid(group, parts)
-    step = np.log(grid.high / grid.low) / max(len(group) - 1, 1)
-    return Chart(
-        grid.names,
-        grid.parts,
-        grid.start,
-        step,
-        grid.low,
-        grid.high,
-        add=lambda factor, change: factor * np.exp(change),
-    )
-
-
 def _shifted(shift: Array) -> Array:
     return homogeneous(np.tile(np.eye(shift.shape[1]), (len(shift), 1, 1)), shift)
-
-
-def _sheared(amount: Array) -> Array:
-    linear = np.tile(np.eye(2), (len(amount), 1, 1))
-    linear[:, 0, 1] = amount
-    return linear
 
 
 def _turned(vector_degrees: Array) -> Rotation:

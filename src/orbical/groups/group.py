@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError, real_number
+from ..errors import InputError, check_name, real_number
 from .group_parts import DIMENSIONS, PARTS, Array, Reach, clean, part_of
 
 PLACES = {
@@ -23,7 +23,15 @@ PLACES = {
 }
 """Where on the orbit a result is stated, and what each place is called everywhere."""
 MOST_ELEMENTS = 2**20
-LAYOUTS = ("circle", "line", "plane", "slices", "ball", "tiles")
+LAYOUTS: dict[str, tuple[str, ...]] = {
+    "circle": ("angle",),
+    "line": (),
+    "plane": (),
+    "slices": ("plane", "azimuth", "angle"),
+    "ball": (),
+    "tiles": (),
+}
+"""How an orbit can be drawn, and the axes that the drawing needs by their names."""
 
 
 @dataclass(frozen=True)
@@ -32,12 +40,27 @@ class Layout:
 
     `kind` is `circle`, `line`, `plane`, `slices`, `ball` or `tiles`. `index` maps drawing cells to
     elements (one rotation may stand in several cells), `axes` names the axes of `index` in order
-    and gives the coordinate along each.
+    and gives the coordinate along each; that of a circle is `angle`, in degrees.
     """
 
     kind: str
     index: Array
     axes: Mapping[str, Array] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_name("layout", self.kind, LAYOUTS)
+        index = np.asarray(self.index)
+        axes = {name: np.asarray(values) for name, values in self.axes.items()}
+        if index.dtype.kind not in "iu":
+            raise InputError("layout", "indices of elements", f"an array of {index.dtype}")
+        for size, (name, values) in zip(index.shape, axes.items(), strict=False):
+            if values.shape != (size,):
+                raise InputError("layout", f"{size} values along {name!r}", values.shape)
+        if not {*LAYOUTS[self.kind]} <= {*axes}:
+            needed = " and ".join(map(repr, LAYOUTS[self.kind]))
+            raise InputError("layout", f"the axes {needed} of a {self.kind}", [*axes])
+        object.__setattr__(self, "index", index)
+        object.__setattr__(self, "axes", axes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,6 +296,26 @@ def make_group(
     if identity < 0:
         raise InputError("group", f"the identity among the elements of {spec!r}", remedy="add it")
     return replace(group, identity=identity)
+
+
+def line_group(
+    spec: str,
+    parts: dict[str, Array],
+    coordinate: str,
+    values: Array,
+    measure: str = "uniform on the sampled window",
+    weights: Array | None = None,
+) -> Group:
+    """Return a window of a group with one coordinate, drawn as a line."""
+    return make_group(
+        spec,
+        parts,
+        coords={coordinate: values},
+        layout=Layout("line", np.arange(len(values)), {coordinate: values}),
+        measure=measure,
+        closed=len(values) == 1,
+        weights=weights,
+    )
 
 
 def few_enough(spec: str, count: float) -> None:

@@ -1,10 +1,15 @@
-"""Groups that act on the plane."""
+"""Groups that act on the plane, and samples of rigid motions, affine maps and homographies.
+
+The parameters of motions and affine maps are points of a Sobol sequence in a window about the
+identity, which is the first.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import math
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,12 +21,16 @@ from .group import (
     few_enough,
     grid_line,
     homogeneous,
+    line_group,
     make_group,
     product,
     tiles,
 )
 from .group_names import register
-from .group_parts import Array
+from .group_parts import Array, clean
+
+if TYPE_CHECKING:
+    from scipy.spatial.transform import Rotation
 
 
 def turned_by(angle_degrees: Array) -> Array:
@@ -44,9 +53,30 @@ def cyclic(n: int) -> Group:
 
 
 @register()
-def rotations(n: int = 72) -> Group:
-    """Return n equally spaced rotations of the plane, SO(2), drawn as a circle."""
-    return _equal_turns("rotations", n)
+def rotations(n: float = 72, to: float | None = None, samples: int | None = None) -> Group:
+    """Return n equally spaced rotations of the plane, SO(2), drawn as a circle; or those of an arc.
+
+    Args:
+        n: the number of rotations; with `to`, the first angle of an arc, in degrees.
+        to: the last angle.
+        samples: the number of rotations of the arc, evenly spaced, 0 among them.
+
+    >>> rotations(-15, 15, 7).coords["angle"].tolist()
+    [-15.0, -10.0, -5.0, 0.0, 5.0, 10.0, 15.0]
+    """
+    if to is None and samples is None:
+        return _equal_turns("rotations", n)  # type: ignore[arg-type] # checked there
+    first, last = real_number("n", n), real_number("to", 0.0 if to is None else to)
+    count = whole_number("samples", 0 if samples is None else samples, 1)
+    few_enough(f"rotations:{n}:{to}:{count}", count)
+    angle = np.linspace(first, last, count)
+    angle[np.abs(angle) < 1e-9] = 0.0
+    if not -180 <= first <= 0 <= last <= 180 or not (angle == 0).any():
+        raise InputError(
+            "n, to", "angles from -180 to 180 degrees, 0 among them", f"{count} from {n} to {to}"
+        )
+    spec = f"rotations:{as_text(first)}:{as_text(last)}:{count}"
+    return line_group(spec, {"plane": homogeneous(turned_by(angle))}, "angle", angle)
 
 
 def _equal_turns(name: str, n: int) -> Group:
@@ -145,15 +175,9 @@ def factor_group(
     gaps = np.diff(log)
     weights = np.concatenate([gaps, [0.0]]) + np.concatenate([[0.0], gaps])
     factor = np.exp(log)
-    return make_group(
-        f"{name}:{as_text(low)}:{as_text(high)}:{n}",
-        parts(factor),
-        coords={coordinate: factor},
-        layout=Layout("line", np.arange(n), {coordinate: factor}),
-        measure="log-uniform on the sampled window",
-        closed=n == 1,
-        weights=weights if weights.sum() > 0 else None,
-    )
+    spec = f"{name}:{as_text(low)}:{as_text(high)}:{n}"
+    measure, mass = "log-uniform on the sampled window", weights if weights.sum() > 0 else None
+    return line_group(spec, parts(factor), coordinate, factor, measure, mass)
 
 
 @register()
@@ -163,23 +187,27 @@ def shear(limit: float = 0.5, n: int = 9) -> Group:
     >>> shear(0.5, 5).coords["shear"].tolist()
     [-0.5, -0.25, 0.0, 0.25, 0.5]
     """
+    amount = _about_zero("shear", limit, n, "no shear")
+    spec = f"shear:{as_text(limit)}:{len(amount)}"
+    return line_group(spec, {"plane": homogeneous(sheared(amount))}, "shear", amount)
+
+
+def sheared(amount: Array) -> Array:
+    """Return shears of the plane along x, `[K, 2, 2]`."""
+    linear = np.tile(np.eye(2), (len(amount), 1, 1))
+    linear[:, 0, 1] = amount
+    return linear
+
+
+def _about_zero(name: str, limit: float, n: int, middle: str) -> Array:
+    """Return an odd number of steps from -limit to limit, 0 among them."""
     n = whole_number("n", n, 1)
     if n % 2 == 0:
-        raise InputError("n", "an odd number, so that no shear is among them", n)
-    few_enough(f"shear:{limit}:{n}", n)
+        raise InputError("n", f"an odd number, so that {middle} is among them", n)
+    few_enough(f"{name}:{limit}:{n}", n)
     if real_number("limit", limit) <= 0:
         raise InputError("limit", "a number > 0", repr(limit))
-    amount = np.arange(-(n // 2), n // 2 + 1) * (float(limit) / max(n // 2, 1))
-    linear = np.tile(np.eye(2), (n, 1, 1))
-    linear[:, 0, 1] = amount
-    return make_group(
-        f"shear:{as_text(limit)}:{n}",
-        {"plane": homogeneous(linear)},
-        coords={"shear": amount},
-        layout=Layout("line", np.arange(n), {"shear": amount}),
-        measure="uniform on the sampled window",
-        closed=n == 1,
-    )
+    return np.asarray(np.arange(-(n // 2), n // 2 + 1) * (float(limit) / max(n // 2, 1)))
 
 
 @register()
@@ -196,3 +224,173 @@ def euclidean(turns: int = 8, radius: float = 2, step: float = 1) -> Group:
     """
     group = product(translations(radius, step), rotations(turns))
     return dataclasses.replace(group, spec=f"euclidean:{turns}:{as_text(radius)}:{as_text(step)}")
+
+
+@register()
+def se2(n: int = 64, radius: float = 4) -> Group:
+    """Return n rigid motions of the plane, SE(2): any rotation, and a shift within `radius`.
+
+    `euclidean` has all pairs of some rotations and some shifts.
+
+    >>> len(se2(64, 4)), se2(64, 4).identity
+    (64, 0)
+    """
+    n = _count("se2", n, radius=radius)
+    angle, dx, dy = (_points(n, 3) * [180.0, float(radius), float(radius)]).T
+    return make_group(
+        f"se2:{n}:{as_text(radius)}",
+        {"plane": homogeneous(turned_by(angle), np.stack([dx, dy], -1))},
+        coords={"angle": angle, "dx": dx, "dy": dy},
+        layout=tiles(np.arange(n)[None]),
+        measure="Haar on the sampled window",
+        closed=n == 1,
+    )
+
+
+@register()
+def se3(n: int = 256, radius: float = 1) -> Group:
+    """Return n rigid motions of space, SE(3): any rotation, and a shift within `radius`.
+
+    They are drawn by their rotations.
+
+    >>> sorted(se3(16, 2).coords)
+    ['dx', 'dy', 'dz', 'rx', 'ry', 'rz']
+    """
+    n = _count("se3", n, radius=radius)
+    point = _points(n, 6)
+    turn, shift = _uniform_rotations((point[:, :3] + 1) / 2), point[:, 3:] * float(radius)
+    vector = np.rad2deg(turn.as_rotvec())
+    vector[0] = 0.0
+    coords = dict(zip(("rx", "ry", "rz", "dx", "dy", "dz"), [*vector.T, *shift.T], strict=True))
+    return make_group(
+        f"se3:{n}:{as_text(radius)}",
+        {"space": homogeneous(turn.as_matrix(), shift)},
+        coords=coords,
+        layout=Layout("ball", np.arange(n)),
+        measure="Haar on the sampled window",
+        closed=n == 1,
+    )
+
+
+@register()
+def affine(
+    n: int = 64, angle: float = 30, scale: float = 1.25, shear: float = 0.2, radius: float = 0
+) -> Group:
+    """Return n affine maps of the plane near the identity.
+
+    Each stretches along x and y by factors from `1 / scale` to `scale`, then shears by up to
+    `shear`, rotates by up to `angle` degrees, and shifts by up to `radius`.
+
+    >>> len(affine(32, 15, 1.1, 0.1, 2))
+    32
+    """
+    n = _count("affine", n, angle=angle, shear=shear, radius=radius)
+    if real_number("scale", scale) < 1:
+        raise InputError("scale", "a number >= 1", repr(scale))
+    stretch = math.log(scale)
+    window = np.array([angle, stretch, stretch, shear, radius, radius], float)
+    turn, log_x, log_y, lean, dx, dy = (_points(n, 6) * window).T
+    scale_x, scale_y = np.exp(log_x), np.exp(log_y)
+    numbers = ":".join(map(as_text, (angle, scale, shear, radius)))
+    return make_group(
+        f"affine:{n}:{numbers}",
+        {"plane": affine_maps(turn, scale_x, scale_y, lean, dx, dy)},
+        coords={
+            "angle": turn,
+            "scale_x": scale_x,
+            "scale_y": scale_y,
+            "shear": lean,
+            "dx": dx,
+            "dy": dy,
+        },
+        layout=tiles(np.arange(n)[None]),
+        measure="uniform on the sampled window of angles, log scales, shears and shifts",
+        closed=n == 1,
+    )
+
+
+@register()
+def homographies(limit: float = 20, n: int = 5, focal: float = 100) -> Group:
+    """Return the views of a camera that is panned and tilted, as homographies of the image.
+
+    Args:
+        limit: the largest angle of pan and of tilt in degrees, below 90.
+        n: the number of angles for each, odd.
+        focal: the focal length in pixels; half the width of an image over the tangent of half its
+            angle of view.
+
+    Returns:
+        `n^2` homographies, drawn as a plane. Content moves right by pan and up by tilt.
+
+    Example:
+        >>> group = homographies(20, 3, 100)
+        >>> group.name(5), group.has_homographies
+        ('pan 20, tilt 0', True)
+    """
+    few_enough(f"homographies:{limit}:{n}", whole_number("n", n, 1) ** 2)
+    if not 0 < real_number("limit", limit) < 90:
+        raise InputError("limit", "an angle between 0 and 90 degrees", repr(limit))
+    if real_number("focal", focal) <= 0:
+        raise InputError("focal", "a number > 0", repr(focal))
+    line = _about_zero("homographies", limit, n, "the view itself")
+    tilt, pan = np.meshgrid(line[::-1], line, indexing="ij")  # the top row of the drawing is up
+    return make_group(
+        f"homographies:{as_text(limit)}:{n}:{as_text(focal)}",
+        {"plane": camera_views(pan.ravel(), tilt.ravel(), float(focal))},
+        coords={"pan": pan.ravel(), "tilt": tilt.ravel()},
+        layout=Layout("plane", np.arange(n * n).reshape(n, n), {"tilt": line[::-1], "pan": line}),
+        measure="uniform on the sampled window of pan and tilt",
+        closed=n == 1,
+    )
+
+
+def affine_maps(
+    angle: Array, scale_x: Array, scale_y: Array, shear: Array, dx: Array, dy: Array
+) -> Array:
+    """Return maps `[K, 3, 3]` that stretch, then shear, rotate and shift."""
+    linear = turned_by(angle) @ sheared(shear) * np.stack([scale_x, scale_y], -1)[:, None]
+    return homogeneous(linear, np.stack([dx, dy], -1))
+
+
+def camera_views(pan: Array, tilt: Array, focal: float) -> Array:
+    """Return the homographies `[K, 3, 3]` of a camera turned by angles in degrees."""
+    from scipy.spatial.transform import Rotation
+
+    turned = Rotation.from_euler("yx", np.stack([pan, -tilt], -1), degrees=True)
+    lens = np.diag([focal, focal, 1.0])
+    maps = lens @ turned.as_matrix() @ np.linalg.inv(lens)
+    return clean(maps / maps[:, 2:, 2:])
+
+
+def _count(name: str, n: int, **limits: float) -> int:
+    """Return the number of elements, after checking that no limit of the window is negative."""
+    for argument, value in limits.items():
+        if real_number(argument, value) < 0:
+            raise InputError(argument, "a number >= 0", repr(value))
+    few_enough(f"{name}:{n}", whole_number("n", n, 1))
+    return int(n)
+
+
+def _points(count: int, dimension: int) -> Array:
+    """Return points of the cube [-1, 1]^d that cover it evenly, the center first."""
+    from scipy.stats.qmc import Sobol  # takes half a second
+
+    sequence = Sobol(dimension, scramble=False)
+    sequence.fast_forward(1)  # past a corner
+    return np.asarray(2 * sequence.random(count) - 1)
+
+
+def _uniform_rotations(point: Array) -> Rotation:
+    """Return rotations from points of the unit cube (Shoemake, 1992), the first the identity."""
+    from scipy.spatial.transform import Rotation
+
+    share, first, second = point[:, 0], *(2 * np.pi * point[:, 1:].T)
+    inner, outer = np.sqrt(1 - share), np.sqrt(share)
+    quaternions = [
+        inner * np.sin(first),
+        inner * np.cos(first),
+        outer * np.sin(second),
+        outer * np.cos(second),
+    ]
+    sampled = Rotation.from_quat(np.stack(quaternions, -1))
+    return sampled[0].inv() * sampled

@@ -1,12 +1,14 @@
-"""Groups that act on space."""
+"""Groups that act on space; samples of SO(3) and of the sphere that are exact up to a degree."""
 
 from __future__ import annotations
 
 import dataclasses
 import itertools
 import math
+from collections.abc import Iterator
 
 import numpy as np
+from numpy.polynomial.legendre import Legendre
 
 from ..errors import whole_number
 from .group import (
@@ -23,6 +25,7 @@ from .group import (
     tiles,
 )
 from .group_names import register
+from .group_parts import Array
 
 
 @register()
@@ -165,3 +168,169 @@ def slices3d(azimuths: int = 72, angles: int = 13) -> Group:
         measure="uniform on the distinct rotations of the three planes",
         closed=False,
     )
+
+
+@register()
+def so3_quadrature(degree: int = 4) -> Group:
+    """Return rotations and weights whose averages are exact for Wigner matrices up to a degree.
+
+    The average of a model along the orbit is then equivariant up to rounding, if its outputs depend
+    on the rotation by polynomials of that degree. Euler angles about z are equally spaced; the
+    angle between them has the nodes of Gauss and Lobatto, among which is 0. Up to degree 5 the
+    rotations of the regular solids need no more elements: `tetrahedral` to 2, `octahedral` to 3,
+    `icosahedral` to 5.
+
+    Args:
+        degree: the highest degree, at least 1.
+
+    Returns:
+        The rotations: with `m = degree + 1` and `n = ceil((degree + 3) / 2)` there are
+        `(n - 2) m^2 + 2 m`.
+
+    Example:
+        >>> len(so3_quadrature(4)), exact_degree(so3_quadrature(4))
+        (60, 4)
+    """
+    from scipy.spatial.transform import Rotation
+
+    degree = whole_number("degree", degree, 1)
+    turns, nodes = degree + 1, math.ceil((degree + 3) / 2)
+    few_enough(f"so3_quadrature:{degree}", (nodes - 2) * turns**2 + 2 * turns)
+    cosine, share = _lobatto(nodes)
+    around = np.arange(turns) * 2 * np.pi / turns
+    first, second = (each.ravel() for each in np.meshgrid(around, around, indexing="ij"))
+    euler, weights = [], []
+    for angle, weight in zip(np.arccos(cosine), share, strict=True):
+        pole = np.isclose(np.sin(angle), 0)  # where both angles turn about the same axis
+        before, after = (around, 0 * around) if pole else (first, second)
+        euler.append(np.stack([before, np.full(len(before), angle), after], -1))
+        weights.append(np.full(len(before), weight / len(before)))
+    sampled = Rotation.from_euler("ZYZ", np.concatenate(euler))
+    vector = np.rad2deg(sampled.as_rotvec())
+    return make_group(
+        f"so3_quadrature:{degree}",
+        {"space": homogeneous(sampled.as_matrix())},
+        coords={"rx": vector[:, 0], "ry": vector[:, 1], "rz": vector[:, 2]},
+        layout=Layout("ball", np.arange(len(vector))),
+        measure=f"Haar, exact to degree {degree}",
+        closed=degree == 1,  # the half turns about x, y and z
+        weights=np.concatenate(weights),
+    )
+
+
+@register()
+def sphere(degree: int = 8) -> Group:
+    """Return rotations that carry the z axis to all directions, exact up to a degree.
+
+    Each rotates about an axis in the xy plane, as a plane of `slices3d` does. For data that do not
+    change by rotations about z: spherical harmonics of the direction average exactly up to the
+    degree.
+
+    Args:
+        degree: the highest degree, at least 1.
+
+    Returns:
+        The rotations: `(n - 2) (degree + 1) + 2` of them, with `n = ceil((degree + 3) / 2)`.
+
+    Example:
+        >>> len(sphere(8))
+        38
+    """
+    from scipy.spatial.transform import Rotation
+
+    degree = whole_number("degree", degree, 1)
+    turns, nodes = degree + 1, math.ceil((degree + 3) / 2)
+    few_enough(f"sphere:{degree}", (nodes - 2) * turns + 2)
+    cosine, share = _lobatto(nodes)
+    angle, azimuth = np.rad2deg(np.arccos(cosine)), np.arange(turns) * 360.0 / turns
+    between = np.stack(np.meshgrid(azimuth, angle[1:-1], indexing="ij"), -1).reshape(-1, 2)
+    coords = np.concatenate([[[0.0, 0.0]], between, [[0.0, 180.0]]])
+    axis = np.deg2rad(coords[:, 0])
+    vector = np.stack([np.cos(axis), np.sin(axis), np.zeros(len(axis))], -1)
+    sampled = Rotation.from_rotvec(np.deg2rad(coords[:, 1:]) * vector)
+    cells = np.zeros((1, turns, nodes), int)
+    cells[0, :, 1:-1] = 1 + np.arange(len(between)).reshape(turns, nodes - 2)
+    cells[0, :, -1] = len(coords) - 1
+    return make_group(
+        f"sphere:{degree}",
+        {"space": homogeneous(sampled.as_matrix())},
+        coords={"azimuth": coords[:, 0], "angle": coords[:, 1]},
+        layout=Layout(
+            "slices", cells, {"plane": np.array(["xy"]), "azimuth": azimuth, "angle": angle}
+        ),
+        measure=f"uniform on the sphere of directions, exact to degree {degree}",
+        closed=False,
+        weights=np.concatenate([share[:1], np.tile(share[1:-1] / turns, turns), share[-1:]]),
+    )
+
+
+def _lobatto(count: int) -> tuple[Array, Array]:
+    """Return nodes from 1 down to -1 and weights, exact for polynomials of degree 2 count - 3.
+
+    >>> _lobatto(3)[1].round(3).tolist()
+    [0.167, 0.667, 0.167]
+    """
+    polynomial = Legendre.basis(count - 1)
+    inner = np.sort(polynomial.deriv().roots().real)[::-1] if count > 2 else np.zeros(0)
+    nodes = np.concatenate([[1.0], inner, [-1.0]])
+    return nodes, 1 / (count * (count - 1) * polynomial(nodes) ** 2)
+
+
+_MOST_PAIRED = 2048
+_HIGHEST = 512
+
+
+def exact_degree(group: Group) -> int | None:
+    """Measure up to which degree averages over a sample of rotations are those over all rotations.
+
+    In space the degree is that of Wigner matrices, in the plane that of Fourier series. A sample
+    with mirrors is compared with all rotations and mirrors.
+
+    Args:
+        group: a group that moves either the plane or space, and shifts nothing.
+
+    Returns:
+        The degree, 0 if not even vectors average to 0; None for other groups and for more than
+        2,048 elements.
+
+    Example:
+        >>> from orbical import groups
+        >>> exact_degree(groups.icosahedral()), exact_degree(groups.rotations(72))
+        (5, 71)
+    """
+    (name, *others) = group.parts or [""]
+    if name not in ("plane", "space") or others or len(group) > _MOST_PAIRED:
+        return None
+    matrices = group.parts[name]
+    linear = matrices[:, :-1, :-1]
+    isometric = np.allclose(linear @ linear.transpose(0, 2, 1), np.eye(linear.shape[-1]))
+    if matrices[:, :-1, -1].any() or matrices[:, -1, :-1].any() or not isometric:
+        return None
+    sign = np.sign(np.linalg.det(linear))
+    if (sign < 0).any() and abs(group.weights @ sign) > 1e-9:
+        return 0
+    found = (_plane_means if name == "plane" else _space_means)(linear, sign, group.weights)
+    return next((degree for degree, size in enumerate(found) if size > 1e-11), _HIGHEST)
+
+
+def _plane_means(linear: Array, sign: Array, weights: Array) -> Iterator[float]:
+    """Yield the squared norm of the mean of each irreducible representation, from degree 1."""
+    turn = linear[:, 0, 0] + 1j * linear[:, 1, 0]
+    for degree in range(1, _HIGHEST + 1):
+        waves = weights * turn**degree
+        yield abs(waves[sign > 0].sum()) ** 2 + abs(waves[sign < 0].sum()) ** 2
+
+
+def _space_means(linear: Array, sign: Array, weights: Array) -> Iterator[float]:
+    """Yield the squared norm of the mean of the Wigner matrices of each degree, from degree 1.
+
+    It is the mean over all pairs of the character of their quotient, a rotation by a:
+    `1 + 2 cos a + ... + 2 cos l a`.
+    """
+    flat = (sign[:, None, None] * linear).reshape(len(linear), 9)
+    angle = np.arccos(np.clip((flat @ flat.T - 1) / 2, -1, 1))
+    signed, character = weights * sign, np.ones_like(angle)
+    for degree in range(1, _HIGHEST + 1):
+        character += 2 * np.cos(degree * angle)
+        even, odd = weights @ character @ weights, signed @ character @ signed
+        yield float(max(even, odd))

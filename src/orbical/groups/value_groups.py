@@ -23,6 +23,7 @@ from .group import (
     grid_line,
     homogeneous,
     is_closed,
+    line_group,
     make_group,
     tiles,
 )
@@ -237,14 +238,7 @@ def shifts(radius: float, step: float = 1) -> Group:
     [-2.0, -1.0, 0.0, 1.0, 2.0]
     """
     line = grid_line("shifts", radius, step, 1)
-    return make_group(
-        f"shifts:{as_text(radius)}:{as_text(step)}",
-        {"shift": line},
-        coords={"shift": line},
-        layout=Layout("line", np.arange(len(line)), {"shift": line}),
-        measure="uniform on the sampled window",
-        closed=len(line) == 1,
-    )
+    return line_group(f"shifts:{as_text(radius)}:{as_text(step)}", {"shift": line}, "shift", line)
 
 
 @register()

@@ -10,7 +10,19 @@ import torch
 from torch import Tensor
 
 from .._trees import Tree
-from ..actions import Action, ActionTree, Irreps, Positions, Settings, Trivial, Vectors
+from ..actions import (
+    Action,
+    ActionTree,
+    Irreps,
+    PixelPoints,
+    PixelPosition,
+    Points,
+    Position,
+    Positions,
+    Settings,
+    Trivial,
+    Vectors,
+)
 from ..errors import InputError, ModelError
 from ..groups import Elements
 from ._point_samples import (
@@ -51,8 +63,10 @@ class Regression(Task):
             of inputs `[N, C, D, H, W]`, or `{"pos": Points(), "mask": Rows()}` of clouds of
             different sizes.
         representation: `"trivial"` (energies, prices: nothing moves), `"vector"` (dipoles, forces,
-            in the plane or in space), `"positions"` or `"positions:STEP"` along a signal, an e3nn
-            irreps string with parity (`"1x0e + 1x2e"`), or an action.
+            in the plane or in space), `"position"` (a centroid, which is shifted too; in images
+            `"position:HEIGHT:WIDTH"`, as (x, y) pixels from the upper left corner), `"positions"`
+            or `"positions:STEP"` along a signal, an e3nn irreps string with parity
+            (`"1x0e + 1x2e"`), or an action.
         per_point: whether outputs are `[N, n, d]` or `[N, n]`, reordered by permutations, instead
             of `[N, d]` or `[N]`. Where the data have `mask [N, n]`, padding does not count; samples
             may be clouds of different sizes, a ragged batch or graphs of PyG, with a target for
@@ -243,7 +257,20 @@ def _output_action(representation: str | Action, per_point: bool, scalars: Actio
     name, _, step = representation.partition(":")
     if name == "positions":
         return Positions(_step(step or "1"))
+    if name == "position":
+        return _position(step, per_point)
     return Irreps(representation, per_point)
+
+
+def _position(size: str, per_point: bool) -> Action:
+    """Return the action on positions, in images of a size such as `64:48`."""
+    sides = size.split(":") if size else []
+    if sides and not (len(sides) == 2 and all(side.isdigit() for side in sides)):
+        raise InputError("representation", "position:HEIGHT:WIDTH, such as position:64:48", size)
+    if sides:
+        of_images = PixelPoints if per_point else PixelPosition
+        return of_images(int(sides[0]), int(sides[1]))
+    return Points() if per_point else Position()
 
 
 def _step(text: str) -> float:
