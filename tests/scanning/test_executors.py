@@ -18,7 +18,7 @@ import torch
 from PIL import Image
 
 import orbical as ob
-from orbical.cli.processes import executor_of
+from orbical.cli.scan import executor_of
 from orbical.errors import InputError, ModelError, StoreError
 from orbical.scanning import executors, workers
 

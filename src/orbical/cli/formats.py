@@ -175,11 +175,21 @@ def _as_text(cell: Cell) -> str:
     if isinstance(cell, str):
         return cell
     if isinstance(cell, Span):
-        known = not math.isnan(cell.low + cell.high)
-        return f"[{in_column(cell.low)}, {in_column(cell.high)}]" if known else "-"
+        return _ends(cell, in_column) or "-"
     spread = "" if cell.spread is None else f" ± {in_column(cell.spread)}"
-    below = [] if cell.interval is None else [_as_text(Span(*cell.interval))]
-    return "\n".join([in_column(cell.value) + spread, *below, *filter(None, [cell.note])])
+    return "\n".join([in_column(cell.value) + spread, *_below(cell, _as_text)])
+
+
+def _ends(span: Span, written: Callable[[float], str]) -> str:
+    """Write an interval in brackets, or nothing if its ends are unknown."""
+    known = not math.isnan(span.low + span.high)
+    return f"[{written(span.low)}, {written(span.high)}]" if known else ""
+
+
+def _below(cell: Number, written: Callable[[Cell], str]) -> list[str]:
+    """Write what belongs to a number: its interval and its note."""
+    beside: list[Cell] = [] if cell.interval is None else [Span(*cell.interval)]
+    return [written(part) for part in [*beside, cell.note] if part]
 
 
 def _print(sheet: Sheet) -> None:
@@ -246,12 +256,10 @@ def _in_latex(cell: Cell) -> str:
     if isinstance(cell, str):
         return "".join(_SIGNS.get(sign, sign) for sign in printable(cell.replace("\n", " ")))
     if isinstance(cell, Span):
-        known = not math.isnan(cell.low + cell.high)
-        return f"$[{_in_mathematics(cell.low)}, {_in_mathematics(cell.high)}]$" if known else "--"
+        ends = _ends(cell, _in_mathematics)
+        return f"${ends}$" if ends else "--"
     spread = "" if cell.spread is None else rf" \pm {_in_mathematics(cell.spread)}"
-    beside = [] if cell.interval is None else [_in_latex(Span(*cell.interval))]
-    note = [_in_latex(cell.note)] if cell.note else []
-    return " ".join([f"${_in_mathematics(cell.value)}{spread}$", *beside, *note])
+    return " ".join([f"${_in_mathematics(cell.value)}{spread}$", *_below(cell, _in_latex)])
 
 
 def _in_mathematics(value: float) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -106,8 +109,6 @@ def view(
 
     check_host(host, expose)
     if len(what) > 1:
-        from .first_look import first_look
-
         _refuse(
             ("a first look", "a saved scan, orbical view run.zarr"),
             model=" ".join(model or []) or None,
@@ -175,3 +176,39 @@ def _refuse(kinds: tuple[str, str], **given: Any) -> None:
                 repr(str(value)),
                 remedy=f"it is an option of {kinds[1]}",
             )
+
+
+def first_look(
+    models: Sequence[str],
+    data: str,
+    given: Mapping[str, Any],
+    images: dict[str, Any],
+    samples: int | None,
+    out: Path | None,
+) -> Any:
+    """Scan a few samples and return a session, behind which more are scanned."""
+    sources = named_models(models, "MODEL")
+    _check_data(data)
+    from ..groups import as_group
+    from ..interface import PREVIEW_GROUPS, PREVIEW_SAMPLES, Preview, proposed
+    from ..predictors import as_predictor
+
+    # The page's own libraries load while the models are tried, which mostly runs C code.
+    threading.Thread(target=import_module, args=("orbical.interface.server",), daemon=True).start()
+    if given.get("group") is not None and given["group"] not in PREVIEW_GROUPS:
+        as_group(given["group"])
+    predictors = {name: as_predictor(source) for name, source in sources.items()}
+    for predictor in predictors.values():
+        module = getattr(predictor, "module", None)
+        if module is not None:
+            module.eval()  # the scan and the page use it at the same time
+    proposal = proposed(predictors, data, given, **images)
+    preview = Preview(
+        sources, predictors, data, proposal, samples or PREVIEW_SAMPLES, out, given.get("classes")
+    )
+    return preview.open()
+
+
+def _check_data(data: str) -> None:
+    if not Path(data).expanduser().exists():
+        raise InputError("DATA", "a folder or a file", f"{data!r}, which does not exist")
