@@ -217,7 +217,7 @@ KINDS = ["f4", "f8", "i8", "?", "c16", "U3", "f2", "M8[s]", ">f8", "u8"]
 
 def outputs(folder: Path) -> Callable[[random.Random], None]:
     """Return an attack that saves outputs of odd shapes, kinds and values, and checks them."""
-    from orbical.data.saved_outputs import _FORMS
+    from orbical.data.array_files import _FORMS
 
     path = folder / "outputs.npz"
 

@@ -96,11 +96,11 @@ if not TYPE_CHECKING:  # a machine that only trains with our losses needs neithe
     __getattr__ = lazy_exports(
         __name__,
         {
-            "adversarial": ["worst_case"],
-            "checks": ["check"],
-            "interface": ["report", "view"],
-            "scanning": ["scan"],
-            "store": ["Scan", "load"],
+            "adversarial": "worst_case",
+            "checks": "check",
+            "interface": "report view",
+            "scanning": "scan",
+            "store": "Scan load",
         },
         modules=__all__,
     )

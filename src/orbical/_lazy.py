@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 
 
 def lazy_exports(
-    package: str, names: Mapping[str, Collection[str]], modules: Collection[str] = ()
+    package: str, names: Mapping[str, str], modules: Collection[str] = ()
 ) -> Callable[[str], object]:
     """Return the `__getattr__` of a package that imports some of its names on first use.
 
@@ -16,14 +16,14 @@ def lazy_exports(
 
     Args:
         package: `__name__` of the package.
-        names: What each of its modules exports, by the name of the module.
+        names: What each of its modules exports, as one text, by the name of the module.
         modules: Names that are modules, if `names` does not have them.
 
     Example:
-        >>> lazy_exports("collections", {"abc": ["Sized"]})("Sized").__name__
+        >>> lazy_exports("collections", {"abc": "Sized Hashable"})("Sized").__name__
         'Sized'
     """
-    homes = {name: module for module, exported in names.items() for name in exported}
+    homes = {name: module for module, exported in names.items() for name in exported.split()}
 
     def resolve(name: str) -> object:
         if name in homes:

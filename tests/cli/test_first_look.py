@@ -17,7 +17,7 @@ from PIL import Image
 import orbical as ob
 from orbical.cli.view import first_look
 from orbical.data.preprocessing import ImagePreprocessing
-from orbical.data.subset import Chosen, spread_rows
+from orbical.data.samples import Chosen, spread_rows
 from orbical.errors import InputError
 from orbical.interface import open_session
 from orbical.interface.previews import preview

@@ -392,7 +392,7 @@ def test_the_attackers_see_what_is_silent(path):
     files = {name: store.files.known[store.chunk_key(name, 0, 0)] for name in unit.files}
     from dataclasses import replace
 
-    from orbical.store.unit_files import write_unit
+    from orbical.store.checksums import write_unit
 
     write_unit(path, replace(unit, files=files), durable=False)
     assert attacks_on_stores.outcome(path, expected) == "silent"

@@ -12,7 +12,7 @@ import orbical as ob
 from orbical.scanning.description import _differing
 from orbical.scanning.spill import _is_dense
 from orbical.store import open_store, verification
-from orbical.store.unit_files import UnitFile, _is_sound
+from orbical.store.checksums import UnitFile, _is_sound
 
 
 @pytest.fixture

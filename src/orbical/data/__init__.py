@@ -19,41 +19,29 @@ __all__ = [
 ]  # fmt: skip
 
 if TYPE_CHECKING:
-    from .array_files import read_npy, read_npz
-    from .batching import padded
+    from .array_files import read_npy, read_npz, read_outputs
     from .hugging_face_data import HuggingFace
     from .image_files import ImageFiles, ImageFolder
+    from .item_sources import Stream
     from .preprocessing import CHANNELS, LAYOUTS, SCALES, ImagePreprocessing, recorded_preprocessing
-    from .samples import Rows, Samples, hash_of_rows, read_ahead, read_rows
-    from .saved_outputs import read_outputs
-    from .source import Source, hash_of
+    from .samples import Chosen, Rows, Samples, hash_of_rows, read_ahead, read_rows, spread_rows
+    from .source import Source, hash_of, padded
     from .sources import ARRAY_SUFFIXES, SUFFIXES, open_path
-    from .streams import Stream
-    from .subset import Chosen, spread_rows
     from .tables import Table
     from .texts import Questions, TextRecords
 else:  # commands that only read an array file need not wait for torch
     __getattr__ = lazy_exports(
         __name__,
         {
-            "array_files": ["read_npy", "read_npz"],
-            "batching": ["padded"],
-            "hugging_face_data": ["HuggingFace"],
-            "image_files": ["ImageFiles", "ImageFolder"],
-            "preprocessing": [
-                "CHANNELS",
-                "ImagePreprocessing",
-                "LAYOUTS",
-                "SCALES",
-                "recorded_preprocessing",
-            ],
-            "samples": ["Rows", "Samples", "hash_of_rows", "read_ahead", "read_rows"],
-            "saved_outputs": ["read_outputs"],
-            "source": ["Source", "hash_of"],
-            "sources": ["ARRAY_SUFFIXES", "SUFFIXES", "open_path"],
-            "streams": ["Stream"],
-            "subset": ["Chosen", "spread_rows"],
-            "tables": ["Table"],
-            "texts": ["Questions", "TextRecords"],
+            "array_files": "read_npy read_npz read_outputs",
+            "hugging_face_data": "HuggingFace",
+            "image_files": "ImageFiles ImageFolder",
+            "preprocessing": "CHANNELS ImagePreprocessing LAYOUTS SCALES recorded_preprocessing",
+            "samples": "Chosen Rows Samples hash_of_rows read_ahead read_rows spread_rows",
+            "source": "Source hash_of padded",
+            "sources": "ARRAY_SUFFIXES SUFFIXES open_path",
+            "tables": "Table",
+            "texts": "Questions TextRecords",
+            "item_sources": "Stream",
         },
     )

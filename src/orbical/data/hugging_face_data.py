@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError, check_name
-from .batching import stacked
 from .image_files import ImageReader
-from .source import Batch, Source, hash_of
+from .source import Batch, Source, hash_of, stacked
 from .tables import column_of
 
 _INPUTS = ("image", "img", "pixel_values", "x")

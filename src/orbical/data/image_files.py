@@ -18,8 +18,7 @@ from PIL import Image, ImageOps
 from .._imports import as_path, name_of, words_of
 from .._text import counted, number
 from ..errors import InputError, check_name
-from .batching import stacked
-from .source import Batch, Source, stamp_of
+from .source import Batch, Source, stacked, stamp_of
 
 SUFFIXES = (*(".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff", ".bmp", ".gif", ".ppm", ".pgm"),)
 UNREADABLE = ("raise", "skip")

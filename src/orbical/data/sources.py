@@ -12,15 +12,14 @@ from .._imports import as_path, import_extra, name_of, words_of
 from ..errors import InputError
 from . import tables
 from .array_files import read_npy, read_npz
-from .array_source import Arrays, check_labels, whole_array
-from .graph_data import from_graphs
+from .array_source import Arrays, check_labels, from_graphs, whole_array
 from .hugging_face_data import HuggingFace, from_hugging_face
 from .image_files import ImageFolder
+from .item_sources import from_dataset
 from .named_arrays import NamedArrays, from_xarray, from_zarr
 from .source import Relabeled, Source
 from .tables import Table
 from .texts import Questions, from_texts, is_questions
-from .torch_datasets import from_dataset
 
 ARRAY_SUFFIXES = (".npz", ".npy")
 SUFFIXES = (*ARRAY_SUFFIXES, ".zarr", *tables.SUFFIXES)

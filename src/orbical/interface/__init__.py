@@ -24,13 +24,13 @@ else:  # the commands start fast
     __getattr__ = lazy_exports(
         __name__,
         {
-            "access": ["check_host"],
-            "previews.preview": ["PREVIEW_SAMPLES", "Preview"],
-            "previews.proposals": ["proposed"],
-            "previews.settings": ["PREVIEW_GROUPS"],
-            "reports": ["report"],
-            "server": ["Server", "serve"],
-            "session": ["Session"],
+            "access": "check_host",
+            "previews.preview": "PREVIEW_SAMPLES Preview",
+            "previews.proposals": "proposed",
+            "previews.settings": "PREVIEW_GROUPS",
+            "reports": "report",
+            "server": "Server serve",
+            "session": "Session",
         },
     )
 

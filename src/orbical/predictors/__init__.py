@@ -27,12 +27,11 @@ from .hugging_face_models import (
     is_model_folder,
 )
 from .language_models import SCORINGS, CausalLM, Endpoint
-from .model_files import ExportedPredictor, OnnxPredictor, external_files
+from .model_files import ExportedPredictor, OnnxPredictor, TflitePredictor, external_files
 from .model_objects import FunctionPredictor, SklearnPredictor, TorchPredictor, numpy_function
 from .orbit_average import OrbitAverage
 from .predictor import PartialOutputs, Predictor, count_inputs
 from .ragged_models import RaggedPredictor, to_pyg, to_ragged
-from .tflite import TflitePredictor
 
 __all__ = [
     "CalculatorPredictor", "CausalLM", "DetectorPredictor", "Endpoint", "ExportedPredictor",

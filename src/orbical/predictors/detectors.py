@@ -16,9 +16,8 @@ from .._trees import Tree
 from ..errors import InputError, check_name
 from . import _decodings
 from ._decodings import DECODINGS
-from .model_files import OnnxPredictor
+from .model_files import OnnxPredictor, TflitePredictor
 from .predictor import Predictor, Shape
-from .tflite import TflitePredictor
 
 RAW = "raw"
 _GRAY = 114 / 255  # what YOLO networks are trained with

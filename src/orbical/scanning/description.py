@@ -49,7 +49,6 @@ _MOST_NUMBERS = 64
 def describe_scan(
     sweep: Sweep,
     samples: Samples,
-    target: Tensor | None,
     probes: Json,
     chunk: int,
 ) -> Record:

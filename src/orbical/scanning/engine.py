@@ -22,7 +22,7 @@ from .executors import Remote, crew_of, remote
 from .probing import sample_facts
 from .progress import progress_bar
 from .recipe import Part, Recipe, as_part, plan
-from .units import Local, ready
+from .units import Runner, ready
 
 if TYPE_CHECKING:  # xarray and zarr are loaded when a scan is stored, not when the engine is
     from ..store import ArraySpec, Fixed, Scan, Store
@@ -155,12 +155,12 @@ def scan(
     if crew is not None or part is not None:
         _check_shared(path, recipe)
     with stoppable(out is not None), ExitStack() as stack:
-        work: Local | Remote
+        work: Runner | Remote
         if crew is None or path is None:
-            work = Local(stack.enter_context(ready(recipe)))
+            work = stack.enter_context(ready(recipe))
         else:
             work = stack.enter_context(remote(recipe, crew, path))
-        if isinstance(work, Local) and part is None and (overwrite or not taken):
+        if isinstance(work, Runner) and part is None and (overwrite or not taken):
             _checked_facts(recipe, work.specs)
             work.begin()
         record, specs = work.describe()
@@ -247,7 +247,7 @@ def _choose_threads(threads: int | str, shared: bool) -> int:
 
 def _fill(
     store: Store,
-    work: Local | Remote,
+    work: Runner | Remote,
     asked: list[str],
     part: Part,
     batch_size: int,

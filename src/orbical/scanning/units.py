@@ -34,19 +34,19 @@ if TYPE_CHECKING:  # xarray and zarr are loaded when a scan is stored, not when 
     from ..store import ArraySpec, Store
 
 
-@dataclass(frozen=True)
+@dataclass
 class Runner:
     """A recipe in this process: models on their device, and what probes found out about them."""
 
     recipe: Recipe
     sweep: Sweep
     probes: Json
+    _begun: tuple[Unit, Iterator[Rows]] | None = None
 
     def describe(self) -> tuple[Record, dict[str, ArraySpec]]:
         """Return the record of the scan, and the arrays of its results."""
-        recipe, sweep = self.recipe, self.sweep
-        given = sweep, recipe.samples, recipe.first_target, self.probes
-        return describe_scan(*given, self.unit_size), self.specs
+        record = describe_scan(self.sweep, self.recipe.samples, self.probes, self.unit_size)
+        return record, self.specs
 
     @cached_property
     def unit_size(self) -> int:
@@ -67,6 +67,53 @@ class Runner:
         if self.recipe.target is None and target is not None:
             for probe in self.probes.values():
                 self.recipe.task.check_range(target, probe["outputs"])
+
+    def begin(self) -> None:
+        """Start the first unit of a new scan, so that an accelerator works while a store is made.
+
+        On the CPU nothing is gained by it.
+        """
+        recipe = self.recipe
+        if self.sweep.device.type == "cuda":
+            count, size = len(recipe.samples), self.unit_size
+            chunks = [slice(at, min(at + size, count)) for at in range(0, count, size)]
+            ahead = read_ahead(recipe.samples, chunks, recipe.workers)
+            first = next(ahead)
+            unit = run_unit(self, chunks[0], list(recipe.models), read=first)
+            self._begun = unit, chain([first], ahead)
+
+    def fill(
+        self,
+        store: Store,
+        pending: Mapping[int, list[str]],
+        batch_size: int,
+        advance: Callable[[int], None],
+    ) -> None:
+        """Run units in order; a unit is written while an accelerator computes the next.
+
+        On the CPU each unit is written before the next begins, so a kill loses one at the most.
+        """
+        self.sweep.batch_size = batch_size
+        chunks = {chunk: store.record.rows(chunk) for chunk in pending}
+        unit, ahead = self._begun or (
+            None,
+            read_ahead(self.recipe.samples, [*chunks.values()], self.recipe.workers),
+        )
+        with ThreadPoolExecutor(1) as writer:  # its end waits for the last unit, also on Ctrl-C
+            waiting: Future[None] | None = None
+            for (chunk, rows), read in zip(chunks.items(), ahead, strict=True):
+                if unit is None:
+                    unit = run_unit(self, rows, pending[chunk], advance, read)
+                else:
+                    advance(unit.defect.numel() * len(pending[chunk]))
+                if waiting is not None:
+                    waiting.result()
+                waiting = writer.submit(commit, store, self, chunk, unit)
+                if unit.landed is None:
+                    waiting.result()
+                unit = None
+            if waiting is not None:
+                waiting.result()
 
 
 @contextmanager
@@ -139,71 +186,6 @@ def commit(store: Store, runner: Runner, chunk: int, unit: Unit) -> None:
         failures = failures_of(unit.failures[name], first)
         model = store.record.names.index(name)
         store.finish(model, chunk, values, failures, sweep.batch_size)
-
-
-class Local:
-    """A scan whose units are run by this process."""
-
-    def __init__(self, runner: Runner) -> None:
-        self._runner = runner
-        self._begun: tuple[Unit, Iterator[Rows]] | None = None
-
-    @property
-    def specs(self) -> dict[str, ArraySpec]:
-        """The arrays of the results."""
-        return self._runner.specs
-
-    def begin(self) -> None:
-        """Start the first unit of a new scan, so that an accelerator works while a store is made.
-
-        On the CPU nothing is gained by it.
-        """
-        runner, recipe = self._runner, self._runner.recipe
-        if runner.sweep.device.type == "cuda":
-            count, size = len(recipe.samples), runner.unit_size
-            chunks = [slice(at, min(at + size, count)) for at in range(0, count, size)]
-            ahead = read_ahead(recipe.samples, chunks, recipe.workers)
-            first = next(ahead)
-            unit = run_unit(runner, chunks[0], list(recipe.models), read=first)
-            self._begun = unit, chain([first], ahead)
-
-    def describe(self) -> tuple[Record, dict[str, ArraySpec]]:
-        """Return the record of the scan and its arrays."""
-        return self._runner.describe()
-
-    def fill(
-        self,
-        store: Store,
-        pending: Mapping[int, list[str]],
-        batch_size: int,
-        advance: Callable[[int], None],
-    ) -> None:
-        """Run units in order; a unit is written while an accelerator computes the next.
-
-        On the CPU each unit is written before the next begins, so a kill loses one at the most.
-        """
-        runner, recipe = self._runner, self._runner.recipe
-        runner.sweep.batch_size = batch_size
-        chunks = {chunk: store.record.rows(chunk) for chunk in pending}
-        unit, ahead = self._begun or (
-            None,
-            read_ahead(recipe.samples, [*chunks.values()], recipe.workers),
-        )
-        with ThreadPoolExecutor(1) as writer:  # its end waits for the last unit, also on Ctrl-C
-            waiting: Future[None] | None = None
-            for (chunk, rows), read in zip(chunks.items(), ahead, strict=True):
-                if unit is None:
-                    unit = run_unit(runner, rows, pending[chunk], advance, read)
-                else:
-                    advance(unit.defect.numel() * len(pending[chunk]))
-                if waiting is not None:
-                    waiting.result()
-                waiting = writer.submit(commit, store, runner, chunk, unit)
-                if unit.landed is None:
-                    waiting.result()
-                unit = None
-            if waiting is not None:
-                waiting.result()
 
 
 def _choose_device(device: str) -> torch.device:

@@ -5,7 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .._lazy import lazy_exports
-from .blocks import AGREES, FINISHED, ScanArrays, StoredArrays, arrays_of, is_scan, runs
+from .blocks import (
+    AGREES,
+    FINISHED,
+    ScanArrays,
+    StoredArrays,
+    arrays_of,
+    is_scan,
+    opened,
+    responses,
+    runs,
+)
 from .file_access import (
     claimed,
     exists,
@@ -16,7 +26,6 @@ from .file_access import (
     waiting_lock,
     write_file,
 )
-from .labeled_responses import opened, responses
 from .record import (
     MOST_UNITS,
     DataEntry,
@@ -42,10 +51,10 @@ else:  # what describes a scan needs neither xarray nor zarr
     __getattr__ = lazy_exports(
         __name__,
         {
-            "creation": ["check_overwritable", "create"],
-            "layout": ["ArraySpec", "Fixed", "fixed_arrays"],
-            "scan_result": ["Scan", "load"],
-            "verification": ["repair", "verify"],
-            "zarr_store": ["Store", "open_store"],
+            "creation": "check_overwritable create",
+            "layout": "ArraySpec Fixed fixed_arrays",
+            "scan_result": "Scan load",
+            "verification": "repair verify",
+            "zarr_store": "Store open_store",
         },
     )

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import StoreError
-from .checksums import checksum, size_in
+from .checksums import UnitKey, checksum, size_in, unit_path
 from .file_access import being_written, explained, is_remote
 from .layout import Fixed
-from .unit_files import UnitKey, unit_path
 from .zarr_store import FOREIGN, Store
 
 

@@ -27,11 +27,10 @@ from zarr.core.sync import sync
 from zarr.storage import MemoryStore
 
 from ..errors import StoreError
-from .checksums import CheckedStore, digest
+from .checksums import CheckedStore, UnitFile, UnitKey, digest, read_units, unit_path, write_unit
 from .file_access import FOLDER, exists, explained, is_remote, sync_files, write_file
 from .layout import Fixed, by_model, check_sizes, dims_of
 from .record import FORMAT, Json, ModelEntry, Record
-from .unit_files import UnitFile, UnitKey, read_units, unit_path, write_unit
 
 __all__ = ["Store", "open_store", "root_document"]
 
