@@ -11,7 +11,6 @@ import torch
 import orbical as ob
 from orbical.scanning.description import _differing
 from orbical.scanning.spill import _is_dense
-from orbical.store import open_store, verification
 from orbical.store.checksums import UnitFile, _is_sound
 
 
@@ -34,21 +33,9 @@ def test_data_are_confirmed_by_the_same_fingerprint_alone(scan: ob.Scan) -> None
     "wrong", [{"files": {"score": 3}}, {"failures": "none"}, {"batch_size": "8"}, {"data": 3}]
 )
 def test_a_unit_with_a_wrong_type_is_not_sound(wrong: dict[str, object]) -> None:
-    unit = UnitFile(0, 0, {"score": "hash"}, [], 8)
+    unit = UnitFile(0, 0, "origin", {"score": "hash"}, [], 8)
     assert _is_sound(unit)
     assert not _is_sound(replace(unit, **wrong))
-
-
-def test_a_unit_too_large_for_the_memory_is_computed_again(
-    scan: ob.Scan, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def too_large(content: bytes) -> str:
-        raise MemoryError
-
-    store = open_store(scan.path)
-    assert verification._rebuilt(store, (0, 0))
-    monkeypatch.setattr(verification, "checksum", too_large)
-    assert not verification._rebuilt(store, (0, 0))
 
 
 def test_what_differs_is_named_where_only_one_has_parts() -> None:

@@ -59,7 +59,7 @@ def _load(path: Path, argument: str, mode: Literal["r"] | None = None) -> Any:
     return _checked(lambda: np.load(path, mode, allow_pickle=False), argument, repr(str(path)))
 
 
-def _checked(load: Callable[[], Any], argument: str, name: str) -> Any:
+def _checked(load: Callable[[], object], argument: str, name: str) -> Any:
     try:
         return load()
     except Exception as error:  # a file that is damaged, encrypted or no archive may raise anything

@@ -86,7 +86,7 @@ class Arrays(Source):
         y: the targets.
     """
 
-    def __init__(self, x: Any, y: Any = None) -> None:
+    def __init__(self, x: object, y: object = None) -> None:
         self._x = _arrays(x)
         self.labels = None if y is None else whole_array(y, "labels")  # one array, not a tree
         self._count = _count(self._x)
@@ -112,7 +112,7 @@ class Arrays(Source):
         """Return what is pickled: of arrays mapped from files only the place in the file."""
         return {**self.__dict__, "_x": tree_map(lambda leaf: FilePart.of(leaf) or leaf, self._x)}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state)
         self._x = tree_map(
             lambda leaf: leaf.open() if isinstance(leaf, FilePart) else leaf, self._x
@@ -130,7 +130,7 @@ class FilePart:
     read_only: bool
 
     @classmethod
-    def of(cls, array: Any) -> FilePart | None:
+    def of(cls, array: object) -> FilePart | None:
         """Return the place of a contiguous memory-mapped array; None for any other."""
         if not isinstance(array, np.memmap) or not array.flags.c_contiguous:
             return None
@@ -174,7 +174,7 @@ def _content(labels: object) -> list[str | bytes]:
     return [array.dtype.str, np.ascontiguousarray(array).tobytes()]
 
 
-def _arrays(x: Any) -> Tree:
+def _arrays(x: object) -> Tree:
     """Return a tree of arrays; a list is not a tree but a sequence of samples."""
     if isinstance(x, dict):
         return {key: _arrays(value) for key, value in x.items()}
@@ -191,7 +191,7 @@ def _arrays(x: Any) -> Tree:
     return in_chunks(x)
 
 
-def whole_array(x: Any, argument: str = "data") -> Any:
+def whole_array(x: object, argument: str = "data") -> Any:
     """Return a tensor as it is, and anything else as a NumPy array."""
     if isinstance(x, Tensor):
         if x.layout != torch.strided or x.is_quantized or x.is_meta or x.is_complex():
@@ -224,7 +224,7 @@ def check_labels(labels: Any, count: int) -> None:
         raise InputError("labels", f"one for each of {count} samples", given)
 
 
-def _described(x: Any) -> str:
+def _described(x: object) -> str:
     if isinstance(x, Tensor):
         kind = "a quantized" if x.is_quantized else "a complex" if x.is_complex() else "a"
         where = "meta" if x.is_meta else str(x.layout).removeprefix("torch.")
@@ -236,7 +236,7 @@ def _described(x: Any) -> str:
     return f"a list of {len(x)}" + (f" with shapes such as {some}" if len(shapes) > 1 else "")
 
 
-def _remedy(x: Any) -> str:
+def _remedy(x: object) -> str:
     images = isinstance(x, list) and all(len(getattr(one, "shape", ())) == 3 for one in x)
     return "resize or crop images to one size" if images else _REMEDY
 
@@ -318,7 +318,7 @@ class Graphs(Arrays):
         super().__init__(inputs, y)
 
 
-def _all_tensors(values: Sequence[Any]) -> bool:
+def _all_tensors(values: Sequence[object]) -> bool:
     return all(isinstance(value, Tensor) for value in values)
 
 
@@ -338,7 +338,7 @@ def _padded(name: str, values: Sequence[Tensor], graphs: Sequence[Any]) -> Tenso
     return torch.stack(list(values))
 
 
-def _target(value: Any) -> Tensor:
+def _target(value: object) -> Tensor:
     """Return the target of a graph; PyG writes a single one as a row of a batch."""
     target = torch.as_tensor(value)
     return target[0] if target.ndim and target.shape[0] == 1 else target

@@ -98,7 +98,7 @@ class HuggingFace(Source):
         return self._reader.convert(value) if hasattr(value, "convert") else value
 
 
-def from_hugging_face(data: Any) -> Source | None:
+def from_hugging_face(data: object) -> Source | None:
     """Return the source of a data set of `datasets`, which is not imported for it."""
     kinds = {(kind.__module__.partition(".")[0], kind.__name__) for kind in type(data).__mro__}
     if ("datasets", "IterableDataset") in kinds:
@@ -130,7 +130,7 @@ def _is_value(dataset: Any, name: str, used: list[str]) -> bool:
     return name not in used and type(feature).__name__ in ("Value", "ClassLabel")
 
 
-def _column(values: list[Any]) -> np.ndarray:
+def _column(values: list[object]) -> np.ndarray:
     import pandas as pd
 
     return column_of(pd.Series(values))

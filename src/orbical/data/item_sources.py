@@ -58,7 +58,7 @@ class Items(Source):
             ) from error
 
 
-def from_dataset(data: Any) -> Source | None:
+def from_dataset(data: object) -> Source | None:
     """Return the source of a torch data set or loader; None for anything else."""
     if isinstance(data, DataLoader):
         return _from_loader(data)
@@ -67,7 +67,7 @@ def from_dataset(data: Any) -> Source | None:
     return Items(data) if isinstance(data, Dataset) or _is_list_of_pairs(data) else None
 
 
-def _is_list_of_pairs(data: Any) -> bool:
+def _is_list_of_pairs(data: object) -> bool:
     """Check whether data is a list of `(array, label)`, as a list made of a data set is."""
     return (
         isinstance(data, list)
@@ -82,7 +82,7 @@ def _is_list_of_pairs(data: Any) -> bool:
     )
 
 
-def _from_loader(loader: DataLoader[Any]) -> Source:
+def _from_loader(loader: DataLoader[object]) -> Source:
     """Return the samples of a loader, in its order, which must be the same each time."""
     collate = None if loader.collate_fn is default_collate else loader.collate_fn
     if isinstance(loader.dataset, IterableDataset):
@@ -99,7 +99,7 @@ def _from_loader(loader: DataLoader[Any]) -> Source:
     return Items(loader.dataset, None if every else rows, collate, loader.num_workers)
 
 
-def _order(loader: DataLoader[Any]) -> Iterator[int]:
+def _order(loader: DataLoader[object]) -> Iterator[int]:
     if loader.batch_sampler is None:
         yield from loader.sampler
         return
@@ -145,7 +145,7 @@ def _length(dataset: Any) -> int:
     return count
 
 
-def _class_names(dataset: Any) -> list[str] | None:
+def _class_names(dataset: object) -> list[str] | None:
     """Return the class names that torchvision's data sets have."""
     names = getattr(dataset, "classes", None)
     named = isinstance(names, list | tuple) and all(isinstance(name, str) for name in names)

@@ -56,7 +56,7 @@ class NamedArrays(Arrays):
             self.classes = [str(name) for name in np.asarray(rest["classes"])]
             self.columns.pop("classes", None)
 
-    def _fits(self, array: Any) -> bool:
+    def _fits(self, array: object) -> bool:
         shape, kind = getattr(array, "shape", ()), np.dtype(getattr(array, "dtype", "O")).kind
         return shape == (len(self),) and kind in "fiubUTO"
 
@@ -65,7 +65,7 @@ class NamedArrays(Arrays):
         return super().stamp() if self._path is None else files_stamp(self._path)
 
 
-def _renamed(arrays: Mapping[str, Any]) -> Mapping[str, Any]:
+def _renamed(arrays: Mapping[str, object]) -> Mapping[str, Any]:
     """Return arrays with `x` and `y` for the usual names of inputs and targets, if there is no x.
 
     >>> [*_renamed({"images": 0, "labels": 1, "age": 2})], [*_renamed({"x": 0, "labels": 1})]

@@ -119,7 +119,7 @@ def _cut(rows: Batch, start: int, stop: int) -> Batch:
     return some, None if targets is None else targets[start:stop]
 
 
-def _joined(one: Any, other: Any) -> Any:
+def _joined(one: object, other: object) -> Any:
     if isinstance(one, Tensor) and isinstance(other, Tensor):
         return torch.cat([one, other])
     return np.concatenate([to_numpy(one), to_numpy(other)])
@@ -186,7 +186,7 @@ class _Chunks(Dataset[Rows]):
         return read_rows(self._samples, self._chunks[number])
 
 
-def _unchanged(rows: Any) -> Any:
+def _unchanged(rows: object) -> Any:
     return rows
 
 

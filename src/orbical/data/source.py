@@ -130,7 +130,7 @@ def hash_of(parts: Iterable[str | bytes]) -> str:
     return digest.hexdigest()[:16]
 
 
-def stamp_of(files: Mapping[str, Path], settings: Iterable[Any] = ()) -> str:
+def stamp_of(files: Mapping[str, Path], settings: Iterable[object] = ()) -> str:
     """Return a hash of the names, sizes and times of files, and of how they are read."""
     parts = [repr(setting) for setting in settings]
     for name, path in files.items():
@@ -150,7 +150,7 @@ def split_item(item: object) -> tuple[Any, Any]:
     return item[0], item[1] if len(item) > 1 else None
 
 
-def batch_of_items(items: Sequence[Any], start: int) -> Batch:
+def batch_of_items(items: Sequence[object], start: int) -> Batch:
     """Stack the inputs and the targets of items, of which the first is sample `start`."""
     inputs, targets = zip(*map(split_item, items), strict=True)
     return stacked(inputs, start), None if targets[0] is None else stacked(targets, start)
@@ -181,7 +181,7 @@ def stacked(values: Sequence[Any], start: int) -> Tree:
     )
 
 
-def padded(clouds: Sequence[Any], argument: str = "clouds") -> dict[str, Tensor]:
+def padded(clouds: Sequence[object], argument: str = "clouds") -> dict[str, Tensor]:
     """Pad clouds of unequal sizes to one batch.
 
     Args:
@@ -217,7 +217,7 @@ def padded(clouds: Sequence[Any], argument: str = "clouds") -> dict[str, Tensor]
     return {"pos": pos, "mask": mask_of(torch.tensor([len(cloud) for cloud in each]))}
 
 
-def differ_in_length(samples: Sequence[Any]) -> bool:
+def differ_in_length(samples: Sequence[object]) -> bool:
     """Check for arrays `[points, features]` that differ in the number of points only."""
     shapes = {tuple(getattr(one, "shape", ())) for one in samples}
     alike = {(len(shape), shape[1:]) for shape in shapes}

@@ -30,7 +30,7 @@ from .language_models import SCORINGS, CausalLM, Endpoint
 from .model_files import ExportedPredictor, OnnxPredictor, TflitePredictor, external_files
 from .model_objects import FunctionPredictor, SklearnPredictor, TorchPredictor, numpy_function
 from .orbit_average import OrbitAverage
-from .predictor import PartialOutputs, Predictor, count_inputs
+from .predictor import PartialOutputs, Predictor, Raw, count_inputs
 from .ragged_models import RaggedPredictor, to_pyg, to_ragged
 
 __all__ = [

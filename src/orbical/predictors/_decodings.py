@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -86,7 +85,7 @@ DECODINGS = {
 
 
 def guessed(
-    shapes: Mapping[str, Sequence[Any]], size: tuple[int, int] | None, classes: int | None
+    shapes: Mapping[str, Sequence[object]], size: tuple[int, int] | None, classes: int | None
 ) -> str | None:
     """Return the decoding that the shapes of outputs leave no doubt about, None if there is one.
 
@@ -143,7 +142,7 @@ def _cells(size: tuple[int, int], strides: Sequence[int]) -> int:
     return sum((size[0] // stride) * (size[1] // stride) for stride in strides)
 
 
-def _at_least(side: Any, least: int) -> bool:
+def _at_least(side: object, least: int) -> bool:
     return not isinstance(side, int) or side >= least
 
 
@@ -195,6 +194,6 @@ def _ssd_parts(outputs: Outputs) -> tuple[Tensor, Tensor, Tensor, Tensor | None]
     return boxes, labels, scores, count
 
 
-def _plain_names(outputs: Mapping[str, Any]) -> list[str]:
+def _plain_names(outputs: Mapping[str, object]) -> list[str]:
     """Return the names of outputs without what TensorFlow adds, such as `:0`."""
     return [name.partition(":")[0] if name.startswith("detection") else name for name in outputs]

@@ -24,7 +24,7 @@ _SHAPES: dict[str, tuple[int, ...]] = {"energy": (), "dipole": (3,), "stress": (
 _MESSAGE_LENGTH = 300
 
 
-def is_calculator(thing: Any) -> bool:
+def is_calculator(thing: object) -> bool:
     """Check whether this is an ASE calculator, or a class of them, without importing ASE."""
     return hasattr(thing, "implemented_properties") and hasattr(thing, "get_property")
 
@@ -124,7 +124,7 @@ class CalculatorPredictor(Predictor):
         given = {name: torch.as_tensor(values, device=device) for name, values in outputs.items()}
         return PartialOutputs(given, errors) if errors else given
 
-    def _calculate(self, molecules: list[Any]) -> list[dict[str, Any] | str]:
+    def _calculate(self, molecules: list[object]) -> list[dict[str, Any] | str]:
         if self.workers == 1:
             return [calculate(self._calculator, one, self.quantities) for one in molecules]
         if self._pool is None:
@@ -216,11 +216,11 @@ def make_calculator(given: object) -> Any:
 _in_worker: dict[str, Any] = {}
 
 
-def _start_worker(maker: Any) -> None:
+def _start_worker(maker: object) -> None:
     end_with_parent()
     torch.set_num_threads(1)
     _in_worker["calculator"] = make_calculator(maker)
 
 
-def _calculate_in_worker(atoms: Any, quantities: tuple[str, ...]) -> dict[str, Any] | str:
+def _calculate_in_worker(atoms: object, quantities: tuple[str, ...]) -> dict[str, Any] | str:
     return calculate(_in_worker["calculator"], atoms, quantities)

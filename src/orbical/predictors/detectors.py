@@ -6,7 +6,6 @@ import ast
 import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -219,7 +218,7 @@ def _class_names(network: OnnxPredictor | TflitePredictor) -> list[str] | None:
     return None
 
 
-def _two_sides(size: Any) -> tuple[int, int] | None:
+def _two_sides(size: object) -> tuple[int, int] | None:
     match size:
         case None:
             return None

@@ -71,7 +71,7 @@ class TorchPredictor(Predictor):
             batch = tree_map(lambda leaf: leaf.clone(), batch)  # not made in inference mode
             return _detached(self._run(batch))
 
-    def cast(self, leaf: Any) -> Any:
+    def cast(self, leaf: object) -> Any:
         """Return a floating-point tensor in the precision of the weights, and anything else as is.
 
         Args:
@@ -122,7 +122,7 @@ def _forward_names(module: torch.nn.Module) -> frozenset[str]:
     return parameter_names(module.forward)
 
 
-def _detached(raw: Any) -> Any:
+def _detached(raw: object) -> Any:
     """Detach the tensors of a raw output, inside plain containers and Hugging Face outputs."""
     if isinstance(raw, torch.Tensor):
         return raw.detach()
@@ -167,7 +167,7 @@ class SklearnPredictor(Predictor):
         return every
 
 
-def _is_fitted(estimator: Any) -> bool:
+def _is_fitted(estimator: object) -> bool:
     from sklearn.exceptions import NotFittedError
     from sklearn.utils.validation import check_is_fitted
 
@@ -191,7 +191,7 @@ def _label_probabilities(found: list[np.ndarray], classes: list[np.ndarray]) -> 
     return torch.as_tensor(np.stack(columns, 1))
 
 
-def _class_columns(estimator: Any) -> np.ndarray | None:
+def _class_columns(estimator: object) -> np.ndarray | None:
     """Return the class of each column of `predict_proba`, None if they are 0, 1, 2, ..."""
     classes = getattr(estimator, "classes_", None)
     if not isinstance(classes, np.ndarray) or classes.dtype.kind not in "iu":
@@ -253,7 +253,7 @@ class FunctionPredictor(Predictor):
             yield
 
 
-def numpy_function(function: Callable[..., Any]) -> FunctionPredictor:
+def numpy_function(function: Callable[..., object]) -> FunctionPredictor:
     """Adapt a function on NumPy arrays, without trying it on tensors first.
 
     Args:

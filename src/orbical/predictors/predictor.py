@@ -94,7 +94,7 @@ def to_numpy(batch: Tree) -> Tree:
     return tree_map(lambda leaf: leaf.detach().cpu().numpy(), batch)
 
 
-def call_with(function: Callable[..., Any], batch: Tree, named: frozenset[str]) -> Raw:
+def call_with(function: Callable[..., object], batch: Tree, named: frozenset[str]) -> Raw:
     """Call a model: a tuple as arguments, a dictionary as keywords if all keys are `named`.
 
     >>> call_with(lambda x, mask: x * mask, {"x": 3, "mask": 2}, frozenset({"x", "mask"}))
@@ -109,7 +109,7 @@ def call_with(function: Callable[..., Any], batch: Tree, named: frozenset[str]) 
     return function(batch)
 
 
-def parameter_names(function: Callable[..., Any]) -> frozenset[str]:
+def parameter_names(function: Callable[..., object]) -> frozenset[str]:
     """Return the names of the parameters that can be passed by keyword.
 
     >>> sorted(parameter_names(lambda x, /, mask=None, **others: x))
@@ -150,7 +150,7 @@ def _move(module: torch.nn.Module, device: torch.device, source: str) -> None:
         ) from error
 
 
-def state_hash(about: str, state: Mapping[str, Any]) -> str:
+def state_hash(about: str, state: Mapping[str, object]) -> str:
     """Return a hash of a text and of named tensors, whatever an accelerator is busy with."""
     digest = hashlib.sha256(about.encode())
     tensors = {name: one for name, one in state.items() if isinstance(one, torch.Tensor)}

@@ -104,7 +104,7 @@ def model_entries(sweep: Sweep, probes: Json) -> tuple[ModelEntry, ...]:
     )
 
 
-def plain(setting: Any) -> Any:
+def plain(setting: object) -> Any:
     """Return a setting of a task or an action as JSON values, the same each time.
 
     A user's own action may have any settings: large arrays are written as a hash, functions and
@@ -273,7 +273,7 @@ def same_model(stored: ModelEntry, given: ModelEntry, same_device: bool) -> bool
     return stored.reproduced_by(given.probe)
 
 
-def _differing(stored: Any, given: Any) -> tuple[Any, Any]:
+def _differing(stored: object, given: object) -> tuple[object, object]:
     """Return the entries in which two dictionaries differ, or two other values as they are."""
     if not (isinstance(stored, dict) and isinstance(given, dict)):
         return stored, given
@@ -284,7 +284,7 @@ def _differing(stored: Any, given: Any) -> tuple[Any, Any]:
     return old, new
 
 
-def _short(entry: Any) -> str:
+def _short(entry: object) -> str:
     return ", ".join(
         f"{key} {getattr(entry, key)}"
         for key in ("spec", "source", "fingerprint")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -29,8 +29,8 @@ if TYPE_CHECKING:  # xarray and zarr are loaded when a scan is stored, not when 
 
 
 def scan(
-    models: Any,
-    data: Any,
+    models: object,
+    data: object,
     *,
     group: Group | str | None = None,
     task: Task | str,
@@ -44,7 +44,7 @@ def scan(
     device: str = "auto",
     devices: str | Sequence[str] | None = None,
     threads: int | str = "auto",
-    executor: Any = None,
+    executor: object = None,
     part: str | None = None,
     workers: int = 0,
     fingerprint: str | None = None,

@@ -46,7 +46,7 @@ class Pool:
         if isinstance(executor, ProcessPoolExecutor) and _forks(executor):
             self._executor = _pool_like(executor)
 
-    def submit(self, worker: Any, call: Callable[..., Any], *arguments: Any) -> Any:
+    def submit(self, worker: object, call: Callable[..., object], *arguments: Any) -> Any:
         """Submit a call, to any worker."""
         return self._executor.submit(call, *arguments)
 
@@ -107,7 +107,7 @@ class Cluster:
             raise InputError("executor", "a synchronous Dask client", "an asynchronous one")
         self._client = client
 
-    def submit(self, worker: Any, call: Callable[..., Any], *arguments: Any) -> Any:
+    def submit(self, worker: object, call: Callable[..., object], *arguments: Any) -> Any:
         """Submit a call, to a worker as long as it is there."""
         place = {} if worker is None else {"workers": [worker], "allow_other_workers": True}
         return self._client.submit(call, *arguments, pure=False, **place)
@@ -234,7 +234,7 @@ def remote(recipe: Recipe, crew: Crew, out: Path) -> Iterator[Remote]:
         crew.close()
 
 
-def crew_of(executor: Any, devices: str | Sequence[str] | None) -> Crew | None:
+def crew_of(executor: object, devices: str | Sequence[str] | None) -> Crew | None:
     """Return who runs the units of a scan; None for this process."""
     if devices is not None:
         if executor is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -70,7 +70,7 @@ def probe_model(sweep: Sweep, name: str, first: Tree, target: Tensor | None) -> 
 
 
 def _is_steady(
-    sweep: Sweep, name: str, raw: Any, outputs: Tree, moved: Tree, elements: Elements
+    sweep: Sweep, name: str, raw: object, outputs: Tree, moved: Tree, elements: Elements
 ) -> bool:
     """Check whether a model repeats its outputs; warn if not, or if they depend on the batch.
 
@@ -156,7 +156,7 @@ def _moved(action: Action, elements: Elements, first: Tree) -> Tree:
     return moved
 
 
-def _warn_of_probabilities(sweep: Sweep, name: str, raw: Any) -> None:
+def _warn_of_probabilities(sweep: Sweep, name: str, raw: object) -> None:
     """Warn if what is read as logits looks like probabilities, which would be normalized twice.
 
     Logits of several labels that all lie in 0 .. 1 would also predict every label of every sample.

@@ -65,8 +65,8 @@ class Recipe:
 
 
 def plan(
-    models: Any,
-    data: Any,
+    models: object,
+    data: object,
     *,
     group: Group | str | None,
     task: Task | str,
@@ -151,7 +151,7 @@ def _with_classes(task: Task, samples: Samples) -> Task:
     return named
 
 
-def _named_models(models: Any) -> Json:
+def _named_models(models: object) -> Json:
     if isinstance(models, list | tuple):
         raise InputError(
             "models", "a model or a dictionary of names and models", f"a {type(models).__name__}"
@@ -165,7 +165,7 @@ def _named_models(models: Any) -> Json:
     return named
 
 
-def _as_named(name: str, model: Any) -> Predictor:
+def _as_named(name: str, model: object) -> Predictor:
     try:
         return as_predictor(model)
     except InputError as error:

@@ -109,7 +109,7 @@ def _unsendable(recipe: Recipe, error: Exception) -> InputError:
     return InputError(part, problem=f"{_NOT_SENT} ({why})", remedy="pass arrays or paths")
 
 
-def _is_sendable(thing: Any) -> bool:
+def _is_sendable(thing: object) -> bool:
     try:
         cloudpickle.dumps(thing)
     except Exception:
@@ -120,12 +120,12 @@ def _is_sendable(thing: Any) -> bool:
 class _Spiller(cloudpickle.Pickler):  # type: ignore[misc]
     """A pickler that writes large arrays and tensors to files of their own, wherever they are."""
 
-    def __init__(self, file: Any, folder: Path) -> None:
+    def __init__(self, file: object, folder: Path) -> None:
         super().__init__(file)
         self.folder = folder
         self.count = 0
 
-    def reducer_override(self, thing: Any) -> Any:
+    def reducer_override(self, thing: object) -> Any:
         """Return how a large array is read again; all else as cloudpickle does."""
         if isinstance(thing, np.ndarray) and type(thing) in (np.ndarray, np.memmap):
             if thing.nbytes >= _SMALLEST and not thing.dtype.hasobject:

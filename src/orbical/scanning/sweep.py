@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import torch
@@ -26,7 +25,7 @@ from ..actions import Action, first_lacking
 from ..data import Rows
 from ..errors import InputError, ModelError
 from ..groups import Elements, Group
-from ..predictors import PartialOutputs, Predictor, count_inputs
+from ..predictors import PartialOutputs, Predictor, Raw, count_inputs
 from ..tasks import Task, Variable
 
 MOST_CLASSES = 256
@@ -206,7 +205,7 @@ class Sweep:
             raise InputError("preprocess", f"{name} to return a batch", "None")
         return as_tensors(prepared) if isinstance(prepared, np.ndarray) else prepared
 
-    def answer(self, name: str, inputs: Tree) -> Any:
+    def answer(self, name: str, inputs: Tree) -> Raw:
         """Run one model, and name it in the error if it fails.
 
         It gets a copy: a model that writes into its inputs (`x.sub_(mean)`, `batch.pop("mask")`)
@@ -225,7 +224,7 @@ class Sweep:
                 f"{words_of(error)}"
             ) from error
 
-    def compare(self, name: str, first: Any, second: Any) -> None:
+    def compare(self, name: str, first: object, second: object) -> None:
         """Detect a model that writes every output into the same memory, from two outputs.
 
         Its outputs are copied from then on, since the next one would overwrite them.
@@ -233,7 +232,7 @@ class Sweep:
         if {*_places(first)} & {*_places(second)}:
             self._reuses.add(name)
 
-    def read(self, name: str, raw: Any, moved: Tree, elements: Elements) -> Tree:
+    def read(self, name: str, raw: object, moved: Tree, elements: Elements) -> Tree:
         """Return what the task reads from a raw output for inputs `[K, B, ...]` that K moved."""
         count, samples = len(elements), next(leaves(moved)).shape[1]
         given = raw.outputs if isinstance(raw, PartialOutputs) else raw
@@ -271,7 +270,7 @@ class Unit:
     failures: dict[str, Failures]
     batch: Tree
     doubt: Tensor | None
-    landed: Any = None
+    landed: torch.cuda.Event | None = None
     read: Rows | None = None
     target: Tensor | None = None
 
@@ -311,7 +310,7 @@ def _shapes(inputs: Tree) -> str:
     return ", ".join(f"{name} {shape}".strip() for name, shape in shapes)
 
 
-def copied(tree: Any) -> Any:
+def copied(tree: Tree) -> Tree:
     """Return the tensors of a tree in memory of their own, and lists of texts as lists."""
     if isinstance(tree, Tensor):
         return tree.clone()
@@ -320,7 +319,7 @@ def copied(tree: Any) -> Any:
     return type(tree)(map(copied, tree)) if type(tree) in (tuple, list) else tree
 
 
-def _places(raw: Any) -> Iterator[int]:
+def _places(raw: object) -> Iterator[int]:
     """Yield the memory addresses of the tensors in a raw output."""
     for leaf in leaves(raw):
         if isinstance(leaf, Tensor) and leaf.numel():
@@ -352,7 +351,7 @@ def refuse_faults(
             raise ModelError(f"{model}: {fault} for {where}")
 
 
-def errors_in(raw: Any) -> dict[int, str]:
+def errors_in(raw: object) -> dict[int, str]:
     """Return the errors of a raw output, by position in the batch."""
     return raw.errors if isinstance(raw, PartialOutputs) else {}
 
@@ -365,7 +364,7 @@ def without(faults: dict[str, Tensor], failures: Failures) -> dict[str, Tensor]:
     return faults
 
 
-def only_tensor(name: str, raw: Any) -> Tensor:
+def only_tensor(name: str, raw: object) -> Tensor:
     """Check that a raw output is one tensor, so that it can be stored."""
     if not isinstance(raw, Tensor):
         raise ModelError(

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from math import prod
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -58,10 +58,10 @@ class ScanArrays(ABC):
     weights: Array
     chunk: int
     dims: dict[str, tuple[str, ...]]
-    settings: Mapping[str, Any] = MappingProxyType({})
+    settings: Mapping[str, object] = MappingProxyType({})
 
     @abstractmethod
-    def attributes(self, name: str) -> Mapping[str, Any]:
+    def attributes(self, name: str) -> Json:
         """Return the attributes of an array; empty if there is none of this name."""
 
     @abstractmethod
@@ -69,7 +69,7 @@ class ScanArrays(ABC):
         """Return the shape of an array."""
 
     @abstractmethod
-    def dtype(self, name: str) -> np.dtype[Any]:
+    def dtype(self, name: str) -> np.dtype:
         """Return the data type of an array."""
 
     @abstractmethod
@@ -183,7 +183,7 @@ class StoredArrays(ScanArrays):
             name: tuple(array.metadata.dimension_names) for name, array in self._arrays.items()
         }
 
-    def attributes(self, name: str) -> Mapping[str, Any]:
+    def attributes(self, name: str) -> Json:
         """Return the attributes of an array; empty if there is none of this name."""
         return dict(self._arrays[name].attrs) if name in self._arrays else {}
 
@@ -191,9 +191,9 @@ class StoredArrays(ScanArrays):
         """Return the shape of an array."""
         return tuple(self._arrays[name].shape)
 
-    def dtype(self, name: str) -> np.dtype[Any]:
+    def dtype(self, name: str) -> np.dtype:
         """Return the data type of an array."""
-        kind: np.dtype[Any] = np.dtype(self._arrays[name].dtype)
+        kind: np.dtype = np.dtype(self._arrays[name].dtype)
         return kind
 
     def read(
@@ -215,7 +215,7 @@ class LabeledArrays(ScanArrays):
         self.chunk = max(data.chunksizes.get("sample", (1,)))
         self.dims = {str(name): tuple(map(str, one.dims)) for name, one in data.variables.items()}
 
-    def attributes(self, name: str) -> Mapping[str, Any]:
+    def attributes(self, name: str) -> Json:
         """Return the attributes of an array; empty if there is none of this name."""
         return self.data[name].attrs if name in self else {}
 
@@ -223,7 +223,7 @@ class LabeledArrays(ScanArrays):
         """Return the shape of an array."""
         return self.data[name].shape
 
-    def dtype(self, name: str) -> np.dtype[Any]:
+    def dtype(self, name: str) -> np.dtype:
         """Return the data type of an array."""
         return self.data[name].dtype
 

@@ -8,7 +8,7 @@ import os
 import re
 import uuid
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -38,13 +38,13 @@ def size_in(known: str) -> int:
     return int(known.partition("-")[2])
 
 
-def digest(document: Any) -> str:
+def digest(document: object) -> str:
     """Return a hash of a JSON document that does not depend on its layout."""
     text = json.dumps(document, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def sealed(document: Mapping[str, Any]) -> bytes:
+def sealed(document: Json) -> bytes:
     """Return a JSON document with a hash of itself."""
     return json.dumps({**document, _CHECKSUM: digest(dict(document))}).encode()
 
@@ -71,7 +71,7 @@ class CheckedStore(WrapperStore[Any]):
 
     def __init__(
         self,
-        store: Any,
+        store: object,
         root: Path,
         known: dict[str, str] | None = None,
         lost: Callable[[str, str], StoreError] | None = None,
@@ -90,7 +90,7 @@ class CheckedStore(WrapperStore[Any]):
         options = dict(root.storage_options)  # type: ignore[attr-defined]
         return cls(FsspecStore.from_url(str(root), options), root)
 
-    def _with_store(self, store: Any) -> CheckedStore:
+    def _with_store(self, store: object) -> CheckedStore:
         return CheckedStore(store, self.root, self.known, self.lost)
 
     def __dask_tokenize__(self) -> str:

@@ -154,23 +154,23 @@ def _create(root: zarr.Group, name: str, spec: ArraySpec, chunks: tuple[int, ...
     )
 
 
-def _for_netcdf(value: Any) -> Any:
+def _for_netcdf(value: object) -> str | int | float:
     if isinstance(value, bool):
         return int(value)
     return value if isinstance(value, str | int | float) else json.dumps(value)
 
 
-def dims_of(metadata: Mapping[str, Any]) -> tuple[str, ...]:
+def dims_of(metadata: Json) -> tuple[str, ...]:
     """Return the dimensions of an array from its metadata."""
     return tuple(metadata.get("dimension_names") or ())
 
 
-def by_model(metadata: Mapping[str, Any]) -> bool:
+def by_model(metadata: Json) -> bool:
     """Check whether an array of results has a model dimension."""
     return dims_of(metadata)[:2] == ("model", "sample")
 
 
-def check_sizes(record: Record, arrays: Mapping[str, Any], fixed: Mapping[str, Any]) -> None:
+def check_sizes(record: Record, arrays: Json, fixed: Json) -> None:
     """Check the sizes of all arrays against the record, before anything is allocated."""
     sizes = {"model": len(record.models), "sample": record.data.samples}
     elements = {
@@ -216,7 +216,7 @@ def describe_group(group: Group) -> Json:
 def read_group(root: zarr.Group) -> Group:
     """Return the group of a store."""
     folder: Any = root["group"]
-    about: Any = json.loads(folder.attrs["group"])
+    about: Json = json.loads(folder.attrs["group"])
     weights = np.asarray(folder["weights"][:])
     return Group(
         parts={name: np.asarray(folder[name][:]) for name in about["parts"]},

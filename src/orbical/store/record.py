@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -175,7 +175,7 @@ class Record:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, record: Mapping[str, Any]) -> Record:
+    def from_json(cls, record: Json) -> Record:
         """Read what `to_json` wrote; anything else raises one of Python's own errors."""
         given = {one.name: record[one.name] for one in fields(cls)}
         given |= {name: kind(**given[name]) for name, kind in _PARTS.items()}

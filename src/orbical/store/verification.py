@@ -7,12 +7,12 @@ import stat
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ..errors import StoreError
 from .checksums import UnitKey, checksum, size_in, unit_path
 from .file_access import being_written, explained, is_remote
 from .layout import Fixed
+from .record import Json
 from .zarr_store import FOREIGN, Store
 
 
@@ -71,7 +71,7 @@ def _other_metadata(store: Store) -> Iterator[Damage]:
             yield Damage(key, "damaged, or a scan was killed while adding a model")
 
 
-def _without_members(metadata: Any) -> Any:
+def _without_members(metadata: object) -> Json | None:
     if not isinstance(metadata, dict):
         return None
     return {key: value for key, value in metadata.items() if key != "consolidated_metadata"}

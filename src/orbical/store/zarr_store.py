@@ -287,7 +287,7 @@ class Store:
             self._put("zarr.json", self.document)
         self._reopen()
 
-    def _put(self, key: str, document: Any) -> None:
+    def _put(self, key: str, document: object) -> None:
         content = json.dumps(document).encode()
         if self.path is not None:
             write_file(self.path / key, content)
@@ -347,7 +347,7 @@ def open_store(path: Path) -> Store:
     return store
 
 
-def _check_names(path: Path, document: Any) -> None:
+def _check_names(path: Path, document: Json) -> None:
     """Refuse names that lead out of the folder, before any path is made of them."""
     names = {*document["consolidated_metadata"]["metadata"]}
     files = json.loads(document["attributes"][RECORD])["files"]
@@ -359,9 +359,9 @@ def _check_names(path: Path, document: Any) -> None:
         raise ValueError("a folder in it is a link")
 
 
-def root_document(path: Path) -> Any:
+def root_document(path: Path) -> Json:
     """Return the root of a folder that is a store of this format, sound or not."""
-    document = json.loads((path / "zarr.json").read_bytes())
+    document: Json = json.loads((path / "zarr.json").read_bytes())
     written = document["attributes"][RECORD]
     about = json.loads(written)["record"] if isinstance(written, str) else dict(written)
     if about["format"] != FORMAT:
