@@ -108,7 +108,7 @@ def test_a_regression_mean_has_the_spread_of_gaussian_errors_as_large_as_observe
     least, reach = np.log(2 * np.pi) / 2, t.ppf(0.8, 1)
     assert found.value.item() == pytest.approx(least + 1)
     assert found.low.item() == pytest.approx(least + 1 - reach)
-    high = least + 1 + reach + 2 * (2 * reach**2 + 1) / 6
+    high = least + 1 + reach + 2 * (reach**2 + 2) / 3
     assert found.high.item() == pytest.approx(high, rel=0.02)
 
 
@@ -135,14 +135,14 @@ def test_a_mean_of_few_skewed_terms_has_the_interval_of_johnson() -> None:
     spread, third = np.sqrt(1 / 16), 4 * 0.1 / 64
     skewness = third / spread**3
     assert found.low.item() == pytest.approx(0.25 - T * spread)
-    assert found.high.item() == pytest.approx(0.25 + spread * (T + (2 * T**2 + 1) * skewness / 6))
+    assert found.high.item() == pytest.approx(0.25 + spread * (T + (T**2 + 2) * skewness / 3))
     usual = 0.2  # its variance is 4 * 0.16 / 16
     tilt = third / usual**3 * (C**2 - 1) / 6
     ends = (0.2 - usual * (C - tilt), 0.2 + usual * (C + tilt))
     assert (found.calibrated_low.item(), found.calibrated_high.item()) == pytest.approx(ends)
     plain = mean_interval([0.0, 0, 0, 1], [0.2] * 4, [0.5] * 4)  # a calibrated model spreads more
     spread, third = np.sqrt(0.5 / 4), (3 * -(0.25**3) + 0.75**3) / 64
-    reach = T + (2 * T**2 + 1) * third / spread**3 / 6
+    reach = T + (T**2 + 2) * third / spread**3 / 3
     assert plain.high.item() == pytest.approx(0.25 + spread * reach)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -12,7 +13,7 @@ from torch import Tensor
 from ..errors import whole_number
 from .intervals import cells
 from .intervals.brier_intervals import brier_part_intervals
-from .intervals.interval_ends import Interval
+from .intervals.interval_ends import Interval, mapped
 from .intervals.means import mean_interval, share_interval
 from .intervals.resampled import cell_intervals, interval
 from .measure_tables import Outputs, Predictions, Settings
@@ -214,7 +215,12 @@ def _brier_part(part: str, meaning: str, **settings: Any) -> Measure:
 
 
 def _mean_of_classes(name: str) -> Callable[[Outputs, Settings], Interval]:
-    """Return the mean of the classes' intervals, which is no narrower than that of their mean."""
+    """Return the mean of the classes' intervals, no narrower than that of their mean.
+
+    Of many calibrated classes some show an error by chance, and the mean of their lower ends is not
+    0. The lower end is therefore at most what the mean exceeds the mean of independent calibrated
+    classes by.
+    """
 
     def of_outputs(outputs: Outputs, settings: Settings) -> Interval:
         weighted = outputs.weights is not None
@@ -231,8 +237,12 @@ def _mean_of_classes(name: str) -> Callable[[Outputs, Settings], Interval]:
         else:
             options = {"bins": settings.bins} if name == "ece" else {}
             found = interval(name, of_class, is_class, weights=outputs.weights, **draws, **options)
-        means = {key: part.mean(-1) for key, part in vars(found).items() if torch.is_tensor(part)}
-        return Interval(**means, level=found.level, method="mean of the classes' intervals")
+        mean = mapped(lambda part: part.mean(-1), found)
+        beyond = (found.calibrated_high - found.calibrated).square().sum(-1).sqrt() / len(of_class)
+        above = (mean.value - mean.calibrated - beyond).clamp(min=0)
+        return replace(
+            mean, low=torch.minimum(mean.low, above), method="mean of the classes' intervals"
+        )
 
     return of_outputs
 
@@ -253,11 +263,16 @@ def _squared_error(*given: Any) -> Tensor:
 
 
 def _squared_error_interval(given: Predictions, settings: Settings) -> Interval:
-    """Use the moments `tr S`, `2 tr S^2`, `8 tr S^3` of a calibrated Gaussian's squared error."""
+    """Use the moments `tr S`, `2 tr S^2`, `8 tr S^3` of the squared error of a Gaussian.
+
+    Those of spread are of a Gaussian with errors as large as observed, if these are larger.
+    """
     error, spread, full = gaussian.vector_target(given.mean, given.variance, given.target)
     sizes = torch.linalg.eigvalsh(spread) if full else spread
     mean, variance, third = (n * sizes.pow(k).sum(-1) for n, k in ((1, 1), (2, 2), (8, 3)))
     terms = error.square().sum(-1)
+    larger = (terms.mean(-1) / mean.mean(-1)).clamp(min=1)[..., None]
+    variance, third = variance * larger.square(), third * larger.pow(3)
     rest: dict[str, Any] = {"calibrated_third": third, "weights": given.weights}
     return mean_interval(terms, mean, variance, settings.level, **rest)
 

@@ -15,7 +15,7 @@ from ..errors import InputError
 from ..groups import PLACES, Group
 from ..store import opened
 from .intervals.comparisons import Comparison, compare, regression_compare
-from .intervals.interval_ends import Interval
+from .intervals.interval_ends import NUMBERS, Interval
 from .intervals.means import compare_means
 from .measure_tables import (
     classification_table,
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
 __all__ = ["at_places", "compare_outputs", "error_curve", "outputs_table", "scan_table"]
 
-_FIELDS = ("value", "low", "high", "calibrated", "calibrated_low", "calibrated_high")
 _MOST_POINTS = 2048
 _GAUSSIAN = ("mean", "variance", "target")
 
@@ -297,7 +296,7 @@ def scan_table(
         tables = dict(measured(outputs, models, group.identity, settings))
         for model, table in tables.items():
             for measure, found in table.items():
-                numbers = {field: float(getattr(found, field)) for field in _FIELDS}
+                numbers = {field: float(getattr(found, field)) for field in NUMBERS}
                 at_identity.append({"model": model + kind, "measure": measure, **home, **numbers})
         for row in _along(outputs, group, settings):
             known = tables.get(row["model"])

@@ -20,7 +20,7 @@ from ..measures.proper_scores import brier_parts, brier_terms, isotonic_remainde
 from ..pairs.from_outputs import probabilities
 from .cells import fine_index
 from .drawing import blocks_of
-from .interval_ends import Interval, check_draws, ends, tail_quantiles
+from .interval_ends import Interval, check_draws, ends, skewness_missed, tail_quantiles
 
 __all__ = ["brier_part_intervals"]
 
@@ -87,7 +87,8 @@ def brier_part_intervals(
     here, drawn, right = (
         part[..., 0].clamp(min=0).sqrt() for part in (observed, resampled, calibrated)
     )
-    low, high = (end.square() for end in ends(here, drawn, right, level))
+    low, high = ends(here, drawn, right, level)
+    low, high = low.square(), (high + skewness_missed(drawn, level)).square()
     below, middle, above = tail_quantiles(resampled[:, 1], level)
     lost = calibrated[:, 0].mean()
     left = observed[1]
@@ -96,7 +97,7 @@ def brier_part_intervals(
         "brier_refinement": _interval(
             left,
             (left - (middle - below)).clamp(min=0),
-            left + (above - middle) + lost,
+            left + (above - middle) + lost + skewness_missed(resampled[:, 1], level),
             calibrated[:, 1],
             level,
         ),

@@ -13,7 +13,7 @@ from ..._arrays import ArrayLike
 from ...errors import InputError
 from ..pairs.validation import sample_weights
 from ..registry import BoundMeasure, MeasureLike, bound, check_takes_weights
-from .drawing import PairedWorlds, as_vectors, drawn_targets, paired_worlds
+from .drawing import PairedWorlds, as_vectors, drawn_targets, paired_worlds, targets_between
 from .interval_ends import (
     check_draws,
     ends,
@@ -169,7 +169,8 @@ def regression_compare(
         drawn_targets(chosen, *given, resamples, np.random.default_rng(seed), numbers, mass)
         for given in models
     ]
-    return _compared(chosen, PairedWorlds.joined(draws), level)
+    between = targets_between(chosen, models, resamples, np.random.default_rng(seed), mass)
+    return _compared(chosen, PairedWorlds.joined(draws, between), level)
 
 
 def _distance_of(measure: MeasureLike, kind: str, options: dict[str, Any]) -> BoundMeasure:
@@ -198,12 +199,12 @@ def _compared(chosen: BoundMeasure, worlds: PairedWorlds, level: float) -> Compa
     low, middle, high = tail_quantiles(difference((worlds.resampled + shift).clamp(min=0)), level)
     least, _, most = tail_quantiles(difference(worlds.calibrated), level)
     around = torch.maximum(high - middle, middle - low)
+    down, up = torch.maximum(around, most), torch.maximum(around, -least)
     if worlds.between is not None:
         _, _, plausible = tail_quantiles(worlds.between.sum(0), _PLAUSIBLE)
         if worlds.observed.sum() <= plausible:
-            below, _, above = tail_quantiles(difference(worlds.between), level)
-            around = torch.maximum(around, torch.maximum(above, -below))
-    down, up = torch.maximum(around, most), torch.maximum(around, -least)
+            least, _, most = tail_quantiles(difference(worlds.between), level)
+            down, up = torch.maximum(down, most), torch.maximum(up, -least)
     towards = torch.where(found > 0, down, up).clamp(min=1e-300)
     p_value = 2 * torch.special.ndtr(-normal_quantile(level) * found.abs() / towards)
     low, high = found - down, found + up

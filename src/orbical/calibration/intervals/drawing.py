@@ -193,6 +193,36 @@ def _target_errors(
     return _Errors(observed, again, scale, gaussian, heavy, predicted)
 
 
+def targets_between(
+    measure: BoundMeasure,
+    models: list[tuple[Tensor, Tensor, Tensor]],
+    resamples: int,
+    generator: np.random.Generator,
+    weights: Tensor | None,
+) -> Tensor | None:
+    """Evaluate two models on targets from the mean of their means and variances, `[2, R]`.
+
+    Their variances are then wrong in opposite directions. None if one has variances and the other
+    covariances.
+    """
+    (mean, variance, _), (other, spread, _) = models
+    if variance.shape != spread.shape:
+        return None
+    fixed = {} if weights is None else {"weights": weights}
+    distance, between = on_vectors(measure, distance_of(measure)), []
+    center, middle, full = (mean + other) / 2, (variance + spread) / 2, variance.ndim > mean.ndim
+    root = torch.linalg.cholesky(middle) if full else middle.sqrt()
+    for block in blocks_of(resamples, max(mean.numel(), variance.numel())):
+        noise = torch.from_numpy(generator.standard_normal((block, *mean.shape))).to(mean.device)
+        target = center + ((root @ noise[..., None])[..., 0] if full else root * noise)
+        both = (
+            distance(own.expand_as(target), wide.expand(block, *wide.shape), target, **fixed)
+            for own, wide, _ in models
+        )
+        between.append(torch.stack(list(both)))
+    return torch.cat(between, 1)
+
+
 _GAUSSIAN_MOMENTS = {1: (2 / torch.pi) ** 0.5, 2: 1.0}
 """Mean absolute value and mean square of a standard normal variable."""
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
@@ -31,6 +32,7 @@ class Interval:
         calibrated_high: upper end.
         level: nominal coverage of both intervals.
         method: how the interval was made.
+        caution: why it may cover less often than stated; empty if nothing speaks for that.
     """
 
     value: Tensor
@@ -41,12 +43,14 @@ class Interval:
     calibrated_high: Tensor
     level: float
     method: str
+    caution: str = ""
 
     def __str__(self) -> str:
         value, calibrated = in_short(self.value), in_short(self.calibrated)
         found = f"{value} [{in_short(self.low)}, {in_short(self.high)}]"
         usual = f"[{in_short(self.calibrated_low)}, {in_short(self.calibrated_high)}]"
-        return f"{found}, if calibrated {calibrated} {usual}"
+        caution = f"; {self.caution}" if self.caution else ""
+        return f"{found}, if calibrated {calibrated} {usual}{caution}"
 
     def __repr__(self) -> str:
         return f"Interval({self})"
@@ -72,6 +76,9 @@ class Interval:
         """The value minus that of a calibrated model: the part that bias does not explain."""
         return self.value - self.calibrated
 
+
+NUMBERS = ("value", "low", "high", "calibrated", "calibrated_low", "calibrated_high")
+"""The fields of an `Interval` that are tensors."""
 
 _ROUNDING = 1e-12
 """A draw that repeats the observation may differ from it by this much."""
@@ -156,12 +163,15 @@ def assemble(
 
 def joined(parts: list[Interval], shape: torch.Size) -> Interval:
     """Join the intervals of blocks of rows into one of the leading shape."""
-    whole: dict[str, Any] = {"level": parts[0].level, "method": parts[0].method}
-    for field in fields(Interval):
-        if field.name not in whole:
-            values = [getattr(part, field.name) for part in parts]
-            whole[field.name] = torch.cat(values).reshape(shape)
-    return Interval(**whole)
+    return mapped(lambda *rows: torch.cat(rows).reshape(shape), *parts)
+
+
+def mapped(function: Callable[..., Tensor], *intervals: Interval) -> Interval:
+    """Apply a function to each number of intervals; the rest is that of the first."""
+    numbers: dict[str, Any] = {
+        name: function(*(getattr(one, name) for one in intervals)) for name in NUMBERS
+    }
+    return replace(intervals[0], **numbers)
 
 
 def checked_level(level: float) -> float:

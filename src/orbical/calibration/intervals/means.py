@@ -38,16 +38,17 @@ def mean_interval(
     """Return the interval of a score that is a mean over samples, such as NLL or Brier.
 
         value = sum_i s_i x_i,   v = n / (n-1) sum_i s_i^2 (x_i - value)^2
-        ends = value -+ sqrt(v') (c + (2 c^2 + 1) k / 6)
+        ends = value -+ sqrt(v') (c + (c^2 + 2) k / 3)
 
     with s_i the share of sample i in the weight, n = 1 / sum_i s_i^2, c the quantile of Student's t
     with n - 1 degrees of freedom, and k the skewness of the mean towards that end, if it is
     positive. At the upper end v' is the larger of v and of the variance for a calibrated model, and
     k likewise: the errors of a sharp model are rare and cost much, in a small sample they may be
-    missing, and so would be their variance. k is the correction of a studentized mean (Johnson
-    1978). Exact moments take the place of resampling. One sample has no finite interval. Of terms
-    whose variance is infinite, as GENCE_sq has under a Student t of 8 degrees of freedom, fewer
-    means are covered.
+    missing, and so would be their variance. The term of k corrects a studentized mean (Johnson
+    1978), with the factor that is right for the number of rare failures. Exact moments take the
+    place of resampling. One sample has no finite interval. Terms of infinite variance, such as
+    those of GENCE_sq under a Student t of 8 degrees of freedom, are covered less often; `caution`
+    says so where one sample makes over a third of the variance.
 
     Args:
         terms: `[..., N]`, the score of each sample.
@@ -102,7 +103,7 @@ def skewed_interval(
 
     def away(spread: Tensor, tilt: Tensor) -> Tensor:
         skewness = tilt.clamp(min=0) / _power(spread)
-        distance = spread.sqrt() * (reach + skewness * (2 * reach**2 + 1) / 6)
+        distance = spread.sqrt() * (reach + skewness * (reach**2 + 2) / 3)
         return distance.nan_to_num(nan=torch.inf)  # one sample says nothing of its spread
 
     ends = (
@@ -111,7 +112,11 @@ def skewed_interval(
     )
     beside, tilted = variance.sqrt(), third / _power(variance) * (usual_reach**2 - 1) / 6
     usual = (expected - beside * (usual_reach - tilted), expected + beside * (usual_reach + tilted))
-    return Interval(value, *ends, expected, *usual, level, "Student's t, skewed")
+    largest = apart.square().amax(-1) / apart.square().sum(-1).clamp(min=1e-300)
+    alone = bool((largest > 1 / 3).any()) and terms.shape[-1] > 2
+    caution = "one sample makes over a third of the variance: the interval may be too short"
+    method = "Student's t, skewed"
+    return Interval(value, *ends, expected, *usual, level, method, caution if alone else "")
 
 
 def student_quantile(level: float, freedom: Tensor) -> Tensor:
@@ -341,7 +346,12 @@ def bootstrap_interval(
     resamples: int = 2000,
     seed: int = 0,
 ) -> tuple[float, float, float]:
-    """Return a statistic of samples with its percentile bootstrap interval.
+    """Return a statistic of samples with its expanded percentile bootstrap interval.
+
+    Resamples of n samples vary less than n samples do: the tails are those that a normal
+    distribution has beyond `sqrt(n / (n-1)) t` instead of its own quantile, with t the quantile of
+    Student's t with n - 1 degrees of freedom (Hesterberg 2015). Skewed statistics of few samples
+    are still covered less often than stated; of a mean use `mean_interval`.
 
     Args:
         samples: `[N, ...]`; whole rows are drawn, so that what belongs together stays so.
@@ -356,6 +366,9 @@ def bootstrap_interval(
     See Also:
         interval: The interval of a calibration error, which is biased upwards.
 
+    References:
+        Hesterberg, What teachers should know about the bootstrap, The American Statistician 2015.
+
     Example:
         >>> bootstrap_interval([1.0, 1.0, 1.0])
         (1.0, 1.0, 1.0)
@@ -366,8 +379,10 @@ def bootstrap_interval(
         raise InputError("samples", "at least 2 rows", f"shape {rows.shape}")
     generator = np.random.default_rng(seed)
     draws = (generator.integers(len(rows), size=len(rows)) for _ in range(resamples))
-    tails = (1 - level) / 2, (1 + level) / 2
-    low, high = np.quantile([statistic(rows[drawn]) for drawn in draws], tails)
+    size = torch.tensor(float(len(rows)))
+    reach = student_quantile(level, size - 1) * (size / (size - 1)).sqrt()
+    outside = float(torch.special.ndtr(-reach))
+    low, high = np.quantile([statistic(rows[drawn]) for drawn in draws], (outside, 1 - outside))
     return float(statistic(rows)), float(low), float(high)
 
 
