@@ -60,7 +60,7 @@ test-peers: $(PEERS_READY) ## comparisons with other libraries, in an environmen
 	@echo "Peers"
 	@$(RUN) $(PEERS)/bin/pytest --part peers $$(grep -rl --include='*.py' mark.peers tests) $(ARGS)
 
-test-slow: $(DEV_READY) ## tests of more than ten seconds (an hour or more)
+test-slow: $(DEV_READY) ## tests of more than ten seconds (about ten minutes on two cores)
 	@echo "Slow tests"
 	@$(PYTEST) --part slow
 

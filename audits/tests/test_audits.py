@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import json
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -238,3 +240,30 @@ def test_bad_samples_are_refused():
 def test_holm_corrects_in_order_and_never_exceeds_one():
     assert holm({"a": 0.9, "b": 0.8}) == {"a": 1.0, "b": 1.0}
     assert holm({}) == {}
+
+
+def test_the_readme_says_no_more_than_the_tables() -> None:
+    root = Path(__file__).resolve().parents[2]
+    text = " ".join((root / "README.md").read_text("utf-8").split())
+
+    def row(audit: str, table: str, **named: str) -> dict[str, Any]:
+        results = json.loads((root / "audits" / "results" / f"{audit}.json").read_text("utf-8"))
+        rows = results["tables"][table]["rows"]
+        return next(row for row in rows if named.items() <= row.items())
+
+    assert "find or lose about one object in five (n = 85)" in text
+    for audit in ("yolov5", "nanodet"):
+        lost = row(audit, "objects", transformation="shifts")["found and lost"]
+        assert lost["n"] == 85
+        assert abs(lost["value"] - 1 / 5) < 0.03
+    assert "in 1 frame of 11" in text
+    moved = row("crepe", "changes", network="tiny", change="sign")["pitch moves"]
+    assert round(1 / moved["value"]) == 11
+    assert "keeps its accuracy under shifts, yet changes many predictions" in text
+    shifted = row("efficientnet_lite", "networks", network="Lite0", family="shifts")
+    assert shifted["moved"]["low"] < shifted["upright"]["value"] < shifted["moved"]["high"]
+    assert shifted["answer changes"]["low"] > 0.1
+    assert "although the mean IoU hardly moves" in text
+    masked = row("cosmic_rays", "methods", method="Cosmic-CoNN ground")
+    assert abs(masked["IoU upright"]["value"] - masked["IoU, all"]["value"]) < 0.02
+    assert masked["verdict changes"]["low"] > 0.01
