@@ -10,6 +10,8 @@ from scipy.stats import binomtest
 
 from orbical.calibration import (
     bounded_mean_interval,
+    compare_means,
+    compare_outputs,
     samples_to_decide,
     samples_to_decide_by_width,
 )
@@ -156,3 +158,24 @@ def test_the_width_of_a_normal_mean_decides_four_times_in_five() -> None:
     assert needed == pytest.approx(((reach + 0.8416) / 0.3) ** 2, abs=1)
     drawn = rng.normal(0.3, 1, (4000, needed)).mean(1)
     assert (drawn - reach / np.sqrt(needed) > 0).mean() == pytest.approx(0.8, abs=0.03)
+
+
+def test_a_comparison_says_how_many_samples_would_show_its_difference() -> None:
+    rng = np.random.default_rng(5)
+    labels = np.arange(200) % 2
+
+    def outputs(right: np.ndarray) -> dict[str, Array]:
+        predicted = np.where(right, labels, 1 - labels)
+        return {"probs": np.eye(2)[predicted] * 0.6 + 0.2, "labels": labels}
+
+    first, second = np.arange(200) < 164, np.arange(200)[::-1] < 156
+    rows = compare_outputs({"a": outputs(first), "b": outputs(second)}, resamples=20)
+    row = rows[rows["measure"] == "accuracy"].iloc[0]
+    assert row["low"] < 0 < row["high"]
+    needed = int(row["needed"])
+    each = first.astype(float) - second
+    drawn = rng.choice(each, (400, needed))
+    shown = [compare_means(one, np.zeros(needed)).low > 0 for one in drawn]
+    assert np.mean(shown) == pytest.approx(0.8, abs=0.07)
+    apart = compare_outputs({"a": outputs(first), "b": outputs(~first)}, resamples=20)
+    assert np.isnan(apart[apart["measure"] == "accuracy"]["needed"].astype(float)).all()

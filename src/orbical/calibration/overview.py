@@ -14,6 +14,7 @@ from .._arrays import ArrayLike
 from ..errors import InputError
 from ..groups import PLACES, Group
 from ..store import opened
+from .intervals.bounded_means import samples_to_decide_by_width
 from .intervals.comparisons import Comparison, compare, regression_compare
 from .intervals.interval_ends import NUMBERS, Interval
 from .intervals.means import compare_means
@@ -100,7 +101,9 @@ def compare_outputs(
 
     Returns:
         A row for each pair of models and measure: `a`, `b`, `measure`, `difference` (a minus b),
-        the ends `low` and `high` of its interval, and `p_value`.
+        the ends `low` and `high` of its interval, `p_value`, and `needed`: where the interval
+        contains 0, about how many samples would show a difference of this size, with a probability
+        of 80 %; missing elsewhere.
 
     Example:
         >>> labels = [0, 1, 0, 1, 1]
@@ -123,10 +126,19 @@ def compare_outputs(
         else:
             for name, found in _comparisons(one, other, settings):
                 numbers = {key: float(part) for key, part in vars(found).items() if key != "level"}
-                rows.append({"a": a, "b": b, "measure": name, **numbers})
+                needed = _needed(numbers, len(one[kinds[0]]), level)
+                rows.append({"a": a, "b": b, "measure": name, **numbers, "needed": needed})
             continue
         warnings.warn(f"{a} and {b} are not compared: {reason}", stacklevel=2)
     return pd.DataFrame(rows)
+
+
+def _needed(found: Mapping[str, float], samples: int, level: float) -> int | None:
+    """Return how many samples would show a difference, if these do not."""
+    if not found["low"] <= 0 <= found["high"]:
+        return None
+    end = found["low"] if found["difference"] > 0 else found["high"]
+    return samples_to_decide_by_width(found["difference"], end, 0.0, samples, level)
 
 
 def _check_outputs(outputs: object) -> None:

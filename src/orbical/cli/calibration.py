@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import math
 import statistics
 import warnings
 from collections.abc import Iterable, Mapping
@@ -113,9 +114,14 @@ def _show_outputs(
     ]
     for row in differences:  # in the same table: that of `outputs` minus that of `minus`
         named = {"outputs": row["a"], "minus": row["b"], "value": row["difference"]}
-        records.append(named | {key: row[key] for key in ("measure", "low", "high", "p_value")})
+        records.append(
+            named | {key: row[key] for key in ("measure", "low", "high", "p_value", "needed")}
+        )
     content = {"level": settings["level"], "outputs": tables, "comparisons": differences}
-    footer = "Differences on the same samples are bold if 0 is outside the interval."
+    footer = (
+        "needed: about how many samples would show a difference of this size\n"
+        "Differences on the same samples are bold if 0 is outside the interval."
+    )
     show(format_, content, sheets + compared, footer if compared else "", records)
 
 
@@ -214,10 +220,11 @@ def _difference_sheet(a: str, b: str, rows: Iterable[Row], level: float) -> Shee
             Number(row["difference"], bold=row["low"] > 0 or row["high"] < 0),
             Span(row["low"], row["high"]),
             Number(row["p_value"]),
+            "" if math.isnan(row["needed"] or math.nan) else f"{round(row['needed']):,}",
         ]
         for row in rows
     ]
-    headings = ["measure", "difference", f"{percent(level)} interval", "p"]
+    headings = ["measure", "difference", f"{percent(level)} interval", "p", "needed"]
     return Sheet(f"{a} minus {b}", headings, cells, corner="models")
 
 
