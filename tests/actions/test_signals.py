@@ -105,3 +105,37 @@ def test_what_cannot_be_moved_is_refused_before_any_work():
         Positions("near")
     with pytest.raises(InputError, match="LOW, HIGH: expected 0 < low"):
         parse("gains:2:4:3")
+
+
+def energy(signals: torch.Tensor) -> torch.Tensor:
+    """Return the log energy of frames of 8 samples, `[N, T / 8, 1]`."""
+    frames = signals[:, 0].unfold(-1, 8, 8)
+    return frames.square().sum(-1, keepdim=True).add(1e-3).log()
+
+
+def test_frames_at_another_rate_move_with_their_signal():
+    signals = torch.randn(5, 1, 64, generator=torch.Generator().manual_seed(0))
+    task = ob.tasks.Regression(ob.actions.Signals(), ob.actions.Frames(8), per_point=True)
+    scan = ob.scan(energy, signals, group="shifts:16:8", task=task, progress=False)
+    assert float(scan.data["invariance_gap"].max()) < 1e-5
+    voiced = ob.tasks.PointClassification(ob.actions.Signals(), output=ob.actions.Frames(8))
+
+    def activity(signals):
+        loud = energy(signals) - 2.0
+        return torch.cat([-loud, loud], -1)
+
+    truth = (energy(signals)[..., 0] > 2).long()
+    scan = ob.scan(activity, (signals, truth), group="shifts:16:8", task=voiced, progress=False)
+    assert (scan.data["score"] == 1).all()
+    assert float(scan.data["changed_pixels"].max()) == 0
+
+
+def test_frames_that_do_not_fit_the_signal_are_refused():
+    signals = torch.randn(2, 1, 64)
+    task = ob.tasks.Regression(ob.actions.Signals(), ob.actions.Frames(16), per_point=True)
+    with pytest.raises(ob.errors.ModelError, match="16 samples apart"):
+        ob.scan(energy, signals, group="shifts:16:16", task=task, progress=False)
+    with pytest.raises(ob.errors.InputError, match="a number of samples"):
+        ob.actions.Frames(0)
+    with pytest.raises(ob.errors.InputError, match="point_classification"):
+        ob.tasks.Segmentation(ob.actions.Signals())

@@ -250,7 +250,8 @@ def _resampled(action: Action, interpolation: str) -> Action:
         "input",
         "an action on images or volumes, or one of your own, for maps that move with the inputs",
         type(action).__name__,
-        remedy="pass output= the action of the maps",
+        remedy="for a class or number at each sample of a signal use task='point_classification' "
+        "or Regression(..., per_point=True); otherwise pass output= the action of the maps",
     )
 
 

@@ -153,23 +153,41 @@ class Positions(Exact):
 
 
 class Frames(Action):
-    """What is predicted for each sample of signals, `[B, T, ...]`: it moves with the signals.
+    """What is predicted for each sample or frame of signals, `[B, T, ...]`: it moves with them.
 
     `shifts` and `time_reversal` move frames as `Signals` moves samples, around the end; signs and
-    gains leave them. Whole numbers, such as classes, move by the nearest whole shift.
+    gains leave them. Whole numbers, such as classes, move by the nearest whole number of frames.
 
-    >>> from orbical.groups import shifts
-    >>> Frames().apply(shifts(1), torch.tensor([[5, 6, 7]]))[:, 0].tolist()
-    [[6, 7, 5], [5, 6, 7], [7, 5, 6]]
+    Args:
+        hop: the number of samples from one frame to the next, such as 160 for 100 frames a second
+            at 16 kHz.
+
+    Example:
+        >>> from orbical.groups import shifts
+        >>> Frames().apply(shifts(1), torch.tensor([[5, 6, 7]]))[:, 0].tolist()
+        [[6, 7, 5], [5, 6, 7], [7, 5, 6]]
+        >>> Frames(160).apply(shifts(160, 160), torch.tensor([[5, 6, 7]]))[:, 0].tolist()
+        [[6, 7, 5], [5, 6, 7], [7, 5, 6]]
     """
 
     parts: ClassVar[tuple[str, ...]] = ("shift", "time")
 
+    def __init__(self, hop: float = 1.0) -> None:
+        if real_number("hop", hop) <= 0:
+            raise InputError("hop", "a number of samples > 0", repr(hop))
+        self.hop = float(hop)
+
+    def counted(self, samples: int) -> range:
+        """Return how many frames signals of so many samples may have, with or without the ends."""
+        whole = samples / self.hop
+        return range(samples, samples + 1) if self.hop == 1 else range(int(whole), int(whole) + 3)
+
     def move(self, elements: Elements, x: Tensor) -> Tensor:
         """Move `x[K or 1, B, T, ...]`."""
-        if not x.is_floating_point() and "shift" in elements.parts:
-            whole = {**elements.parts, "shift": np.rint(elements.parts["shift"])}
-            elements = Elements(whole, len(elements))
+        if "shift" in elements.parts:
+            shift = elements.parts["shift"] / self.hop
+            frames = shift if x.is_floating_point() else np.rint(shift)
+            elements = Elements({**elements.parts, "shift": frames}, len(elements))
         channels = x.flatten(3) if x.ndim > 3 else x[..., None]
         moved = _along(elements, channels.transpose(2, 3)).transpose(2, 3)
         return moved.reshape(len(elements), *x.shape[1:])

@@ -41,10 +41,15 @@ def point_values(input: ActionTree | None) -> Action:
 
 def check_frames(action: Action, count: int, moved: Tree) -> None:
     """Check that there is a prediction for each sample of signals, which it moves with."""
-    if isinstance(action, Frames) and isinstance(moved, Tensor) and moved.shape[-1] != count:
+    if not isinstance(action, Frames) or not isinstance(moved, Tensor):
+        return
+    expected = action.counted(moved.shape[-1])
+    if count not in expected:
+        what = "samples" if action.hop == 1 else f"frames, {action.hop:g} samples apart,"
         raise ModelError(
-            f"model output: expected one for each of the {moved.shape[-1]} samples of a signal, "
-            f"got {count}; pass the task the action of other frames"
+            f"model output: expected one for each of the {expected[0]} {what} of a signal, [sample,"
+            f" frame, ...], got {count}; for other frames pass their action, orbical.actions."
+            "Frames(hop)"
         )
 
 
