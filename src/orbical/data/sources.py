@@ -73,7 +73,7 @@ def open_path(given: str | Path, **images: Any) -> Source:
 def _opener(path: Path) -> Callable[..., Source] | None:
     if path.is_dir():
         if any((path / name).exists() for name in _ZARR):
-            return _open_zarr
+            return ZarrArrays
         saved = (path / "dataset_info.json").exists() or (path / "dataset_dict.json").exists()
         return _open_saved if saved else ImageFolder
     if is_questions(path):
@@ -90,10 +90,6 @@ def _open_npz(path: Path) -> Source:
 
 def _open_npy(path: Path) -> Source:
     return Arrays(read_npy(path, "data", mapped=True))
-
-
-def _open_zarr(path: Path) -> Source:
-    return ZarrArrays(path)
 
 
 class ZarrArrays(NamedArrays):

@@ -46,12 +46,7 @@ _MOST_UNITS = 512
 _MOST_NUMBERS = 64
 
 
-def describe_scan(
-    sweep: Sweep,
-    samples: Samples,
-    probes: Json,
-    chunk: int,
-) -> Record:
+def describe_scan(sweep: Sweep, samples: Samples, probes: Json, chunk: int) -> Record:
     """Return the record of a scan that is about to run, with units of `chunk` samples."""
     function = sweep.preprocess
     task = sweep.task

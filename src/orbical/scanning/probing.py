@@ -207,10 +207,7 @@ def array_specs(
                     "separately"
                 )
     specs["action_defect"] = ArraySpec(
-        ("sample", "element"),
-        (number, size),
-        "float32",
-        ACTION_DEFECT.attributes,
+        ("sample", "element"), (number, size), "float32", ACTION_DEFECT.attributes
     )
     if "inputs" in sweep.keep:
         for name, leaf in input_fields(samples.inputs(0, 1)):

@@ -19,14 +19,7 @@ from ..data import Rows, read_ahead, read_rows
 from ..errors import InputError, ModelError
 from ..store import Json, Record
 from .description import check_chunk, describe_scan, failures_of, unit_size
-from .probing import (
-    array_specs,
-    as_numpy,
-    input_fields,
-    probe_model,
-    truth_arrays,
-    truth_specs,
-)
+from .probing import array_specs, as_numpy, input_fields, probe_model, truth_arrays, truth_specs
 from .recipe import Recipe
 from .sweep import Sweep, Unit
 

@@ -97,10 +97,7 @@ class CheckedStore(WrapperStore[Any]):
         return self._token  # what was read before a repair is not what is read after it
 
     async def get(
-        self,
-        key: str,
-        prototype: BufferPrototype,
-        byte_range: ByteRequest | None = None,
+        self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None
     ) -> Buffer | None:
         """Read a file; refuse one that is missing or has changed."""
         if not is_chunk(key):

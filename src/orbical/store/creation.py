@@ -17,14 +17,7 @@ from zarr.storage import MemoryStore
 from ..errors import StoreError
 from ..groups import Group
 from .checksums import CheckedStore
-from .file_access import (
-    exists,
-    explained,
-    is_remote,
-    locked,
-    temporary_folder,
-    write_file,
-)
+from .file_access import exists, explained, is_remote, locked, temporary_folder, write_file
 from .layout import (
     ArraySpec,
     Fixed,
@@ -66,14 +59,13 @@ def create(
         building = there / "new"
         building.mkdir()
         _filled(CheckedStore.at(building), record, specs, group, fixed)
-        if overwrite and exists(path):
-            check_overwritable(path)
+        replaced = overwrite and exists(path)
         if is_remote(path):
-            if overwrite and exists(path):
+            if replaced:
                 path.fs.rm(path.path, recursive=True)  # type: ignore[attr-defined]
             _send(building, path)
         else:
-            if overwrite and exists(path):
+            if replaced:
                 with locked(path):
                     path.rename(there / "old")
             _put(building, path)

@@ -31,31 +31,51 @@ class Damage:
     unit: UnitKey | None = None
 
 
-def missing(store: Store) -> Iterator[Damage]:
-    """Find files that must exist and do not, or have another size, without reading them."""
+def _damages(
+    store: Store, fault: Callable[[Path, str], str], own: Callable[[int], bool]
+) -> Iterator[Damage]:
+    """Find the files with a fault, of what is written once and of the units in `own` chunks."""
     if store.path is None:
         return
-    for name, chunks in store.fixed.items():
-        for cell, known in chunks.items():
-            yield from _compared(store, f"{name}/c/{cell}", known, None)
-    for key, unit in store.units.items():
-        for name, known in unit.files.items():
-            yield from _compared(store, store.chunk_key(name, *key), known, key)
+    files = [
+        (f"{name}/c/{cell}", known, None)
+        for name, chunks in store.fixed.items()
+        for cell, known in chunks.items()
+    ] + [
+        (store.chunk_key(name, *unit), known, unit)
+        for unit in store.units
+        if own(unit[1])
+        for name, known in store.units[unit].files.items()
+    ]
+    for key, known, unit in files:
+        why = fault(store.path / key, known)
+        if why:
+            yield Damage(key, why, unit)
     yield from _other_metadata(store)
 
 
-def _compared(store: Store, key: str, known: str, unit: UnitKey | None) -> Iterator[Damage]:
-    assert store.path is not None
+def _everywhere(chunk: int) -> bool:
+    return True
+
+
+def _fault_of_size(path: Path, known: str) -> str:
+    """Return what is wrong with a file, as far as that is seen without reading it."""
     try:
-        path = store.path / key
         about = path.stat() if is_remote(path) else path.lstat()
     except OSError:
-        yield Damage(key, "missing", unit)
-        return
+        return "missing"
     if not stat.S_ISREG(about.st_mode):
-        yield Damage(key, "not a file but a link, a folder or a device", unit)
-    elif about.st_size != size_in(known):
-        yield Damage(key, "damaged", unit)
+        return "not a file but a link, a folder or a device"
+    return "" if about.st_size == size_in(known) else "damaged"
+
+
+def _fault_of_content(path: Path, known: str) -> str:
+    """Return what is wrong with a file, by its checksum."""
+    fault = _fault_of_size(path, known)
+    try:
+        return fault or ("" if checksum(path.read_bytes()) == known else "damaged")
+    except OSError:
+        return "damaged"
 
 
 def _other_metadata(store: Store) -> Iterator[Damage]:
@@ -81,7 +101,7 @@ def refuse_missing(store: Store) -> None:
     """Refuse a store that has lost a file; remote files are verified when they are read."""
     if store.path is not None and is_remote(store.path):
         return
-    for damage in missing(store):
+    for damage in _damages(store, _fault_of_size, _everywhere):
         raise store.lost(damage.key, damage.why)
 
 
@@ -114,27 +134,8 @@ def _unmarked(store: Store) -> Iterator[UnitKey]:
 
 def verify(store: Store) -> list[Damage]:
     """Read everything; return what is missing or damaged. Nothing is changed."""
-    return [*_damaged(store), *(_lost_flag(store, key) for key in lost_flags(store))]
-
-
-def _damaged(store: Store) -> list[Damage]:
-    found = list(missing(store))
-    if store.path is None:
-        return found
-    reported = {damage.key for damage in found}
-    known = getattr(store.files, "known", {})
-    units = {
-        store.chunk_key(name, *key): key for key in store.units for name in store.units[key].files
-    }
-    for key, expected in known.items():
-        if key not in reported:
-            try:
-                sound = checksum((store.path / key).read_bytes()) == expected
-            except OSError:
-                sound = False
-            if not sound:
-                found.append(Damage(key, "damaged", units.get(key)))
-    return found
+    damages = _damages(store, _fault_of_content, _everywhere)
+    return [*damages, *(_lost_flag(store, key) for key in lost_flags(store))]
 
 
 def _lost_flag(store: Store, unit: UnitKey) -> Damage:
@@ -158,7 +159,7 @@ class Repair:
 def repair(
     store: Store,
     fixed: Mapping[str, Fixed] | None = None,
-    own: Callable[[int], bool] = lambda chunk: True,
+    own: Callable[[int], bool] = _everywhere,
 ) -> Repair:
     """Repair a store that this process has locked, or the chunks of it that are its `own`.
 
@@ -166,8 +167,8 @@ def repair(
     nothing else binds arrays to this scan. What is written once comes from `fixed`; without it,
     damage there is refused.
     """
-    found = [*_damaged(store), *(_lost_flag(store, key) for key in _unmarked(store))]
-    found = [one for one in found if one.unit is None or own(one.unit[1])]
+    lost = [_lost_flag(store, key) for key in _unmarked(store) if own(key[1])]
+    found = [*_damages(store, _fault_of_content, own), *lost]
     if not found:
         return Repair([], [])
     once = [damage for damage in found if damage.unit is None and "/c/" in damage.key]
