@@ -20,6 +20,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from .array_files import read_npy, read_npz, read_outputs
+    from .array_source import FilePart
     from .hugging_face_data import HuggingFace
     from .image_files import ImageFiles, ImageFolder
     from .item_sources import Stream
@@ -34,6 +35,7 @@ else:  # commands that only read an array file need not wait for torch
         __name__,
         {
             "array_files": "read_npy read_npz read_outputs",
+            "array_source": "FilePart",
             "hugging_face_data": "HuggingFace",
             "image_files": "ImageFiles ImageFolder",
             "preprocessing": "CHANNELS ImagePreprocessing LAYOUTS SCALES recorded_preprocessing",

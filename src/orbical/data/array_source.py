@@ -126,22 +126,23 @@ class FilePart:
     path: Path
     offset: int
     shape: tuple[int, ...]
-    dtype: str
+    dtype: np.dtype
     read_only: bool
 
     @classmethod
     def of(cls, array: object) -> FilePart | None:
-        """Return the place of a contiguous memory-mapped array; None for any other."""
-        if not isinstance(array, np.memmap) or not array.flags.c_contiguous:
+        """Return the place of a contiguous memory-mapped array, or view; None for any other."""
+        whole: Any = array
+        while isinstance(whole, np.ndarray) and not isinstance(whole.base, mmap.mmap):
+            whole = whole.base
+        if not isinstance(whole, np.memmap) or not isinstance(array, np.ndarray):
             return None
-        memory, name = getattr(array, "_mmap", None), array.filename
-        if memory is None or name is None or array.mode == "c" or array.dtype.hasobject:
+        changed = whole.mode == "c"  # a private copy
+        if whole.filename is None or changed or not array.flags.c_contiguous:
             return None
         # The offset of a slice is that of the whole, so it is found from the addresses.
-        first = np.frombuffer(memory, np.uint8).ctypes.data
-        start = array.offset - array.offset % mmap.ALLOCATIONGRANULARITY
-        offset = start + array.ctypes.data - first
-        return cls(Path(name), offset, array.shape, array.dtype.str, array.mode == "r")
+        offset = whole.offset + array.ctypes.data - whole.ctypes.data
+        return cls(Path(whole.filename), offset, array.shape, array.dtype, whole.mode == "r")
 
     def open(self) -> np.ndarray:
         """Map the part again."""
@@ -150,13 +151,13 @@ class FilePart:
     def stamp(self) -> str:
         """Return the size and time of the file, and the place in it."""
         about = self.path.stat()
-        place = (self.offset, self.shape, self.dtype)
+        place = (self.offset, self.shape, self.dtype.str)
         return f"{about.st_size} {about.st_mtime_ns} {place}"
 
 
 def _unmapped(rows: Any) -> Any:
     """Copy rows of a mapped file and let its pages go, or memory would grow with the file."""
-    place = FilePart.of(rows)
+    place = FilePart.of(rows) if isinstance(rows, np.memmap) else None
     if place is None or not place.read_only or not hasattr(mmap, "MADV_DONTNEED"):
         return rows
     copied = np.array(rows)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 import shutil
 import sys
 import uuid
@@ -18,6 +17,7 @@ import torch
 from torch import Tensor
 
 from .._imports import words_of
+from ..data import FilePart
 from ..errors import InputError
 from .description import versions
 from .recipe import Recipe
@@ -129,7 +129,12 @@ class _Spiller(cloudpickle.Pickler):  # type: ignore[misc]
         """Return how a large array is read again; all else as cloudpickle does."""
         if isinstance(thing, np.ndarray) and type(thing) in (np.ndarray, np.memmap):
             if thing.nbytes >= _SMALLEST and not thing.dtype.hasobject:
-                return _place_of(thing) or (_mapped_array, (self._save(thing),))
+                place = FilePart.of(thing)
+                return (
+                    (_mapped_array, (self._save(thing),))
+                    if place is None
+                    else (FilePart.open, (place,))
+                )
         elif type(thing) is Tensor and _is_dense(thing):
             order = sorted(range(thing.ndim), key=thing.stride, reverse=True)
             stored = thing.permute(order)
@@ -149,24 +154,6 @@ def _is_dense(tensor: Tensor) -> bool:
     plain = tensor.layout == torch.strided and tensor.device.type == "cpu" and tensor.ndim > 0
     marked = tensor.requires_grad or tensor.is_quantized or tensor.is_conj() or tensor.is_neg()
     return plain and not marked
-
-
-def _place_of(array: np.ndarray) -> Any:
-    """Return how to map the file again that an array is mapped from, if it is one."""
-    source: Any = array
-    while isinstance(source, np.ndarray) and not isinstance(source.base, mmap.mmap):
-        source = source.base
-    if not isinstance(source, np.memmap) or source.filename is None:
-        return None
-    if not array.flags.c_contiguous or source.mode == "c":  # a private copy may have changed
-        return None
-    start, first = (one.__array_interface__["data"][0] for one in (array, source))
-    offset = source.offset + start - first
-    return _mapped_file, (str(source.filename), array.dtype, offset, array.shape)
-
-
-def _mapped_file(file: str, dtype: np.dtype[Any], offset: int, shape: tuple[int, ...]) -> Any:
-    return np.memmap(file, dtype, "r", offset, shape)
 
 
 def _mapped_array(file: str) -> Any:
