@@ -26,7 +26,6 @@ from orbical_studies.esd import (
     quick_training,
     report,
     settings,
-    shifts,
     study,
     timing,
     training,
@@ -277,14 +276,14 @@ def test_every_image_is_seen_once_an_epoch_in_a_new_order() -> None:
 def test_shifts_do_what_their_names_say() -> None:
     images = torch.full((1, 1, 32, 32), -1.0)
     images[0, 0, 16, 28] = 1.0
-    turned = shifts.rotated(images, 90.0)  # right of the center goes to above it
+    turned = training.rotated(images, 90.0)  # right of the center goes to above it
     assert divmod(int(turned.flatten().argmax()), 32) == (3, 16)
-    blurred = shifts.blurred(images + 1, 1.0)
+    blurred = training.blurred(images + 1, 1.0)
     assert blurred.sum().item() == pytest.approx(2.0, rel=1e-3)
     assert blurred.max() < 0.5
-    noise = shifts.noisy(torch.zeros(4, 3, 32, 32), 0.1)
+    noise = training.noisy(torch.zeros(4, 3, 32, 32), 0.1)
     assert noise.std().item() == pytest.approx(0.2, rel=0.05)
-    assert torch.equal(noise, shifts.noisy(torch.zeros(4, 3, 32, 32), 0.1))
+    assert torch.equal(noise, training.noisy(torch.zeros(4, 3, 32, 32), 0.1))
 
 
 def test_every_loss_and_weight_is_trained_once_a_seed() -> None:
@@ -371,7 +370,7 @@ def test_figures_are_drawn_from_the_committed_results() -> None:
     drawn = dict(report.figures(Results(PATHS.results)))
     assert {*drawn} == {path.name for path in PATHS.figures.iterdir()}
     band = drawn["shifts-mnist.png"].axes[0].lines[0]
-    assert band.get_xdata().tolist() == [0.0, *shifts.STRENGTHS["rotation"]]
+    assert band.get_xdata().tolist() == [0.0, *training.STRENGTHS["rotation"]]
 
 
 def test_claims_are_decided_by_the_numbers(tmp_path: Path) -> None:

@@ -7,8 +7,7 @@ import pytest
 from scipy.stats import ttest_1samp
 
 from orbical_studies.esd import fronts
-from orbical_studies.esd.batch_claims import BatchSizes
-from orbical_studies.esd.front_claims import Front, every_front
+from orbical_studies.esd.front_claims import BatchSizes, Front, every_front
 from orbical_studies.framework import Paths, Results
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from orbical_studies.esd.robustness import Robustness
+from orbical_studies.esd.front_claims import Robustness
 
 
 def robustness(ends: dict[str, tuple[float, float]], worst: float = 0.3) -> Robustness:

@@ -1,8 +1,8 @@
-"""Images on the device as bytes: splits, shuffled batches, crops."""
+"""Samples on the device: splits, shuffled batches, crops, and the objective on them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from orbical import training
 from orbical.zoo.layout import arranged
 
 PADDING = 4
@@ -129,3 +130,16 @@ def partition(split: Split) -> dict[str, Split]:
         name: Split(split.pixels[part], split.labels[part])
         for name, part in zip(("fit", "calibration", "validation"), parts, strict=True)
     }
+
+
+def objective_of(
+    own: Callable[[Tensor, Tensor], Tensor] | None,
+    weight: float,
+    parts: dict[str, Split],
+    batches: Callable[[Split], Shuffled],
+) -> tuple[Any, Any]:
+    """Return the likelihood on all images, or interleaved with a loss on those held out."""
+    if own is None:
+        return training.likelihood, batches(parts["fit"] + parts["calibration"])
+    pairs = (batches(parts[name]) for name in ("fit", "calibration"))
+    return training.interleaved(own, weight), training.interleave(*pairs)

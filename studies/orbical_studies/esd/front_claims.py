@@ -1,7 +1,8 @@
-"""What the fronts of a data set decide, by the rules of the page."""
+"""What the fronts of a data set, batch sizes and corrupted images decide, by the page's rules."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 from operator import attrgetter
 
@@ -10,9 +11,8 @@ import pandas as pd
 from orbical.calibration import holm
 
 from . import fronts
-from .claims import SENSITIVE, claimed
-from .comparing import ALPHA, Change, paired
-from .fronts import ACCURACY, COSTS, FIRST, FRESH, INNER
+from .claims import ALPHA, SENSITIVE, Change, claimed, paired
+from .fronts import ACCURACY, BATCH_SEEDS, BATCHES, COSTS, FIRST, FRESH, INNER, LIKE
 from .quick_training import Trial
 from .regimes import TABLE_1, distance
 from .settings import BASELINE, BATCH
@@ -156,3 +156,129 @@ class Front:
 def every_front(rows: pd.DataFrame) -> dict[str, Front]:
     """Return the fronts of every data set."""
     return {data: Front(rows, data) for data in ACCURACY}
+
+
+SIZES = {loss: tuple(sorted({BATCH, *sizes}, reverse=True)) for loss, sizes in BATCHES.items()}
+"""Batch sizes by loss, the usual one first."""
+
+ROBUST = 0.5
+"""Share of the likelihood's ECE by which batch sizes may differ."""
+
+
+class BatchSizes:
+    """The trainings of a front with several batch sizes.
+
+    Args:
+        front: The trainings of the data set.
+    """
+
+    def __init__(self, front: Front) -> None:
+        self.front = front
+
+    def of(self, loss: str, batch: int = BATCH) -> pd.DataFrame:
+        """Return the trainings of a loss with a batch size, of the seeds that all sizes have."""
+        if loss == BASELINE:
+            rows = self.front.at(BASELINE)
+        else:
+            rows = self.front.rows[(self.front.rows["loss"] == loss)]
+            rows = rows[rows["weight"] == self.front.chosen[LIKE[loss]].get(PAPERS)]
+        rows = rows[(rows["batch"] == batch) & rows["seed"].isin(BATCH_SEEDS)]
+        return rows.sort_values("seed")
+
+    def means(self, loss: str) -> pd.Series:
+        """Return the mean test ECE in points by batch size, the largest batches first."""
+        return pd.Series({size: self._scores(loss, size).mean() for size in SIZES[loss]})
+
+    @property
+    def limit(self) -> float:
+        """The mean test ECE of the likelihood alone, in points."""
+        return float(100 * self.front.plain["test.ece"].mean())
+
+    @property
+    def span(self) -> float:
+        """The largest difference of ESD's mean ECE between two batch sizes, in points."""
+        return float(self.means("ESD").max() - self.means("ESD").min())
+
+    @property
+    def robust(self) -> str:
+        """Whether ESD is robust to the batch size: `confirmed` or `contradicted`."""
+        return "confirmed" if self.span <= ROBUST * self.limit else "contradicted"
+
+    @property
+    def binned(self) -> str:
+        """Whether the binned ECE trains with large batches and fails with small ones."""
+        means = self.means("ECE")
+        if means.iloc[0] < self.limit and means.is_monotonic_increasing and means.is_unique:
+            return "confirmed"
+        return "contradicted" if means.iloc[-1] < means.iloc[0] else "open"
+
+    def changes(self, loss: str) -> dict[int, tuple[Change | None, Change]]:
+        """Compare batch sizes with the usual one and with the likelihood alone, in points.
+
+        Returns:
+            Batch size to both changes; the usual size has no first one. Their p values are after
+            Holm's correction for all changes of the loss.
+        """
+        usual, plain = self._scores(loss, BATCH), self._scores(BASELINE, BATCH)
+        asked = [(size, base) for size in SIZES[loss] for base in ("usual", "plain")][1:]
+        bases = {"usual": usual, "plain": plain}
+        found = [paired(self._scores(loss, size), bases[base]) for size, base in asked]
+        adjusted = holm([change.p for change in found])
+        every = {
+            one: replace(change, p=p) for one, change, p in zip(asked, found, adjusted, strict=True)
+        }
+        return {size: (every.get((size, "usual")), every[size, "plain"]) for size in SIZES[loss]}
+
+    def _scores(self, loss: str, batch: int) -> pd.Series:
+        return 100 * self.of(loss, batch).set_index("seed")["test.ece"]
+
+
+OVERALL = 0
+"""The severity of a difference that is averaged over all severities."""
+
+
+class Robustness:
+    """The networks on corrupted images.
+
+    Args:
+        rows: The table `corruptions`.
+        changes: The table `corruptions-change`.
+
+    Attributes:
+        means: ECE before and after one temperature, mean over corruptions, by loss and severity;
+            severity 0 is without corruption.
+    """
+
+    def __init__(self, rows: pd.DataFrame, changes: pd.DataFrame) -> None:
+        self.changes = changes
+        self.means = rows.groupby(["loss", "severity"], sort=False)[
+            ["accuracy", "ece", "ece_ts"]
+        ].mean()
+        self.losses = [loss for loss in rows["loss"].unique() if loss != BASELINE]
+
+    def change(self, loss: str, scaled: bool = False, severity: int = OVERALL) -> pd.Series:
+        """Return a loss minus the likelihood alone, with its intervals."""
+        one = {"loss": loss, "scaled": scaled, "severity": severity}
+        found = self.changes[(self.changes[list(one)] == list(one.values())).all(axis=1)]
+        return found.iloc[0]
+
+    @property
+    def robust(self) -> str:
+        """Whether every loss is better than the likelihood alone, all certain together."""
+        found = [self.change(loss) for loss in self.losses]
+        if any(one["low_joint"] > 0 for one in found):
+            return "contradicted"
+        return "confirmed" if all(one["high_joint"] < 0 for one in found) else "open"
+
+    @property
+    def ahead(self) -> str:
+        """Whether ESD is better than the likelihood alone, both after one temperature."""
+        found = self.change("ESD", scaled=True)
+        return "contradicted" if found["low"] > 0 else "confirmed" if found["high"] < 0 else "open"
+
+    @property
+    def miscalibrated(self) -> bool:
+        """Whether no network stays calibrated: twice the clean ECE at the largest severity."""
+        eces = self.means[["ece", "ece_ts"]]
+        clean, worst = eces.xs(0, level="severity"), eces.groupby("loss").last()
+        return bool((worst > 2 * clean.loc[worst.index]).all(axis=None))

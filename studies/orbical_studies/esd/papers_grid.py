@@ -21,7 +21,7 @@ from ..framework import Results
 from ..framework import training as framework
 from ..trials import FILE, read_lines
 from . import fronts
-from .comparing import ALPHA
+from .claims import ALPHA
 from .front_claims import Front
 from .quick_training import Trial, run, unpack
 from .settings import Settings

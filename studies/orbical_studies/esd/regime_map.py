@@ -13,8 +13,8 @@ from orbical.figures import SOFT
 from ..framework import Results
 from . import mnist_grid, overfitted
 from .claims import SentencePairs
-from .drawing import STYLE, panels
 from .front_claims import Front
+from .front_figures import STYLE, panels
 from .regimes import LOSSES, point
 from .settings import BASELINE
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from .claims import claimed
-from .comparing import Change, paired
+from .claims import Change, claimed, paired
 from .settings import BASELINE
 
 TABLE_1 = {"mnist": (0.988, 0.0091), "cifar10": (0.929, 0.0549), "cifar100": (0.684, 0.238)}

@@ -14,22 +14,26 @@ from orbical.figures import FAINT, INK, MODELS, SOFT, styled
 from ..framework import Results
 from ..networks import parameters_of
 from . import fronts, mnist_grid, overfitted
-from .batch_claims import SIZES, BatchSizes
-from .claims import Claim, SentencePairs, tiny_claim
-from .comparing import paired
-from .drawing import STYLE, legend_below, line, panels
-from .front_claims import Front, every_front
-from .front_figures import FRONTS, draw_corruptions, draw_fronts, draw_grid
+from .claims import Claim, SentencePairs, paired, tiny_claim
+from .front_claims import SIZES, BatchSizes, Front, Robustness, every_front
+from .front_figures import (
+    FRONTS,
+    STYLE,
+    draw_corruptions,
+    draw_fronts,
+    draw_grid,
+    legend_below,
+    line,
+    panels,
+)
 from .fronts import ABLATED
 from .lemmas import lemma_3_2
 from .nli import FIRST, INNER
 from .papers_grid import every_weight, missing, trends
 from .regime_map import draw_map
 from .regime_map import points as map_points
-from .robustness import Robustness
 from .settings import BASELINE, BATCH, EPOCHS, LOSSES, selections
-from .shifts import STRENGTHS
-from .training import network
+from .training import STRENGTHS, network
 
 COLUMNS = ("test.accuracy", "test.ece", "test_ts.ece", "test_vs.accuracy", "test_vs.ece")
 # Table 1, in percent, in the order of the columns.

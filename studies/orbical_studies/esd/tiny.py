@@ -27,8 +27,7 @@ from ..framework import Results
 from ..framework import training as framework
 from ..framework.training_loop import fit
 from ..networks.classifiers import CompactResNet
-from .batches import Batches, Split, as_images, partition
-from .objectives import objective_of
+from .batches import Batches, Split, as_images, objective_of, partition
 from .settings import BASELINE, Settings
 
 FOLDER, PACK = "tiny", "tiny/tiny25.zip"

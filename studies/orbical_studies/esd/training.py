@@ -1,7 +1,8 @@
-"""One training: fit, scale, and measure on clean and on shifted images."""
+"""One training: fit, scale, and measure on clean and on rotated, blurred or noisy images."""
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable
 from functools import partial
@@ -10,7 +11,9 @@ from typing import Any
 import pandas as pd
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
+from orbical.zoo.digits import turn
 from orbical.zoo.layout import arranged
 
 from ..framework import Results
@@ -19,11 +22,48 @@ from ..framework.training_loop import fit
 from ..networks.classifiers import CompactResNet, LeNet5
 from ..trials import FILE, read_lines
 from .batches import Batches, Split, Splits, as_images, partition
-from .objectives import objective_of as objective_of
+from .batches import objective_of as objective_of
 from .packing import unpack
 from .scaling import Scaled, after, scores
 from .settings import BASELINE, BATCH, LOSSES, Settings, Trial, grid, smaller_batches
-from .shifts import SHIFTS, STRENGTHS
+
+STRENGTHS: dict[str, tuple[float, ...]] = {
+    "rotation": (15.0, 30.0, 45.0, 60.0, 90.0),  # degrees
+    "blur": (0.5, 1.0, 1.5, 2.0, 3.0),  # standard deviation in pixels
+    "noise": (0.05, 0.1, 0.2, 0.3, 0.5),  # standard deviation, images spanning 0..1
+}
+
+
+def rotated(images: Tensor, degrees: float) -> Tensor:
+    """Rotate images `[n, c, h, w]` in -1..1 counterclockwise, black beyond the border."""
+    angles = torch.full((len(images),), math.radians(degrees), device=images.device)
+    return turn(images + 1, angles) - 1
+
+
+def blurred(images: Tensor, sigma: float) -> Tensor:
+    """Convolve images `[n, c, h, w]` with a Gaussian of `sigma` pixels, the border repeated.
+
+    >>> blurred(torch.ones(1, 1, 4, 4), 1.0).allclose(torch.ones(1, 1, 4, 4))
+    True
+    """
+    radius = math.ceil(3 * sigma)
+    places = torch.arange(-radius, radius + 1, device=images.device, dtype=images.dtype)
+    kernel = torch.exp(-(places**2) / (2 * sigma**2))
+    kernel = (kernel / kernel.sum()).expand(images.shape[1], 1, -1)
+    framed = functional.pad(images, (radius,) * 4, mode="replicate")
+    across = functional.conv2d(framed, kernel[:, :, None, :], groups=images.shape[1])
+    return functional.conv2d(across, kernel[:, :, :, None], groups=images.shape[1])
+
+
+def noisy(images: Tensor, sigma: float) -> Tensor:
+    """Add the same Gaussian noise each time, `sigma` for images that span 0..1, and clip."""
+    generator = torch.Generator(images.device).manual_seed(0)
+    noise = torch.randn(images.shape, generator=generator, device=images.device)
+    return (images + 2 * sigma * noise).clamp(-1, 1)
+
+
+SHIFTS = {"rotation": rotated, "blur": blurred, "noise": noisy}
+
 
 RATE, DECAY, CHUNK = 1e-3, 1e-2, 2_500
 CURVE_POINTS, CURVE_IMAGES = 15, 10_000
