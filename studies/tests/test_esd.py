@@ -384,7 +384,7 @@ def test_claims_are_decided_by_the_numbers(tmp_path: Path) -> None:
         changed.write(name, committed[name])
     for name in ("nli", "tiny", "fronts-intervals", "grid", "corruptions", "corruptions-change"):
         changed.write(name, committed[name])
-    for name in ("mnist", "mnist-epochs", "overfitted", "overfitted-epochs"):
+    for name in ("mnist", "mnist-epochs", "overfitted", "overfitted-epochs", "transformer"):
         changed.write(name, committed[name])
     changed.write("curves", committed["curves"])
     trained = committed["fronts"]

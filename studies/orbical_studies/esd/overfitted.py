@@ -194,16 +194,24 @@ def trained(rows: pd.DataFrame, data: str, way: str) -> dict[str, pd.DataFrame]:
     """Return, by loss, the trainings in the regime, at the chosen weights."""
     rows = rows[(rows["data"] == data) & (rows["way"] == way)]
     last = rows[rows["loss"] != BASELINE].iloc[-1]
-    rows = rows[(rows["mirrors"] == last["mirrors"]) & (rows["epochs"] == last["epochs"])]
-    chosen = {loss: one.choice for loss, one in choices(rows).items()}
-    weight = {BASELINE: 0.0, **chosen}
+    regime = (rows["mirrors"] == last["mirrors"]) & (rows["epochs"] == last["epochs"])
+    return at_choice(rows[regime])
+
+
+def at_choice(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Return, by loss, the trainings in a regime at the weights that validation samples choose."""
+    weight = {BASELINE: 0.0, **{loss: one.choice for loss, one in choices(rows).items()}}
     return {n: rows[(rows["loss"] == n) & (rows["weight"] == at)] for n, at in weight.items()}
 
 
 def table_1(rows: pd.DataFrame, data: str, way: str) -> Table1:
     """Return what the new seeds decide."""
-    own = trained(rows, data, way)
-    return Table1({n: each[each["seed"].isin(FRESH)] for n, each in own.items()}, data, LEAST)
+    return decided(trained(rows, data, way), data)
+
+
+def decided(trained: Mapping[str, pd.DataFrame], data: str) -> Table1:
+    """Return what the new seeds of trainings, by loss, decide."""
+    return Table1({n: each[each["seed"].isin(FRESH)] for n, each in trained.items()}, data, LEAST)
 
 
 def run(splits: Mapping[str, Split], trial: Trial) -> framework.Trained:

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from orbical.figures import SOFT
 
 from ..framework import Results
-from . import mnist_grid, overfitted
+from . import mnist_grid, overfitted, transformer
 from .claims import SentencePairs
 from .front_claims import Front
 from .front_figures import STYLE, panels
@@ -58,6 +58,8 @@ def _points(
         yield from point(f"{title}, one cycle", int(front.rows["epochs"].iloc[0]), own)
     own = {loss: pairs.of(loss) for loss in (BASELINE, *LOSSES)}
     yield from point("sentence pairs", int(own[BASELINE]["epochs"].iloc[0]), own)
+    own = transformer.trained(results["transformer"], "snli")
+    yield from point("sentence pairs, MiniLM", int(own[BASELINE]["epochs"].iloc[0]), own)
     tiny = dict(iter(results["tiny"].groupby("loss")))
     yield from point("Tiny ImageNet, 25 classes", int(results["tiny"]["epochs"].iloc[0]), tiny)
     rows, curves = results["mnist"], results["mnist-epochs"]

@@ -13,7 +13,7 @@ from orbical.figures import FAINT, INK, MODELS, SOFT, styled
 
 from ..framework import Results
 from ..networks import parameters_of
-from . import fronts, mnist_grid, overfitted
+from . import fronts, mnist_grid, overfitted, transformer
 from .claims import Claim, SentencePairs, paired, tiny_claim
 from .front_claims import SIZES, BatchSizes, Front, Robustness, every_front
 from .front_figures import (
@@ -191,6 +191,8 @@ def _papers_regime(results: Results, runs: Runs, every: dict[str, Front]) -> dic
         "overfit_rows": results["overfitted"],
         "like_paper": overfitted.table_1(results["overfitted"], "cifar10", "cycle"),
         "two_weights": overfitted.table_1(_two_weights(results), "cifar10", "cycle"),
+        "mini": overfitted.decided(transformer.trained(results["transformer"], "snli"), "snli"),
+        "mini_rows": results["transformer"],
         "like_paper_100": overfitted.table_1(results["overfitted"], "cifar100", "cycle"),
         "map": map_points(results, small, every, SentencePairs(results["nli"])),
     }

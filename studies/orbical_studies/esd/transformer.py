@@ -40,7 +40,7 @@ from ..framework.packs import read_pack, write_pack
 from ..networks.transformer import PairEncoder, from_bert
 from ..trials import FILE, read_lines
 from .batches import Shuffled, Split
-from .overfitted import WEIGHTS, later
+from .overfitted import WEIGHTS, at_choice, later
 from .quick_training import Recipe, fit
 from .scaling import Scaled, interval_row, scores
 from .settings import BASELINE, BATCH, Settings
@@ -161,6 +161,13 @@ def planned(data: str, rows: Sequence[Mapping[str, Any]], *, epochs: int = EPOCH
     rate = max(plain, key=lambda row: row["validation.accuracy"])["rate"]
     own = pd.DataFrame([row for row in rows if row["rate"] == rate])
     return later(partial(Trial, data, rate, epochs=epochs), own, WEIGHTS)
+
+
+def trained(rows: pd.DataFrame, data: str) -> dict[str, pd.DataFrame]:
+    """Return, by loss, the trainings with the chosen rate, at the chosen weights."""
+    rows = rows[rows["data"] == data]
+    rate = rows[rows["loss"] != BASELINE]["rate"].iloc[-1]
+    return at_choice(rows[rows["rate"] == rate])
 
 
 def run(pairs: Pairs, trial: Trial) -> framework.Trained:
