@@ -28,6 +28,7 @@ from .on_maps import ClassMaps, ValueMaps
 from .on_pixels import Boxes, PixelPoints, checked_swaps
 from .on_points import (
     Adjacency,
+    Blocks,
     Edges,
     Irreps,
     PixelPosition,
@@ -45,6 +46,7 @@ __all__ = [
     "Action",
     "ActionTree",
     "Adjacency",
+    "Blocks",
     "Boxes",
     "ClassMaps",
     "Classes",

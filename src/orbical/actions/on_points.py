@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,7 +12,7 @@ from torch import Tensor
 from .._imports import import_extra
 from ..errors import InputError
 from ..groups import Elements, Group
-from .action import Action, Exact, matrices
+from .action import Action, ActionTree, Exact, as_action, matrices
 from .finite import OfFinite
 from .on_pixels import PixelPoints
 from .pixel_grids import check_affine
@@ -188,6 +189,11 @@ class Irreps(Exact):
         self.irreps = str(_load_irreps(irreps))
         self.per_point = per_point
 
+    @property
+    def size(self) -> int:
+        """The number of features."""
+        return int(_load_irreps(self.irreps).dim)
+
     def move(self, elements: Elements, x: Tensor) -> Tensor:
         """Move `x[K or 1, B, ..., D]`."""
         x = _real(x)
@@ -212,11 +218,50 @@ class Irreps(Exact):
                 f"a group of space for irreps {self.irreps!r}, but {group.spec} moves plane",
                 remedy="pass representation='vector' or 'trivial'",
             )
-        size = _load_irreps(self.irreps).dim
-        if x.shape[-1] != size:
-            raise InputError("data", f"the {size} features of irreps {self.irreps!r}", x.shape[-1])
+        if x.shape[-1] != self.size:
+            raise InputError(
+                "data", f"the {self.size} features of irreps {self.irreps!r}", x.shape[-1]
+            )
         if self.per_point:
             check_rows(group, x)
+
+
+class Blocks(Exact):
+    """Outputs of several kinds side by side, `[B, D]`, each moved by its own action.
+
+    Args:
+        of: an action for each block, by name, in their order.
+        widths: the number of components of each block.
+
+    Example:
+        >>> import torch
+        >>> from orbical.actions import Trivial
+        >>> from orbical.groups import translations
+        >>> action = Blocks({"place": Position(), "size": Trivial()}, {"place": 2, "size": 1})
+        >>> action.apply(translations(1), torch.tensor([[1.0, 0.0, 7.0]]))[5]
+        tensor([[2., 0., 7.]])
+    """
+
+    def __init__(self, of: ActionTree, widths: Mapping[str, int]) -> None:
+        self.of = as_action(of)
+        self.widths = {str(name): int(width) for name, width in widths.items()}
+
+    def split(self, rows: Tensor) -> dict[str, Tensor]:
+        """Return the blocks of rows `[..., D]`."""
+        return dict(zip(self.widths, rows.split([*self.widths.values()], -1), strict=True))
+
+    def move(self, elements: Elements, x: Tensor) -> Tensor:
+        """Move each block of `x[K or 1, B, D]`."""
+        moved = self.of.move(elements, self.split(x))
+        return torch.cat([moved[name] for name in self.widths], -1)
+
+    def check(self, group: Group, x: Tensor) -> None:
+        """Check each block."""
+        self.of.check(group, self.split(x))
+
+    def unknown(self, group: Group) -> set[str]:
+        """Return the parts that some block does not know."""
+        return self.of.unknown(group)
 
 
 def _load_irreps(text: str) -> Any:

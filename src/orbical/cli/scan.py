@@ -113,7 +113,7 @@ def scan(
             default all orders of up to four options, and 24 orders of more.
         out: Save the scan here, as a Zarr store: a folder, or a URL that fsspec knows.
         task: The task: classification, choice, multilabel, ordinal, segmentation, detection, flow,
-            regression, dense_regression, key_points, point_classification, text or atoms; or
+            regression, mixed, dense_regression, key_points, point_classification, text or atoms; or
             package.module:attribute of your own task, a class or an object.
         keep: Also save probabilities, flow, outputs (raw), inputs, or a large consensus.
             Repeatable.
@@ -147,7 +147,8 @@ def scan(
             vector, position or, in images, position:HEIGHT:WIDTH, positions or positions:STEP in a
             signal, or e3nn irreps such as '1x1o'; for
             dense_regression: trivial, vector or normal; for classification, multilabel and ordinal:
-            trivial, or options where class k is the k-th row of the input.
+            trivial, or options where class k is the k-th row of the input; for mixed: that of each
+            output, such as center=position,energy=trivial.
         per_point: For regression: one output per point.
         uncertainty: For regression: what models return beside the mean: variance, covariance, parts
             (aleatoric and epistemic) or evidential; for dense_regression: variance.

@@ -26,6 +26,7 @@ from .detection import Detection
 from .detection_matching import average_precision, iou
 from .flow import Flow
 from .key_points import COCO_EDGES, COCO_SIGMAS, COCO_SWAPS, KeyPoints
+from .mixed_outputs import Mixed
 from .multilabel import MultiLabel
 from .point_classification import PointClassification
 from .quantities import UNITS, Quantities
@@ -46,6 +47,7 @@ TASKS: dict[str, type[Task]] = {
         Detection,
         Flow,
         KeyPoints,
+        Mixed,
         MultiLabel,
         Ordinal,
         PointClassification,
@@ -135,7 +137,7 @@ def _parse_action(text: str) -> Action:
 
 __all__ = [
     "CLASS_PROBABILITY", "COCO_EDGES", "COCO_SIGMAS", "COCO_SWAPS", "Atoms", "Choice",
-    "Classification", "DenseRegression", "Detection", "Flow", "KeyPoints", "MultiLabel", "Ordinal",
-    "PointClassification", "Regression", "Segmentation", "Task", "Text", "Variable",
-    "average_precision", "parse_input",
+    "Classification", "DenseRegression", "Detection", "Flow", "KeyPoints", "Mixed",
+    "MultiLabel", "Ordinal", "PointClassification", "Regression", "Segmentation", "Task",
+    "Text", "Variable", "average_precision", "parse_input",
 ]  # fmt: skip

@@ -94,7 +94,7 @@ class Regression(Task):
         uncertainty: str | None = None,
     ) -> None:
         self._scalars = point_values(input) if per_point else Trivial()
-        super().__init__(input, _output_action(representation, per_point, self._scalars), read)
+        super().__init__(input, output_action(representation, per_point, self._scalars), read)
         self.representation = representation
         self.per_point = per_point
         self.truth_dims = ("point", "component") if per_point else ("component",)
@@ -247,11 +247,21 @@ class Regression(Task):
         }
 
 
-def _output_action(representation: str | Action, per_point: bool, scalars: Action) -> Action:
+def output_action(
+    representation: str | Action, per_point: bool = False, scalars: Action | None = None
+) -> Action:
+    """Return the action on outputs of a representation."""
     if isinstance(representation, Action):
         return representation
+    if not isinstance(representation, str):
+        raise InputError(
+            "representation",
+            "text or an action",
+            type(representation).__name__,
+            remedy="for several outputs, each with its own, use orbical.tasks.Mixed",
+        )
     if representation == "trivial":
-        return scalars
+        return scalars or Trivial()
     if representation == "vector":
         return Vectors(per_point=per_point)
     name, _, step = representation.partition(":")
