@@ -83,9 +83,9 @@ SCALED: dict[str, tuple[Measured, int]] = {
         ),
         0,
     ),
-    "bounds.elements_between": (
+    "bounds.match_elements": (
         lambda c: np.concatenate(
-            bounds.elements_between(
+            bounds.match_elements(
                 c * POINTS, "cyclic:2", bounds.match_orbits(c * POINTS, "cyclic:2")
             )[:2]
         ),

@@ -12,7 +12,7 @@ from orbical.bounds import (
     certified_ceiling,
     classification,
     compare_groups,
-    elements_between,
+    match_elements,
     match_invariants,
     match_orbits,
     regression,
@@ -51,7 +51,7 @@ def test_columns_have_their_own_units(scale: float, column: int) -> None:
     found = match_orbits(both, "cyclic:2")
     assert found.count == 50
     assert (found.orbit[:50] == found.orbit[50:]).all()
-    point, element, _ = elements_between(both, "cyclic:2", found)
+    point, element, _ = match_elements(both, "cyclic:2", found)
     assert (np.sort(point) == np.arange(100)).all()
     assert (element[np.argsort(point)] == np.repeat([0, 1], 50)).all()
 

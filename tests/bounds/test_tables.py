@@ -12,8 +12,8 @@ from orbical.bounds import (
     OrbitTable,
     ValueTable,
     classification,
-    elements_between,
     fibers_from_errors,
+    match_elements,
     match_invariants,
     match_orbits,
     matching,
@@ -200,10 +200,10 @@ def test_stabilizers_are_counted() -> None:
 
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(cells=st.lists(st.tuples(st.integers(-2, 2), st.integers(-2, 2)), min_size=1, max_size=20))
-def test_elements_between_list_every_way_from_the_representative(cells: list) -> None:
+def test_match_elements_list_every_way_from_the_representative(cells: list) -> None:
     x, group = np.array(cells, float), groups.dihedral(4)
     orbits = match_orbits(x, group)
-    point, element, undone = elements_between(x, group, orbits)
+    point, element, undone = match_elements(x, group, orbits)
     assert (undone == group.identity).all()
     start = x[orbits.representative[orbits.orbit]]
     expected = {
@@ -216,10 +216,10 @@ def test_elements_between_list_every_way_from_the_representative(cells: list) ->
     assert (np.bincount(point) == orbits.stabilizer).all()
 
 
-def test_elements_between_count_a_stabilizer_within_the_tolerance() -> None:
+def test_match_elements_count_a_stabilizer_within_the_tolerance() -> None:
     x, group = [[1.0, 1e-3], [0.0, 1.0]], groups.dihedral(4)
     orbits = match_orbits(x, group, tolerance=0.01)
-    point, _, _ = elements_between(x, group, orbits)
+    point, _, _ = match_elements(x, group, orbits)
     assert orbits.stabilizer.tolist() == [2, 2]
     assert np.bincount(point).tolist() == [2, 2]
 

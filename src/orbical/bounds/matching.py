@@ -25,7 +25,7 @@ from ._linking import connected, in_order, link_within
 
 __all__ = [
     "Orbits",
-    "elements_between",
+    "match_elements",
     "match_invariants",
     "match_orbits",
     "orbits_of_permutations",
@@ -244,7 +244,7 @@ def orbits_of_permutations(permutations: ArrayLike) -> Array:
     return connected(np.tile(np.arange(size), len(moves)), moves.ravel(), size)
 
 
-def elements_between(
+def match_elements(
     x: Any, group: Group | str, orbits: Orbits, *, action: Any | None = None
 ) -> tuple[Array, Array, Array]:
     """List the elements that lead from the representative of each orbit to its points.
@@ -267,7 +267,7 @@ def elements_between(
     Example:
         >>> from orbical.groups import cyclic
         >>> x = [[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]]
-        >>> elements_between(x, cyclic(4), match_orbits(x, cyclic(4)))
+        >>> match_elements(x, cyclic(4), match_orbits(x, cyclic(4)))
         (array([0, 1, 2, 2, 2, 2]), array([0, 1, 0, 1, 2, 3]), array([0, 0, 0, 0, 0, 0]))
     """
     mover = Mover(x, group, action)

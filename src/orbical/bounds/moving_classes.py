@@ -12,7 +12,7 @@ import torch
 from .._arrays import ArrayLike, as_numpy
 from ..actions import Classes
 from ..groups import Group, as_group, with_classes
-from .matching import Orbits, elements_between
+from .matching import Orbits, match_elements
 
 Array = np.ndarray
 
@@ -46,7 +46,7 @@ def in_frame_of_orbits(
     if not isinstance(representation, str):
         moving = with_classes(moving, representation, names)
     part = Classes("rows" if isinstance(representation, str) else "classes")
-    point, element, undone = elements_between(x, group, orbits, action=action)
+    point, element, undone = match_elements(x, group, orbits, action=action)
     back = moving[element].inverse().compose(moving[undone])
     pulled = {
         name: part.move(back, torch.as_tensor(as_numpy(name, each))[point][:, None])[:, 0].numpy()

@@ -14,8 +14,8 @@ from scipy.spatial import cKDTree
 from .._arrays import ArrayLike
 from ..errors import InputError, real_number
 from . import table_checks as checks
+from ._linking import Nearest
 from .matching import Mover
-from .neighbors import Nearest
 
 if TYPE_CHECKING:
     from ..groups import Group

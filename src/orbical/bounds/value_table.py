@@ -14,8 +14,8 @@ from ..store import arrays_of
 from . import table_checks as checks
 from .matching import (
     Orbits,
-    elements_between,
     found_by_matching,
+    match_elements,
     match_orbits,
     orbits_of_permutations,
 )
@@ -171,7 +171,7 @@ class ValueTable:
             array([0, 1, 2])
         """
         orbits = match_orbits(x, group, tolerance=tolerance, action=action)
-        found = elements_between(x, group, orbits, action=action)
+        found = match_elements(x, group, orbits, action=action)
         elements: dict[str, Any] = dict(zip(("point", "element", "undone"), found, strict=True))
         if len(np.unique(elements["point"])) < len(orbits.orbit):
             elements = {}  # some points are linked only through others

@@ -54,20 +54,7 @@ from .target_intervals import CQR, Absolute, ConformalIntervals, Normalized
 from .wrappers import Mondrian, OrbitAveraged
 
 __all__ = [
-    "APS",
-    "CALIBRATED",
-    "CQR",
-    "LAC",
-    "RAPS",
-    "Absolute",
-    "ConformalIntervals",
-    "ConformalSets",
-    "Mondrian",
-    "Normalized",
-    "OrbitAveraged",
-    "OrbitCoverage",
-    "along_orbit",
-    "conformal_quantile",
-    "coverage_table",
-    "holds_values",
-]
+    "APS", "CALIBRATED", "CQR", "LAC", "RAPS", "Absolute", "ConformalIntervals",
+    "ConformalSets", "Mondrian", "Normalized", "OrbitAveraged", "OrbitCoverage", "along_orbit",
+    "conformal_quantile", "coverage_table", "holds_values",
+]  # fmt: skip

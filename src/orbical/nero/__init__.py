@@ -43,21 +43,7 @@ from .spectra import circle_bracket, circle_order, enough_elements
 from .summaries import action_defect, consensus, invariance_gap, summary
 
 __all__ = [
-    "Violation",
-    "action_defect",
-    "aggregate",
-    "averaging",
-    "consensus",
-    "consistency",
-    "enough_elements",
-    "individual",
-    "invariance_gap",
-    "molecule_name",
-    "order_averages",
-    "position_bias",
-    "quadratic_kappa",
-    "responses",
-    "summary",
-    "violations",
-    "worst_orders",
-]
+    "Violation", "action_defect", "aggregate", "averaging", "consensus", "consistency",
+    "enough_elements", "individual", "invariance_gap", "molecule_name", "order_averages",
+    "position_bias", "quadratic_kappa", "responses", "summary", "violations", "worst_orders",
+]  # fmt: skip

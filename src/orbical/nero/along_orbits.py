@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import InputError, check_name
-from ..store import ScanArrays, arrays_of, responses
+from ..store import arrays_of, responses
 from .orbit_sums import sums_over
 
 if TYPE_CHECKING:
@@ -76,21 +76,16 @@ def aggregate(
         sums = sums_over(arrays, name, places.reshape(-1), len(values))
         coords |= {by: values, "samples": (by, np.bincount(places.reshape(-1)))}
         dims.insert(-1, by)
+    about = arrays.attributes(name)
+    share, distance = about.get("units") == "share", about.get("higher_is_better") in (0, False)
+    least = 0.0 if share or distance or name == "count" else None
     mean, *ends = (
         (part if by else part[:, 0]) if "model" in dims else (part[0] if by else part[0, 0])
-        for part in sums.interval(*interval_settings(arrays, name), level)
+        for part in sums.interval(share, least, level)
     )
     if interval:
         coords |= {end: (dims, part) for end, part in zip(("low", "high"), ends, strict=True)}
     return xr.DataArray(mean, coords, dims, name=name, attrs=like.attrs)
-
-
-def interval_settings(arrays: ScanArrays, name: str) -> tuple[bool, float | None]:
-    """Return whether responses are shares, and a value that none is below, if it is known."""
-    about = arrays.attributes(name)
-    share = about.get("units") == "share"
-    distance = about.get("higher_is_better") in (0, False)
-    return share, 0.0 if share or distance or name == "count" else None
 
 
 def individual(

@@ -6,11 +6,6 @@ from .conservativity import ConservativityError, assert_conservative, conservati
 from .equivariance import TOLERANCE, EquivarianceError, assert_equivariant, equivariance_error
 
 __all__ = [
-    "TOLERANCE",
-    "ConservativityError",
-    "EquivarianceError",
-    "assert_conservative",
-    "assert_equivariant",
-    "conservativity_error",
-    "equivariance_error",
-]
+    "TOLERANCE", "ConservativityError", "EquivarianceError", "assert_conservative",
+    "assert_equivariant", "conservativity_error", "equivariance_error",
+]  # fmt: skip
