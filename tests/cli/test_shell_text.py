@@ -114,6 +114,8 @@ REFUSED = [
     "check run.zarr --max-gap 1 --model b",
     "groups rotation",
     "groups rotations:x",
+    "orders run.zarr",
+    "orders run.zarr --random x",
     "worst-case run.zarr -m a=nets:net -o worst.nc",
     "worst-case run.zarr -m a=nets:net -o worst.txt",
     "worst-case run.zarr -m a=nets:net -o worst.nc -d vectors.npz",

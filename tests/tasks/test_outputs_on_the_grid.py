@@ -227,7 +227,9 @@ def test_a_flow_by_an_action_of_your_own_needs_the_action_of_the_flow():
 
 def test_frames_that_are_not_the_samples_are_refused():
     task = ob.tasks.PointClassification(Signals())
-    with pytest.raises(ModelError, match="each of the 8 samples of a signal, got 4"):
+    with pytest.raises(
+        ModelError, match=r"each of the 8 samples of a signal, \[sample, frame, ...\], got 4"
+    ):
         scan(lambda x: torch.zeros(len(x), 4, 2), torch.rand(2, 1, 8), group="shifts:1", task=task)
 
 
