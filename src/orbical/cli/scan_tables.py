@@ -24,6 +24,7 @@ _SHARES = {
 
 def print_summary(scan: Scan) -> None:
     """Print a column a model: how good it is at the identity, over the orbit and at its worst."""
+    from .._console import Console
     from ..groups import PLACES
     from ..nero import summary
     from ..tasks import CLASS_PROBABILITY
@@ -47,6 +48,8 @@ def print_summary(scan: Scan) -> None:
         rows.append(["elements that are enough for the mean", *enough])
     defect = number(table["action_defect"])
     rows.append(["action defect (of the data)", *[defect] * table.sizes["model"]])
+    if table.attrs["headline"]:
+        Console(soft_wrap=True, markup=False, highlight=False).print(table.attrs["headline"])
     title = f"{scan.record.data.samples:,} samples, {scan.group.spec}"
     show("text", None, [Sheet(title, ["", *map(str, table["model"].values)], rows)])
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..store import FINISHED, ScanArrays, arrays_of, opened, responses
+from ..store import ScanArrays, arrays_of, opened, responses
 from .along_orbits import aggregate
 from .changes import answer_names, sample_changes
-from .orbit_sums import moments, over_orbit, sums_over
+from .headlines import finished_samples, headline_of, mean_curves, worst_elements
+from .orbit_sums import over_orbit
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 Array = np.ndarray
 
-_HEADLINES = {"accuracy": "correct", "confidence": "confidence", "score": "score"}
 _SUMMARY_MEANINGS = {
     "accuracy": "share of samples whose predicted class is the true one",
     "confidence": "mean of the largest class probability",
@@ -151,7 +150,8 @@ def summary(scan: Scan | xr.Dataset) -> xr.Dataset:
         A dataset of the above `[model, place]`, and, `[model]` each: `worst_element` (index, -1
         if nothing is finished), `worst_name`, `invariance_gap`, `consensus_vs_truth` (with labels)
         and `samples` (how many are finished); where answers are classes or boxes, `changed` and
-        `changed_pairs` of `consistency`; and `action_defect`, a single number.
+        `changed_pairs` of `consistency`; and `action_defect`, a single number. The attribute
+        `headline` says what was found in a sentence.
 
     Example:
         >>> import orbical as ob, torch
@@ -166,13 +166,8 @@ def summary(scan: Scan | xr.Dataset) -> xr.Dataset:
     import xarray as xr
 
     (data, group), arrays = opened(scan), arrays_of(scan)
-    curves = {
-        headline: sums_over(arrays, arrays.response_name(metric)).mean[:, 0]
-        for headline, metric in _HEADLINES.items()
-        if metric == "score" or metric in arrays
-    }
-    samples = np.isfinite(moments(arrays, FINISHED).orbit_mean).sum(1)
-    worst = np.where(samples > 0, _worst_element(curves, arrays), -1)
+    curves, samples = mean_curves(arrays), finished_samples(arrays)
+    worst = np.where(samples > 0, worst_elements(curves, arrays), -1)
     each = np.arange(len(worst))
     table: dict[str, Any] = {
         name: (
@@ -200,21 +195,11 @@ def summary(scan: Scan | xr.Dataset) -> xr.Dataset:
     table["action_defect"] = float(action_defect(scan)["mean"])
     coords = {"model": data["model"], "place": ["identity", "mean", "worst"]}
     score = responses(scan).attrs
-    result = xr.Dataset(table, coords, {**data.attrs, "reference": score["reference"]})
+    about = {"reference": score["reference"], "headline": headline_of(arrays, curves, samples).text}
+    result = xr.Dataset(table, coords, {**data.attrs, **about})
     for name, values in result.data_vars.items():
         values.attrs = {"meaning": _SUMMARY_MEANINGS.get(str(name), score["meaning"])}
     return result
-
-
-def _worst_element(curves: Mapping[str, Array], arrays: ScanArrays) -> Array:
-    """Return the element of the least accuracy, and of the worst score among equals, by model."""
-    about = arrays.attributes(arrays.response_name("score"))
-    score = curves["score"] if about.get("higher_is_better", True) else -curves["score"]
-    score = np.where(np.isnan(score), np.inf, score)
-    if "accuracy" in curves:
-        accuracy = np.where(np.isnan(curves["accuracy"]), np.inf, curves["accuracy"])
-        score = np.where(accuracy == accuracy.min(1, keepdims=True), score, np.inf)
-    return np.asarray(score.argmin(1))
 
 
 def _root_mean_square_gap(arrays: ScanArrays) -> Array:

@@ -20,9 +20,8 @@ from ...groups import as_group
 from ...predictors import Predictor
 from ...tasks import TASKS, Task, takes
 from ..background import DaemonPool
-from .proposals import Proposal
+from .proposals import Proposal, full_command, groups_of
 from .settings import NONE
-from .summary_sentence import found, full_command, groups_of
 
 if TYPE_CHECKING:
     from ..session import Session
@@ -340,6 +339,7 @@ class Preview:
 
     def _opened(self, path: Path) -> tuple[Session, str]:
         """Open a scan, complete or not, and say in a sentence what was found."""
+        from ...nero import headline
         from ...store import load
         from ..session import Session
 
@@ -348,7 +348,7 @@ class Preview:
             scan = load(path)
             name = Path(self._data).name or "look"
             session = Session({name: scan}, self._predictors, classes=self._proposal.classes)
-        return session, found(scan, isinstance(self._proposal.source, ImageFiles))
+        return session, headline(scan)
 
     def _key(self) -> str:
         """Return what distinguishes a look from others: models, data and settings."""

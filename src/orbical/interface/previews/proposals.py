@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from ...data import Chosen, ImageFiles, ImagePreprocessing, Source, open_path, spread_rows
+from ...data import (
+    Chosen,
+    ImageFiles,
+    ImageFolder,
+    ImagePreprocessing,
+    Source,
+    open_path,
+    spread_rows,
+)
 from ...errors import InputError, check_name
 from ...predictors import Predictor
-from ...tasks import TASKS
+from ...tasks import TASKS, takes
 from . import model_inputs
 from .settings import (
     FOLDERS,
     NONE,
+    PREVIEW_GROUPS,
     Setting,
     array_form,
     channels_of,
@@ -191,3 +202,41 @@ def _tried(name: str, predictor: Predictor, inputs: Tensor) -> tuple[Tensor, flo
             "detector.onnx:yolov8",
         )
     return outputs.reshape(len(outputs), -1), seconds, None
+
+
+def full_command(
+    proposal: Proposal, models: Mapping[str, str], data: str, classes: str | None = None
+) -> str:
+    """Return the `orbical scan` command that evaluates all samples at the full group."""
+    words = ["orbical", "scan"]
+    for name, source in models.items():
+        words += ["-m", f"{name}={source}"]
+    words += ["-d", data, "-t", proposal["task"], "-g", groups_of(proposal["group"])[2]]
+    size = proposal.size
+    if size is not None:
+        words += ["--size", str(size) if isinstance(size, int) else f"{size[0]}x{size[1]}"]
+    if isinstance(proposal.source, ImageFiles) and proposal.source.unreadable == "skip":
+        words += ["--unreadable", "skip"]
+    if proposal.preprocess is not None:
+        words += ["--preprocess", str(proposal.preprocess)]
+    if takes(proposal["task"], "size"):
+        words += ["--input", "images"]
+    if proposal["outputs"] == "probabilities":
+        words += ["--outputs", "probabilities"]
+    nested = any("/" in name for name in proposal.source.names or ())
+    unlabeled = proposal["labels"] != FOLDERS and nested
+    if classes is not None and takes(proposal["task"], "classes"):
+        words += ["--classes", classes]
+    if isinstance(proposal.source, ImageFolder) and unlabeled:
+        words.append("--unlabeled")
+    out = Path(data).name.removesuffix(".npz") or "run"
+    return shlex.join([*words, "-o", f"{out}.zarr"])
+
+
+def groups_of(name: str) -> tuple[str, str, str]:
+    """Return a group of the choices, or one given by its text: coarse, fine and full.
+
+    >>> groups_of("dihedral")[0], groups_of("rotations:24")[1]
+    ('dihedral:4', 'rotations:24')
+    """
+    return PREVIEW_GROUPS.get(name, (name, name, name))

@@ -16,6 +16,7 @@ from ..selection import Selection
 from ..session.request import ALL, Request, UnknownSet, mask_of_set, packed
 from ..session.sample_maps import available_methods, is_cached, sample_map
 from ..session.saved_lists import Finding, saved_findings
+from ..session.scan_state import headline
 from ..session.scan_view import ScanView
 from ..sidecar import bits_key
 from ..wire import encode_part, quantize
@@ -197,8 +198,9 @@ def _request(view: ScanView, one: Map) -> Request:
 
 
 def with_findings(view: ScanView, chosen: ChosenSamples) -> ChosenSamples:
-    """Add the samples that findings show to those of a report."""
+    """Add the samples that the headline and findings show to those of a report."""
     wanted = [number for one in saved_findings(view) for number in _shown(view, one)]
+    wanted.append(headline(Request(view))[0]["sample"])
     samples = np.union1d(chosen.samples, np.array(wanted, chosen.samples.dtype))
     more = len(samples) - len(chosen.samples)
     if not more:

@@ -26,8 +26,8 @@ from ..session.request import Request, UnknownSet, mask_of_set, packed
 from ..session.sample_maps import sample_map
 from ..session.sample_views import STILL, reference_action, references_of
 from ..session.saved_lists import saved_sets
+from ..session.scan_state import headline, title_of
 from ..session.scan_state import state as state_of
-from ..session.scan_state import title_of
 from ..session.scan_view import PLACE, ScanView
 from ..wire import PNG, Array, Quantized, encode_part, quantize, quantize_log_odds
 from .contents import (
@@ -88,6 +88,8 @@ def parts_of(
         "left_out": made.left_out,
         "sets": _named_sets(view, chosen.samples),
     }
+    found, _ = headline(Request(view))
+    facts["headline"] = {**found, "sample": int(np.searchsorted(chosen.samples, found["sample"]))}
     plan = planned_maps(view, methods, references(view), len(chosen.samples))
     facts["findings"], sets = story(view, chosen, plan.methods)
     subsets = recorded_subsets(view, [one["view"] for one in facts["findings"]])

@@ -33,6 +33,7 @@ HANDLERS: dict[str, Callable[[Request], Answer]] = {
     "classes": classes,
     "embedding": sample_maps.embedding,
     "findings": findings,
+    "headline": scan_state.headline,
     "color": sample_maps.color,
     "names": set_names,
     "set": sample_set,

@@ -6,16 +6,20 @@ import numpy as np
 
 from ... import __version__
 from ...groups import Group
-from ...store import Json
+from ...nero import headline_of, mean_curves
+from ...store import Json, StoredArrays
 from ...tasks import display_name
 from ..orbit_positions import OrbitLocator
+from ..selection import Selection
 from .filter_columns import described
-from .request import Answer
+from .request import Answer, Request
 from .sample_maps import available_colors, available_methods
 from .scan_view import PLACE, ScanView
-from .subset_curves import counted
+from .subset_curves import changes, counted
 
 PARTS = ("plane", "space", "time", "color", "shift", "gain")
+MOST_TRIED = 1_000
+"""The most samples among which one is chosen to begin with."""
 MOST_NAMED = 20_000
 """The most samples whose names are part of the state; more are shown by index."""
 NOUNS = {
@@ -86,6 +90,34 @@ def state(view: ScanView, titles: list[dict[str, str]]) -> Answer:
         if name in group.parts:
             arrays[name] = np.asarray(group.parts[name], np.float32)
     return about, arrays
+
+
+def headline(request: Request) -> Answer:
+    """Answer what was found in a sentence, where it is worst, and a sample that shows it."""
+    view = request.view
+
+    def compute() -> Json:
+        arrays = StoredArrays(view.scan)
+        curves = mean_curves(arrays, lambda name: view.moments(name)[:].mean[:, 0])
+        samples = np.full(len(view.models), view.finished)
+        found = headline_of(arrays, curves, samples, lambda _: changes(view))
+        sample = _telling_sample(view, found.model, found.element)
+        return {"text": found.text, "element": found.element, "sample": sample}
+
+    return view.cache.get_or_compute("headline", compute), {}
+
+
+def _telling_sample(view: ScanView, model: int, element: int) -> int:
+    """Return the sample for which a model is most behind the others there, or behind itself."""
+    variable = view.variable(view.metrics["score"], view.reference(Selection()))
+    block = next(iter(view.reader.blocks(variable)))
+    rows = slice(block.start, min(block.stop, block.start + MOST_TRIED))
+    scores = [view.reader.responses(variable, rows, one) for one in range(len(view.models))]
+    sign = 1 if view.metrics["score"].higher_is_better is not False else -1
+    here, upright = (sign * np.stack(scores)[..., at] for at in (element, view.group.identity))
+    others = np.delete(here, model, 0) if len(here) > 1 else upright
+    behind = np.nan_to_num(others.max(0) - here[model], nan=-np.inf)
+    return int(block.start + behind.argmax())
 
 
 def _noun(view: ScanView) -> str:

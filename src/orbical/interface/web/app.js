@@ -112,10 +112,11 @@ function render({ model, el }) {
       refresh,
       sets,
       { destroy: app.on("set", sets.receive) },
+      { destroy: app.on("headline", ({ text }) => shell.headline(state.preview ? "" : text)) },
     ];
     el.scrollTop = scrolled;
     sets.fetch();
-    if (app.story.begin(fresh) === false) startAtFirst(app);
+    if (app.story.begin(fresh) === false) startAtWorst(app);
     if (state.guide) {
       const guide = createGuide(el, app);
       mounted.push(guide);
@@ -140,13 +141,12 @@ function render({ model, el }) {
     app.sections.headings.lost();
   }
 
-  /** Nothing was asked for: begin with a sample whose answers change most along its orbit. */
-  function startAtFirst(app) {
+  /** Nothing was asked for: begin where a model is worst, with a sample that shows it. */
+  function startAtWorst(app) {
     store.set({ order: "variable" }, { done: false, from: "state" });
-    const stop = app.on("list", ({ arrays }) => {
+    const stop = app.on("headline", ({ text, sample, element }) => {
       stop();
-      if (history.fresh() && arrays?.samples?.data.length)
-        store.set({ sample: arrays.samples.data[0] }, { from: "state" });
+      if (history.fresh() && text) store.set({ sample, element }, { from: "state" });
     });
   }
 

@@ -147,6 +147,7 @@ async function embedding(context) {
 
 const bounds = async ({ pack }) => pack.take("bounds");
 const worst = async ({ pack }) => pack.take("worst");
+const headline = async ({ state }) => ({ ...state.report.headline, arrays: {} });
 
 const ANSWERS = {
   aggregate,
@@ -155,6 +156,7 @@ const ANSWERS = {
   spread,
   classes,
   embedding,
+  headline,
   color,
   names: setNames,
   set: sampleSet,

@@ -20,6 +20,7 @@ export function createShell(root, { onhelp, ontheme }) {
   const filters = h("section", { class: "filters", "aria-label": "Filters" });
   const banner = h("div", { class: "banner", role: "alert", hidden: true });
   const preview = h("div", { class: "preview", hidden: true, role: "region", "aria-label": "First look" });
+  const headline = h("p", { class: "headline", hidden: true });
   const [overview, detail] = [h("div", { class: "overview" }), h("div", { class: "one" })];
   const strip = h("div", { class: "pin-strip" });
   const main = h("main", { class: "main", tabindex: "-1" }, overview, detail, strip);
@@ -34,7 +35,7 @@ export function createShell(root, { onhelp, ontheme }) {
     ),
   );
   const spoken = h("div", { class: "hidden", "aria-live": "polite" });
-  const page = h("div", { class: "page" }, bar, filters, banner, preview, main, waiting);
+  const page = h("div", { class: "page" }, bar, filters, banner, preview, headline, main, waiting);
   root.append(page, spoken);
 
   function state(kind, text) {
@@ -81,6 +82,7 @@ export function createShell(root, { onhelp, ontheme }) {
     theme,
     connection,
     name: (text) => (name.textContent = name.title = text),
+    headline: (text) => (show(headline, Boolean(text)), (headline.textContent = text ?? "")),
     announce: (text) => (spoken.textContent = text),
     destroy: () => (page.remove(), spoken.remove()),
   };

@@ -1,0 +1,188 @@
+"""The finding of a scan in a sentence: the same in Python, the terminal, the page and reports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .._text import number, percent
+from ..groups import Group
+from ..store import FINISHED, ScanArrays, arrays_of
+from .changes import answer_names, sample_changes
+from .orbit_sums import moments, over_orbit, sums_over
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from ..store import Scan
+
+Array = np.ndarray
+
+METRICS = {"accuracy": "correct", "confidence": "confidence", "score": "score"}
+"""What a summary states of each model, and the arrays that it is the mean of."""
+MOST_MODELS = 2
+"""Of more models the worst and the best are named."""
+_SURE = 0.05
+"""Confidence that exceeds the accuracy by more is called too much."""
+_MOVES = {
+    ("angle",): ("upright", "over all rotations", "turned by {:.4g}°"),
+    ("dx", "dy"): ("in place", "over all shifts", "shifted by ({:.4g}, {:.4g})"),
+    ("scale",): ("in full size", "over all scales", "scaled by {:.4g}"),
+}
+"""Words for the identity, the orbit and an element, by the coordinates of a group."""
+
+
+@dataclass(frozen=True)
+class Headline:
+    """What a scan found.
+
+    Attributes:
+        text: It, in a sentence; empty if nothing is finished.
+        element: The element at which the least stable model is worst.
+        model: That model, by its index.
+    """
+
+    text: str
+    element: int
+    model: int
+
+
+def headline(scan: Scan | xr.Dataset) -> str:
+    """Say what was found in a sentence: how good each model is, and where it fails.
+
+    It states the accuracy (for other tasks the mean score) at the identity, over the orbit and at
+    the worst element, and the confidence there. Without labels it states how many predictions
+    change along the orbit.
+
+    Args:
+        scan: a scan, or its `data`.
+
+    Returns:
+        The sentence; empty if no sample is finished.
+
+    Example:
+        >>> import orbical as ob, torch
+        >>> images, labels = ob.datasets.digits()
+        >>> def brightness(images):
+        ...     return torch.stack([images.mean((1, 2, 3)), -images.mean((1, 2, 3))], 1)
+        >>> scan = ob.scan(brightness, (images[:20], labels[:20] * 0), group="cyclic:4",
+        ...                task="classification", progress=False)
+        >>> ob.nero.headline(scan)
+        'model: 100.0 % correct upright and over all rotations (20 samples).'
+
+    See Also:
+        summary: the numbers of the sentence.
+    """
+    arrays = arrays_of(scan)
+    return headline_of(arrays, mean_curves(arrays), finished_samples(arrays)).text
+
+
+def headline_of(
+    arrays: ScanArrays,
+    curves: Mapping[str, Array],
+    samples: Array,
+    changes: Callable[[ScanArrays], Mapping[str, Array]] = sample_changes,
+) -> Headline:
+    """Find the headline of a scan.
+
+    Args:
+        arrays: the arrays of the scan.
+        curves: the mean of each quantity at every element, from `mean_curves`.
+        samples: the number of finished samples of each model.
+        changes: returns the share `changed` of each sample `[M, N]`.
+    """
+    if not samples.any():
+        return Headline("", arrays.group.identity, 0)
+    worst, means = worst_elements(curves, arrays), over_orbit(_judged(curves), arrays.weights)
+    better = "accuracy" in curves or _higher_is_better(arrays)
+    order = np.argsort(np.nan_to_num(means if better else -means, nan=np.inf), kind="stable")
+    least = int(order[0])
+    shown = order if len(order) <= MOST_MODELS else order[[0, -1]]
+    name = arrays.response_name("score")
+    if name == FINISHED and answer_names(arrays):  # no labels, but answers that can be compared
+        each = changes(arrays)["changed"][shown]
+        clauses = [f"prediction changes for {_share(value)}" for value in np.nanmean(each, 1)]
+    else:
+        ends = zip(shown, worst[shown], means[shown], strict=True)
+        clauses = [_clause(curves, arrays, *end) for end in ends]
+    named = [f"{arrays.models[model]}: {text}" for model, text in zip(shown, clauses, strict=True)]
+    some = f"Of {len(order)} models, " if len(order) > len(shown) else ""
+    count = f"{samples.max():,} sample{'' if samples.max() == 1 else 's'}"
+    return Headline(f"{some}{'; '.join(named)} ({count}).", int(worst[least]), least)
+
+
+def mean_curves(
+    arrays: ScanArrays, curve: Callable[[str], Array] | None = None
+) -> dict[str, Array]:
+    """Return the mean of each quantity of a summary at every element, `[M, K]`."""
+    curve = curve or (lambda name: sums_over(arrays, name).mean[:, 0])
+    return {
+        title: curve(arrays.response_name(metric))
+        for title, metric in METRICS.items()
+        if metric == "score" or metric in arrays
+    }
+
+
+def finished_samples(arrays: ScanArrays) -> Array:
+    """Return the number of finished samples of each model."""
+    return np.asarray(np.isfinite(moments(arrays, FINISHED).orbit_mean).sum(1))
+
+
+def worst_elements(curves: Mapping[str, Array], arrays: ScanArrays) -> Array:
+    """Return the element of the least accuracy, and of the worst score among equals, by model."""
+    score = curves["score"] if _higher_is_better(arrays) else -curves["score"]
+    score = np.where(np.isnan(score), np.inf, score)
+    if "accuracy" in curves:
+        accuracy = np.where(np.isnan(curves["accuracy"]), np.inf, curves["accuracy"])
+        score = np.where(accuracy == accuracy.min(1, keepdims=True), score, np.inf)
+    return np.asarray(score.argmin(1))
+
+
+def words_for(group: Group, element: int) -> tuple[str, str, str]:
+    """Return words for the identity, for the whole orbit and for an element.
+
+    >>> from orbical.groups import rotations
+    >>> words_for(rotations(12), 1)
+    ('upright', 'over all rotations', 'turned by 30°')
+    """
+    names = tuple(group.coords)
+    if names not in _MOVES:
+        return "as they are", "over the orbit", f"at {group.name(element)}"
+    here, orbit, there = _MOVES[names]
+    return here, orbit, there.format(*(group.coords[name][element] for name in names))
+
+
+def _judged(curves: Mapping[str, Array]) -> Array:
+    return curves["accuracy"] if "accuracy" in curves else curves["score"]
+
+
+def _higher_is_better(arrays: ScanArrays) -> bool:
+    return bool(arrays.attributes(arrays.response_name("score")).get("higher_is_better", True))
+
+
+def _clause(
+    curves: Mapping[str, Array], arrays: ScanArrays, model: int, worst: int, mean: float
+) -> str:
+    """Say how good one model is at the identity, over the orbit and at its worst element."""
+    name, identity = arrays.response_name("score"), arrays.group.identity
+    about = arrays.attributes(name)
+    here, orbit, there = words_for(arrays.group, worst)
+    write = _share if "accuracy" in curves or about.get("units") == "share" else number
+    values = [_judged(curves)[model, identity], mean, _judged(curves)[model, worst]]
+    first, whole, last = map(write, values)
+    what = ("", " correct") if "accuracy" in curves else (f"{about.get('meaning', 'score')} ", "")
+    own = ", measured against its own average over the orbit" if name == FINISHED else ""
+    if first == whole == last:
+        return f"{what[0]}{first}{what[1]} {here} and {orbit}{own}"
+    said = f"{what[0]}{first}{what[1]} {here}, {whole} {orbit} and {last} {there}{own}"
+    if "accuracy" not in curves or "confidence" not in curves:
+        return said
+    sure = curves["confidence"][model, worst]
+    return f"{said}, {'still ' if sure > values[2] + _SURE else ''}{_share(sure)} confident there"
+
+
+def _share(value: float) -> str:
+    return percent(value, 1).replace("%", " %")

@@ -1,0 +1,131 @@
+"""The sentence of a scan: one for every task, and the same wherever it is said."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+import xarray as xr
+
+import orbical as ob
+from orbical.interface import open_session
+from orbical.nero import words_for
+
+ANGLES = 4
+
+
+def bright(images: torch.Tensor) -> torch.Tensor:
+    """Name the half of an image that is brighter: right upright, and wrong if it is turned."""
+    left, right = images[..., :4].mean((1, 2, 3)), images[..., 4:].mean((1, 2, 3))
+    return 9 * torch.stack([left, right], 1)
+
+
+@pytest.fixture(scope="module")
+def halves() -> tuple[torch.Tensor, torch.Tensor]:
+    """Images whose left or right half is bright, with the label of the half."""
+    labels = torch.arange(20) % 2
+    images = torch.zeros(20, 1, 8, 8)
+    images[labels == 0, ..., :4] = 1
+    images[labels == 1, ..., 4:] = 1
+    return images, labels
+
+
+def scanned(model, data, **settings) -> ob.Scan:
+    about = {"group": f"cyclic:{ANGLES}", "task": "classification", "progress": False}
+    return ob.scan(model, data, **{**about, **settings})
+
+
+def test_accuracy_is_stated_at_three_places_with_the_confidence(halves):
+    scan = scanned(bright, halves)
+    assert ob.nero.headline(scan) == (
+        "model: 100.0 % correct upright, 50.0 % over all rotations and 0.0 % turned by 180°, "
+        "still 100.0 % confident there (20 samples)."
+    )
+
+
+def test_without_labels_it_is_how_many_predictions_change(halves):
+    said = ob.nero.headline(scanned(bright, halves[0]))
+    assert said == "model: prediction changes for 100.0 % (20 samples)."
+
+
+def test_a_model_that_does_not_change_is_said_to_be_the_same_everywhere(halves):
+    def fixed(images):
+        return torch.tensor([[4.0, 0.0]]).expand(len(images), 2)
+
+    said = ob.nero.headline(scanned(fixed, halves))
+    assert said == "model: 50.0 % correct upright and over all rotations (20 samples)."
+
+
+def test_of_many_models_the_worst_and_the_best_are_named(halves):
+    def certain(images):
+        return torch.tensor([[4.0, 0.0]]).expand(len(images), 2)
+
+    models = {"first": bright, "second": certain, "third": lambda images: -bright(images)}
+    said = ob.nero.headline(scanned(models, halves))
+    assert said.startswith("Of 3 models, ")
+    assert said.count(":") == 2
+
+
+def test_it_is_the_same_in_the_summary_on_the_page_and_in_a_report(halves, tmp_path, capsys):
+    from orbical.cli.scan_tables import print_summary
+
+    models = {"plain": bright, "other": lambda images: -bright(images)}
+    scan = scanned(models, halves, keep="inputs", out=tmp_path / "run.zarr")
+    said = ob.nero.headline(scan)
+    assert ob.nero.summary(scan).attrs["headline"] == said
+    about, _ = open_session(scan).handle({"kind": "headline", "sequence": 1, "selection": {}})
+    assert about["text"] == said
+    print_summary(scan)
+    assert capsys.readouterr().out.splitlines()[0] == said
+
+
+def test_the_page_begins_where_the_models_differ(halves):
+    scores = {"plain": bright, "still": lambda images: bright(images).sort(1).values}
+    scan = scanned(scores, halves)
+    about, _ = open_session(scan).handle({"kind": "headline", "sequence": 1, "selection": {}})
+    score = scan.data["score"].values[:, about["sample"], about["element"]]
+    apart = np.ptp(scan.data["score"].values[:, :, about["element"]], 0)
+    assert np.ptp(score) == pytest.approx(apart.max())
+
+
+@pytest.mark.parametrize("name", ob.tasks.TASKS)
+def test_the_direction_is_that_of_the_task(name):
+    """The worst element of every task is the lowest score, or the largest error."""
+    task = ob.tasks.TASKS[name]
+    group = ob.groups.rotations(ANGLES)
+    values = np.full((1, 3, ANGLES), 0.5)
+    values[..., 1], values[..., 2] = 0.25, 0.75
+    about = {"higher_is_better": int(task.higher_is_better), "meaning": "the score", "units": ""}
+    dims = ("model", "sample", "element")
+    data = xr.Dataset(
+        {n: (dims, values, about) for n in ("score", "score_vs_consensus")},
+        coords={"model": ["net"], "angle": ("element", group.coords["angle"])},
+        attrs={"group": group.spec},
+    )
+    place, worst = ("90°", "0.25") if task.higher_is_better else ("180°", "0.75")
+    assert ob.nero.headline(data) == (
+        f"net: the score 0.5 upright, 0.5 over all rotations and {worst} turned by {place} "
+        "(3 samples)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ("rotations:8", ("upright", "over all rotations", "turned by 45°")),
+        ("translations:2:2", ("in place", "over all shifts", "shifted by (0, 2)")),
+        ("scales:0.5:2:3", ("in full size", "over all scales", "scaled by 1")),
+        ("dihedral:4", ("as they are", "over the orbit", "at angle 90, flip plain")),
+    ],
+)
+def test_places_have_the_words_of_their_group(spec, words):
+    assert words_for(ob.groups.parse(spec), 1) == words
+
+
+def test_a_segmentation_is_judged_by_its_pixels():
+    images = torch.rand(4, 2, 8, 8, generator=torch.Generator().manual_seed(0))
+    data = (images, images.argmax(1))
+    said = ob.nero.headline(scanned(lambda batch: 9 * batch, data, task="segmentation"))
+    assert said == (
+        "model: share of correct pixels 100.0 % upright and over all rotations (4 samples)."
+    )
