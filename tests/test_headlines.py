@@ -98,7 +98,7 @@ def test_the_direction_is_that_of_the_task(name):
     about = {"higher_is_better": int(task.higher_is_better), "meaning": "the score", "units": ""}
     dims = ("model", "sample", "element")
     data = xr.Dataset(
-        {n: (dims, values, about) for n in ("score", "score_vs_consensus")},
+        dict.fromkeys(("score", "score_vs_consensus"), (dims, values, about)),
         coords={"model": ["net"], "angle": ("element", group.coords["angle"])},
         attrs={"group": group.spec},
     )

@@ -63,6 +63,7 @@ function render({ model, el }) {
     store.set(validated(kept, state), { from: "state" });
     shell.name(state.scans.length > 1 ? "" : (state.title ?? ""));
     shell.state("ready");
+    shell.headline(state.preview ? "" : "…"); // its place, so that nothing moves when it comes
     const app = createContext({
       state,
       store,
