@@ -95,12 +95,12 @@ def test_the_direction_is_that_of_the_task(name):
     group = ob.groups.rotations(ANGLES)
     values = np.full((1, 3, ANGLES), 0.5)
     values[..., 1], values[..., 2] = 0.25, 0.75
-    about = {"higher_is_better": int(task.higher_is_better), "meaning": "the score", "units": ""}
+    about = {"higher_is_better": int(task.higher_is_better), "units": ""}
     dims = ("model", "sample", "element")
     data = xr.Dataset(
         dict.fromkeys(("score", "score_vs_consensus"), (dims, values, about)),
         coords={"model": ["net"], "angle": ("element", group.coords["angle"])},
-        attrs={"group": group.spec},
+        attrs={"group": group.spec, "score": "the score"},
     )
     place, worst = ("90°", "0.25") if task.higher_is_better else ("180°", "0.75")
     assert ob.nero.headline(data) == (

@@ -157,13 +157,11 @@ def test_scale_layout_outputs_and_labels_are_proposed_with_reasons(look):
 
 def test_one_sentence_says_what_was_found_with_and_without_labels(look):
     labeled = told(look("net.onnx", "sorted"))
-    assert labeled["sentence"].startswith("net is right for 100 % of 20 photographs as they are")
-    assert labeled["sentence"].endswith("% when turned by 30°.")
+    assert labeled["sentence"].startswith("net: 100.0 % correct upright, 25.0 % over all rotations")
+    assert labeled["sentence"].endswith("confident there (20 samples).")
     own = told(look("net.onnx", "flat"))["sentence"]
-    assert "net keeps its answer for " in own
-    assert own.endswith(
-        "% of 20 photographs when turned by 30°; without labels this is agreement with itself."
-    )
+    assert own.startswith("net: prediction changes for ")
+    assert own.endswith("% (20 samples).")
 
 
 def test_a_setting_changed_on_the_page_starts_the_scan_again(look, tmp_path):
@@ -264,7 +262,7 @@ def test_arrays_and_models_by_import_path_are_looked_at(look, folder, monkeypatc
     images, labels = ob.datasets.digits()
     np.savez(folder / "digits.npz", x=np.asarray(images[:12]), y=np.asarray(labels[:12]))
     answer = told(look("own_nets:net", "digits.npz"))
-    assert answer["sentence"].startswith("net is right for ")
+    assert " correct upright, " in answer["sentence"]
     assert settings(answer)["labels"] == "folders"
     assert "-d" in answer["command"]
 

@@ -105,6 +105,8 @@ def compare(ours, theirs, tolerance=2e-4, skip=()):
         expected = header[name]
         if isinstance(expected, float) or name == "range":
             assert ours[name] == pytest.approx(expected, abs=1e-3), name
+        elif name == "measures":  # those of all positions at once, and of one
+            assert ours[name] == [pytest.approx(one) for one in expected]
         else:
             assert ours[name] == expected, name
 

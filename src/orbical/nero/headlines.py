@@ -173,7 +173,7 @@ def _clause(
     write = _share if "accuracy" in curves or about.get("units") == "share" else number
     values = [_judged(curves)[model, identity], mean, _judged(curves)[model, worst]]
     first, whole, last = map(write, values)
-    what = ("", " correct") if "accuracy" in curves else (f"{about.get('meaning', 'score')} ", "")
+    what = ("", " correct") if "accuracy" in curves else (f"{arrays.score} ", "")
     own = ", measured against its own average over the orbit" if name == FINISHED else ""
     if first == whole == last:
         return f"{what[0]}{first}{what[1]} {here} and {orbit}{own}"

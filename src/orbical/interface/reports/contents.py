@@ -206,7 +206,7 @@ def with_findings(view: ScanView, chosen: ChosenSamples) -> ChosenSamples:
     if not more:
         return chosen
     whole = len(samples) == chosen.of
-    how = "" if whole else f"{chosen.how}, and {counted(more, 'sample')} of the findings"
+    how = "" if whole else f"{chosen.how}, and {counted(more, 'sample')} of findings"
     return ChosenSamples(samples, chosen.of, how)
 
 
