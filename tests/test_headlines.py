@@ -56,6 +56,11 @@ def test_a_model_that_does_not_change_is_said_to_be_the_same_everywhere(halves):
     assert said == "model: 50.0 % correct upright and over all rotations (20 samples)."
 
 
+def test_a_model_that_is_worst_upright_is_said_to_be(halves):
+    said = ob.nero.headline(scanned(lambda images: -bright(images), halves))
+    assert said.startswith("model: 0.0 % correct upright, where it is worst, and 50.0 % over all")
+
+
 def test_of_many_models_the_worst_and_the_best_are_named(halves):
     def certain(images):
         return torch.tensor([[4.0, 0.0]]).expand(len(images), 2)

@@ -143,7 +143,7 @@ def test_ends_of_narrow_ranges_and_names_of_places_have_their_room(opened: Any, 
     expect(chip).to_contain_text("11.048563")
     assert chip.evaluate("el => el.scrollWidth <= el.clientWidth")
     where = tab.locator(".readout .where")
-    expect(where).to_have_text("dx 0, dy 0")
+    expect(where).to_have_text("dx −32, dy 32")  # the worst
     beside = """where => where.getBoundingClientRect().x + where.scrollWidth
         <= document.querySelector(".readout .answers").getBoundingClientRect().x"""
     assert where.evaluate(beside)

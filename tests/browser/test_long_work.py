@@ -67,9 +67,9 @@ def test_finer_steps_show_what_there_is_and_can_be_stopped(view, live_server, mo
 
 
 def test_a_report_says_how_far_it_is_and_is_stopped(view, monkeypatch):
-    def endless(shown, selection, progress):
+    def endless(request):
         while True:
-            progress.tell(0.4, "maps")
+            request.progress.tell(0.4, "maps")
             time.sleep(0.01)
 
     monkeypatch.setitem(export.FILES, "report", endless)

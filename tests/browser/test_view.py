@@ -38,14 +38,6 @@ def test_everything_fits_one_screen_and_says_what_it_is(view, digit_scan):
         assert shares == pytest.approx(found[name].values.tolist(), abs=0.006)
 
 
-def test_a_fresh_page_starts_with_the_most_variable_sample(view, digit_scan):
-    page = view()
-    spread = digit_scan.data["score"].var("element").mean("model").values
-    page.until("() => location.hash.includes('sample=')")
-    page.at(f"sample={int(spread.argmax())}&order=variable")
-    page.shows(".one h2", f"Image {int(spread.argmax())}")
-
-
 def test_a_click_in_the_embedding_selects_the_sample_there(view, live_server, digit_scan):
     lonely = loneliest(live_server)
     page = view(f"sample={lonely}&order=best")

@@ -43,7 +43,7 @@ def test_another_data_set_begins_anew(view, serve, digit_scan):
         server=serve({"first": digit_scan, "second": digit_scan}),
     )
     page.tab.get_by_label("Data set").select_option("second")
-    page.until("() => /^#scan=second&sample=\\d+&order=variable$/.test(location.hash)")
+    page.until("() => /^#scan=second&sample=\\d+&element=\\d+&order=variable$/.test(location.hash)")
     page.ready()
     page.shows(".overview h2", "All 120 images")
     page.tab.go_back()

@@ -13,6 +13,8 @@ import {
   ramp,
   classColor,
   classPlaces,
+  manyClasses,
+  modelDash,
   readableOn,
 } from "../../src/orbical/interface/web/draw/colors.js";
 import { classLabels } from "../../src/orbical/interface/web/draw/map_layout.js";
@@ -130,4 +132,16 @@ test("of more classes than colors the most frequent have one each, and the other
   assert.deepEqual([many.shown.slice(0, 3), many.shown.length, many.rest], [[25, 20, 0], CLASSES.length - 1, 21]);
   assert.equal(many.place(29), CLASSES.length - 1);
   assert.ok(Number.isNaN(many.place(NaN)));
+});
+
+test("28 classes and 49 models can be told apart", () => {
+  for (const dark of [false, true]) {
+    const colors = manyClasses(dark).map(parse);
+    const apart = (one, other) => Math.hypot(...one.map((part, i) => part - other[i]));
+    const least = Math.min(...colors.flatMap((one, i) => colors.slice(i + 1).map((other) => apart(one, other))));
+    assert.equal(colors.length, 28);
+    assert.ok(least > 20, `${dark}: ${least}`);
+  }
+  const looks = Array.from({ length: 49 }, (_, place) => `${modelColor(place)} ${modelDash(place)}`);
+  assert.equal(new Set(looks).size, 49);
 });

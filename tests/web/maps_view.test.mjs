@@ -4,6 +4,7 @@ import { test } from "node:test";
 import {
   classPanels,
   classes,
+  coarser,
   difference,
   elsewhere,
   mapOf,
@@ -43,8 +44,12 @@ test("each model has its classes, differences and entropy, and the truth comes o
   const { first, rows } = classPanels(content);
   assert.deepEqual(
     [...first, ...rows.flat()].map(({ title }) => title),
-    ["truth", "a", "differs", "entropy", "b", "differs", "entropy"],
+    ["truth", "a", "error", "entropy", "b", "error", "entropy"],
   );
+  assert.deepEqual(Array.from(rows[0][1].map.data), [0, 1]); // against the truth, which is 0
+  const titles = (given) => classPanels({ ...content, ...given }).rows[0].map(({ title }) => title);
+  assert.deepEqual(titles({ byConsensus: true }), ["a", "differs", "entropy"]);
+  assert.deepEqual(titles({ byBoth: true }), ["a", "error", "differs", "entropy"]);
   const wide = tableOf({ first, rows }, 800, 200);
   assert.deepEqual(
     wide.map((row) => row.length),
@@ -105,4 +110,14 @@ test("maps of a volume say where they are stored at the middle slices only", () 
   assert.equal(at([], [3, 3, 3]), "");
   assert.equal(at([1, 2, 3], [1, 2, 3]), "");
   assert.match(at([1, 2, 3], [3, 3, 3]), /middle slices.*keep=predicted_maps/i);
+});
+
+test("maps that are coarser than their image say so", () => {
+  const map = field(new Float32Array(6), [1, 2, 3]);
+  const image = field(new Float32Array(24), [1, 4, 6]);
+  assert.match(coarser({ fields: { class_map: map }, inputs: { image } }), /2 × 3 of 4 × 6 pixels.*keep=probabilities/);
+  assert.match(coarser({ fields: { value_map: map }, inputs: { image } }), /keep=predicted_maps/);
+  assert.equal(coarser({ fields: { class_map: map }, inputs: { image: map } }), "");
+  assert.equal(coarser({ fields: { class_map: map, segments: image }, inputs: { image } }), "");
+  assert.equal(coarser({ fields: { class_map: map } }), "");
 });

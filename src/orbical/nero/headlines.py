@@ -178,6 +178,8 @@ def _clause(
     if first == whole == last:
         return f"{what[0]}{first}{what[1]} {here} and {orbit}{own}"
     said = f"{what[0]}{first}{what[1]} {here}, {whole} {orbit} and {last} {there}{own}"
+    if worst == identity:
+        said = f"{what[0]}{first}{what[1]} {here}, where it is worst, and {whole} {orbit}{own}"
     if "accuracy" not in curves or "confidence" not in curves:
         return said
     sure = curves["confidence"][model, worst]

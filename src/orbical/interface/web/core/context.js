@@ -1,6 +1,6 @@
 // What every section is given: the state, the selection, and the words for them.
 
-import { DASHES, modelColor } from "../draw/colors.js";
+import { modelColor, modelDash } from "../draw/colors.js";
 import { elementNames, positionName, sharedFolder, singular } from "./text.js";
 import { consequences, coordinates, nearestElement, pinned } from "./selection_rules.js";
 import { createSceneCache } from "./thumbnails.js";
@@ -33,7 +33,7 @@ export function createContext({ state, store, request, on, busy, stop, theme, hi
   app.mostGroups = 12;
   app.look = (name) => {
     const place = places.get(name) ?? 0;
-    return { name, color: modelColor(place), dash: DASHES[place % DASHES.length] };
+    return { name, color: modelColor(place), dash: modelDash(place) };
   };
 
   /** The models shown, with their colors; `names` where an answer says which it holds. */

@@ -54,8 +54,23 @@ export function modelColor(place) {
 
 /** The color of the class at a place. */
 export function classColor(place, dark = false) {
-  const list = dark ? CLASSES_ON_DARK : CLASSES;
+  const list = manyClasses(dark);
   return list[place % list.length];
+}
+
+/** The colors of classes, and for more of them lighter and darker ones: 28 that can be told apart. */
+export function manyClasses(dark = false) {
+  const first = dark ? CLASSES_ON_DARK : CLASSES;
+  const toward = (end, share) => (color) =>
+    `#${parse(color)
+      .map((part) =>
+        Math.round(part + share * (end - part))
+          .toString(16)
+          .padStart(2, "0"),
+      )
+      .join("")}`;
+  const hues = first.slice(0, -1); // gray stands for the rest
+  return [...first, ...hues.map(toward(255, 0.4)), ...hues.map(toward(0, 0.4))];
 }
 
 /**
@@ -73,6 +88,9 @@ export function classPlaces(values, classes) {
   const places = new Map(shown.map((c, place) => [c, place]));
   return { shown, place: (c) => places.get(c) ?? (c >= 0 ? last : c), rest: often.length - shown.length };
 }
+
+/** The dash of the model at a place: models that share a color have different ones. */
+export const modelDash = (place) => DASHES[(place + Math.floor(place / MODELS.length)) % DASHES.length];
 
 /** The dash of a model: its own, that of its color, or that of its place in the list. */
 export function dashOf(model, place) {
@@ -181,7 +199,7 @@ export function colorOf(value, range, dark = false, kind = "sequential") {
 export function colorize(values, { kind = "sequential", range = [0, 1] }, dark = false) {
   const bytes = new Uint8Array(4 * values.length);
   const missing = parse(MISSING[dark ? "dark" : "light"]);
-  const classes = (dark ? CLASSES_ON_DARK : CLASSES).map(parse);
+  const classes = kind === "classes" ? manyClasses(dark).map(parse) : [];
   const table = kind === "classes" ? null : ramp(kind, dark);
   for (let i = 0; i < values.length; i += 1) {
     const value = values[i];

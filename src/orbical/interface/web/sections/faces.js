@@ -49,6 +49,8 @@ export function createFaces(frame, app, field, label, faces) {
   };
 }
 
+const MANY = 4;
+
 /** Make the row; `set(models, values, { place, format })` writes it without new elements. */
 export function createLegend() {
   const place = h("span", { class: "place" });
@@ -66,6 +68,7 @@ export function createLegend() {
         return { number, el: h("span", { class: "item" }, ...modelLabel(model), number) };
       });
       fill(items, cells);
+      el.tabIndex = models.length > MANY ? 0 : -1; // it scrolls
     }
     write(place, where);
     cells.forEach((cell, i) => write(cell.number, format(values ? values[i] : NaN)));

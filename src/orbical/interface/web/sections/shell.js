@@ -20,7 +20,7 @@ export function createShell(root, { onhelp, ontheme }) {
   const filters = h("section", { class: "filters", "aria-label": "Filters" });
   const banner = h("div", { class: "banner", role: "alert", hidden: true });
   const preview = h("div", { class: "preview", hidden: true, role: "region", "aria-label": "First look" });
-  const headline = h("p", { class: "headline", hidden: true });
+  const headline = h("section", { class: "headline", "aria-label": "Finding", hidden: true });
   const [overview, detail] = [h("div", { class: "overview" }), h("div", { class: "one" })];
   const strip = h("div", { class: "pin-strip" });
   const main = h("main", { class: "main", tabindex: "-1" }, overview, detail, strip);

@@ -8,7 +8,7 @@ import { chip, createBoard, sideOf } from "./tile.js";
 
 /** @import { Field, ViewContent } from "./index.js" */
 
-const MOST_CLASSES = 12;
+const MOST_CLASSES = 28;
 const SHARE = [0, 1];
 const LESS_IS_BETTER = badToGood(SHARE, false);
 
@@ -46,7 +46,8 @@ export function difference(answer, other, seen = answer) {
 }
 
 /** The panels of class maps: the truth once, and for each model its classes, differences and entropy. */
-export function classPanels(/** @type {ViewContent} */ { fields, truths = {}, consensus = {}, models, colors }) {
+export function classPanels(/** @type {ViewContent} */ content) {
+  const { fields, truths = {}, consensus = {}, models, colors, byConsensus, byBoth } = content;
   const whole = fields.segments;
   const truth = (whole && truths.moved) || fields.truth_map;
   const rows = models.map((name, m) => {
@@ -56,16 +57,12 @@ export function classPanels(/** @type {ViewContent} */ { fields, truths = {}, co
     const stored = fields.map_vs_consensus && mapOf(fields.map_vs_consensus, m);
     const agreed = consensus.moved?.shape.length === 3 ? classes(mapOf(consensus.moved, m)) : null;
     const entropy = fields.entropy_map && mapOf(fields.entropy_map, m); // unknown outside the image
+    const push = (title, about, map) => panels.push({ title, about, map, kind: "sequential", range: LESS_IS_BETTER });
+    const wrong = truth && !byConsensus ? difference(answer, classes(mapOf(truth, 0)), entropy) : null;
+    if (wrong) push("error", "differs from the truth", wrong);
     const differs = agreed ? difference(answer, agreed, entropy) : stored;
-    if (differs)
-      panels.push({
-        title: "differs",
-        about: "differs from the consensus",
-        map: differs,
-        kind: "sequential",
-        range: LESS_IS_BETTER,
-      });
-    if (entropy) panels.push({ title: "entropy", map: entropy, kind: "sequential", range: LESS_IS_BETTER });
+    if (differs && (!wrong || byBoth)) push("differs", "differs from the consensus", differs);
+    if (entropy) push("entropy", "entropy", entropy);
     return panels;
   });
   const first = truth ? [{ title: "truth", map: classes(mapOf(truth, 0)), kind: "classes", range: SHARE }] : [];
@@ -116,13 +113,13 @@ export function steadyRanges(known, panels) {
 }
 
 /** The truth before the first row or above it, whichever leaves more room; gaps are null. */
-export function tableOf({ first, rows }, width, height) {
+export function tableOf({ first, rows }, width, height, aspect = 1) {
   const gaps = (count) => Array.from({ length: count }, () => null);
   const most = Math.max(...rows.map((panels) => panels.length));
   const padded = rows.map((panels) => [...panels, ...gaps(most - panels.length)]);
   const before = padded.map((panels, m) => [...(m ? gaps(first.length) : first), ...panels]);
   const above = [[...first, ...gaps(most - first.length)], ...padded];
-  const side = (table) => sideOf(table[0].length, table.length, width, height);
+  const side = (table) => sideOf(table[0].length, table.length, width, height, aspect);
   return first.length && side(above) > side(before) ? above : before;
 }
 
@@ -131,6 +128,16 @@ export function elsewhere(/** @type {ViewContent} */ { slices = [], about, field
   if (!slices.length || !about?.slices || slices.join() === about.slices.join()) return "";
   const kept = fields.value_map ? "predicted_maps" : "probabilities";
   return `Middle slices, the only ones stored. orbical view shows others with the models, or after keep=${kept}.`;
+}
+
+/** That maps are coarser than the image they are of; empty where they are not. */
+export function coarser(/** @type {ViewContent} */ { fields, inputs = {} }) {
+  const map = fields.segments ? null : (fields.class_map ?? fields.value_map);
+  if (!map || !inputs.image) return "";
+  const [[rows, columns], [height, width]] = [map, inputs.image].map(({ shape }) => shape.slice(-2));
+  if (rows * columns >= height * width) return "";
+  const kept = fields.value_map ? "predicted_maps" : "probabilities";
+  return `Stored at ${rows} × ${columns} of ${height} × ${width} pixels; all are shown with the models, or after keep=${kept}.`;
 }
 
 /** What is said of each model: the scores that the scan has. */
@@ -165,7 +172,7 @@ const SCORES = {
 /** The view. A click on a map shows it alone, another click shows all again. */
 export function createView(el, state) {
   const board = createBoard(el, "maps", draw, show);
-  const key = h("p", { class: "view-note key" });
+  const key = h("p", { class: "view-note key", tabindex: "0" });
   const note = h("p", { class: "slice-note", role: "status" });
   el.append(key, note);
   let given = null;
@@ -184,9 +191,11 @@ export function createView(el, state) {
         ranges: steadyRanges(kept.sample === sample ? kept.ranges : {}, [panels.first, panels.rows].flat(2)),
       };
     }
-    const table = tableOf(panels, ...board.room());
+    const { map } = panels.rows[0][0];
+    const aspect = Math.min(1, map.rows / map.columns);
+    const table = tableOf(panels, ...board.room(), aspect);
     const all = table.flat();
-    board.show(all, table[0].length);
+    board.show(all, table[0].length, aspect);
     board.el.setAttribute("aria-label", spoken(given, SCORES[kind]).join("; "));
     if (kind === "values") return rangesLegend();
     legend(all.filter((panel) => panel?.kind === "classes").map((panel) => panel.map));
@@ -249,7 +258,7 @@ export function createView(el, state) {
 
   function set(/** @type {ViewContent} */ content) {
     given = content;
-    write(note, elsewhere(content));
+    write(note, elsewhere(content) || coarser(content));
     draw();
   }
 

@@ -18,9 +18,10 @@ export function tileCaption(name, side, color = null) {
   return made;
 }
 
-/** The side of the squares in a table of `columns` x `rows`, each with a caption. */
-export function sideOf(columns, rows, width, height) {
-  const side = Math.min((width - GAP * (columns - 1)) / columns, (height - GAP * (rows - 1)) / rows - NAME);
+/** The width of the pictures in a table of `columns` x `rows`, each with a caption and `aspect` times as high. */
+export function sideOf(columns, rows, width, height, aspect = 1) {
+  const high = (height - GAP * (rows - 1)) / rows - NAME;
+  const side = Math.min((width - GAP * (columns - 1)) / columns, high / aspect);
   return Math.max(LEAST_SIDE, Math.floor(side));
 }
 
@@ -79,13 +80,13 @@ export function createBoard(el, name, draw, paint) {
       return [box.width || 300, Math.max(box.height || 200, 90)];
     },
     /** Show panels in a number of columns, by default in the arrangement that makes them largest; null is a gap. */
-    show(panels, columns = 0) {
+    show(panels, columns = 0, aspect = 1) {
       const all = panels.map((panel, k) => [panel, k]);
       const shown = alone === null || !panels[alone] ? all : [all[alone]];
       const [width, height] = this.room();
       const own = shown.length === 1 ? 1 : columns;
       const fitting = own
-        ? { columns: own, side: sideOf(own, shown.length / own, width, height) }
+        ? { columns: own, side: sideOf(own, shown.length / own, width, height, aspect) }
         : arranged(shown.length, width, height);
       board.style.gridTemplateColumns = `repeat(${fitting.columns}, ${fitting.side}px)`;
       const wanted = JSON.stringify([fitting.side, alone, shown.map(([panel, k]) => [k, panel?.title, panel?.color])]);
