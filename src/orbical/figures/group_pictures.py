@@ -18,6 +18,7 @@ from .point_pictures import look_from
 from .style import INK, MODELS, PAGE, SOFT, check_width, figure, styled
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = ["group_picture"]
@@ -83,7 +84,7 @@ def _moved(maps: Array, shape: Array) -> Array:
     return np.asarray(found[..., :-1] / found[..., -1:])
 
 
-def _draw_plane(panel: Any, group: Group, some: Array) -> None:
+def _draw_plane(panel: Axes, group: Group, some: Array) -> None:
     from matplotlib.collections import PolyCollection
 
     maps = group.parts["plane"][some]
@@ -114,7 +115,7 @@ def _flag_size(maps: Array) -> tuple[float, Array, bool]:
     return 1.0, np.array([1.2, 0.05]) if isometric else middle, isometric
 
 
-def _draw_space(panel: Any, group: Group, some: Array) -> None:
+def _draw_space(panel: Axes, group: Group, some: Array) -> None:
     """Draw space from the front and a little above, z up; what is near is darker."""
     from matplotlib.collections import PolyCollection
 
@@ -141,7 +142,7 @@ def _draw_space(panel: Any, group: Group, some: Array) -> None:
     panel.set_axis_off()
 
 
-def _draw_colors(panel: Any, group: Group, some: Array) -> None:
+def _draw_colors(panel: Axes, group: Group, some: Array) -> None:
     color = group.parts["color"] @ [*_COLOR, 1.0]
     columns = int(np.ceil(np.sqrt(len(group))))
     cells = np.ones((-(-len(group) // columns) * columns, 3))
@@ -152,7 +153,7 @@ def _draw_colors(panel: Any, group: Group, some: Array) -> None:
     panel.set(xticks=[], yticks=[])
 
 
-def _draw_numbers(panel: Any, group: Group, some: Array) -> None:
+def _draw_numbers(panel: Axes, group: Group, some: Array) -> None:
     """Draw the elements of any other part: a row of a table for each, or dots on a line."""
     if not group.parts:
         panel.set_axis_off()
@@ -167,7 +168,7 @@ def _draw_numbers(panel: Any, group: Group, some: Array) -> None:
         panel.set(xlabel="element", ylabel=next(iter(group.parts)))
 
 
-_Drawing = Callable[[Any, Group, Array], None]
+_Drawing = Callable[["Axes", Group, Array], None]
 _DRAWN: dict[str, _Drawing] = {
     "space": _draw_space,
     "plane": _draw_plane,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from PIL import Image, ImageDraw
 
@@ -35,8 +33,8 @@ def look_from(yaw_deg: float = YAW_DEG, pitch_deg: float = PITCH_DEG) -> Array:
 
 
 def cloud_picture(
-    points: Any,
-    mask: Any = None,
+    points: object,
+    mask: object = None,
     *,
     size: int = 160,
     yaw_deg: float = YAW_DEG,
@@ -113,8 +111,8 @@ _FINER = 3
 
 
 def molecule_picture(
-    positions: Any,
-    numbers: Any,
+    positions: object,
+    numbers: object,
     *,
     size: int = 160,
     yaw_deg: float = YAW_DEG,

@@ -66,7 +66,7 @@ def styled() -> Iterator[None]:
         yield
 
 
-def model_colors(names: Iterable[Any]) -> dict[str, str]:
+def model_colors(names: Iterable[object]) -> dict[str, str]:
     """Return the color of each model, by its place in the order of the scan.
 
     Pass all models of a scan, even if a figure shows only some of them: a model then has the same
@@ -85,7 +85,7 @@ def model_colors(names: Iterable[Any]) -> dict[str, str]:
     return {str(name): MODELS[i % len(MODELS)] for i, name in enumerate(names)}
 
 
-def model_lines(names: Iterable[Any]) -> dict[str, str]:
+def model_lines(names: Iterable[object]) -> dict[str, str]:
     """Return the line style of each model: solid while the colors last, then the next style.
 
     Args:
@@ -101,7 +101,7 @@ def model_lines(names: Iterable[Any]) -> dict[str, str]:
     return {str(name): LINES[i // len(MODELS) % len(LINES)] for i, name in enumerate(names)}
 
 
-def class_colors(names: Iterable[Any]) -> dict[str, str]:
+def class_colors(names: Iterable[object]) -> dict[str, str]:
     """Return the color of each class, by its place in the order.
 
     Args:

@@ -13,6 +13,7 @@ import numpy as np
 from .._imports import import_extra
 from .._text import csv_text
 from ..errors import check_name
+from ..store import Json
 from .background import Progress
 from .reports.writing import MOST_BYTES, SAMPLES, build_report, report, single_page
 from .session.input_pictures import thumbnails
@@ -55,7 +56,7 @@ def csv(request: Request) -> File:
     about, of_subset = aggregate(request)
     _, of_sample = sample(request.but(dense=False))  # at the scanned elements
     group, number = request.view.group, request.sample
-    columns: dict[str, Any] = {"element": np.arange(len(group)), **group.coords}
+    columns: Json = {"element": np.arange(len(group)), **group.coords}
     for place, model in enumerate(about["models"]):
         for part in ("values", "low", "high"):
             if part in of_subset:
@@ -89,7 +90,7 @@ def parquet(request: Request) -> File:
     pa = import_extra("pyarrow", "parquet", "an export to Parquet")
     pq = import_extra("pyarrow.parquet", "parquet", "an export to Parquet")
     view, chosen = request.view, np.flatnonzero(request.subset.members)
-    columns: dict[str, Any] = {"sample": chosen.astype(np.int32)}
+    columns: Json = {"sample": chosen.astype(np.int32)}
     if view.names is not None:
         columns["name"] = [view.names[one] for one in chosen]
     if view.label is not None:
@@ -122,7 +123,7 @@ def parquet(request: Request) -> File:
     return f"{view.name}.parquet", "application/vnd.apache.parquet", held.getvalue()
 
 
-def _pictures(view: ScanView, samples: Array, progress: Progress) -> list[dict[str, Any]] | None:
+def _pictures(view: ScanView, samples: Array, progress: Progress) -> list[Json] | None:
     """Return thumbnails as other tools expect them: `{"bytes": PNG, "path": None}` each."""
     if not len(samples) or thumbnails(view, [int(samples[0])]) is None:
         return None

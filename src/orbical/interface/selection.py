@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from ..errors import InputError, check_name, unknown_name
+from ..store import Json
 
 __all__ = ["Selection"]
 
@@ -233,7 +234,7 @@ class Selection:
 
         An address may come from another version or be typed by hand, so errors are ignored.
         """
-        fields: dict[str, Any] = {}
+        fields: Json = {}
         for piece in text.removeprefix("#").split("&"):
             key, equals, value = piece.partition("=")
             if not equals:

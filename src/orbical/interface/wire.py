@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
+from ..store import Json
 
 Array = np.ndarray
 
@@ -151,8 +152,8 @@ def quantize_log_odds(shares: Array) -> Quantized:
 
 def encode_part(header: Mapping[str, Any], arrays: Mapping[str, Array | Quantized]) -> bytes:
     """Return one part of a report, compressed; the same numbers give the same bytes."""
-    plain: dict[str, Any] = {}
-    steps: dict[str, Any] = {}
+    plain: Json = {}
+    steps: Json = {}
     for name, array in arrays.items():
         if isinstance(array, Quantized):
             codes = np.ascontiguousarray(array.codes)

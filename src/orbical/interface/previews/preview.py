@@ -18,6 +18,7 @@ from ...data import ImageFiles, hash_of
 from ...errors import InputError, Interrupted, OrbicalError, StoreError
 from ...groups import as_group
 from ...predictors import Predictor
+from ...store import Json
 from ...tasks import TASKS, Task, takes
 from ..background import DaemonPool
 from .proposals import Proposal, full_command, groups_of
@@ -47,7 +48,7 @@ class Status:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._run = 0
-        self._told: dict[str, Any] = {
+        self._told: Json = {
             "phase": "scanning",
             "version": 0,
             "look": 0,
@@ -83,7 +84,7 @@ class Status:
         if number != self._run:
             raise Interrupted("stopped")
 
-    def read(self) -> dict[str, Any]:
+    def read(self) -> Json:
         """Return what the page is told."""
         with self._lock:
             return dict(self._told)
@@ -205,7 +206,7 @@ class Preview:
         self._pool.submit(self._refine, number)
         return self._session
 
-    def answer(self, message: Mapping[str, Any]) -> dict[str, Any]:
+    def answer(self, message: Mapping[str, Any]) -> Json:
         """Answer how far the scan is; with `settings` or `action`, change or stop it first."""
         changes, action = message.get("settings"), message.get("action")
         if changes is not None:
@@ -304,7 +305,7 @@ class Preview:
         from ...scanning import scan
 
         proposal = self._proposal
-        settings: dict[str, Any] = {
+        settings: Json = {
             "group": groups_of(proposal["group"])[level],
             "task": _task(proposal),
             "out": path,
@@ -358,7 +359,7 @@ class Preview:
 
 def _task(proposal: Proposal) -> Task:
     kind: Callable[..., Task] = TASKS[proposal["task"]]
-    given: dict[str, Any] = {"outputs": proposal["outputs"], "classes": proposal.classes}
+    given: Json = {"outputs": proposal["outputs"], "classes": proposal.classes}
     if takes(proposal["task"], "size"):
         given |= {"input": Images(), "size": [*proposal.source.read(0, 1)[0].shape[-2:]]}
     return kind(**{name: one for name, one in given.items() if takes(proposal["task"], name)})

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from ..._text import counted
 from ...errors import InputError, check_name
+from ...store import Json
 from ..selection import Selection
+from ..session.calibration_plots import calibration_along
+from ..session.dispatch import HANDLERS
 from ..session.request import ALL, Request, UnknownSet, mask_of_set, packed
 from ..session.sample_maps import available_methods, is_cached, sample_map
-from ..session.saved_lists import Finding, saved_findings
+from ..session.saved_lists import Finding, saved_findings, saved_sets
 from ..session.scan_state import headline
 from ..session.scan_view import ScanView
+from ..session.subset_curves import spread_metric
 from ..sidecar import bits_key
 from ..wire import encode_part, quantize
 
@@ -176,8 +180,8 @@ def planned_maps(
 
 def encoded_maps(view: ScanView, samples: Array, maps: Iterable[Map]) -> bytes:
     """Encode the positions of the samples of a report on each map."""
-    about: dict[str, Any] = {}
-    arrays: dict[str, Any] = {}
+    about: Json = {}
+    arrays: Json = {}
     for one in maps:
         name = "/".join(one)
         try:
@@ -212,7 +216,7 @@ def with_findings(view: ScanView, chosen: ChosenSamples) -> ChosenSamples:
 
 def story(
     view: ScanView, chosen: ChosenSamples, methods: Sequence[str]
-) -> tuple[list[dict[str, Any]], Array]:
+) -> tuple[list[Json], Array]:
     """Return the findings as the page of a report takes them, and the bits `[S, ...]` of sets."""
     sets: dict[str, Array] = {}
     told = [_told(view, one, chosen.samples, methods, sets) for one in saved_findings(view)]
@@ -231,7 +235,7 @@ def _told(
     samples: Array,
     methods: Sequence[str],
     sets: dict[str, Array],
-) -> dict[str, Any]:
+) -> Json:
     selection = finding.selection
     here = {int(sample): place for place, sample in enumerate(samples)}
     kept = replace(
@@ -256,3 +260,111 @@ def _set_here(view: ScanView, name: str, samples: Array, sets: dict[str, Array])
     here = bits_key(bits.tobytes())
     sets[here] = bits
     return here
+
+
+MOST_CLASSES = 100
+"""The most classes whose answers are recorded, each by itself."""
+MOST_PLACES = 1_000
+"""The most places whose calibration plots are recorded, beyond those of all samples."""
+FIELDS = {
+    "aggregate": ("reference", "metric"),
+    "spread": ("reference", "metric"),
+    "calibration": ("reference",),
+    "consistency": (),
+    "coverage": ("scope",),
+}
+"""What the recorded answers of each kind depend on, beside the subset and the models shown.
+
+Those of calibration are stacked: one of each element, and last that of whole orbits.
+"""
+_CURVES = ("confidence", "accuracy", "cumulative_confidence", "cumulative_accuracy")
+
+Key = tuple[tuple[str, ...], str]
+"""The clauses of a filter, sorted, and the hash of a set: what the page calls a subset."""
+
+
+@dataclass(frozen=True)
+class Subset:
+    """A subset of a scan whose answers are recorded, and what the page of a report calls it."""
+
+    key: Key
+    selection: Selection
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is all samples."""
+        return not self.selection.filter and not self.selection.subset
+
+
+def recorded_subsets(view: ScanView, told: Iterable[str]) -> list[Subset]:
+    """List the subsets that matter: all samples, named sets, those of findings, and classes.
+
+    Args:
+        view: The view of the scan.
+        told: The views of the findings as the report has them, where sets have other names.
+    """
+    named = [Selection(subset=one.hash) for one in saved_sets(view)]
+    shown = [one.selection for one in saved_findings(view)]
+    here = [Selection.from_fragment(fragment) for fragment in told]
+    count = 0 if view.label is None or len(view.classes) > MOST_CLASSES else len(view.classes)
+    classes = [Selection(filter=(f"label:{label}",)) for label in range(count)]
+    found: dict[Key, Subset] = {}
+    for page, own in [
+        *((one, one) for one in (Selection(), *named)),
+        *zip(here, shown, strict=True),
+        *((one, one) for one in classes),
+    ]:
+        key = (tuple(sorted(page.filter)), page.subset)
+        with contextlib.suppress(UnknownSet):  # its file was removed or altered
+            mask_of_set(view, own.subset)
+            found.setdefault(key, Subset(key, Selection(filter=own.filter, subset=own.subset)))
+    return [*found.values()]
+
+
+def encoded_answers(
+    view: ScanView, subsets: Sequence[Subset], references: Sequence[str], kinds: Iterable[str]
+) -> Iterator[bytes]:
+    """Yield the recorded answers of each subset to requests of some kinds, encoded."""
+    offered, size = {*kinds}, len(view.group) + 1
+    others = [(one, reference) for reference in references for one in subsets if not one.whole]
+    drawn = others[: MOST_PLACES // size]
+    for subset in subsets:
+        answers: dict[str, list[Json]] = {}
+        arrays: Json = {}
+        for name, selection in _requests(view, subset, references):
+            kind, _, reference = name.partition("/")
+            plots, request = kind == "calibration", Request(view, selection)
+            left_out = plots and not subset.whole and (subset, reference) not in drawn
+            if kind not in offered or left_out:
+                continue
+            answered = calibration_along(request) if plots else [HANDLERS[kind](request)]
+            answers[name] = [about for about, _ in answered]
+            for part in answered[0][1]:
+                values = np.stack([held[part] for _, held in answered])
+                share = plots and part in _CURVES
+                arrays[f"{name}:{part}"] = quantize(values, 16, 0.0, 1.0) if share else values
+        yield encode_part({"answers": answers}, arrays)
+
+
+def spread_metrics(view: ScanView) -> dict[str, str]:
+    """Return the metric whose spread is shown for each metric: of measures, that of the score."""
+    return {name: spread_metric(view, one).name for name, one in view.metrics.items()}
+
+
+def _requests(
+    view: ScanView, subset: Subset, references: Sequence[str]
+) -> Iterator[tuple[str, Selection]]:
+    """Yield the name and the selection of each recorded answer."""
+    spreads = {*spread_metrics(view).values()}
+    for reference in references:
+        against = replace(subset.selection, reference=reference)
+        for metric in view.metrics.values():
+            one = replace(against, metric=metric.name)
+            if metric.report != "all samples" or subset.whole:
+                yield f"aggregate/{reference}/{metric.name}", one
+            if metric.name in spreads:
+                yield f"spread/{reference}/{metric.name}", one
+        yield f"calibration/{reference}", against
+    yield "consistency", subset.selection
+    for scope in ("element", "orbit"):
+        yield f"coverage/{scope}", replace(subset.selection, scope=scope)

@@ -12,11 +12,11 @@ import base64
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import torch
 
+from ...store import Json
 from ..selection import Selection
 from ..session.class_answers import consensus_classes
 from ..session.filter_columns import sample_columns
@@ -32,14 +32,17 @@ from ..session.scan_view import PLACE, ScanView
 from ..wire import PNG, Array, Quantized, encode_part, quantize, quantize_log_odds
 from .contents import (
     FEWEST,
+    FIELDS,
     ChosenSamples,
+    encoded_answers,
     encoded_maps,
     informative_samples,
     planned_maps,
+    recorded_subsets,
+    spread_metrics,
     story,
     with_findings,
 )
-from .recorded_answers import FIELDS, encoded_answers, recorded_subsets, spread_metrics
 
 _FALLBACKS = {"input": "image", "detail": "values"}
 """The views that replace those drawn in Python."""
@@ -68,7 +71,7 @@ def parts_of(
     view: ScanView,
     chosen: ChosenSamples,
     methods: Sequence[str] | None,
-    about: dict[str, Any],
+    about: Json,
     advance: Advance,
 ) -> Iterator[tuple[str, bytes]]:
     """Yield each part of a report with its name."""
@@ -97,15 +100,13 @@ def parts_of(
     state, arrays = _state(view, chosen, plan.methods, facts)
     arrays["sets"] = sets
     yield "state", encode_part(state, arrays)
-    for number, block in enumerate(made):
-        yield f"rows/{number}", encode_part({"steps": block.steps}, block.arrays)
+    for number, (steps, rows) in enumerate(made):
+        yield f"rows/{number}", encode_part({"steps": steps}, rows)
     if pictures is not None:
         yield "thumbnails", encode_part({}, {"thumbnail": pictures})
     for variable in _variables(view):
-        yield (
-            f"values/{variable}",
-            encode_part({}, {"values": _values(view, variable, chosen.samples)}),
-        )
+        values = _values(view, variable, chosen.samples)
+        yield f"values/{variable}", encode_part({}, {"values": values})
     yield "columns", _columns(view, chosen.samples)
     advance("maps")
     yield "maps", encoded_maps(view, chosen.samples, plan.maps)
@@ -121,7 +122,7 @@ def parts_of(
         yield "bounds", encode_part(bounds(Request(view))[0], {})
 
 
-def _named_sets(view: ScanView, samples: Array) -> list[dict[str, Any]]:
+def _named_sets(view: ScanView, samples: Array) -> list[Json]:
     """Return the named sets as bits of the report's samples, under their hashes in the scan."""
     found = []
     for one in saved_sets(view):
@@ -133,8 +134,8 @@ def _named_sets(view: ScanView, samples: Array) -> list[dict[str, Any]]:
 
 
 def _state(
-    view: ScanView, chosen: ChosenSamples, methods: Sequence[str], facts: dict[str, Any]
-) -> tuple[dict[str, Any], dict[str, Any]]:
+    view: ScanView, chosen: ChosenSamples, methods: Sequence[str], facts: Json
+) -> tuple[Json, Json]:
     state, arrays = state_of(view, [{"name": view.name, "title": title_of(view)}])
     traveling = facts.get("traveling", {}).get("models", [])
     state |= {
@@ -207,7 +208,7 @@ def _are_bytes(values: Array) -> bool:
 
 def _columns(view: ScanView, samples: Array) -> bytes:
     """Encode the columns of the samples in the report: numbers, codes of categories, texts."""
-    arrays: dict[str, Any] = {}
+    arrays: Json = {}
     texts: dict[str, list[str]] = {}
     for name, column in sample_columns(view).items():
         values = column.read()
@@ -226,12 +227,8 @@ MOST_MOVED_BYTES = 64 << 20
 """The same for truth and consensus transformed along the orbit."""
 
 
-@dataclass(frozen=True)
-class Block:
-    """The arrays of some samples: `input/NAME [n, ...]`, `detail/NAME [M, n, K, ...]`, ..."""
-
-    arrays: dict[str, Array | Quantized]
-    steps: dict[str, int]
+Block = tuple[dict[str, int], dict[str, Array | Quantized]]
+"""The steps and arrays of some samples: `input/NAME [n, ...]`, `detail/NAME [M, n, K, ...]`, ..."""
 
 
 @dataclass(frozen=True)
@@ -286,7 +283,7 @@ class Blocks:
             else:
                 still = _thinned(self._shown(name, samples), 2)[0]
                 arrays[f"{kind}/{STILL[kind]}"] = self._drawn(name, still)
-        return Block(arrays, steps)
+        return steps, arrays
 
     def _shown(self, name: str, samples: Array) -> Array:
         return as_drawn(_rows(self.view, name, samples), self.view.reader.dims[name])

@@ -17,6 +17,7 @@ from urllib.parse import quote
 
 from ... import __version__
 from ...errors import InputError, whole_number
+from ...store import Json
 from ..bundling import bundle, icon, web_sources, web_style
 from ..session.scan_state import title_of
 from ..wire import as_text
@@ -175,7 +176,7 @@ def write(target: Path, heading: Heading, parts: Mapping[str, bytes], runtime: s
     return target
 
 
-def facts(view: ScanView, chosen: ChosenSamples) -> dict[str, Any]:
+def facts(view: ScanView, chosen: ChosenSamples) -> Json:
     """Return what a reader must know about a report."""
     record = view.scan.record
     now = datetime.datetime.now(datetime.UTC)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...calibration import Measure, quantity_title, scan_measures
+from ...calibration import quantity_title, scan_measures
 from ...errors import InputError
 from ...nero import Moments, Sums, moments, sums_over
 from ...store import AGREES, FINISHED, Scan
@@ -79,8 +79,18 @@ def find_metrics(reader: ScanReader) -> dict[str, Metric]:
             meaning=meaning,
             rounding=_ROUNDING if better is False and unit in UNITS.values() else 0.0,
         )
-    for measure in scan_measures(reader.scan, listed="view"):
-        found[measure.name] = _of_measure(measure)
+    for measure in scan_measures(reader.scan, listed="view"):  # of sets of samples
+        found[measure.name] = Metric(
+            name=measure.name,
+            title=measure.title[:1].upper() + measure.title[1:],
+            unit="share" if measure.unit == "probability" else "number",
+            low=0.0 if measure.kind == "pair" else None,
+            high=None,
+            higher_is_better=measure.higher_is_better,
+            per_sample=False,
+            meaning=measure.meaning,
+            report=measure.report,
+        )
     return dict(sorted(found.items(), key=lambda item: _rank(item[1])))
 
 
@@ -96,21 +106,6 @@ def _rank(metric: Metric) -> int:
     if metric.name.endswith("confidence"):
         return 3
     return 2 if metric.higher_is_better is not None else 6
-
-
-def _of_measure(measure: Measure) -> Metric:
-    """Describe a registered measure as a metric of sets of samples."""
-    return Metric(
-        name=measure.name,
-        title=measure.title[:1].upper() + measure.title[1:],
-        unit="share" if measure.unit == "probability" else "number",
-        low=0.0 if measure.kind == "pair" else None,
-        high=None,
-        higher_is_better=measure.higher_is_better,
-        per_sample=False,
-        meaning=measure.meaning,
-        report=measure.report,
-    )
 
 
 def _one_number_a_place(reader: ScanReader, name: str) -> bool:
