@@ -17,8 +17,7 @@ from talking import ask, decode
 
 import orbical as ob
 from orbical.cli import main
-from orbical.interface.reports.contents import encoded_maps
-from orbical.interface.reports.contents import encoded_answers, recorded_subsets
+from orbical.interface.reports.contents import encoded_answers, encoded_maps, recorded_subsets
 from orbical.interface.session import Session
 from orbical.store.zarr_store import open_store
 

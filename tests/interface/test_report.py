@@ -172,10 +172,10 @@ def test_answers_are_kept_whole_on_long_orbits():
         keep=("inputs", "probabilities"),
         progress=False,
     )
-    (block,) = blocks_of(Session({"digits": scan}).scan_view(), np.array([1, 4]))
-    kept = decoded(block.arrays["detail/probabilities"])
+    ((_, block),) = blocks_of(Session({"digits": scan}).scan_view(), np.array([1, 4]))
+    kept = decoded(block["detail/probabilities"])
     np.testing.assert_allclose(kept, scan.data["probabilities"][:, [1, 4]], atol=0.5 / 255 + 1e-6)
-    inputs = decoded(block.arrays["input/image"])
+    inputs = decoded(block["input/image"])
     np.testing.assert_allclose(inputs, scan.data["input"][[1, 4]], atol=0.5 / 255 + 1e-6)
 
 
