@@ -130,7 +130,7 @@ def main() -> None:
         sys.exit(2)
 
 
-def _leave(status: Any) -> None:
+def _leave(status: object) -> None:
     """End the program here if a model of the view is still at work."""
     threads = sys.modules.get("orbical.interface.background")
     if threads is not None:
@@ -141,7 +141,7 @@ def _print_warnings_once() -> Callable[..., None]:
     """Return a hook that prints each warning once, even if the filters change."""
     printed: set[str] = set()
 
-    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+    def show(message: Warning | str, *_: object, **__: object) -> None:
         if str(message) not in printed:
             printed.add(str(message))
             _print_error("[bold yellow]warning:[/]", _in_shell(str(message)))

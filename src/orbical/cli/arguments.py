@@ -14,6 +14,8 @@ from ..errors import InputError, OrbicalError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from ..tasks import Task
+
 
 def path_or_url(text: str) -> Path:
     """Read the path of a scan or of a file; a URL names a remote scan.
@@ -164,7 +166,7 @@ def preprocessing(text: str | None) -> Any:
     return ImagePreprocessing.parse(text, "--preprocess")
 
 
-def own_task(text: str | None) -> Any:
+def own_task(text: str | None) -> Task | None:
     """Import a task of one's own, a class or an object; return None if nothing is given."""
     from .._imports import import_attribute
     from ..tasks import Task

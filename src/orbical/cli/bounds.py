@@ -206,7 +206,7 @@ def _print_bounds(name: str, found: Bounds) -> None:
         typer.secho(f"does not apply: {reason} ({'; '.join(titles)})", dim=True)
 
 
-def _own_accuracy(about: Mapping[str, Any]) -> str:
+def _own_accuracy(about: Mapping[str, float | None]) -> str:
     """Return the accuracy of the model in words, and that of its mean over orbits if it differs.
 
     >>> _own_accuracy({"accuracy": 0.465, "model_accuracy": 0.98})

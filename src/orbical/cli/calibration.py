@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterable, Mapping
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 import typer
 
@@ -22,6 +22,14 @@ if TYPE_CHECKING:
     from ..calibration import Interval
 
 Row = dict[str, Any]
+
+
+class _Draws(TypedDict):
+    bins: int
+    level: float
+    resamples: int
+    seed: int
+
 
 _CAPTION = "if calibrated: mean and range of a calibrated model with the same predictions; "
 _CAPTION += "bold: a value outside that range"
@@ -65,7 +73,7 @@ def calibration(
     """
     from ..store import is_remote
 
-    settings: dict[str, Any] = {"bins": bins, "level": level, "resamples": resamples, "seed": seed}
+    settings: _Draws = {"bins": bins, "level": level, "resamples": resamples, "seed": seed}
     given = list(files or [])
     if runs:
         if given:
@@ -84,9 +92,7 @@ def calibration(
     _show_outputs(given, settings, figure, format_)
 
 
-def _show_outputs(
-    paths: list[Path], settings: dict[str, Any], figure: Path | None, format_: str
-) -> None:
+def _show_outputs(paths: list[Path], settings: _Draws, figure: Path | None, format_: str) -> None:
     from ..calibration import compare_outputs
 
     names = [path.stem for path in paths]
@@ -145,7 +151,7 @@ def _read(path: Path) -> dict[str, Any]:
         raise InputError("FILES", problem=str(error)) from error
 
 
-def _table(name: str, outputs: Mapping[str, Any], settings: dict[str, Any]) -> dict[str, Interval]:
+def _table(name: str, outputs: Mapping[str, Any], settings: _Draws) -> dict[str, Interval]:
     from ..calibration import outputs_table
 
     try:
@@ -162,16 +168,17 @@ def _numbers(table: dict[str, Interval]) -> dict[str, Row]:
     }
 
 
-def _draw(outputs: dict[str, dict[str, Any]], path: Path, settings: dict[str, Any]) -> None:
+def _draw(outputs: dict[str, dict[str, Any]], path: Path, settings: _Draws) -> None:
     from ..calibration import reliability_curve, top_label
     from ..figures.calibration import reliability_diagram
 
     classifiers = {name: one for name, one in outputs.items() if "labels" in one}
     if not classifiers:
         raise InputError("--figure", "outputs of a classifier", "those of regressors")
-    draws = {key: settings[key] for key in ("level", "resamples", "seed")}
+    level, resamples, seed = settings["level"], settings["resamples"], settings["seed"]
     curves = {
-        name: reliability_curve(*top_label(**one), **draws) for name, one in classifiers.items()
+        name: reliability_curve(*top_label(**one), level=level, resamples=resamples, seed=seed)
+        for name, one in classifiers.items()
     }
     save_figure(reliability_diagram(curves), path, "--figure")
 
@@ -182,9 +189,7 @@ def _titled(measure: str) -> str:
     return titled(measure)
 
 
-def _measure_sheet(
-    name: str, table: Mapping[str, Row], settings: dict[str, Any], about: str = ""
-) -> Sheet:
+def _measure_sheet(name: str, table: Mapping[str, Row], settings: _Draws, about: str = "") -> Sheet:
     """Return the measures of one model, and what its calibration error says."""
     from ..calibration import MEASURES, error_finding
 
@@ -235,9 +240,9 @@ def _by_method(cells: Mapping[str, Mapping[str, Number]], corner: str) -> Sheet:
     return Sheet("", [corner, *map(_titled, listed)], rows)
 
 
-def _show_runs(methods: dict[str, list[Path]], settings: dict[str, Any], format_: str) -> None:
+def _show_runs(methods: dict[str, list[Path]], settings: _Draws, format_: str) -> None:
     """Show mean and standard deviation over runs, which one run does not have."""
-    few = settings | {"resamples": 20}
+    few: _Draws = {**settings, "resamples": 20}
     cells: dict[str, dict[str, Number]] = {}
     for name, paths in methods.items():
         tables = [_numbers(_table(str(path), _read(path), few)) for path in paths]
@@ -264,7 +269,7 @@ def _show_runs(methods: dict[str, list[Path]], settings: dict[str, Any], format_
     show(format_, records, [sheet])
 
 
-def _show_scan(path: Path, settings: dict[str, Any], figure: Path | None, format_: str) -> None:
+def _show_scan(path: Path, settings: _Draws, figure: Path | None, format_: str) -> None:
     """Show how calibrated each model of a scan is, at the identity and along the orbit."""
     from ..calibration import scan_table
     from ..store import load

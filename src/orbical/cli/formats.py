@@ -119,12 +119,12 @@ def show(
             typer.echo(latex(joined) if format_ == "latex" else _markdown(joined))
 
 
-def print_json(content: Any) -> None:
+def print_json(content: object) -> None:
     """Print JSON that every parser reads: numbers that are not finite become null."""
     sys.stdout.write(json.dumps(_finite(content), indent=2, allow_nan=False) + "\n")
 
 
-def _finite(value: Any) -> Any:
+def _finite(value: object) -> object:
     if isinstance(value, Mapping):
         return {key: _finite(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
