@@ -728,11 +728,23 @@ def powers(trials: int) -> Iterator[str]:
         yield f"| {name} | {' | '.join(shares)} |"
 
 
+def fewer_draws(results: dict[tuple[str, str, int], float], trials: int) -> str:
+    """Return a sentence about the functions with fewer data sets than asked for, or none."""
+    counts: dict[str, dict[str, int]] = {}
+    for name, world, _ in results:
+        of_row = counts.setdefault(name.split()[0], {})
+        of_row[f"{name} {world}"] = of_row.get(f"{name} {world}", 0) + BLOCK
+    least = {name: min(each.values()) for name, each in counts.items()}
+    few = [f"`{name}` ({count})" for name, count in sorted(least.items()) if count < trials]
+    return f" Functions with fewer data sets in some cell: {', '.join(few)}." if few else ""
+
+
 def page(results: dict[tuple[str, str, int], float], trials: int) -> str:
     text = TEMPLATE.read_text(encoding="utf-8")
     worlds = "\n".join(f"- *{name}*: {meaning}." for name, meaning in WORLDS.items())
     return text.format(
         trials=f"{trials:,}",
+        fewer=fewer_draws(results, trials),
         resamples=RESAMPLES,
         worlds=worlds,
         table="\n".join(table(results)),

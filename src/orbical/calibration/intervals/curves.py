@@ -67,7 +67,9 @@ def reliability_curve(
     n the effective number of samples: a line through the samples near t, whose slope is 1, as of a
     calibrated model, where samples are few. What is near is weighted by a Gaussian in the
     difference of logits. Most confidences of a sharp classifier are near 1; on the scale of logits
-    they are far from 0.9, and so do not decide what is drawn there. The band is Wilson's interval.
+    they are far from 0.9, and so do not decide what is drawn there. The band is Wilson's interval
+    at each place; it does not know how far smoothing moves the curve, and for sharp models contains
+    the accuracy at 88 to 93 % of the places.
 
     Args:
         confidence: `[N]` in [0, 1].

@@ -1,0 +1,68 @@
+"""Every public function with an interval or a p-value has a row in the table of coverage."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+
+import interval_tables
+import numpy as np
+
+from orbical.calibration import list_measures
+
+# fmt: off
+PACKAGES = (
+    "adversarial", "bounds", "calibration", "checks", "conformal", "embedding", "groups", "nero",
+    "recalibrate", "selective", "testing", "training",
+)
+# fmt: on
+ONLY_CHECK_ARGUMENTS = {"calibration.check_draws", "calibration.checked_level"}
+PAGE = Path(__file__).parents[2] / "docs" / "intervals.md"
+
+
+def functions_with_intervals() -> Iterator[str]:
+    """Names of public functions that take a level, or say that they return a p-value."""
+    for package in PACKAGES:
+        module = importlib.import_module(f"orbical.{package}")
+        names = getattr(module, "__all__", [name for name in dir(module) if name[0] != "_"])
+        for name in names:
+            function = getattr(module, name)
+            if inspect.isfunction(function):
+                text = (function.__doc__ or "").lower()
+                takes_level = "level" in inspect.signature(function).parameters
+                if takes_level or "p-value" in text:
+                    yield f"{package}.{name}"
+
+
+def test_every_function_with_an_interval_has_a_row() -> None:
+    rows = {row.function for row in interval_tables.rows()}
+    found = {*functions_with_intervals()} - ONLY_CHECK_ARGUMENTS
+    assert found - rows - {*interval_tables.SHOWN_BY} == set()
+    assert {*interval_tables.SHOWN_BY.values()} - rows == set()
+
+
+def test_every_measure_with_an_interval_has_a_row() -> None:
+    rows = {row.what for row in interval_tables.rows()}
+    assert {one.name for one in list_measures() if one.interval != "none"} - rows == set()
+
+
+def test_the_page_has_every_row_and_no_other() -> None:
+    shown = PAGE.read_text(encoding="utf-8").splitlines()
+    expected = [line.split(" |")[0] for line in interval_tables.table({})]
+    start = shown.index(next(line for line in shown if line.startswith(expected[0])))
+    assert [line.split(" |")[0] for line in shown[start : start + len(expected)]] == expected
+    assert not shown[start + len(expected)].startswith("|")
+
+
+def test_an_interrupted_run_goes_on(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(interval_tables, "BLOCK", 20)
+    results = tmp_path / "results.jsonl"
+    interval_tables.run(results, 20, 1, "oracle_bound")
+    lines = results.read_text().splitlines()
+    results.write_text("\n".join(lines[:3]) + "\n")
+    interval_tables.run(results, 20, 1, "oracle_bound")
+    again = interval_tables.read_results(results)
+    assert len(again) == len(lines)
+    assert np.mean([*again.values()]) == 1
