@@ -511,7 +511,7 @@ def aurc_truth(world: str) -> float:
 def aurc_ends(world: str, rng: Rng) -> tuple[float, float, float]:
     doubt, chance = doubts(rng, world, (size_of(world),))
     right = rng.random(doubt.shape) >= chance
-    found = selective.risk_coverage(1 - doubt, right, resamples=RESAMPLES)
+    found = selective.risk_coverage(1 - doubt, right)
     return found.low, found.high, aurc_truth(world)
 
 
@@ -648,6 +648,12 @@ SHOWN_BY = {
     "bounds.compare_groups": "bounds.certified_ceiling",
     "nero.aggregate": "calibration.interval_of_sums",
     "nero.averaging": "calibration.compare_means",
+    "bounds.price_from_pairs": "bounds.certified_ceiling",
+    "nero.order_averages": "calibration.bounded_mean_interval",
+    "nero.position_bias": "calibration.bounded_mean_interval",
+    "nero.worst_orders": "calibration.bounded_mean_interval",
+    "selective.along_orbit": "selective.risk_coverage",
+    "selective.rejection": "selective.risk_coverage",
     "nero.consistency": "calibration.bounded_mean_interval",
     "conformal.along_orbit": "calibration.wilson_interval",
     "conformal.coverage_table": "calibration.wilson_interval",
