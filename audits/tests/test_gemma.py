@@ -52,7 +52,7 @@ MODELS = {
 def scans(tmp_path_factory):
     folder = tmp_path_factory.mktemp("scans")
     return {
-        name: gemma.scanned(MODELS, questions(n), gemma.orders_of(n), folder / f"{n}.zarr")
+        name: [gemma.scanned(MODELS, questions(n), gemma.orders_of(n), folder / f"{n}.zarr")]
         for name, n in zip(gemma.DATA, (4, 5), strict=True)
     }
 
@@ -113,12 +113,12 @@ def test_sets_that_are_calibrated_at_all_orders_cover_there(tables):
 
 def test_confidence_is_averaged_over_the_orders_where_the_right_answer_has_a_letter(scans, tables):
     name = "ARC-Challenge"
-    stored = scans[name].data.sel(model=gemma.GEMMA_LETTERS)["confidence"].values
+    stored = scans[name][0].data.sel(model=gemma.GEMMA_LETTERS)["confidence"].values
     orders = [*itertools.permutations(range(4))]
     for place, row in enumerate(of(tables["letters"], name, gemma.GEMMA_LETTERS)):
         by_hand = [
             np.mean([stored[q, k] for k, o in enumerate(orders) if o[place] == right])
-            for q, right in enumerate(scans[name].data["label"].values)
+            for q, right in enumerate(scans[name][0].data["label"].values)
         ]
         assert row["confidence, right answer here"]["value"] == pytest.approx(np.mean(by_hand))
 
@@ -169,7 +169,7 @@ def test_a_run_with_a_small_model_agrees_with_plain_python(small, tmp_path, monk
         "questions_of",
         lambda file: rows[file.partition("_")[0]][: 2 if file.endswith("dev") else None],
     )
-    outcome = gemma.run({"questions": 22, "again": 3, "same": 2}, 0, tmp_path)
+    outcome = gemma.run({"questions": 22, "after examples": 5, "again": 3, "same": 2}, 0, tmp_path)
     for row in outcome.tables["again"].rows:
         assert row["difference"] < 1e-5
         assert row["answer changes"]["n"] == 3

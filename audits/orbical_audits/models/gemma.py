@@ -136,14 +136,18 @@ def listed(question: str, options: list[str]) -> str:
 def run(size: Any, seed: int, folder: Path) -> Outcome:
     """Scan both sets of questions with all models."""
     gemma, minilm = loaded(folder), loaded_minilm()
-    scans, again = dict[str, ob.Scan](), []
+    scans, again = dict[str, list[ob.Scan]](), []
     for name, file in DATA.items():
         models = choosing(gemma, examples_of(f"{file}_dev")) | {MINILM: minilm}
+        longer = {GEMMA_EXAMPLES: models.pop(GEMMA_EXAMPLES)}
         questions, count = questions_of(f"{file}_test"), size["questions"]
-        group = orders_of(len(questions[0][1]))
-        scans[name] = scanned(models, questions[:count], group, folder / f"{file}.zarr")
+        group, some = orders_of(len(questions[0][1])), questions[: size["after examples"]]
+        scans[name] = [
+            scanned(models, questions[:count], group, folder / f"{file}.zarr"),
+            scanned(longer, some, group, folder / f"{file}-examples.zarr"),
+        ]
         other = repeated(gemma, questions[count : count + size["again"]])
-        apart = difference(gemma, questions[: size["same"]], scans[name])
+        apart = difference(gemma, questions[: size["same"]], scans[name][0])
         again.append({"questions": name, **other, "difference": apart})
     tables = measured(scans, seed) | {
         "again": Table(
@@ -159,9 +163,9 @@ def run(size: Any, seed: int, folder: Path) -> Outcome:
     return Outcome(tables, {"letters": Picture(drawn(tables), alt)})
 
 
-def measured(scans: Mapping[str, ob.Scan], seed: int) -> dict[str, Table]:
+def measured(scans: Mapping[str, list[ob.Scan]], seed: int) -> dict[str, Table]:
     """Return the tables of the answers of each model to each set of questions."""
-    every = [(n, scan, m) for n, scan in scans.items() for m in scan.models]
+    every = [(n, scan, m) for n, several in scans.items() for scan in several for m in scan.models]
     seeing = [(n, scan, m) for n, scan, m in every if m in SEEING_ORDER]
     plain = [(n, scan, m) for n, scan, m in every if m == GEMMA_LETTERS]
     alone = [(n, scan, m) for n, scan, m in every if m == GEMMA_LIKELIHOOD]
@@ -348,7 +352,7 @@ audit = Audit(
     promised="nothing",
     rule="*By letters*: the prompt is `Question: ...`, a line `A. ...` for each option, and "
     "`Answer:`; the probabilities are the softmax of the logits of the letters' tokens. *After 5 "
-    "examples*: the same after the five development questions with their letters. *By "
+    "examples*: the same, on fewer questions, after the five development questions with their letters. *By "
     "likelihood*: the softmax over options of the log-probability of the option's text after the "
     "question alone; *by similarity*: of 20 times the cosine of the embeddings of question and "
     "option. The last two score each option alone and must be exact. The answer is the option of "
@@ -368,8 +372,8 @@ audit = Audit(
     finding="",
     confirmed="",
     sizes={
-        "quick": {"questions": 60, "again": 20, "same": 3},
-        "full": {"questions": 300, "again": 60, "same": 10},
+        "quick": {"questions": 40, "after examples": 12, "again": 10, "same": 2},
+        "full": {"questions": 300, "after examples": 100, "again": 60, "same": 10},
     },
     run=run,
     shown=(loaded, choosing, scanned),
