@@ -350,9 +350,9 @@ audit = Audit(
     promise="Nothing about the order of options. The model is a base model of 270 million weights, "
     "meant to be fine-tuned.",
     promised="nothing",
-    rule="*By letters*: the prompt is `Question: ...`, a line `A. ...` for each option, and "
-    "`Answer:`; the probabilities are the softmax of the logits of the letters' tokens. *After 5 "
-    "examples*: the same, on fewer questions, after the five development questions with their letters. *By "
+    rule="*By letters*: the prompt is `Question: ...`, a line `A. ...` for each option, and `Answer:`; "
+    "the probabilities are the softmax of the logits of the letters' tokens. *After 5 examples*: "
+    "the same, on fewer questions, after the five development questions with their letters. *By "
     "likelihood*: the softmax over options of the log-probability of the option's text after the "
     "question alone; *by similarity*: of 20 times the cosine of the embeddings of question and "
     "option. The last two score each option alone and must be exact. The answer is the option of "
