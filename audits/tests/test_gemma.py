@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import orbical as ob
-from orbical_audits import Verdict
+from orbical_audits import Verdict, choices
 from orbical_audits.models import gemma
 
 LETTERS = "ABCDE"
@@ -52,7 +52,7 @@ MODELS = {
 def scans(tmp_path_factory):
     folder = tmp_path_factory.mktemp("scans")
     return {
-        name: [gemma.scanned(MODELS, questions(n), gemma.orders_of(n), folder / f"{n}.zarr")]
+        name: [gemma.scanned(MODELS, questions(n), choices.orders_of(n), folder / f"{n}.zarr")]
         for name, n in zip(gemma.DATA, (4, 5), strict=True)
     }
 
@@ -125,9 +125,9 @@ def test_confidence_is_averaged_over_the_orders_where_the_right_answer_has_a_let
 
 @pytest.mark.parametrize("count", [4, 5])
 def test_the_orders_by_hand_are_those_of_the_scan_and_balance_pairs(count):
-    group = gemma.orders_of(count)
+    group = choices.orders_of(count)
     rows = [tuple(map(int, row)) for row in group.parts["rows"]]
-    assert {*rows} == {*gemma.orders_by_hand(count)}
+    assert {*rows} == {*choices.orders_by_hand(count)}
     assert group.closed
     for places in itertools.permutations(range(count), 2):
         pairs = [tuple(row[place] for place in places) for row in rows]
@@ -164,11 +164,12 @@ def test_a_run_with_a_small_model_agrees_with_plain_python(small, tmp_path, monk
     rows = {"arc": questions(4, 26), "csqa": questions(5, 26)}
     monkeypatch.setattr(gemma, "loaded", lambda folder: small)
     monkeypatch.setattr(gemma, "loaded_minilm", lambda: fair)
-    monkeypatch.setattr(
-        gemma,
-        "questions_of",
-        lambda file: rows[file.partition("_")[0]][: 2 if file.endswith("dev") else None],
-    )
+    for module in (choices, gemma):
+        monkeypatch.setattr(
+            module,
+            "questions_of",
+            lambda file: rows[file.partition("_")[0]][: 2 if file.endswith("dev") else None],
+        )
     outcome = gemma.run({"questions": 22, "after examples": 5, "again": 3, "same": 2}, 0, tmp_path)
     for row in outcome.tables["again"].rows:
         assert row["difference"] < 1e-5
@@ -184,7 +185,7 @@ def test_the_examples_are_written_as_the_prompt_is(small):
     text, options, _ = questions(4, 1)[0]
     filled = gemma.PROMPT.replace("{question}", text)
     lines = "\n".join(f"{letter}. {o}" for letter, o in zip("ABCD", options, strict=True))
-    assert gemma.listed(text, options) == filled.replace("{options}", lines)
+    assert choices.listed(text, options) == filled.replace("{options}", lines)
 
 
 def test_questions_with_an_option_twice_are_left_out(tmp_path, monkeypatch):
@@ -197,7 +198,7 @@ def test_questions_with_an_option_twice_are_left_out(tmp_path, monkeypatch):
     with gzip.open(folder / "x.csv.gz", "wt", newline="") as file:
         csv.writer(file).writerows(rows)
     monkeypatch.setenv("ORBICAL_DATA", str(tmp_path))
-    assert gemma.questions_of("x") == [("two?", ["a", "b", "c", "d"], "B")]
+    assert choices.questions_of("x") == [("two?", ["a", "b", "c", "d"], "B")]
 
 
 def test_the_rule_reaches_its_verdicts_and_decides_by_limits():

@@ -123,12 +123,12 @@ FINDINGS = (
         "pitch moves",
     ),
     Finding(
-        "Telescope's camera turned: pixels of\ncosmic rays judged otherwise",
-        ("cosmic_rays",),
-        "methods",
-        {},
-        "method",
-        "verdict changes",
+        "Options in all orders: letters that\nGemma 3 270M chooses (fair: 25 %)",
+        ("gemma",),
+        "letters",
+        {"questions": "ARC-Challenge", "model": "Gemma by letters"},
+        "letter",
+        "chosen",
     ),
 )
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
 import itertools
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,6 +13,13 @@ from torch import Tensor
 
 import orbical as ob
 from orbical_audits import Audit, Outcome, Package, Picture, Table, loading, share
+from orbical_audits.choices import (
+    Question,
+    examples_of,
+    orders_by_hand,
+    orders_of,
+    questions_of,
+)
 from orbical_audits.option_orders import SPLITS, averages, by_letter, by_order, changes, sets
 from orbical_audits.verdicts import Verdict, stays_confident, verdict_of
 
@@ -28,7 +33,6 @@ SAME, CHANGES, SURE, KNOWS = 1e-4, 0.05, 0.10, 0.05
 SCALE = 20
 """Of a cosine, as in the training of sentence embeddings."""
 PROMPT = "Question: {question}\n{options}\nAnswer:"
-Question = tuple[str, list[str], str]
 
 
 def loaded(folder: Path) -> ob.predictors.CausalLM:
@@ -90,47 +94,6 @@ def loaded_minilm() -> Any:
         return torch.tensor(rows)
 
     return similarity
-
-
-def orders_of(options: int) -> ob.groups.Group:
-    """Return all orders of four options, or 20 of five in which pairs are balanced."""
-    if options == 4:
-        return ob.groups.permutations(4)
-    steps, shifts = np.arange(1, options), np.arange(options)
-    orders = (steps[:, None, None] * np.arange(options) + shifts[:, None]) % options
-    rows = orders.reshape(-1, options)
-    names = [" ".join("ABCDE"[option] for option in row) for row in rows]
-    return ob.groups.from_parts("affine_orders:5", {"rows": rows}, coords={"order": names})
-
-
-def questions_of(file: str) -> list[Question]:
-    """Read questions, without those that list an option twice, in an order drawn once."""
-    path = ob.datasets.data_file(f"{file}.csv.gz", None, "choices")
-    with gzip.open(path, "rt", encoding="utf-8", newline="") as lines:
-        rows = [(row[0], row[1:-1], row[-1]) for row in csv.reader(lines)]
-    different = [row for row in rows if len({*row[1]}) == len(row[1])]
-    return [different[row] for row in np.random.default_rng(0).permutation(len(different))]
-
-
-def examples_of(file: str) -> str:
-    """Return the development questions with their letters, as they stand before a prompt."""
-    return "".join(
-        f"{listed(text, options)} {letter}\n\n"
-        for text, options, letter in sorted(questions_of(file))
-    )
-
-
-def listed(question: str, options: list[str]) -> str:
-    """Return a prompt, written out.
-
-    >>> print(listed("Which is a fruit?", ["stone", "apple"]))
-    Question: Which is a fruit?
-    A. stone
-    B. apple
-    Answer:
-    """
-    lines = [f"{letter}. {option}" for letter, option in zip("ABCDE", options, strict=False)]
-    return "\n".join([f"Question: {question}", *lines, "Answer:"])
 
 
 def run(size: Any, seed: int, folder: Path) -> Outcome:
@@ -232,18 +195,6 @@ def by_hand(
     return rows
 
 
-def orders_by_hand(options: int) -> list[tuple[int, ...]]:
-    """Return all orders of four options, and of five those with equal steps around a circle."""
-    orders = [*itertools.permutations(range(options))]
-    if options == 4:
-        return orders
-    return [order for order in orders if len({*_steps(order)}) == 1]
-
-
-def _steps(order: tuple[int, ...]) -> list[int]:
-    return [(order[k] - order[k - 1]) % len(order) for k in range(len(order))]
-
-
 def repeated(gemma: ob.predictors.CausalLM, questions: list[Question]) -> dict[str, Any]:
     """Ask other questions without orbical."""
     changed, hits = [], []
@@ -337,6 +288,47 @@ def _decide(row: Any) -> Verdict:
     return verdict_of(row["answer changes"], CHANGES, exact=exact, confident=confident)
 
 
+FINDING = """\
+{% set arc, csqa = models[0], models[4] %}
+{% set top, other = letters[:4] | sort(attribute="chosen.value") | last, \
+letters[8:13] | sort(attribute="chosen.value") | last %}
+No. Asked for a letter, Gemma says {{ top.letter }} in {{ top.chosen | percent }} of its \
+answers to ARC-Challenge, whatever {{ top.letter }} stands for, and {{ other.letter }} in \
+{{ other.chosen | percent }} to CommonsenseQA (fair: 25 and 20 %). So the chosen option changes \
+with the order for {{ arc["answer changes"] | percent }} and \
+{{ csqa["answer changes"] | percent }} of the questions. Over all orders its accuracy is \
+{{ arc["accuracy, all orders"] | percent }} and {{ csqa["accuracy, all orders"] | percent }}, \
+near chance, at a confidence of {{ arc.confidence.value | percent }} and \
+{{ csqa.confidence.value | percent }}.
+
+Scored by the likelihood of its text, an option does not depend on the others. Nothing changes, \
+and accuracy is {{ models[1]["accuracy, all orders"] | percent }} and \
+{{ models[5]["accuracy, all orders"] | percent }}; but confidence is \
+{{ models[1].confidence.value | percent }} and {{ models[5].confidence.value | percent }}: \
+an invariant score need not be calibrated. MiniLM, which must be exact, is exact.
+
+This is a base model of 270 million weights. That it knows little is expected; that its letters \
+follow the position almost alone is the finding, and one order does not show it: by the order, \
+accuracy on ARC-Challenge goes from {{ orders[0]["its accuracy"] | percent }} \
+({{ orders[0]["worst order"] }}) to {{ orders[0]["accuracy of the best"] | percent }} \
+({{ orders[0]["best order"] }}). Averaging over all orders removes the preference at the cost of \
+24 or 20 passes; the gain in accuracy is {{ averaging[4].gain | cell }} and \
+{{ averaging[14].gain | cell }}, and the ECE falls from {{ averaging[0].ECE | number }} to \
+{{ averaging[4].ECE | number }} and from {{ averaging[10].ECE | number }} to \
+{{ averaging[14].ECE | number }}. After five examples the letters are chosen otherwise, but the \
+answer still changes for {{ models[3]["answer changes"] | percent }} and \
+{{ models[7]["answer changes"] | percent }} of {{ models[3]["answer changes"].n }} questions."""
+CONFIRMED = """\
+Python and transformers alone, without orbical and without sharing the beginnings of prompts, ask \
+{{ again[0]["answer changes"].n }} other questions of each set at the same orders: the answer \
+changes for {{ again[0]["answer changes"] | percent }} and \
+{{ again[1]["answer changes"] | percent }} of them, and accuracy is \
+{{ again[0].accuracy | percent }} and {{ again[1].accuracy | percent }}. On questions of the scan \
+the probabilities differ from the stored ones by at most \
+{{ again | map(attribute="difference") | max | number }}. All verdicts on letters without examples \
+are confirmed; those after five examples were not repeated."""
+
+
 audit = Audit(
     title="Gemma 3 270M, multiple-choice questions",
     question="Does a language model choose the same option when the options are listed in another "
@@ -346,31 +338,33 @@ audit = Audit(
     inputs="the first questions, in an order drawn once, of the ARC-Challenge test set (four "
     "options) and of the CommonsenseQA development set (five options), without questions that "
     "list an option twice",
-    license="Gemma Terms of Use (Gemma weights, quantized to about 4 bits); Apache-2.0 (MiniLM)",
+    license="Gemma Terms of Use (Gemma weights, quantized to about 4 bits); Apache-2.0 (MiniLM; "
+    "its package MIT)",
     promise="Nothing about the order of options. The model is a base model of 270 million weights, "
     "meant to be fine-tuned.",
     promised="nothing",
-    rule="*By letters*: the prompt is `Question: ...`, a line `A. ...` for each option, and `Answer:`; "
-    "the probabilities are the softmax of the logits of the letters' tokens. *After 5 examples*: "
-    "the same, on fewer questions, after the five development questions with their letters. *By "
-    "likelihood*: the softmax over options of the log-probability of the option's text after the "
-    "question alone; *by similarity*: of 20 times the cosine of the embeddings of question and "
-    "option. The last two score each option alone and must be exact. The answer is the option of "
-    "the largest probability, and changes if it is not the same option at all orders. "
-    "**Invariant** if no probability of an option changes by more than 1e-4 (single precision, "
-    "which rounds differently in other batches). **Within tolerance** if the answer changes for "
-    "less than 5 % of the questions (upper limit). Otherwise **not invariant and confident** if "
-    "confidence exceeds accuracy, over all orders, by more than 0.10 (lower limit); **not "
-    "invariant, low confidence there** if the two agree within 0.05 (both limits); else **not "
-    "invariant**. In the text, a model is biased toward a letter if it is chosen more often than "
-    "fair by more than 0.05 (lower limit), near chance if the interval of its accuracy over all "
-    "orders contains one over the number of options, and averaging gains if the interval of the "
-    "gain excludes 0. A verdict on letters is confirmed if a program without orbical finds on "
-    "other questions a change on the same side of the tolerance, and on scanned ones the stored "
-    "probabilities within 1e-4.",
+    rule="*By letters*: the prompt is `Question: ...`, a line `A. ...` for each option, and "
+    "`Answer:`; the probabilities are the softmax of the logits of the letters' tokens. "
+    "*After 5 examples*: the same, on fewer questions, after the five development questions "
+    "with their letters. *By likelihood*: the softmax over options of the log-probability of "
+    "the option's text after the question alone; *by similarity*: of 20 times the cosine of "
+    "the embeddings of question and option. The last two score each option alone and must be "
+    "exact. The answer is the option of the largest probability, and changes if it is not the "
+    "same option at all orders. **Invariant** if no probability of an option changes by more "
+    "than 1e-4 (single precision, which rounds differently in other batches). **Within "
+    "tolerance** if the answer changes for less than 5 % of the questions (upper limit). "
+    "Otherwise **not invariant and confident** if confidence exceeds accuracy, over all "
+    "orders, by more than 0.10 (lower limit); **not invariant, low confidence there** if the "
+    "two agree within 0.05 (both limits); else **not invariant**. In the text, a model is "
+    "biased toward a letter if it is chosen more often than fair by more than 0.05 (lower "
+    "limit), near chance if the interval of its accuracy over all orders contains one over "
+    "the number of options, and averaging gains if the interval of the gain excludes 0. A "
+    "verdict on letters is confirmed if a program without orbical finds on other questions a "
+    "change on the same side of the tolerance, and on scanned ones the stored probabilities "
+    "within 1e-4.",
     decide=decide,
-    finding="",
-    confirmed="",
+    finding=FINDING,
+    confirmed=CONFIRMED,
     sizes={
         "quick": {"questions": 40, "after examples": 12, "again": 10, "same": 2},
         "full": {"questions": 300, "after examples": 100, "again": 60, "same": 10},
