@@ -263,7 +263,7 @@ def test_the_readme_says_no_more_than_the_tables() -> None:
     shifted = row("efficientnet_lite", "networks", network="Lite0", family="shifts")
     assert shifted["moved"]["low"] < shifted["upright"]["value"] < shifted["moved"]["high"]
     assert shifted["answer changes"]["low"] > 0.1
-    assert "although the mean IoU hardly moves" in text
-    masked = row("cosmic_rays", "methods", method="Cosmic-CoNN ground")
-    assert abs(masked["IoU upright"]["value"] - masked["IoU, all"]["value"]) < 0.02
-    assert masked["verdict changes"]["low"] > 0.01
+    assert "nearly always chooses D, whatever D stands for" in text
+    for questions in ("ARC-Challenge", "CommonsenseQA"):
+        chosen = row("gemma", "letters", questions=questions, model="Gemma by letters", letter="D")
+        assert chosen["chosen"]["low"] > 0.8
