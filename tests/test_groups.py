@@ -301,8 +301,8 @@ def test_given_matrices_make_a_group():
     ("make", "words"),
     [
         (lambda: groups.parse("rotation:72"), "did you mean 'rotations'"),
-        (lambda: groups.parse("rotations:many"), "expected 'rotations:N:TO:SAMPLES'"),
-        (lambda: groups.parse("rotations:4:4"), "expected 'rotations:N:TO:SAMPLES'"),
+        (lambda: groups.parse("rotations:many"), "expected 'rotations:N[:TO][:SAMPLES]'"),
+        (lambda: groups.parse("rotations:4:4"), "expected 'rotations:N[:TO][:SAMPLES]'"),
         (lambda: groups.parse("rotations:2.5"), "N: expected an integer >= 1, got 2.5"),
         (lambda: groups.parse("rotations:nan"), "expected"),
         (lambda: groups.parse(""), "unknown name"),

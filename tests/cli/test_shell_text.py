@@ -112,6 +112,7 @@ REFUSED = [
     "check bare.zarr --min-accuracy 0.1",
     "check outputs.npz --max-worst-ece 0.1",
     "check run.zarr --max-gap 1 --model b",
+    "orders run.zarr",
     "groups rotation",
     "groups rotations:x",
     "orders run.zarr",

@@ -38,7 +38,7 @@ def test_padding_is_not_drawn():
 
 
 def test_colors_are_those_of_the_view():
-    page = Path(interface.__file__).parent / "web" / "draw" / "atoms.js"
+    page = Path(interface.__file__).parent / "web" / "views" / "points.js"
     found = re.findall(r'(\d+): \["\w+", "#(\w{6})", ([\d.]+)\]', page.read_text())
     there = {int(number): (color, float(radius)) for number, color, radius in found}
     assert {number: there[number] for number in point_pictures._USUAL} == point_pictures._USUAL

@@ -22,9 +22,12 @@ class Entry:
 
     @property
     def usage(self) -> str:
-        """How its text is written, such as `rotations:N`."""
-        names = inspect.signature(self.make).parameters
-        return ":".join([self.make.__name__, *map(str.upper, names)])
+        """How its text is written, such as `rotations:N[:TO][:SAMPLES]`."""
+        settings = inspect.signature(self.make).parameters.values()
+        words = (
+            f"[:{each.name}]" if each.default is None else f":{each.name}" for each in settings
+        )
+        return self.make.__name__ + "".join(words).upper()
 
     @property
     def summary(self) -> str:
