@@ -213,7 +213,7 @@ def test_ctrl_c_then_the_same_command_finishes(orbical, folder):
         (["-m", "a=nets:net", "--group", "rotation:8"], "did you mean 'rotations'"),
         (
             ["-m", "a=nets:net", "--group", "rotations:0"],
-            "expected 'rotations:N[:TO][:SAMPLES]', got 'rotations:0'; N: expected an integer >= 1, got 0",
+            "--group: expected 'rotations:N[:TO][:SAMPLES]', got 'rotations:0'; N: expected an int",
         ),
         (["-m", "a=nets:net", "--data", "gone.npz"], "expected a file or a folder, got 'gone.npz'"),
         (["-m", "a=nets:net", "--data", "digit"], "did you mean 'digits'"),
