@@ -167,6 +167,7 @@ class Shown(NamedTuple):
 
 TASKS = (
     Shown("classification", "images/interface.png", "guide/scan.md", "orbical demo"),
+    Shown("choice", "audits/gemma/letters.webp", "guide/language-models.md", "make audit NAME=gemma"),
     Shown("multilabel", "guide/img/labels-view.png", "guide/labels.md", "python examples/galaxies.py"),
     Shown("ordinal", "guide/img/grades-view.png", "guide/labels.md#grades", "python examples/galaxies.py"),
     Shown("text", "guide/img/text-view.png", "guide/labels.md#text", "python examples/text_lines.py"),
