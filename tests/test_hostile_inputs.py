@@ -381,6 +381,12 @@ def test_groups_that_would_not_fit_into_memory_are_refused(text, words):
         ob.groups.parse(text)
 
 
+@pytest.mark.parametrize("name", ["rotations", "scales", "gains", "brightness", "shear", "affine"])
+@pytest.mark.parametrize("numbers", ["1e308:-43:1", "-43:1e308:3", "-1e308:1e308:3", "1e19:1e20:5"])
+def test_numbers_beyond_the_integers_of_numpy_are_refused_or_used(name, numbers):
+    assert attempts(1, lambda rng: ob.groups.parse(f"{name}:{numbers}"), name)
+
+
 def test_an_npz_file_of_an_unknown_compression_is_refused(tmp_path):
     path = tmp_path / "data.npz"
     content = io.BytesIO()

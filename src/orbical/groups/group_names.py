@@ -129,6 +129,12 @@ def _parse_one(text: str) -> Group:
         raise InputError("group", repr(entry.usage), repr(text), remedy=remedy) from None
 
 
+_LARGEST_INTEGER = (
+    2**53
+)  # of those that a float states exactly; NumPy calculates with no larger ones
+
+
 def _number(word: str) -> float:
     number = float(word)
-    return int(number) if number == int(number) else number
+    whole = number == int(number) and abs(number) <= _LARGEST_INTEGER
+    return int(number) if whole else number
