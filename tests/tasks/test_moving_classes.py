@@ -188,9 +188,18 @@ def test_a_stored_scan_knows_how_its_classes_move(tmp_path):
 
 
 def test_half_turns_alone_are_no_representation_of_quarter_turns():
-    group = ob.groups.with_classes(ob.groups.cyclic(4), {"angle 180": {6: 9}})
+    with pytest.warns(UserWarning, match="'angle 90' and then 'angle 90' is 'angle 180'"):
+        group = ob.groups.with_classes(ob.groups.cyclic(4), {"angle 180": {6: 9}})
     assert ob.groups.cyclic(4).closed
     assert not group.closed
+
+
+def test_a_flip_that_is_forgotten_is_named():
+    """Without an entry a flip along both axes would seem to change left and right."""
+    moves = {"flip horizontal": {"left": "right"}}
+    with pytest.warns(UserWarning, match="is 'flip both'.*name all that exchange some"):
+        ob.scan(digit, torch.rand(4, 1, 6, 6), group="flips", progress=False,
+                task=ob.tasks.Classification(classes=NAMES, representation=moves))  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -202,7 +203,8 @@ def with_classes(
 
     Returns:
         The group. It is closed only if the permutation of every product is the product of the
-        permutations, so that classes have a representation.
+        permutations, so that classes have a representation; a warning names two elements for
+        which it is not.
 
     Raises:
         InputError: if an element or a class has no such name, two classes become one, or the
@@ -238,7 +240,27 @@ def with_classes(
             )
         orders[marked] = orders[marked][:, order]
     moving = dataclasses.replace(group, parts={**group.parts, "classes": orders})
-    return dataclasses.replace(moving, closed=group.closed and is_closed(moving))
+    closed = group.closed and is_closed(moving)
+    if group.closed and not closed:
+        warnings.warn(_contradiction(group, orders), stacklevel=2)
+    return dataclasses.replace(moving, closed=closed)
+
+
+def _contradiction(group: Group, orders: Array) -> str:
+    """Name two elements whose product exchanges other classes than they do one after another."""
+    compose = part_of("classes").compose
+    for first in range(len(group)):
+        products = group.index_of(group.compose(group[np.full(len(group), first)]))
+        expected = compose(orders, np.tile(orders[first], (len(group), 1)))
+        wrong = np.flatnonzero((orders[products] != expected).any(1))
+        if len(wrong):
+            then, both = group.name(int(wrong[0])), group.name(int(products[wrong[0]]))
+            return (
+                f"representation: {group.name(first)!r} and then {then!r} is {both!r}, but not in "
+                "what they do to the classes; elements without an entry leave these as they are: "
+                f"name all that exchange some, such as {both!r}"
+            )
+    return "representation: exchanges of classes do not multiply as the elements do"
 
 
 def _class(given: Any, classes: Sequence[str] | None) -> int:
