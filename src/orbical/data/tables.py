@@ -73,7 +73,7 @@ class Table(ImageFiles):
                     f"a column {name!r} in {where!r}",
                     known,
                     remedy="pass path= or label= (--path-column, --label-column) with the names of "
-                    "your columns",
+                    "your columns; questions have the columns question, A, B, ... and answer",
                 )
         if len(frame) == 0:
             raise InputError("data", f"at least one row in {where!r}", "none")

@@ -183,13 +183,27 @@ def is_questions(path: Path) -> bool:
 
 
 def _asks(row: Any) -> bool:
-    """Check whether a row is a question with options and, if it has one, an answer among these."""
+    """Check whether a row is a question with options.
+
+    Cells without names could be anything, so that their answer must be an option, too.
+    """
     try:
-        return isinstance(row if isinstance(row, Mapping) else row[0], Mapping | str) and bool(
-            _question(row, 0)
-        )
+        if isinstance(row, Mapping):
+            return bool(_fields(_record(row), 0))
+        if _is_nested(row):
+            return isinstance(row[0], str) and _is_text(row[1])
+        return isinstance(row[0], str) and bool(_question(row, 0))
     except (InputError, IndexError):
         return False
+
+
+def _record(row: Record) -> Record:
+    return {**row, **row["doc"]} if isinstance(row.get("doc"), Mapping) else dict(row)
+
+
+def _is_nested(row: Sequence[Any]) -> bool:
+    """Check whether a row is a question, a list of its options, and the answer."""
+    return len(row) == 3 and isinstance(row[1], list | tuple)
 
 
 def _records(data: Any) -> list[Any]:
@@ -238,13 +252,13 @@ def _rows_of_file(path: Path) -> list[Any]:
 def _question(row: Any, place: int) -> dict[str, Any]:
     """Return question, options, the index of the answer (or None) and further facts of a row."""
     if isinstance(row, Mapping):
-        record = {**row, **row["doc"]} if isinstance(row.get("doc"), Mapping) else dict(row)
+        record = _record(row)
         question, options, answer, used = _fields(record, place)
         facts = {name: value for name, value in record.items() if name not in used}
     else:
         cells = [*row]
-        nested = len(cells) == 3 and isinstance(cells[1], list | tuple)
-        question, options, answer = cells if nested else (cells[0], cells[1:-1], cells[-1])
+        flat = not _is_nested(cells)
+        question, options, answer = (cells[0], cells[1:-1], cells[-1]) if flat else cells
         facts = {}
     names: list[Any] = []
     if isinstance(options, Mapping):  # the form of ARC: texts, and a label for each
