@@ -243,8 +243,15 @@ class FunctionPredictor(Predictor):
                 return outputs
         raise ModelError(
             f"{self.source}: expected outputs for a batch of {count_inputs(batch)}, got errors "
-            f"({'; '.join(errors)})"
+            f"({'; '.join(errors)}){self._how_called(batch)}"
         )
+
+    def _how_called(self, batch: Tree) -> str:
+        """Say what a function with other parameters than the fields of a dictionary received."""
+        if not isinstance(batch, dict) or self._named.issuperset(batch):
+            return ""
+        fields = ", ".join(batch)
+        return f"; it received one dictionary: to receive its fields, name the parameters {fields}"
 
     @contextmanager
     def ready(self, device: torch.device) -> Iterator[None]:

@@ -176,11 +176,12 @@ def _checked_keep(keep: str | Iterable[str], task: Task) -> frozenset[str]:
     if keep is None or not isinstance(keep, Iterable):
         raise InputError("keep", "the names of what to store", repr(keep))
     chosen = frozenset([keep] if isinstance(keep, str) else keep)
-    optional = [name for name, variable in task.variables(True).items() if variable.optional]
-    known = {*optional, "outputs", "inputs", "consensus"}
-    for name in sorted(chosen - known):
+    variables = task.variables(True)
+    always = {name for name, variable in variables.items() if not variable.optional}
+    known = {*variables, "outputs", "inputs", "consensus"} - always
+    for name in sorted(chosen - known - always):
         raise unknown_name("keep", name, known)
-    return chosen
+    return chosen & known
 
 
 @dataclass(frozen=True)
