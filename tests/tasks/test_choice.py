@@ -237,3 +237,37 @@ def test_cyclic_orders_bring_each_option_once_to_each_position():
 def test_errors_in_a_model_of_texts_name_it():
     with pytest.raises(ob.errors.ModelError, match="on texts: KeyError"):
         scanned(lambda question, options: {}["x"])
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "list"])
+@pytest.mark.parametrize("answer", ["E", "7", "purple"])
+def test_a_wrong_answer_in_the_first_row_is_named(kind, answer, tmp_path):
+    (question, options, _), *others = QUESTIONS
+    rows = [(question, options, answer), *others]
+    data = rows
+    if kind != "list":
+        data = tmp_path / f"questions.{kind}"
+    if kind == "csv":
+        with data.open("w", newline="", encoding="utf-8") as file:
+            table = csv.writer(file)
+            table.writerow(["question", "A", "B", "C", "D", "answer"])
+            table.writerows([q, *o, a] for q, o, a in rows)
+    if kind == "jsonl":
+        records = [{"question": q, "choices": o, "answer": a} for q, o, a in rows]
+        data.write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
+    with pytest.raises(ob.errors.InputError, match=f"one of A, B, C, D in row 0, got '{answer}'"):
+        scanned(data=data)
+
+
+def test_a_function_with_other_parameters_is_told_their_names():
+    def model(texts, answers):
+        return fair(texts, answers)
+
+    with pytest.raises(ob.errors.ModelError, match="name the parameters question, options"):
+        scanned(model)
+
+
+def test_probabilities_that_are_always_stored_may_be_asked_for():
+    assert "probabilities" in scanned(keep="probabilities").data
+    with pytest.raises(ob.errors.InputError, match="keep: unknown name 'probability'"):
+        scanned(keep="probability")
