@@ -149,6 +149,7 @@ SCALED: dict[str, tuple[Measured, int]] = {
 PROBABILITIES = "sees masses, probabilities, classes or labels"
 RESULT = "is a result, not a function of data"
 UNITS = "is in eV and Å by definition"
+ORDER = "compares means by their order alone, and writes them"
 FREE = {
     **dict.fromkeys(
         (
@@ -180,6 +181,7 @@ FREE = {
         ),
         UNITS,
     ),
+    "nero.headline": ORDER,
 }
 
 
