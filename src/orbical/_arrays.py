@@ -42,6 +42,7 @@ def as_array(name: str, values: ArrayLike, device: torch.device | None = None) -
         text = _holds_text(values)
         given = "text" if text else f"{type(values).__name__} ({error})"
         hint = "number them with numpy.unique(names, return_inverse=True)[1]"
+        hint += "" if name == "orbit" else " if the model's classes are in alphabetical order"
         remedy = hint if text and name in ("labels", "label", "orbit", "predicted") else ""
         raise InputError(name, "an array of numbers", given, remedy=remedy) from error
     return tensor if device is None else tensor.to(device)

@@ -497,3 +497,22 @@ def test_arrays_are_found_by_their_usual_names(tmp_path):
     np.savez(path, pictures=IMAGES.numpy())
     with pytest.raises(InputError, match=r"got pictures .*; rename them, .* x=images, y=labels"):
         as_source(path)
+
+
+@pytest.mark.parametrize("classes", [["right", "left"], ["both", "left", "right"]])
+def test_classes_that_the_data_number_differently_are_refused(classes, tmp_path):
+    """Names are for display: a scan would otherwise call every left image right."""
+    for place, name in enumerate(("left", "right")):
+        (tmp_path / name).mkdir()
+        Image.new("L", (8, 8), 100 * place).save(tmp_path / name / "1.png")
+
+    def scan(data, names):
+        task = ob.tasks.Classification(classes=names)
+        return ob.scan(lambda x: x.flatten(1)[:, : len(names)], data, group="flips", task=task,
+                       progress=False).data["label"].values.tolist()  # fmt: skip
+
+    with pytest.raises(ob.errors.InputError, match="as the data number it.*ImageFolder"):
+        scan(tmp_path, classes)
+    ordered = ob.data.ImageFolder(tmp_path, classes=classes)
+    assert scan(ordered, classes) == [classes.index("left"), classes.index("right")]
+    assert scan(tmp_path, ["links", "rechts"]) == [0, 1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -144,11 +144,29 @@ def checked_data(
 
 def _with_classes(task: Task, samples: Samples) -> Task:
     """Return a task that knows the class names of the data, if it has none of its own."""
-    if samples.classes is None or getattr(task, "classes", samples.classes) is not None:
+    if samples.classes is None or not hasattr(task, "classes"):
+        return task
+    of_data = [str(name) for name in samples.classes]
+    if task.classes is not None:
+        _check_order(task.classes, of_data)
         return task
     named = copy.copy(task)
-    named.classes = [str(name) for name in samples.classes]  # type: ignore[attr-defined]
+    named.classes = of_data
     return named
+
+
+def _check_order(classes: Sequence[str], of_data: Sequence[str]) -> None:
+    """Refuse names of which the data number one differently; names they do not have are display."""
+    places = {name: place for place, name in enumerate(of_data)}
+    for place, name in enumerate(classes):
+        if places.get(name, place) != place:
+            raise InputError(
+                "classes",
+                f"{name!r} as class {places[name]}, as the data number it",
+                f"class {place}",
+                remedy="pass the classes with the data, such as orbical.data.Table(path, "
+                "classes=...) or orbical.data.ImageFolder(path, classes=...)",
+            )
 
 
 def _named_models(models: object) -> Json:
