@@ -271,3 +271,21 @@ def test_probabilities_that_are_always_stored_may_be_asked_for():
     assert "probabilities" in scanned(keep="probabilities").data
     with pytest.raises(ob.errors.InputError, match="keep: unknown name 'probability'"):
         scanned(keep="probability")
+
+
+def test_a_tie_may_be_the_right_answer_of_a_judge():
+    def longer(question, options):
+        ahead = [len(first) - len(second) + 0.5 for first, second in options]
+        return [[d, -d, 1.2 - abs(d)] for d in ahead]
+
+    data = [("Q?", ["abc", "a"], "A"), ("R?", ["ab", "cd"], "tie"), ("S?", ["a", "ab"], "B"),
+            ("T?", ["tie", "abcdef"], "tie")]  # fmt: skip
+    assert ob.data.Questions(data[:1]).classes == ["A", "B"]
+    scan = ob.scan(longer, data, group="reversal:2", task="choice", progress=False)
+    assert scan.data["label"].values.tolist() == [0, 2, 1, 0]
+    assert scan.data.sizes["class"] == 3
+    right = scan.data["correct"].values[0]
+    assert right.tolist() == [[True, True], [True, True], [False, True], [False, False]]
+    bias = ob.nero.position_bias(scan).isel(model=0)  # of the three questions without a tie
+    assert np.allclose(bias["accuracy"], [right[[0, 3], 0].sum() / 3 + right[2, 1] / 3,
+                                          right[[0, 3], 1].sum() / 3 + right[2, 0] / 3])  # fmt: skip

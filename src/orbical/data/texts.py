@@ -115,6 +115,7 @@ def from_texts(data: Any) -> Source | None:
 
 _QUESTION = ("question", "query", "input", "prompt", "stem")
 _OPTIONS = ("options", "choices", "endings")
+_TIE = "tie"
 _ANSWER = ("answer", "answerKey", "answer_key", "target", "gold", "correct", "label")
 
 
@@ -124,7 +125,8 @@ class Questions(TextRecords):
     A table has a column `question`, the options in columns `A`, `B`, ... or in one column of lists,
     and the `answer`: its letter, its index from 0, or its text. A table without a header has the
     question first, then the options, then the answer. Samples that lm-evaluation-harness or
-    inspect_ai logged are read as they are.
+    inspect_ai logged are read as they are. The answer `tie`, where it is none of the options, is a
+    class of its own after these, for a judge whose model has a column for it.
 
     Args:
         data: a file `.csv`, `.tsv`, `.jsonl`, `.json` or `.parquet` (`.gz` too), a data frame, a
@@ -170,7 +172,8 @@ class Questions(TextRecords):
         facts = _facts([record["facts"] for record in kept], columns)
         names = [_shortened(text) for text in questions]
         super().__init__(fields, labels, names, facts)
-        self.classes = [chr(65 + place) for place in range(chosen)]
+        tied = labels is not None and int(labels.max()) == chosen
+        self.classes = [chr(65 + place) for place in range(chosen)] + [_TIE] * tied
 
 
 def is_questions(path: Path) -> bool:
@@ -306,7 +309,7 @@ def _as_text(question: Any) -> str:
 
 
 def _index(answer: Any, options: list[str], names: list[str], place: int) -> int | None:
-    """Return the index of the right option, from its index, name, letter or text."""
+    """Return the index of the right option, from its index, name, letter or text; a tie is last."""
     if isinstance(answer, list | tuple) and len(answer) == 1:
         answer = answer[0]
     if answer is None or answer == "":
@@ -318,6 +321,8 @@ def _index(answer: Any, options: list[str], names: list[str], place: int) -> int
     for known in (names, letters, options, [str(number) for number in range(len(options))]):
         if text in known:
             return known.index(text)
+    if text.lower() == _TIE:
+        return len(options)
     raise InputError(
         "data", f"an answer that is one of {', '.join(letters)} in row {place}", repr(answer)
     )

@@ -105,10 +105,11 @@ def _of_positions(
     yield from bias
     yield "distance", np.asarray(np.abs(bias[0][1]).sum() / 2)
     yield "log_bias", _log_bias(probabilities, orders, weights)
-    if labels is None:
+    if labels is None or not (labels < count).any():
         return
-    right = (predicted == labels[:, None]).astype(float)
-    where = place.T[labels]  # [N, K], where the right option is shown
+    placed = labels < count  # a tie that is right has no position
+    right = (predicted == labels[:, None])[placed].astype(float)
+    where = place.T[labels[placed]]  # [N, K], where the right option is shown
     inside = (where[..., None] == np.arange(count)) * weights[:, None]
     with np.errstate(invalid="ignore"):
         share = np.einsum("nk,nkp->np", right, inside) / inside.sum(1)
