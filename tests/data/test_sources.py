@@ -511,7 +511,7 @@ def test_classes_that_the_data_number_differently_are_refused(classes, tmp_path)
         return ob.scan(lambda x: x.flatten(1)[:, : len(names)], data, group="flips", task=task,
                        progress=False).data["label"].values.tolist()  # fmt: skip
 
-    with pytest.raises(ob.errors.InputError, match="as the data number it.*ImageFolder"):
+    with pytest.raises(ob.errors.InputError, match=r"as the data number it.*ImageFolder"):
         scan(tmp_path, classes)
     ordered = ob.data.ImageFolder(tmp_path, classes=classes)
     assert scan(ordered, classes) == [classes.index("left"), classes.index("right")]
