@@ -221,3 +221,18 @@ def test_latex_writes_powers_of_ten_as_such(tmp_path: Path) -> None:
 def test_words_among_the_numbers_are_named(tmp_path: Path) -> None:
     np.savez(tmp_path / "net.npz", mean=["a", "b"], variance=[1.0, 1.0], target=[1.0, 2.0])
     assert "expected real numbers for mean, got <U1" in refused(tmp_path / "net.npz", *FEW)
+
+
+def test_cautions_are_printed_as_text_and_as_json(tmp_path: Path) -> None:
+    labels = (np.arange(100) < 3).astype(int)
+    files = [tmp_path / f"{name}.npz" for name in "ab"]
+    for file, sure in zip(files, (0.97, 0.9), strict=True):
+        np.savez(file, probs=np.tile([sure, 1 - sure], (100, 1)), labels=labels)
+    text = " ".join(run(*files, *FEW).split())
+    assert "3 wrong (or correct) predictions, fewer than 6: the interval may be too short" in text
+    assert "100 samples, fewer than 300" in text
+    content = json.loads(run(*files, "--json", *FEW))
+    assert "fewer than 6" in content["outputs"]["a"]["ece"]["caution"]
+    assert content["outputs"]["a"]["accuracy"]["caution"] == ""
+    by_measure = {row["measure"]: row["caution"] for row in content["comparisons"]}
+    assert "fewer than 300" in by_measure["ks"]

@@ -14,6 +14,7 @@ from ..errors import whole_number
 from .intervals import cells
 from .intervals.brier_intervals import brier_part_intervals
 from .intervals.interval_ends import Interval, mapped
+from .intervals.limits import Evidence, caution, of_predictions
 from .intervals.means import mean_interval, share_interval
 from .intervals.resampled import cell_intervals, interval
 from .measure_tables import Outputs, Predictions, Settings
@@ -240,9 +241,8 @@ def _mean_of_classes(name: str) -> Callable[[Outputs, Settings], Interval]:
         mean = mapped(lambda part: part.mean(-1), found)
         beyond = (found.calibrated_high - found.calibrated).square().sum(-1).sqrt() / len(of_class)
         above = (mean.value - mean.calibrated - beyond).clamp(min=0)
-        return replace(
-            mean, low=torch.minimum(mean.low, above), method="mean of the classes' intervals"
-        )
+        method = "mean of the classes' intervals"  # which says nothing of a single class
+        return replace(mean, low=torch.minimum(mean.low, above), method=method, caution="")
 
     return of_outputs
 
@@ -274,13 +274,17 @@ def _squared_error_interval(given: Predictions, settings: Settings) -> Interval:
     larger = (terms.mean(-1) / mean.mean(-1)).clamp(min=1)[..., None]
     variance, third = variance * larger.square(), third * larger.pow(3)
     rest: dict[str, Any] = {"calibrated_third": third, "weights": given.weights}
-    return mean_interval(terms, mean, variance, settings.level, **rest)
+    found = mean_interval(terms, mean, variance, settings.level, **rest)
+    seen = of_predictions(given.mean, given.variance, given.target)
+    return replace(found, caution=caution("squared_error", seen))
 
 
 def _bleed_interval(given: Predictions, settings: Settings) -> Interval:
     terms = given.aleatoric.square().sum(-1)
     none = torch.zeros_like(terms)
-    return mean_interval(terms, none, none, settings.level, weights=given.weights)
+    found = mean_interval(terms, none, none, settings.level, weights=given.weights)
+    few = caution("aleatoric_bleed", Evidence(samples=terms.shape[-1]))
+    return replace(found, caution=found.caution or few)
 
 
 # The entries. Each function is known by its own name unless another is given.

@@ -44,6 +44,7 @@ __all__ = ["at_places", "compare_outputs", "error_curve", "outputs_table", "scan
 
 _MOST_POINTS = 2048
 _GAUSSIAN = ("mean", "variance", "target")
+_DIFFERENCE = ("difference", "low", "high", "p_value")
 
 
 def outputs_table(
@@ -103,7 +104,7 @@ def compare_outputs(
         A row for each pair of models and measure: `a`, `b`, `measure`, `difference` (a minus b),
         the ends `low` and `high` of its interval, `p_value`, and `needed`: where the interval
         contains 0, about how many samples would show a difference of this size, with a probability
-        of 80 %; missing elsewhere.
+        of 80 %; missing elsewhere; and the `caution` of the comparison, if any.
 
     Example:
         >>> labels = [0, 1, 0, 1, 1]
@@ -125,9 +126,12 @@ def compare_outputs(
             reason = f"their {'labels' if kinds[0] == 'labels' else 'targets'} differ"
         else:
             for name, found in _comparisons(one, other, settings):
-                numbers = {key: float(part) for key, part in vars(found).items() if key != "level"}
-                needed = _needed(numbers, len(one[kinds[0]]), level)
-                rows.append({"a": a, "b": b, "measure": name, **numbers, "needed": needed})
+                numbers = {key: float(getattr(found, key)) for key in _DIFFERENCE}
+                said = {
+                    "needed": _needed(numbers, len(one[kinds[0]]), level),
+                    "caution": found.caution,
+                }
+                rows.append({"a": a, "b": b, "measure": name, **numbers, **said})
             continue
         warnings.warn(f"{a} and {b} are not compared: {reason}", stacklevel=2)
     return pd.DataFrame(rows)
@@ -281,8 +285,8 @@ def scan_table(
     Returns:
         A row for each `model`, `measure` and `place` of `orbical.groups.PLACES`, with `value`, the
         ends `low` and `high` of its interval, what a `calibrated` model shows (at the identity also
-        `calibrated_low` and `calibrated_high`), and the name of the `element`, if it is a single
-        one.
+        `calibrated_low` and `calibrated_high`, and the `caution` of the interval, if any), and the
+        name of the `element`, if it is a single one.
 
     Example:
         >>> import orbical as ob, torch
@@ -309,12 +313,13 @@ def scan_table(
         for model, table in tables.items():
             for measure, found in table.items():
                 numbers = {field: float(getattr(found, field)) for field in NUMBERS}
-                at_identity.append({"model": model + kind, "measure": measure, **home, **numbers})
+                named = {"model": model + kind, "measure": measure, **home}
+                at_identity.append({**named, **numbers, "caution": found.caution})
         for row in _along(outputs, group, settings):
             known = tables.get(row["model"])
             said = row["place"] == "identity" and row["measure"] in (known or ())
             if known is not None and not said:  # the identity's own table has more draws
-                along.append(row | {"model": row["model"] + kind})
+                along.append(row | {"model": row["model"] + kind, "caution": ""})
         for model in [name for name in models if name not in tables]:
             lack = "variance" if regression else "confidence"
             text = f"model {model!r}: returns no {lack}, so it is not measured"

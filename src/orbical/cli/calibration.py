@@ -121,7 +121,8 @@ def _show_outputs(paths: list[Path], settings: _Draws, figure: Path | None, form
     for row in differences:  # in the same table: that of `outputs` minus that of `minus`
         named = {"outputs": row["a"], "minus": row["b"], "value": row["difference"]}
         records.append(
-            named | {key: row[key] for key in ("measure", "low", "high", "p_value", "needed")}
+            named
+            | {key: row[key] for key in ("measure", "low", "high", "p_value", "needed", "caution")}
         )
     content = {"level": settings["level"], "outputs": tables, "comparisons": differences}
     footer = (
@@ -163,7 +164,7 @@ def _table(name: str, outputs: Mapping[str, Any], settings: _Draws) -> dict[str,
 def _numbers(table: dict[str, Interval]) -> dict[str, Row]:
     fields = ("value", "low", "high", "calibrated", "calibrated_low", "calibrated_high")
     return {
-        name: {field: float(getattr(found, field)) for field in fields}
+        name: {field: float(getattr(found, field)) for field in fields} | {"caution": found.caution}
         for name, found in table.items()
     }
 
@@ -213,12 +214,24 @@ def _measure_sheet(name: str, table: Mapping[str, Row], settings: _Draws, about:
     for error in [name for name in _ERRORS if name in table][:1]:
         said = error_finding(*(table[error][end] for end in ("value", "low", "high")))
         caption += said and f". {_titled(error)}: {said}"
+    caption += _cautions({measure: row["caution"] for measure, row in table.items()})
     interval = f"{percent(settings['level'])} interval"
     headings = ["measure", "value", interval, "if calibrated", "its range"]
     return Sheet(name, headings, rows, about, caption, "model")
 
 
+def _cautions(by_measure: Mapping[str, str]) -> str:
+    """Return a line for each caution, after the measures that need it."""
+    texts = sorted({text for text in by_measure.values() if text})
+    named = {
+        text: [_titled(measure) for measure, its in by_measure.items() if its == text]
+        for text in texts
+    }
+    return "".join(f"\nCaution ({'; '.join(names)}): {text}" for text, names in named.items())
+
+
 def _difference_sheet(a: str, b: str, rows: Iterable[Row], level: float) -> Sheet:
+    rows = list(rows)
     cells: list[list[Cell]] = [
         [
             _titled(row["measure"]),
@@ -230,7 +243,8 @@ def _difference_sheet(a: str, b: str, rows: Iterable[Row], level: float) -> Shee
         for row in rows
     ]
     headings = ["measure", "difference", f"{percent(level)} interval", "p", "needed"]
-    return Sheet(f"{a} minus {b}", headings, cells, corner="models")
+    caption = _cautions({row["measure"]: row["caution"] for row in rows}).strip()
+    return Sheet(f"{a} minus {b}", headings, cells, caption=caption, corner="models")
 
 
 def _by_method(cells: Mapping[str, Mapping[str, Number]], corner: str) -> Sheet:

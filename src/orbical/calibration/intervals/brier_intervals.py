@@ -9,6 +9,7 @@ end is raised by what a calibrated model would lose to the fit.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -21,6 +22,7 @@ from ..pairs.from_outputs import probabilities
 from .cells import fine_index
 from .drawing import blocks_of
 from .interval_ends import Interval, check_draws, ends, skewness_missed, tail_quantiles
+from .limits import caution, of_pairs
 
 __all__ = ["brier_part_intervals"]
 
@@ -92,7 +94,7 @@ def brier_part_intervals(
     below, middle, above = tail_quantiles(resampled[:, 1], level)
     lost = calibrated[:, 0].mean()
     left = observed[1]
-    return {
+    found = {
         "brier_calibration": _interval(observed[0], low, high, calibrated[:, 0], level),
         "brier_refinement": _interval(
             left,
@@ -102,6 +104,8 @@ def brier_part_intervals(
             level,
         ),
     }
+    seen = of_pairs(p.argmax(-1) == truth)
+    return {name: replace(one, caution=caution(name, seen)) for name, one in found.items()}
 
 
 def _interval(value: Tensor, low: Tensor, high: Tensor, chance: Tensor, level: float) -> Interval:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from .interval_ends import (
     tail_quantiles,
     weighted_pair,
 )
+from .limits import Evidence, caution, of_pairs
 
 __all__ = ["Comparison", "compare", "regression_compare"]
 
@@ -36,6 +37,7 @@ class Comparison:
         high: upper end.
         p_value: 1 minus the level at which the interval no longer contains 0.
         level: nominal coverage.
+        caution: why it may find a difference too often; empty if nothing speaks for that.
     """
 
     difference: Tensor
@@ -43,10 +45,12 @@ class Comparison:
     high: Tensor
     p_value: Tensor
     level: float
+    caution: str = ""
 
     def __str__(self) -> str:
         ends = f"[{in_short(self.low)}, {in_short(self.high)}]"
-        return f"{in_short(self.difference)} {ends}, p = {in_short(self.p_value)}"
+        caution = f"; {self.caution}" if self.caution else ""
+        return f"{in_short(self.difference)} {ends}, p = {in_short(self.p_value)}{caution}"
 
     def __repr__(self) -> str:
         return f"Comparison({self})"
@@ -110,7 +114,8 @@ def compare(
     if sizes[0] != sizes[1]:
         raise InputError("b", f"the {sizes[0]} samples of a", sizes[1])
     pairs = [weighted_pair(*pair, weights) for pair in given]
-    return _compared(chosen, paired_worlds(chosen, pairs, resamples, seed), level)
+    seen = of_pairs(torch.stack([correct for _, correct, _ in pairs]))
+    return _compared(chosen, paired_worlds(chosen, pairs, resamples, seed), level, seen)
 
 
 def regression_compare(
@@ -170,7 +175,8 @@ def regression_compare(
         for given in models
     ]
     between = targets_between(chosen, models, resamples, np.random.default_rng(seed), mass)
-    return _compared(chosen, PairedWorlds.joined(draws, between), level)
+    seen = Evidence(samples=models[0][0].shape[-2])
+    return _compared(chosen, PairedWorlds.joined(draws, between), level, seen)
 
 
 def _distance_of(measure: MeasureLike, kind: str, options: dict[str, Any]) -> BoundMeasure:
@@ -185,7 +191,9 @@ def _distance_of(measure: MeasureLike, kind: str, options: dict[str, Any]) -> Bo
     return chosen
 
 
-def _compared(chosen: BoundMeasure, worlds: PairedWorlds, level: float) -> Comparison:
+def _compared(
+    chosen: BoundMeasure, worlds: PairedWorlds, level: float, seen: Evidence
+) -> Comparison:
     """Make the interval of a difference from the draws of both models."""
     noise = worlds.calibrated.square().mean(1, keepdim=True)
 
@@ -193,9 +201,9 @@ def _compared(chosen: BoundMeasure, worlds: PairedWorlds, level: float) -> Compa
         corrected = (distances.square() - noise).clamp(min=0).sqrt() ** chosen.power
         return corrected[0] - corrected[1]
 
-    seen = worlds.observed[:, None]
-    found = difference(seen)[0]
-    shift = seen - worlds.resampled.median(1, keepdim=True).values
+    observed = worlds.observed[:, None]
+    found = difference(observed)[0]
+    shift = observed - worlds.resampled.median(1, keepdim=True).values
     low, middle, high = tail_quantiles(difference((worlds.resampled + shift).clamp(min=0)), level)
     least, _, most = tail_quantiles(difference(worlds.calibrated), level)
     around = torch.maximum(high - middle, middle - low)
@@ -213,7 +221,9 @@ def _compared(chosen: BoundMeasure, worlds: PairedWorlds, level: float) -> Compa
         both = ends(worlds.observed, worlds.resampled.T, worlds.calibrated.T, level)
         least, most = (end**chosen.power for end in both)
         low, high = torch.minimum(low, least[0] - most[1]), torch.maximum(high, most[0] - least[1])
-    return Comparison(found, low, high, p_value, level)
+    smaller = worlds.calibrated.sum(0) < worlds.observed.sum()
+    seen = replace(seen, distances=float(smaller.double().mean()))
+    return Comparison(found, low, high, p_value, level, caution(f"compare {chosen.name}", seen))
 
 
 _PLAUSIBLE = 0.98

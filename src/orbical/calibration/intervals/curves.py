@@ -12,6 +12,7 @@ from ...errors import InputError, whole_number
 from ..pairs.validation import positive
 from .cells import fine_index, tally
 from .interval_ends import Interval, binary_pair, check_draws
+from .limits import caution, of_pairs
 from .means import wilson_interval
 from .resampled import interval
 
@@ -38,6 +39,7 @@ class ReliabilityCurve:
         density: `[P]`, the smoothed density of confidences, of integral 1.
         bandwidth: standard deviation of the smoothing Gaussian, in logits.
         error: the smooth calibration error with its interval.
+        caution: why the band may cover less often than stated; empty if nothing speaks for that.
     """
 
     place: Tensor
@@ -47,6 +49,7 @@ class ReliabilityCurve:
     density: Tensor
     bandwidth: float
     error: Interval
+    caution: str = ""
 
 
 def reliability_curve(
@@ -121,7 +124,8 @@ def reliability_curve(
     accuracy, low, high = torch.where(seen, curves.clamp(0, 1), torch.nan)
     density = size @ _reflected_gaussian(own, place, _DENSITY_WIDTH) / len(z)
     error = interval("smooth_ece", z, y, level=level, resamples=resamples, seed=seed)
-    return ReliabilityCurve(place, accuracy, low, high, density, width, error)
+    limit = caution("reliability_curve", of_pairs(y))
+    return ReliabilityCurve(place, accuracy, low, high, density, width, error, limit)
 
 
 def _reflected_gaussian(places: Tensor, grid: Tensor, bandwidth: float) -> Tensor:

@@ -13,6 +13,7 @@ from ...errors import InputError
 from ..pairs.validation import sample_weights
 from .comparisons import Comparison
 from .interval_ends import Interval, check_draws, checked_level, normal_quantile, weighted_pair
+from .limits import Evidence, MeanEnds, caution, of_terms
 
 __all__ = [
     "bootstrap_interval",
@@ -48,7 +49,7 @@ def mean_interval(
     1978), with the factor that is right for the number of rare failures. Exact moments take the
     place of resampling. One sample has no finite interval. Terms of infinite variance, such as
     those of GENCE_sq under a Student t of 8 degrees of freedom, are covered less often; `caution`
-    says so where one sample makes over a third of the variance.
+    says so where fewer than 6 samples make the variance.
 
     Args:
         terms: `[..., N]`, the score of each sample.
@@ -112,11 +113,8 @@ def skewed_interval(
     )
     beside, tilted = variance.sqrt(), third / _power(variance) * (usual_reach**2 - 1) / 6
     usual = (expected - beside * (usual_reach - tilted), expected + beside * (usual_reach + tilted))
-    largest = apart.square().amax(-1) / apart.square().sum(-1).clamp(min=1e-300)
-    alone = bool((largest > 1 / 3).any()) and terms.shape[-1] > 2
-    caution = "one sample makes over a third of the variance: the interval may be too short"
-    method = "Student's t, skewed"
-    return Interval(value, *ends, expected, *usual, level, method, caution if alone else "")
+    method, limit = "Student's t, skewed", caution("mean", of_terms(apart))
+    return Interval(value, *ends, expected, *usual, level, method, limit)
 
 
 def student_quantile(level: float, freedom: Tensor) -> Tensor:
@@ -335,7 +333,9 @@ def share_interval_of_sums(
         size = count * np.where(variance > 1e-12, mean * (1 - mean) / variance, 1.0).clip(1.0)
     known = torch.from_numpy(np.where(count > 1, size, np.nan))
     low, high = wilson_interval(np.asarray(mean), known, level)
-    return mean, low.numpy(), high.numpy()
+    fewest = Evidence(samples=min(np.ravel(count), default=np.inf))
+    limit = caution("share_interval_of_sums", fewest)
+    return MeanEnds((mean, low.numpy(), high.numpy()), limit)
 
 
 def bootstrap_interval(
@@ -370,7 +370,7 @@ def bootstrap_interval(
         Hesterberg, What teachers should know about the bootstrap, The American Statistician 2015.
 
     Example:
-        >>> bootstrap_interval([1.0, 1.0, 1.0])
+        >>> tuple(bootstrap_interval([1.0, 1.0, 1.0]))
         (1.0, 1.0, 1.0)
     """
     check_draws(level, resamples)
@@ -383,7 +383,9 @@ def bootstrap_interval(
     reach = student_quantile(level, size - 1) * (size / (size - 1)).sqrt()
     outside = float(torch.special.ndtr(-reach))
     low, high = np.quantile([statistic(rows[drawn]) for drawn in draws], (outside, 1 - outside))
-    return float(statistic(rows)), float(low), float(high)
+    apart = torch.from_numpy((rows - rows.mean(0)).reshape(len(rows), -1).T.astype(float))
+    limit = caution("bootstrap_interval", of_terms(apart))
+    return MeanEnds((float(statistic(rows)), float(low), float(high)), limit)
 
 
 def holm(p_values: ArrayLike) -> np.ndarray:

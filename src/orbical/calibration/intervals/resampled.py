@@ -29,6 +29,7 @@ from .interval_ends import (
     tail_quantiles,
     weighted_pair,
 )
+from .limits import Evidence, caution, of_pairs, of_predictions
 from .means import shares, skewed_interval
 
 __all__ = ["interval", "oracle_bound", "regression_interval"]
@@ -92,7 +93,8 @@ def interval(
     generator = np.random.default_rng(seed)
     if weights is not None:
         given = weighted_pair(confidence, correct, weights)
-        return _weighted_interval(chosen, *given, resamples, generator, level)
+        answer = _weighted_interval(chosen, *given, resamples, generator, level)
+        return with_caution(answer, chosen, of_pairs(given[1]))
     confidence, correct = binary_pair(confidence, correct)
     if chosen.index is None:
         draws = drawn_pairs(chosen, confidence, correct, resamples, generator)
@@ -100,7 +102,8 @@ def interval(
             terms = chosen.values(chosen.value, confidence[..., None], correct[..., None])
             return _mean_interval(terms, None, draws[2], draws[2], level)
         value = chosen.values(chosen.value, confidence, correct)
-        return assemble(chosen, value, *draws, level)
+        answer = assemble(chosen, value, *draws, level)
+        return with_caution(answer, chosen, of_pairs(correct))
     return cell_intervals([chosen], confidence, correct, level, resamples, seed)[0]
 
 
@@ -183,8 +186,15 @@ def _of_draws(
             accuracy = gathered.right / filled.clamp(min=1)
             bounds = one.bin_ends(accuracy, gathered.place, filled, level)
             low, high = (end.reshape(shape) for end in bounds)
-        intervals.append(_within_one(replace(answer, low=low, high=high)))
+        answer = _within_one(replace(answer, low=low, high=high))
+        intervals.append(with_caution(answer, one, of_pairs(correct)))
     return intervals
+
+
+def with_caution(answer: Interval, measure: BoundMeasure, seen: Evidence) -> Interval:
+    """Say where the interval of a measure may be too short; a mean of terms has said it."""
+    text = caution(measure.name, seen)
+    return replace(answer, caution=text) if measure.distance is not None or text else answer
 
 
 def _within_one(found: Interval) -> Interval:
@@ -254,9 +264,11 @@ def regression_interval(
         else:  # a mean over samples has the value of a single one as its term
             single = (part.unsqueeze(given[0].ndim - 1) for part in given)
             terms = on_vectors(chosen, partial(chosen.values, chosen.value))(*single)
-        return _mean_interval(terms, mass, *draws[1:3], level)
-    value = on_vectors(chosen, partial(chosen.values, chosen.value))(*given, **fixed)
-    return assemble(chosen, value, *draws, level)
+        answer = _mean_interval(terms, mass, *draws[1:3], level)
+    else:
+        value = on_vectors(chosen, partial(chosen.values, chosen.value))(*given, **fixed)
+        answer = assemble(chosen, value, *draws, level)
+    return replace(answer, caution=caution(chosen.name, of_predictions(*given)))
 
 
 def _mean_interval(
