@@ -6,6 +6,7 @@ import importlib
 import inspect
 from collections.abc import Iterator
 from pathlib import Path
+from string import Formatter
 
 import interval_tables
 import numpy as np
@@ -54,6 +55,15 @@ def test_the_page_has_every_row_and_no_other() -> None:
     start = shown.index(next(line for line in shown if line.startswith(expected[0])))
     assert [line.split(" |")[0] for line in shown[start : start + len(expected)]] == expected
     assert not shown[start + len(expected)].startswith("|")
+
+
+def test_the_page_has_the_sentences_of_its_template() -> None:
+    template = interval_tables.TEMPLATE.read_text(encoding="utf-8")
+    shown, place = PAGE.read_text(encoding="utf-8"), 0
+    for sentence, *_ in Formatter().parse(template):
+        place = shown.find(sentence, place)
+        assert place >= 0, sentence
+        place += len(sentence)
 
 
 def test_an_interrupted_run_goes_on(tmp_path: Path, monkeypatch) -> None:
