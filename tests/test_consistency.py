@@ -29,6 +29,13 @@ def test_pairs_of_codes_are_those_counted_one_by_one():
         assert bool(differs) == (len(set(row.tolist())) > 1)
 
 
+@pytest.mark.parametrize("size", range(1, 40))
+def test_no_pair_disagrees_if_no_answer_changes(size):
+    changed, pairs = of_codes(torch.full((3, size), 7), torch.full((size,), 1 / size))
+    assert not changed.any()
+    assert pairs.tolist() == [0.0] * 3  # exactly, whatever the weights sum to in floats
+
+
 def test_a_mean_curve_that_is_flat_hides_answers_that_change():
     def net(images):  # right at two of four positions, which depend on the sample
         first = images[:, 0, 0, 0] > 0.5

@@ -157,10 +157,9 @@ def of_codes(codes: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
     run = starts.cumsum(1)
     mass = torch.zeros(codes.shape, dtype=torch.float64)
     mass.scatter_add_(1, run, weights.double()[order])
-    alike = weights.double().square().sum()
-    if alike >= 1 - 1e-12:  # a single element has no pairs
-        return run[:, -1] > 0, torch.zeros(len(codes), dtype=torch.float64)
-    return run[:, -1] > 0, ((1 - mass.square().sum(1)) / (1 - alike)).clamp(0, 1)
+    changed, alike = run[:, -1] > 0, weights.double().square().sum()
+    pairs = ((1 - mass.square().sum(1)) / (1 - alike)).clamp(0, 1)
+    return changed, torch.where(changed, pairs, 0.0)  # 0 also if rounding or no pair says otherwise
 
 
 def _of_boxes(
