@@ -289,3 +289,31 @@ def test_a_tie_may_be_the_right_answer_of_a_judge():
     bias = ob.nero.position_bias(scan).isel(model=0)  # of the three questions without a tie
     shown = np.stack([right[[0, 2, 3], [0, 1, 0]], right[[0, 2, 3], [1, 0, 1]]])  # first, second
     assert np.allclose(bias["accuracy"], shown.mean(1))
+
+
+def written(path, rows, delimiter=","):
+    with path.open("w", newline="", encoding="utf-8") as file:
+        table = csv.writer(file, delimiter=delimiter)
+        table.writerows([["question", "A", "B", "C", "answer"], *rows])
+    return ob.data.Questions(path)
+
+
+def test_numbers_in_a_table_are_indices_or_options_whichever_all_can_be(tmp_path):
+    sums = ["1 + 1?", "1", "2", "3"]
+    indices = written(tmp_path / "i.csv", [["Red?", "sky", "blood", "sun", 1], [*sums, 1]])
+    assert indices.labels.tolist() == [1, 1]
+    options = written(tmp_path / "o.csv", [["Red?", "sky", "blood", "sun", "blood"], [*sums, 2]])
+    assert options.labels.tolist() == [1, 1]
+    with pytest.raises(ob.errors.InputError, match="'2', which is both; state answers by letters"):
+        written(tmp_path / "b.csv", [[*sums, 2]])
+    assert ob.data.Questions([(sums[0], sums[1:], 1)]).labels.tolist() == [1]  # a number itself
+    named = {"text": ["one", "two", "three"], "label": ["1", "2", "3"]}  # as in ARC
+    records = [{"question": "1 + 1?", "choices": named, "answerKey": "2"}]
+    assert ob.data.Questions(records).labels.tolist() == [1]
+
+
+def test_questions_of_a_spreadsheet_with_semicolons(tmp_path):
+    rows = [["Red, or not?", "sky", "blood; warm", "sun", "B"]]
+    data = written(tmp_path / "s.csv", rows, ";")
+    assert (data.labels.tolist(), data.names) == ([1], ["Red, or not?"])
+    assert data.read(0, 1)[0]["options"] is not None

@@ -162,7 +162,7 @@ class Questions(TextRecords):
                 "orbical.data.Questions(data, options=...)",
                 stacklevel=2,
             )
-        answers = [record["answer"] for record in kept]
+        answers = _decided(kept)
         labels = None if None in answers else np.array(answers)
         if labels is None and any(answer is not None for answer in answers):
             place = answers.index(None)
@@ -244,12 +244,17 @@ def _rows_of_file(path: Path) -> list[Any]:
         ) from error
     if suffix not in (".csv", ".tsv"):
         raise InputError("data", f"a file {', '.join(SUFFIXES)}, or one of them .gz", str(path))
-    rows = list(csv.reader(io.StringIO(text), delimiter="\t" if suffix == ".tsv" else ","))
-    rows = [row for row in rows if row]
-    header = [name.strip() for name in rows[0]] if rows else []
-    if not {name.lower() for name in header} & {*_QUESTION}:
-        return rows
-    return [dict(zip(header, row, strict=False)) for row in rows[1:]]
+    delimiters = "\t" if suffix == ".tsv" else ",;\t|"  # spreadsheets write `;` in some countries
+    for delimiter in delimiters:
+        header, *rows = _cells(text, delimiter) or [[]]
+        if {name.strip().lower() for name in header} & {*_QUESTION}:
+            names = [name.strip() for name in header]
+            return [dict(zip(names, row, strict=False)) for row in rows]
+    return _cells(text, delimiters[0])
+
+
+def _cells(text: str, delimiter: str) -> list[list[str]]:
+    return [row for row in csv.reader(io.StringIO(text), delimiter=delimiter) if row]
 
 
 def _question(row: Any, place: int) -> dict[str, Any]:
@@ -273,6 +278,8 @@ def _question(row: Any, place: int) -> dict[str, Any]:
         "question": _as_text(question),
         "options": choices,
         "answer": _index(answer, choices, [str(name) for name in names], place),
+        "stated": None if names else answer,  # names of options leave nothing to decide
+        "place": place,
         "facts": facts,
     }
 
@@ -326,6 +333,34 @@ def _index(answer: Any, options: list[str], names: list[str], place: int) -> int
     raise InputError(
         "data", f"an answer that is one of {', '.join(letters)} in row {place}", repr(answer)
     )
+
+
+def _decided(records: list[dict[str, Any]]) -> list[int | None]:
+    """Return the answers, where texts such as "2" are both an option and the index of another.
+
+    They are indices if all answers can be, and options otherwise; no guess is made if all can be
+    options, too.
+    """
+    indices = [_as_index(record) for record in records]
+    answers = [record["answer"] for record in records]
+    pairs = zip(indices, answers, strict=True)
+    unclear = [row for row, (index, answer) in enumerate(pairs) if index not in (None, answer)]
+    if not unclear or None in indices:
+        return answers
+    if all(str(record["stated"]).strip() in record["options"] for record in records):
+        first = records[unclear[0]]
+        raise InputError(
+            "data",
+            f"an answer in row {first['place']} that is either an option or an index",
+            f"{first['stated']!r}, which is both",
+            remedy="state answers by letters, A, B, ...",
+        )
+    return indices
+
+
+def _as_index(record: dict[str, Any]) -> int | None:
+    text = str(record["stated"]).strip()
+    return int(text) if text.isdecimal() and int(text) < len(record["options"]) else None
 
 
 def _facts(records: list[Record], columns: Sequence[str] | None) -> dict[str, np.ndarray]:
