@@ -120,6 +120,15 @@ def check_name(argument: str, given: object, known: Collection[str]) -> None:
         raise unknown_name(argument, given, known)
 
 
+def check_type(argument: str, value: object, kind: type, expected: str) -> None:
+    """Raise with what was expected, in words, unless a value is of a type.
+
+    >>> check_type("name", "ece", str, "the name of a measure")
+    """
+    if not isinstance(value, kind):
+        raise InputError(argument, expected, type(value).__name__)
+
+
 def whole_number(argument: str, value: Any, least: int = 1, other: str = "") -> int:
     """Return an integer that is large enough, or raise; `other` names what else was possible.
 

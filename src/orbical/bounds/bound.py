@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
+
+from ..errors import check_type
 
 __all__ = ["Bound", "Bounds"]
 
@@ -75,6 +78,9 @@ def estimates(bounds: Mapping[str, Bound], tolerance: float) -> dict[str, Bound]
     }
 
 
+_NO_FACTS: Mapping[str, Any] = MappingProxyType({})
+
+
 class Bounds(Mapping[str, Bound]):
     """The bounds of one table by name, with the facts they were computed from.
 
@@ -84,7 +90,8 @@ class Bounds(Mapping[str, Bound]):
             defect of the model.
     """
 
-    def __init__(self, bounds: Mapping[str, Bound], about: Mapping[str, Any]) -> None:
+    def __init__(self, bounds: Mapping[str, Bound], about: Mapping[str, Any] = _NO_FACTS) -> None:
+        check_type("bounds", bounds, Mapping, "bounds by name")
         self._bounds = dict(bounds)
         self.about = dict(about)
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import warnings
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -78,6 +79,7 @@ def outputs_table(
     _check_outputs(outputs)
     table: Any = regression_table if "mean" in outputs else classification_table
     settings = {"bins": bins, "level": level, "resamples": resamples, "seed": seed, "only": only}
+    _check_arrays(outputs, table, settings)
     found: dict[str, Interval] = table(**outputs, **settings)
     return found
 
@@ -151,6 +153,24 @@ def _check_outputs(outputs: object) -> None:
         raise InputError(
             "outputs", "arrays by name, such as labels", type(outputs).__name__, remedy=remedy
         )
+
+
+def _check_arrays(
+    outputs: Mapping[str, ArrayLike], table: Callable[..., object], settings: Mapping[str, object]
+) -> None:
+    """Check that outputs have the arrays that a table needs, and no others."""
+    signature = inspect.signature(table)
+    try:
+        signature.bind(**outputs, **settings)
+    except TypeError as error:
+        arrays = [name for name in signature.parameters if name not in settings]
+        remedy = "orbical.data.read_outputs makes variances of aleatoric and epistemic ones"
+        raise InputError(
+            "outputs",
+            f"some of {', '.join(arrays)}",
+            ", ".join(map(str, outputs)),
+            remedy=remedy if "epistemic" in outputs else f"{error}",
+        ) from error
 
 
 def _comparisons(

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from ..errors import InputError, check_name, unknown_name
+from ..errors import InputError, check_name, check_type, unknown_name
 
 __all__ = [
     "MEASURES",
@@ -361,6 +361,7 @@ def quantity_title(name: str) -> str:
     >>> quantity_title("mean_iou"), quantity_title("ap"), quantity_title("forces_vs_consensus")
     ('Mean IoU', 'AP', 'Forces vs. consensus')
     """
+    check_type("name", name, str, "the name of a stored quantity")
     words = " ".join(_WORDS.get(word, word) for word in name.split("_"))
     return words[:1].upper() + words[1:]
 
@@ -372,6 +373,7 @@ def titled(name: str) -> str:
     >>> titled("aleatoric_bleed, component 2")
     'aleatoric bleed, component 2'
     """
+    check_type("name", name, str, "the name of a measure")
     first, comma, rest = name.partition(",")
     return (MEASURES[first].title if first in MEASURES else first) + comma + rest
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from ..errors import InputError
+from .._arrays import as_numpy
+from ..errors import InputError, whole_number
 from ..tasks import SYMBOLS, UNITS, Quantities, display_name
 
 if TYPE_CHECKING:
@@ -98,15 +99,20 @@ def violations(scan: Scan) -> list[Violation]:
         emt, energy: invariant, off by at most ... eV (... eV per atom)
         emt, forces: equivariant, off by at most ... eV/Å (... of the size)
     """
-    task = scan.record.task
-    if "quantities" not in task.settings:
-        raise InputError("scan", "a scan of the task atoms", f"one of the task {task.name}")
+    task = _of_atoms(scan).record.task
     return [
         found
         for model in scan.models
         for quantity in task.settings["quantities"]
         if (found := _worst(scan, model, quantity)) is not None
     ]
+
+
+def _of_atoms(scan: Scan) -> Scan:
+    task = scan.record.task
+    if "quantities" not in task.settings:
+        raise InputError("scan", "a scan of the task atoms", f"one of the task {task.name}")
+    return scan
 
 
 def _worst(scan: Scan, model: str, quantity: str) -> Violation | None:
@@ -187,8 +193,9 @@ def molecule_name(scan: Scan, sample: int, numbers: np.ndarray) -> str:
         >>> ob.nero.molecule_name(scan, 0, np.array([8, 1, 1]))
         '0: H2O'
     """
-    names = scan.names
-    return f"{sample}: {display_name('' if names is None else names[sample], numbers)}"
+    index, atoms = whole_number("sample", sample, 0), as_numpy("numbers", numbers)
+    names = _of_atoms(scan).names
+    return f"{index}: {display_name('' if names is None else names[index], atoms)}"
 
 
 def _home(scan: Scan, element: int, atom: int) -> int:

@@ -15,11 +15,12 @@ of the samples. `docs/theory.md` has the proof.
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Real
 
 import numpy as np
 
 from ..._arrays import ArrayLike, as_numpy
-from ...errors import InputError, real_number
+from ...errors import InputError, check_type, real_number
 from .interval_ends import checked_level, normal_quantile
 
 __all__ = ["bounded_mean_interval", "samples_to_decide", "samples_to_decide_by_width"]
@@ -249,6 +250,9 @@ def samples_to_decide_by_width(
         >>> samples_to_decide_by_width(0.03, 0.06, 0.05, 100)
         460
     """
+    given = {"value": value, "end": end, "limit": limit, "samples": samples}
+    for name, number in given.items():  # NaN where there is no interval
+        check_type(name, number, Real, "a number")
     reach = normal_quantile(checked_level(level)), normal_quantile(2 * checked_level(power) - 1)
     ratio = (end - value) / (limit - value) if limit != value else np.nan
     needed = samples * ((1 + reach[1] / reach[0]) * ratio) ** 2

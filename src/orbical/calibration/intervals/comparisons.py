@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..._arrays import ArrayLike
+from ..._arrays import ArrayLike, as_array
 from ...errors import InputError
 from ..pairs.validation import sample_weights
 from ..registry import BoundMeasure, MeasureLike, bound, check_takes_weights
@@ -238,6 +238,6 @@ def _two(name: str, given: Any, expected: str) -> tuple[ArrayLike, ArrayLike]:
 
 def _one_pair(name: str, given: Any) -> tuple[ArrayLike, ArrayLike]:
     confidence, correct = _two(name, given, "(confidence, correct)")
-    if torch.as_tensor(confidence).ndim != 1:
+    if as_array(name, confidence).ndim != 1:
         raise InputError(name, "confidence of shape [N]", "more axes")
     return confidence, correct

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import torch
@@ -269,8 +269,13 @@ def _terms(name: str, values: ArrayLike) -> Tensor:
     return terms
 
 
+def _sums(*sums: ArrayLike) -> Iterator[np.ndarray]:
+    for name, part in zip(("count", "total", "squares"), sums, strict=True):
+        yield np.asarray(part) if isinstance(part, np.generic) else as_numpy(name, part)
+
+
 def interval_of_sums(
-    count: np.ndarray, total: np.ndarray, squares: np.ndarray, level: float = 0.95
+    count: ArrayLike, total: ArrayLike, squares: ArrayLike, level: float = 0.95
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return mean, low and high end of a mean over samples, from sums made block by block.
 
@@ -293,6 +298,7 @@ def interval_of_sums(
         [0.75, -0.046, 1.546]
     """
     checked_level(level)
+    count, total, squares = _sums(count, total, squares)
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = total / count
         freedom = np.where(count > 1, count - 1.0, np.nan)
@@ -302,7 +308,7 @@ def interval_of_sums(
 
 
 def share_interval_of_sums(
-    count: np.ndarray, total: np.ndarray, squares: np.ndarray, level: float = 0.95
+    count: ArrayLike, total: ArrayLike, squares: ArrayLike, level: float = 0.95
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return mean, low and high end of a mean of values in [0, 1], from sums made block by block.
 
@@ -326,6 +332,7 @@ def share_interval_of_sums(
         [0.75, 0.301, 0.954]
     """
     checked_level(level)
+    count, total, squares = _sums(count, total, squares)
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = total / count
         freedom = np.where(count > 1, count - 1, np.nan)

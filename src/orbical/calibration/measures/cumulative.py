@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ..._arrays import ArrayLike
+from ..._arrays import ArrayLike, as_array
 from ...errors import InputError
 from ..numerics import decay_sums, sorting
 from ..numerics.gradients import can_fuse, differentiable
@@ -113,7 +113,9 @@ def esd_with_slope(
     return value, sorting.put_back(slope.to(ordered.dtype), order)
 
 
-def ordered_esd(difference: Tensor, order_by: Tensor, weights: Tensor | None = None) -> Tensor:
+def ordered_esd(
+    difference: ArrayLike, order_by: ArrayLike, weights: ArrayLike | None = None
+) -> Tensor:
     """Return the ESD of any differences, accumulated in the order of `order_by`.
 
         S_i = sum of d_j over j != i with z_j <= z_i,    Q_i the same sum of d_j^2
@@ -137,10 +139,12 @@ def ordered_esd(difference: Tensor, order_by: Tensor, weights: Tensor | None = N
         >>> ordered_esd(torch.tensor([0.5, -0.5, 0.5]), torch.tensor([1.0, 2.0, 3.0]))
         tensor(-0.0833, dtype=torch.float64)
     """
-    if difference.shape[-1] < 3:
-        raise InputError("difference", "at least 3 samples", difference.shape[-1])
+    difference = as_array("difference", difference)
+    if difference.ndim == 0 or difference.shape[-1] < 3:
+        raise InputError("difference", "at least 3 samples", f"shape {tuple(difference.shape)}")
+    order_by = as_array("order_by", order_by)
     difference, order_by = torch.broadcast_tensors(difference.double(), order_by)
-    weights = None if weights is None else weights.expand(difference.shape)
+    weights = None if weights is None else as_array("weights", weights).expand(difference.shape)
     return differentiable(_ordered, difference, order_by.detach(), weights)
 
 

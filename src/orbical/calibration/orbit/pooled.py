@@ -7,13 +7,14 @@ whole orbit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from ...errors import whole_number
+from ..._arrays import as_numpy
+from ...errors import check_type, whole_number
 from ..intervals.interval_ends import Interval, checked_level, ends, normal_quantile, tail_quantiles
 from ..measures.binned import Reliability, bin_index, diagram_of
 
@@ -71,7 +72,11 @@ def pooled_reliability(
     count = np.zeros(bins, np.int64)
     mass, confidence, correct = (np.zeros(bins) for _ in range(3))
     residual, known = np.zeros((0, bins)), np.zeros(0)
-    for (sure, right), weight in zip(columns, weights, strict=True):
+    expected = "confidences and correctness of each element"
+    check_type("columns", columns, Iterable, expected)
+    for column, weight in zip(columns, as_numpy("weights", weights), strict=True):
+        check_type("columns", column, Sequence, expected)
+        sure, right = (as_numpy("columns", values) for values in column)
         if not len(residual):
             residual, known = np.zeros((len(sure), bins)), np.zeros(len(sure))
         rows = np.flatnonzero(~np.isnan(sure))

@@ -1,0 +1,84 @@
+"""What is no number, no name or no array is refused by the name of its argument."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+
+import orbical as ob
+from orbical import calibration
+from orbical.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def scan() -> ob.Scan:
+    images, labels = ob.datasets.digits()
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+    data = (images[:5], labels[:5])
+    return ob.scan(net, data, group="cyclic:4", task="classification", progress=False)
+
+
+REFUSED: dict[str, tuple[str, Callable[[ob.Scan], object]]] = {
+    "titled": ("name", calibration.titled),
+    "quantity_title": ("name", calibration.quantity_title),
+    "ordered_esd": ("difference", lambda scan: calibration.ordered_esd(scan, scan)),
+    "interval_of_sums": ("count", lambda scan: calibration.interval_of_sums(scan, scan, scan)),
+    "share_interval_of_sums": (
+        "total",
+        lambda scan: calibration.share_interval_of_sums(np.array(4), scan, scan),
+    ),
+    "pooled_reliability": ("columns", lambda scan: calibration.pooled_reliability(scan, [1.0])),
+    "pooled_reliability, column": (
+        "columns",
+        lambda scan: calibration.pooled_reliability([scan], [1.0]),
+    ),
+    "samples_to_decide_by_width": (
+        "end",
+        lambda scan: calibration.samples_to_decide_by_width(0.1, scan, 0.0, 10),
+    ),
+    "compare": ("a", lambda scan: calibration.compare("ece", (scan, scan), (scan, scan))),
+    "Bounds": ("bounds", lambda scan: ob.bounds.Bounds(scan)),
+    "molecule_name": ("scan", lambda scan: ob.nero.molecule_name(scan, 0, np.array([8]))),
+    "outputs_table": ("outputs", calibration.outputs_table),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_scan_in_place_of_another_argument_is_refused_by_its_name(name: str, scan) -> None:
+    argument, call = REFUSED[name]
+    with pytest.raises(InputError, match=f"^{argument}: expected "):
+        call(scan)
+
+
+@pytest.mark.parametrize("name", ["epistemic", "variances"])
+def test_outputs_with_an_array_that_no_table_takes_are_refused(name: str) -> None:
+    given = {"mean": np.zeros(9), "variance": np.ones(9), "target": np.ones(9), name: np.ones(9)}
+    with pytest.raises(InputError, match=f"outputs: expected some of mean.*got .*{name}"):
+        calibration.outputs_table(given)
+
+
+def test_outputs_without_labels_are_refused() -> None:
+    with pytest.raises(InputError, match=r"outputs: expected .*labels.*missing"):
+        calibration.outputs_table({"probs": np.full((4, 2), 0.5)})
+
+
+def test_arrays_that_cannot_be_written_give_no_warning() -> None:
+    """In a process of its own: torch gives this warning once."""
+    program = """
+import numpy as np
+from orbical import calibration
+z = np.broadcast_to(0.9, 40)
+y = np.broadcast_to(True, 40)
+calibration.compare("ece", (z, y), (z, y), resamples=20)
+calibration.share_interval_of_sums(*(np.broadcast_to(n, 3) for n in (4, 3.0, 3.0)))
+calibration.pooled_reliability([(z, y)], np.broadcast_to(1.0, 1))
+"""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
