@@ -46,14 +46,14 @@ def run_jobs(
     Example:
         >>> results = []
         >>> run_jobs(
-        ...     lambda: [1, 2] if len(results) < 2 else [sum(results)],
+        ...     lambda: ["a", "b"] if len(results) < 2 else ["c"],
         ...     setup=dict,
-        ...     work=lambda loaded, job: job * 10,
+        ...     work=lambda loaded, job: job.upper(),
         ...     finished=lambda job, result: results.append(result),
         ...     workers=0,
         ... )
         >>> results
-        [10, 20, 300]
+        ['A', 'B', 'C']
     """
     started: set[str] = set()
 
