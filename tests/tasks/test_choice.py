@@ -317,3 +317,26 @@ def test_questions_of_a_spreadsheet_with_semicolons(tmp_path):
     data = written(tmp_path / "s.csv", rows, ";")
     assert (data.labels.tolist(), data.names) == ([1], ["Red, or not?"])
     assert data.read(0, 1)[0]["options"] is not None
+
+
+def test_a_data_frame_is_scanned_and_empty_cells_are_no_options(tmp_path):
+    frame = pd.DataFrame([[q, *o, a] for q, o, a in QUESTIONS],
+                         columns=["question", "A", "B", "C", "D", "answer"])  # fmt: skip
+    stored = scanned(data=frame).data["predicted"].values
+    assert np.array_equal(stored, scanned().data["predicted"].values)
+    frame.loc[0, ["C", "D"]] = None
+    with pytest.warns(UserWarning, match="1 question of 5 left out"):
+        assert len(ob.data.Questions(frame)) == 4
+
+
+def test_a_table_of_questions_without_rows_is_one(tmp_path):
+    with pytest.raises(ob.errors.InputError, match="at least one question, got none"):
+        written(tmp_path / "none.csv", [])
+    with pytest.raises(ob.errors.InputError, match="at least one question, got none"):
+        scanned(data=tmp_path / "none.csv")
+
+
+def test_orders_of_other_options_are_answered_with_a_group_that_exists():
+    with pytest.raises(ob.errors.InputError, match=r"pass permutations:4$"):
+        scanned(group="permutations:3")
+    ob.groups.parse("permutations:4")

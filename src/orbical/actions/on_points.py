@@ -355,7 +355,9 @@ def check_rows(group: Group, x: Tensor) -> None:
     """Refuse data of which a permutation cannot reorder the second dimension."""
     if "rows" not in group.parts or (x.ndim > 1 and x.shape[1] == group.parts["rows"].shape[1]):
         return
-    remedy = f"pass permutations:{x.shape[1]}:32 for 32 orders" if x.ndim > 1 else ""
+    rows = x.shape[1] if x.ndim > 1 else 0
+    few = ":32" if rows > 4 else ""  # of more than 24 orders
+    remedy = f"pass permutations:{rows}{few}" if rows > 1 else ""
     raise InputError(
         "data",
         f"{group.parts['rows'].shape[1]} rows in the second dimension, which {group.spec} reorders",

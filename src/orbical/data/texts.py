@@ -102,6 +102,8 @@ def from_texts(data: Any) -> Source | None:
     table = isinstance(getattr(data, "column_names", None), list)  # a data set of Hugging Face
     listed = isinstance(data, list) or (table and hasattr(data, "__len__"))
     first = data[0] if listed and len(data) else None
+    if _is_frame(data) and len(data):
+        first = _records(data[:1])[0]
     if isinstance(first, Mapping | tuple) and _asks(first):
         return Questions(data)
     chat = isinstance(first, list) and bool(first) and isinstance(first[0], dict)
@@ -182,7 +184,7 @@ def is_questions(path: Path) -> bool:
     if not path.is_file() or not name.lower().endswith(SUFFIXES):
         return False
     rows = _rows_of_file(path)
-    return bool(rows) and _asks(rows[0])
+    return _asks(rows[0]) if rows else path.stat().st_size > 0  # at least a header of questions
 
 
 def _asks(row: Any) -> bool:
@@ -213,12 +215,16 @@ def _records(data: Any) -> list[Any]:
     """Return the rows of a table, as records by column or as plain sequences."""
     if isinstance(data, str | Path):
         return _rows_of_file(existing_file("data", Path(data).expanduser()))
-    if hasattr(data, "to_dict") and hasattr(data, "columns"):  # a data frame
-        rows: list[Any] = data.to_dict("records")
+    if _is_frame(data):
+        rows: list[Any] = data.astype(object).where(data.notna(), None).to_dict("records")
         return rows
     if isinstance(data, Iterable) and not isinstance(data, Mapping):
         return list(data)  # a list, or a data set of Hugging Face
     raise InputError("data", "questions with options", type(data).__name__)
+
+
+def _is_frame(data: Any) -> bool:
+    return hasattr(data, "to_dict") and hasattr(data, "columns") and hasattr(data, "notna")
 
 
 def _rows_of_file(path: Path) -> list[Any]:
