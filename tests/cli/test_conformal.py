@@ -56,6 +56,9 @@ def test_saved_outputs_are_one_row(tmp_path, orbical):
     (row,) = json.loads(orbical(tmp_path, "conformal", "classes.npz", "--json"))
     assert row["coverage_low"] < 0.93 < row["coverage_high"] + 0.05
     assert row["tested"] == 200
+    said = orbical(tmp_path, "conformal", "classes.npz")
+    assert f"{row['coverage']:.4f}" in said
+    assert not [word for word in ("orbit", "element", "identity") if word in said]
     mean = rng.normal(size=400)
     np.savez(
         tmp_path / "numbers.npz",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -79,17 +80,24 @@ def conformal(
         save_figure(error_along_orbit(curve, limits=(0.0, 1.0)), figure, "--figure")
     what = "intervals" if numbers else "sets"
     about = f", {what} for a coverage of {number(coverage)}"
+    sheet = _sheet_without_orbit if saved else _sheet
     sheets = [
-        _sheet(str(name), rows, about, "width" if numbers else "size")
+        sheet(str(name), rows, about, "width" if numbers else "size")
         for name, rows in table.groupby("model", sort=False)
     ]
+    of_orbits = "" if saved else _OF_ORBITS
+    where = "for samples like those that calibrate" if saved else f"where the {what} are calibrated"
     footer = (
-        f"In brackets: {percent(level)} intervals. Mean: of the elements, with the mean of their\n"
-        "intervals. Worst: the interval is not corrected for picking the worst. The\n"
-        f"coverage is guaranteed where the {what} are calibrated, on average over\n"
-        "calibration sets."
+        f"In brackets: {percent(level)} intervals. {of_orbits}The coverage is guaranteed {where}, "
+        "on average over calibration sets."
     )
-    show(format_, table.to_dict("records"), sheets, footer)
+    show(format_, table.to_dict("records"), sheets, textwrap.fill(footer, 80))
+
+
+_OF_ORBITS = (
+    "Mean: of the elements, with the mean of their intervals. Worst: the interval is not corrected "
+    "for picking the worst. "
+)
 
 
 def _method(name: str | None, coverage: float, numbers: bool) -> ConformalSets | ConformalIntervals:
@@ -119,9 +127,18 @@ def _sheet(model: str, table: pd.DataFrame, about: str, extent: str) -> Sheet:
         rows.append([str(place), *covered, _number(mean, "size")])
     headings = ["calibrated", "coverage at\nthe identity", "mean over\nthe orbit"]
     headings += ["at the worst\nelement", f"mean {extent} over\nthe orbit"]
+    return Sheet(model, headings, rows, about, _samples(table), "model")
+
+
+def _sheet_without_orbit(model: str, table: pd.DataFrame, about: str, extent: str) -> Sheet:
+    """Return the coverage and the mean size of saved outputs."""
+    cells: list[Cell] = [_number(table.iloc[0], name) for name in ("coverage", "size")]
+    return Sheet(model, ["coverage", f"mean {extent}"], [cells], about, _samples(table), "model")
+
+
+def _samples(table: pd.DataFrame) -> str:
     held, tested = (int(table[name].iloc[0]) for name in ("held", "tested"))
-    caption = f"calibrated on {held} samples, tested on {tested}"
-    return Sheet(model, headings, rows, about, caption, "model")
+    return f"calibrated on {held} samples, tested on {tested}"
 
 
 def _number(row: Any, name: str, note: str = "") -> Number:
