@@ -92,3 +92,22 @@ def test_data_that_cannot_be_used_are_one_clear_line(orbical, folder, words, mes
     said = orbical(folder, *SCAN, "--data", *words, expect=2)
     assert message in " ".join(said.split())
     assert not (folder / "run.zarr").exists()
+
+
+def test_images_of_unknown_range_are_refused_in_words_that_work_on_the_command_line(
+    orbical, folder
+):
+    for place in PLACES:
+        pixels = np.linspace(0, 255, 64, dtype=np.float32).reshape(8, 8)
+        path = folder / "depths" / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(pixels).save(path.with_suffix(".tif"))
+    said = " ".join(orbical(folder, *SCAN, "--data", "depths/", expect=2).split())
+    assert "pass --data package.module:attribute, where an ImageFolder has the mode F" in said
+    assert "scale them by --preprocess)" in said
+    assert "=" not in said
+    own = "import torch, orbical as ob\ndata = ob.data.ImageFolder('depths', mode='F')\n"
+    own += "net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 2))\n"
+    (folder / "nets.py").write_text(own + "def scaled(x):\n    return x / 255\n")
+    orbical(folder, *SCAN, "--data", "nets:data", "--preprocess", "nets:scaled")
+    assert ob.load(folder / "run.zarr").complete

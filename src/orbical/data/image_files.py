@@ -26,7 +26,10 @@ _ORIENTATION, _TURNED = 0x0112, (5, 6, 7, 8)
 _BITS, _PHOTOMETRIC, _WHITE_IS_ZERO = 258, 262, 0  # tags of TIFF
 _CHANNELS = {"L": 1, "RGB": 3}
 _MOST_NAMED = 3
-_AS_STORED = "pass mode='F' for the values as they are, and scale them by transform= or preprocess="
+_AS_STORED = (
+    "pass mode='F' (--data package.module:attribute, where an ImageFolder has the mode F) for the "
+    "values as they are, and scale them by transform= or preprocess= (--preprocess)"
+)
 _SKIP = "pass unreadable='skip' (--unreadable skip) to leave such files out"
 
 
