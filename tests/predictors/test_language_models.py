@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -211,3 +212,10 @@ def test_arguments_are_checked(folder, tmp_path):
         ob.predictors.Endpoint("localhost", "x")
     with pytest.raises(ob.errors.ModelError, match="task='choice'"):
         ob.predictors.CausalLM(folder)(torch.zeros(2, 3))
+
+
+def test_a_gguf_file_without_its_package_names_the_extra(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "gguf", None)
+    (tmp_path / "small.gguf").write_bytes(b"GGUF")
+    with pytest.raises(ob.errors.MissingExtra, match=r"needs the package 'gguf'.*transformers"):
+        ob.predictors.CausalLM(tmp_path / "small.gguf")

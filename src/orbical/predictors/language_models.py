@@ -258,6 +258,7 @@ def _loaded(path: Path, tokenizer: Any) -> tuple[Any, Any]:
     here: dict[str, Any] = {"local_files_only": True}
     folder = path
     if path.suffix == ".gguf":
+        import_extra("gguf", "transformers", f"the model {str(path)!r}")
         folder, here = path.parent, {**here, "gguf_file": path.name}
     try:
         model = library.AutoModelForCausalLM.from_pretrained(folder, **here)
