@@ -83,7 +83,7 @@ def _limits(*limits: Evidence) -> Evidence:
     return replace(_NONE, **named)
 
 
-_EQUAL_ERRORS = Evidence(distances=0.95, samples=300)
+_EQUAL_ERRORS = Evidence(distances=0.99, samples=300)
 _LIMITS = {
     "mean": _limits(_FEW_TERMS),
     "aleatoric_bleed": _limits(Evidence(samples=50)),
