@@ -178,6 +178,7 @@ TASKS = (
     Shown("flow", "studies/piv/quivers.png", "studies/piv.md", "orbical demo piv"),
     Shown("regression", "guide/img/two-kinds-of-uncertainty.png", "guide/uncertainty.md", "python examples/molecules.py"),
     Shown("regression of signals", "guide/img/signals-view.png", "guide/signals.md", "python examples/signals.py"),
+    Shown("mixed", "guide/img/poses.png", "guide/scan.md#scan-inputs-other-than-images", "python examples/poses.py"),
     Shown("point_classification", "guide/img/points-view.png", "guide/points.md", "python examples/points.py"),
     Shown("atoms", "guide/img/crystals.png", "guide/molecules.md", "python examples/crystals.py"),
     Shown("volumes", "guide/img/volumes-view.png", "guide/volumes.md", "python examples/volumes.py"),
