@@ -195,9 +195,9 @@ def _checked_keep(keep: str | Iterable[str], task: Task) -> frozenset[str]:
         raise InputError("keep", "the names of what to store", repr(keep))
     chosen = frozenset([keep] if isinstance(keep, str) else keep)
     variables = task.variables(True)
-    always = {name for name, variable in variables.items() if not variable.optional}
-    known = {*variables, "outputs", "inputs", "consensus"} - always
-    for name in sorted(chosen - known - always):
+    optional = {name for name, variable in variables.items() if variable.optional}
+    known = optional | {"outputs", "inputs", "consensus"}
+    for name in sorted(chosen - known - variables.keys()):  # all others are stored anyway
         raise unknown_name("keep", name, known)
     return chosen & known
 
