@@ -22,6 +22,7 @@ from .action import (
     view_of,
 )
 from .finite import first_lacking
+from .on_angles import Angles
 from .on_classes import Classes
 from .on_images import ColorImages, ImagePair, Images, VectorField, Window
 from .on_maps import ClassMaps, ValueMaps
@@ -46,6 +47,7 @@ __all__ = [
     "Action",
     "ActionTree",
     "Adjacency",
+    "Angles",
     "Blocks",
     "Boxes",
     "ClassMaps",

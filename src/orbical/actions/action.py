@@ -58,6 +58,20 @@ class Action(ABC):
         lost = tree_map(lambda a, b: relative_loss(a, b[None]), back, x)
         return torch.stack(list(leaves(lost))).amax(0)
 
+    def difference(self, x: Tensor, y: Tensor) -> Tensor:
+        """Return `x - y`, by which predictions are compared; of angles the short way around."""
+        return x - y
+
+    def mean(self, x: Tensor, weights: Tensor) -> Tensor:
+        """Average `x[K, B, ...]` over the elements, to `[B, ...]`.
+
+        Computed as the first plus the mean difference from it, so that rounding does not accumulate
+        over many elements when all agree.
+        """
+        first = x[0]
+        apart = self.difference(x, first)
+        return first + torch.einsum("k,k...->...", weights.to(x.dtype), apart)
+
     def check(self, group: Group, x: Tree) -> None:
         """Refuse data that this action cannot move by this group, before any work."""
         if not isinstance(x, Tensor):

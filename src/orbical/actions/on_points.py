@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import ItemsView, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,7 +12,7 @@ from torch import Tensor
 from .._imports import import_extra
 from ..errors import InputError
 from ..groups import Elements, Group
-from .action import Action, ActionTree, Exact, as_action, matrices
+from .action import Action, ActionTree, Exact, Fields, as_action, matrices
 from .finite import OfFinite
 from .on_pixels import PixelPoints
 from .pixel_grids import check_affine
@@ -252,8 +252,28 @@ class Blocks(Exact):
 
     def move(self, elements: Elements, x: Tensor) -> Tensor:
         """Move each block of `x[K or 1, B, D]`."""
-        moved = self.of.move(elements, self.split(x))
-        return torch.cat([moved[name] for name in self.widths], -1)
+        return self._joined(self.of.move(elements, self.split(x)))
+
+    def difference(self, x: Tensor, y: Tensor) -> Tensor:
+        """Return the difference of each block."""
+        first, second = self.split(x), self.split(y)
+        return self._joined(
+            {name: of.difference(first[name], second[name]) for name, of in self._each}
+        )
+
+    def mean(self, x: Tensor, weights: Tensor) -> Tensor:
+        """Average each block."""
+        blocks = self.split(x)
+        return self._joined({name: of.mean(blocks[name], weights) for name, of in self._each})
+
+    @property
+    def _each(self) -> ItemsView[str, Action]:
+        assert isinstance(self.of, Fields)
+        each: ItemsView[str, Action] = self.of.actions.items()
+        return each
+
+    def _joined(self, blocks: Mapping[str, Tensor]) -> Tensor:
+        return torch.cat([blocks[name] for name in self.widths], -1)
 
     def check(self, group: Group, x: Tensor) -> None:
         """Check each block."""

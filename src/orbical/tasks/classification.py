@@ -49,7 +49,7 @@ class ClassTask(Task):
 
     higher_is_better: ClassVar[bool] = True
     score_unit = "share"
-    gap_unit: ClassVar[str] = "share"
+    gap_unit = "share"
 
     def __init__(
         self,

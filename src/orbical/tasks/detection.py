@@ -95,7 +95,7 @@ class Detection(Task):
     name: ClassVar[str] = "detection"
     higher_is_better: ClassVar[bool] = True
     score_unit = "share"
-    gap_unit: ClassVar[str] = "share"
+    gap_unit = "share"
     truth_name: ClassVar[str] = "objects"
     truth_kind: ClassVar[str] = "boxes"
     truth_dims = ("object", "box_class")

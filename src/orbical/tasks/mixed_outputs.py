@@ -10,7 +10,7 @@ from torch import Tensor
 
 from .._arrays import as_array
 from .._trees import Tree
-from ..actions import Action, ActionTree, Blocks, Irreps, PixelPosition, Settings
+from ..actions import Action, ActionTree, Angles, Blocks, Irreps, PixelPosition, Settings
 from ..errors import InputError, ModelError, check_name
 from ..groups import Elements
 from .regression import Regression, output_action
@@ -35,7 +35,7 @@ class Mixed(Regression):
             "trivial"}`, with what `Regression` takes; or as text, `center=position,energy=trivial`.
         sizes: the numbers of components, by name; by default 3 of vectors and positions, 2 of
             positions in images, and 1 of what does not move.
-        units: the units, by name.
+        units: the units, by name; angles have their own.
         read: a function that picks the dictionary from a raw model output.
 
     Raises:
@@ -77,9 +77,11 @@ class Mixed(Regression):
         widths = {name: _width(form, actions[name]) for name, form in forms.items()}
         super().__init__(input, Blocks(actions, {**widths, **(sizes or {})}), read=read)
         self.forms, self.sizes, self.units = forms, dict(sizes or {}), dict(units or {})
+        angles = {name: of.symbol for name, of in actions.items() if isinstance(of, Angles)}
+        self._units = {**angles, **self.units}
         first = next(iter(forms))
         self.score_meaning = f"Euclidean distance of {first} from the truth"
-        self.score_unit = self.units.get(first, "")
+        self.score_unit = self._units.get(first, "")
 
     def settings(self) -> Settings:
         """Return the arguments of the constructor other than `input` and `read`."""
@@ -128,7 +130,7 @@ class Mixed(Regression):
         declared = super().variables(labeled)
         for name in self.forms:
             about: dict[str, Any] = {
-                "unit": self.units.get(name, ""),
+                "unit": self._units.get(name, ""),
                 "higher_is_better": False,
             }
             declared[f"gap_{name}"] = per_sample(f"invariance gap of {name}", **about)
@@ -136,29 +138,26 @@ class Mixed(Regression):
                 declared[f"error_{name}"] = per_element(f"distance of {name} from truth", **about)
         return declared
 
-    def score(self, outputs: Tensor, reference: Tensor, valid: Tensor | None) -> Tensor:
-        """Return the Euclidean error of the first output."""
-        return super().score(self._first(outputs), self._first(reference), valid)
-
-    def deviation(self, outputs: Tensor, center: Tensor, valid: Tensor | None) -> Tensor:
-        """Return the squared distance of the first output from its mean."""
-        return super().deviation(self._first(outputs), self._first(center), valid)
-
-    def _first(self, rows: Tensor) -> Tensor:
-        return next(iter(self._blocks.split(rows).values()))
+    def _apart(self, outputs: Tensor, reference: Tensor) -> Tensor:
+        """Return the difference of the first output, which is scored."""
+        apart = super()._apart(outputs, reference)
+        return next(iter(self._blocks.split(apart).values()))
 
     def extras(self, outputs: Tree, target: Tensor | None, elements: Elements) -> dict[str, Tensor]:
         """Add the error of each output."""
         found = super().extras(outputs, target, elements)
         if target is None:
             return found
-        apart = self.output.move(elements, target[None]) - outputs["mean"]
+        moved = self.output.move(elements, target[None])
+        apart = self.output.difference(moved, outputs["mean"])
         each = self._blocks.split(apart.double()).items()
         return found | {f"error_{name}": part.norm(dim=-1).float() for name, part in each}
 
     def orbit_extras(self, outputs: Tree, target: Tensor | None, orbit: Orbit) -> dict[str, Tensor]:
         """Return the gap of each output."""
-        apart = self._blocks.split((orbit.home - orbit.consensus[None]).double())
+        apart = self._blocks.split(
+            self.output.difference(orbit.home, orbit.consensus[None]).double()
+        )
         squares = {name: part.square().sum(-1) for name, part in apart.items()}
         return {
             f"gap_{name}": torch.einsum("k,kb->b", orbit.weights.double(), part).sqrt().float()

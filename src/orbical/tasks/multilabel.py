@@ -75,7 +75,7 @@ class MultiLabel(SampleClassTask):
     """
 
     name: ClassVar[str] = "multilabel"
-    gap_unit: ClassVar[str] = ""  # a sum over labels
+    gap_unit = ""  # a sum over labels
     truth_name: ClassVar[str] = "true_labels"
     truth_kind: ClassVar[str] = "labels"
     truth_dims = ("class",)

@@ -13,6 +13,7 @@ from .._trees import Tree
 from ..actions import (
     Action,
     ActionTree,
+    Angles,
     Irreps,
     PixelPoints,
     PixelPosition,
@@ -64,9 +65,11 @@ class Regression(Task):
             different sizes.
         representation: `"trivial"` (energies, prices: nothing moves), `"vector"` (dipoles, forces,
             in the plane or in space), `"position"` (a centroid, which is shifted too; in images
-            `"position:HEIGHT:WIDTH"`, as (x, y) pixels from the upper left corner), `"positions"`
-            or `"positions:STEP"` along a signal, an e3nn irreps string with parity
-            (`"1x0e + 1x2e"`), or an action.
+            `"position:HEIGHT:WIDTH"`, as (x, y) pixels from the upper left corner), `"angle"` (a
+            direction in the plane, counterclockwise from x; `"angle:radians"`, or
+            `"angle:degrees:180"` of axes, which have a period of 180°), `"positions"` or
+            `"positions:STEP"` along a signal, an e3nn irreps string with parity (`"1x0e + 1x2e"`),
+            or an action.
         per_point: whether outputs are `[N, n, d]` or `[N, n]`, reordered by permutations, instead
             of `[N, d]` or `[N]`. Where the data have `mask [N, n]`, padding does not count; samples
             may be clouds of different sizes, a ragged batch or graphs of PyG, with a target for
@@ -99,6 +102,9 @@ class Regression(Task):
         self.per_point = per_point
         self.truth_dims = ("point", "component") if per_point else ("component",)
         self.uncertainty = check_form(uncertainty)
+        if isinstance(self.output, Angles):
+            self.score_meaning, self.score_unit = "angle to the truth", self.output.symbol
+            self.gap_unit = self.score_unit
         if uncertainty is not None:
             self.detail_view = "intervals"  # type: ignore[misc] # the view follows the outputs
 
@@ -204,14 +210,20 @@ class Regression(Task):
 
     def score(self, outputs: Tensor, reference: Tensor, valid: Tensor | None) -> Tensor:
         """Return the Euclidean error, root mean square over the points that have a truth."""
-        squares = (outputs - reference).double().square().sum(-1)
+        squares = self._apart(outputs, reference).double().square().sum(-1)
         if self.per_point:
             squares = squares.nanmean(-1)
         return squares.sqrt().float()
 
     def deviation(self, outputs: Tensor, center: Tensor, valid: Tensor | None) -> Tensor:
         """Return the squared distance of un-transformed outputs from their mean, `[K, B]`."""
-        return super().deviation(outputs.nan_to_num(0.0), center.nan_to_num(0.0), valid)
+        return (
+            self._apart(outputs, center[None]).nan_to_num(0.0).double().square().flatten(2).sum(-1)
+        )
+
+    def _apart(self, outputs: Tensor, reference: Tensor) -> Tensor:
+        """Return what is measured of the difference from a reference, `[K, B, ..., d]`."""
+        return self.output.difference(outputs, reference)
 
     def scale(self, answers: Tensor) -> Tensor:
         """Return the largest entry, padding aside."""
@@ -221,7 +233,8 @@ class Regression(Task):
         """Return the mean, the variances and the signed error."""
         found = {"mean": outputs["mean"], **variances(outputs)}
         if target is not None and self.uncertainty is not None:
-            found["error"] = self.output.move(elements, target[None]) - outputs["mean"]
+            moved = self.output.move(elements, target[None])
+            found["error"] = self.output.difference(moved, outputs["mean"])
         return found
 
     def orbit_extras(self, outputs: Tree, target: Tensor | None, orbit: Orbit) -> dict[str, Tensor]:
@@ -232,8 +245,8 @@ class Regression(Task):
         name = "covariance" if "covariance" in found else "variance"
         values, move = found[name]
         home = move(orbit.elements.inverse(), values)
-        consensus = self.average(home, orbit.weights, None)
-        apart = self.deviation(home, consensus, None)
+        consensus = self._scalars.mean(home, orbit.weights)
+        apart = super().deviation(home.nan_to_num(0.0), consensus.nan_to_num(0.0), None)
         gap = torch.einsum("k,kb->b", orbit.weights.double(), apart)
         return {f"consensus_{name}": consensus, "variance_gap": gap.sqrt().float()}
 
@@ -265,8 +278,11 @@ def output_action(
     if representation == "vector":
         return Vectors(per_point=per_point)
     name, _, step = representation.partition(":")
+    if name == "angle":
+        unit, _, period = step.partition(":")
+        return Angles(unit or "degrees", _number(period, "angle:UNIT:PERIOD") if period else None)
     if name == "positions":
-        return Positions(_step(step or "1"))
+        return Positions(_number(step or "1", "positions:STEP, such as positions:1/3"))
     if name == "position":
         return _position(step, per_point)
     return Irreps(representation, per_point)
@@ -283,10 +299,8 @@ def _position(size: str, per_point: bool) -> Action:
     return Points() if per_point else Position()
 
 
-def _step(text: str) -> float:
+def _number(text: str, expected: str) -> float:
     try:
         return float(Fraction(text))
     except (ValueError, ZeroDivisionError):
-        raise InputError(
-            "representation", "positions:STEP, such as positions:1/3", f"STEP {text!r}"
-        ) from None
+        raise InputError("representation", expected, repr(text)) from None

@@ -124,7 +124,7 @@ class Task(ABC):
     score_meaning: str
     higher_is_better: ClassVar[bool]
     score_unit: str = ""
-    gap_unit: ClassVar[str] = ""
+    gap_unit: str = ""
     """The unit of the invariance gap: `"share"` if it lies in 0..1."""
     truth_name: ClassVar[str] = "target"
     truth_kind: ClassVar[str] = "values"
@@ -271,13 +271,8 @@ class Task(ABC):
         return consensus
 
     def average(self, outputs: Tensor, weights: Tensor, valid: Tensor | None) -> Tensor:
-        """Average un-transformed outputs `[K, B, ...]` over the group, to `[B, ...]`.
-
-        Computed as the first output plus the mean difference from it, so that rounding does not
-        accumulate over many elements when all outputs agree.
-        """
-        first = outputs[0]
-        return first + torch.einsum("k,k...->...", weights.to(outputs.dtype), outputs - first)
+        """Average un-transformed outputs `[K, B, ...]` over the group, to `[B, ...]`."""
+        return self.output.mean(outputs, weights)
 
     def deviation(self, outputs: Tensor, center: Tensor, valid: Tensor | None) -> Tensor:
         """Return the squared distance of un-transformed outputs from their mean, `[K, B]`."""
