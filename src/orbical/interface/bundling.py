@@ -24,6 +24,7 @@ _FORMS = (
 _STATEMENT = re.compile(
     r'^import\s*(?:\{(?P<taken>[^{}]*)\}|\*\s*as\s+(?P<all>[\w$]+))\s*from\s*"(?P<source>[^"]+)";?$'
     r"|^export\s*\{(?P<given>[^{}]*)\};?$"
+    r'|^export\s*\*\s*as\s+(?P<passed>[\w$]+)\s*from\s*"(?P<from>[^"]+)";?$'
     r"|^export\s+(?P<value>(?:async\s+)?function\s*\*?\s*|class\s+|const\s+(?=[\w$]+\s*=))"
     r"(?P<name>[\w$]+)"
     r"|^export\s+(?P<default>default)\s+"
@@ -80,23 +81,26 @@ def bundle(entry: str, sources: Mapping[str, str]) -> str:
             if found["name"]:
                 exports[found["name"]] = found["name"]
                 return f"{found['value']}{found['name']}"
-            pairs = _names(found["taken"] or found["given"] or "")
-            if pairs is None or not (found["source"] or found["given"] is not None):
+            pairs, source = (
+                _names(found["taken"] or found["given"] or ""),
+                found["source"] or found["from"],
+            )
+            if pairs is None or not (source or found["given"] is not None):
                 got = found[0].strip()[:80]
                 raise InputError(f"{path}:{line}", _FORMS, remedy=f"got {got!r}")
-            if not found["source"]:
+            if not source:
                 exports.update({name: own for own, name in pairs})
                 return ""
-            target = posixpath.normpath(posixpath.join(posixpath.dirname(path), found["source"]))
-            if not found["source"].startswith(("./", "../")) or target not in sources:
-                raise InputError(
-                    f"{path}:{line}", "a relative path to a module", repr(found["source"])
-                )
+            target = posixpath.normpath(posixpath.join(posixpath.dirname(path), source))
+            if not source.startswith(("./", "../")) or target not in sources:
+                raise InputError(f"{path}:{line}", "a relative path to a module", repr(source))
             module, known = add(target, (*above, path))
             for name, _ in pairs:
                 if name not in known:
                     raise InputError(f"{path}:{line}", problem=f"{target} exports no {name!r}")
-            return f"const {found['all'] or _object(pairs)} = {module};"
+            if found["passed"]:
+                exports[found["passed"]] = found["passed"]
+            return f"const {found['all'] or found['passed'] or _object(pairs)} = {module};"
 
         body = _STATEMENT.sub(rewritten, sources[path]).rstrip("\n")
         done[path] = f"module_{len(done)}", exports

@@ -1,6 +1,7 @@
 // Small helpers to make elements. No inline style attributes: a strict CSP forbids them.
 
 import { shortened } from "../draw/format.js";
+import { node } from "../draw/svg.js";
 
 let count = 0;
 
@@ -44,15 +45,8 @@ export function write(el, text) {
 
 /** A short line in a model's color and dash: the sign by which plots tell models apart. */
 export function swatch({ color, dash }) {
-  const space = "http://www.w3.org/2000/svg";
-  const svg = document.createElementNS(space, "svg");
-  const line = document.createElementNS(space, "line");
   const look = { x1: 1, x2: 19, y1: 5, y2: 5, stroke: color, "stroke-width": 3, "stroke-dasharray": dash || "none" };
-  for (const [name, value] of Object.entries(look)) line.setAttribute(name, value);
-  for (const [name, value] of Object.entries({ class: "swatch", width: 20, height: 10, "aria-hidden": "true" }))
-    svg.setAttribute(name, String(value));
-  svg.append(line);
-  return svg;
+  return node("svg", { class: "swatch", width: 20, height: 10, "aria-hidden": "true" }, node("line", look));
 }
 
 /** A model's sign and its name, without its middle where it is long; `title` is the whole of a name that is short already. */

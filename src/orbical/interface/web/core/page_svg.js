@@ -1,6 +1,7 @@
 // The page as one SVG: boxes, text, plots and pixels where they stand. No foreignObject, so every
 // program can open it and a canvas can draw it.
 import { setPixelRatio } from "../draw/canvas.js";
+import { node, round } from "../draw/svg.js";
 import {
   backgroundOf,
   drawBefore,
@@ -9,8 +10,7 @@ import {
   drawText,
   drawWords,
   fitting,
-  node,
-  rounded,
+  placeOf,
   standaloneCopy,
 } from "./svg_parts.js";
 
@@ -21,7 +21,7 @@ const LEFT_OUT = "[popover]:not(:popover-open), .hidden, [data-transient]";
 /** Draw an element and all it holds into an SVG of its size, on the color behind it. */
 export function pageSvg(root) {
   const origin = root.getBoundingClientRect();
-  const [width, height] = [rounded(origin.width), rounded(origin.height)];
+  const [width, height] = [round(origin.width), round(origin.height)];
   const svg = node("svg", { xmlns: "http://www.w3.org/2000/svg", width, height, viewBox: `0 0 ${width} ${height}` });
   svg.append(node("rect", { width, height, fill: backgroundOf(root) }));
   walk(root, svg, origin);
@@ -60,9 +60,8 @@ function inside(el, style, box, out, origin) {
 
 /** An SVG within the SVG that shows its own box only, in the coordinates of the whole. */
 function cutOut(box, origin) {
-  const place = [box.left - origin.left, box.top - origin.top, box.width, box.height].map(rounded);
-  const [x, y, width, height] = place;
-  return node("svg", { x, y, width, height, viewBox: place.join(" ") });
+  const place = placeOf(box, origin);
+  return node("svg", { ...place, viewBox: Object.values(place).join(" ") });
 }
 
 function drawChoice(select, style, box, out, origin) {

@@ -1,29 +1,11 @@
 // A copy of an SVG that stands by itself: colors and type resolved, nothing left to the page.
+import { assign, node, round as rounded } from "../draw/svg.js";
 import { h, uid } from "./dom.js";
 
-const STYLED = [
-  "fill",
-  "stroke",
-  "stroke-width",
-  "stroke-dasharray",
-  "stroke-linecap",
-  "stroke-linejoin",
-  "opacity",
-  "fill-opacity",
-  "stroke-opacity",
-  "font-size",
-  "font-family",
-  "font-weight",
-  "text-anchor",
-  "paint-order",
-  "dominant-baseline",
-  "visibility",
-];
-
-/** Two decimals are finer than any screen. */
-export function rounded(number) {
-  return String(Math.round(number * 100) / 100);
-}
+const STYLED = (
+  "fill stroke stroke-width stroke-dasharray stroke-linecap stroke-linejoin opacity fill-opacity stroke-opacity " +
+  "font-size font-family font-weight text-anchor paint-order dominant-baseline visibility"
+).split(" ");
 
 /** A copy of an SVG with its colors resolved, at its place. */
 export function standaloneCopy(svg, box, origin) {
@@ -35,13 +17,8 @@ export function standaloneCopy(svg, box, origin) {
     ours[i].removeAttribute("class");
   });
   copy.querySelectorAll("[data-transient]").forEach((element) => element.remove());
-  const place = {
-    x: rounded(box.left - origin.left),
-    y: rounded(box.top - origin.top),
-    width: rounded(box.width),
-    height: rounded(box.height),
-  };
-  for (const [name, value] of Object.entries(place)) copy.setAttribute(name, value);
+  const place = placeOf(box, origin);
+  assign(copy, place);
   if (!copy.getAttribute("viewBox")) copy.setAttribute("viewBox", `0 0 ${place.width} ${place.height}`);
   copy.removeAttribute("style");
   return copy;
@@ -49,11 +26,10 @@ export function standaloneCopy(svg, box, origin) {
 
 const SIDES = ["Top", "Right", "Bottom", "Left"];
 
-/** An SVG element with attributes. */
-export function node(name, attributes) {
-  const made = document.createElementNS("http://www.w3.org/2000/svg", name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  return made;
+/** Where a box stands in the picture. */
+export function placeOf(box, origin) {
+  const [x, y, width, height] = [box.left - origin.left, box.top - origin.top, box.width, box.height].map(rounded);
+  return { x, y, width, height };
 }
 
 function clear(color) {
@@ -148,10 +124,7 @@ export function drawPixels(el, style, box, out, origin) {
   out.append(
     node("image", {
       href: el.tagName === "CANVAS" ? el.toDataURL("image/png") : drawn(el),
-      x: rounded(box.left - origin.left),
-      y: rounded(box.top - origin.top),
-      width: rounded(box.width),
-      height: rounded(box.height),
+      ...placeOf(box, origin),
       preserveAspectRatio: "xMidYMid meet",
       "image-rendering": style.imageRendering === "pixelated" ? "pixelated" : "auto",
     }),

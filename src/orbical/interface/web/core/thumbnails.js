@@ -1,5 +1,7 @@
 // Small pictures of samples for hover and list: asked in batches, one batch at a time, kept.
 
+import { paintPixels } from "../draw/canvas.js";
+
 const BATCH = 64;
 const KEPT = 2000;
 
@@ -73,17 +75,14 @@ function one(answer, i) {
 
 /** Paint u1 pixels [height, width, channels] on a canvas. */
 export function paint(canvas, { height, width, channels, data }) {
-  canvas.width = width;
-  canvas.height = height;
   // The list shows 34 pixels: of larger pictures the nearest pixel would drop thin lines.
   canvas.style.imageRendering = Math.max(width, height) > 34 ? "auto" : "pixelated";
-  const context = canvas.getContext("2d");
-  const image = context.createImageData(width, height);
-  for (let i = 0; i < width * height; i += 1) {
-    for (let c = 0; c < 3; c += 1) image.data[4 * i + c] = data[i * channels + Math.min(c, channels - 1)];
-    image.data[4 * i + 3] = 255;
-  }
-  context.putImageData(image, 0, 0);
+  paintPixels(canvas, width, height, (rgba) => {
+    for (let i = 0; i < width * height; i += 1) {
+      for (let c = 0; c < 3; c += 1) rgba[4 * i + c] = data[i * channels + Math.min(c, channels - 1)];
+      rgba[4 * i + 3] = 255;
+    }
+  });
 }
 
 const KEPT_SCENES = 16; // those of the pinned samples, and of some that were selected

@@ -28,6 +28,15 @@ export function fit(canvas, width, height, wanted = pixelRatio()) {
   return context;
 }
 
+/** Paint the pixels of a canvas, `width` by `height`: `write(rgba)` fills their bytes. */
+export function paintPixels(canvas, width, height, write) {
+  if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
+  const context = canvas.getContext("2d");
+  const image = context.createImageData(width, height);
+  write(image.data);
+  context.putImageData(image, 0, 0);
+}
+
 /** What a color such as `var(--model-0)` is for a canvas, at an element. */
 export function resolve(element, color) {
   const named = /^var\((--[\w-]+)\s*(?:,\s*(.+))?\)$/.exec(String(color).trim());

@@ -1,35 +1,17 @@
 /** Colors of models, classes and numbers: those of the figures, lighter on a dark page. */
 
 /** Okabe and Ito's, in the order of the models; told apart with any color vision. */
-export const MODELS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#4D4D4D"];
+export const MODELS = colors("0072B2 D55E00 009E73 CC79A7 E69F00 56B4E9 4D4D4D");
 
 /** Paul Tol's muted scheme. */
-export const CLASSES = [
-  "#332288",
-  "#CC6677",
-  "#117733",
-  "#88CCEE",
-  "#DDCC77",
-  "#882255",
-  "#44AA99",
-  "#999933",
-  "#AA4499",
-  "#9A9A9A",
-];
+export const CLASSES = colors("332288 CC6677 117733 88CCEE DDCC77 882255 44AA99 999933 AA4499 9A9A9A");
 
 /** The same classes for a dark page: its dark ones are lifted. */
-export const CLASSES_ON_DARK = [
-  "#8A7FE0",
-  "#E08593",
-  "#4CB36F",
-  "#88CCEE",
-  "#DDCC77",
-  "#D2608F",
-  "#44BBA9",
-  "#B5B548",
-  "#D17BD1",
-  "#B5B5B5",
-];
+export const CLASSES_ON_DARK = colors("8A7FE0 E08593 4CB36F 88CCEE DDCC77 D2608F 44BBA9 B5B548 D17BD1 B5B5B5");
+
+function colors(words) {
+  return words.split(" ").map((word) => `#${word}`);
+}
 
 /** Dashes beside the colors, so that hue is never the only sign of a model. */
 export const DASHES = ["", "7 3", "2 3", "9 3 2 3", "14 4", "5 2 1 2 1 2", "4 5"];

@@ -19,6 +19,16 @@ function shapeOf(nested, length) {
   return shape.length ? shape : [length];
 }
 
+/** Where keys lead: to the right, up, and out of the page. */
+export const WAYS = {
+  ArrowLeft: [-1, 0, 0],
+  ArrowRight: [1, 0, 0],
+  ArrowUp: [0, 1, 0],
+  ArrowDown: [0, -1, 0],
+  PageUp: [0, 0, 1],
+  PageDown: [0, 0, -1],
+};
+
 /** What an element is called. */
 export function nameOf(orbit, element) {
   return orbit.names?.[element] ?? `element ${element}`;

@@ -2,7 +2,7 @@
  * plane through the identity is drawn large and on top, so that each view reads as a slice. */
 
 import { colorOf } from "../draw/colors.js";
-import { elementAhead } from "../draw/orbits.js";
+import { elementAhead, WAYS } from "../draw/orbits.js";
 import { LINE, SOFT, haloed, node, round, stroke } from "../draw/svg.js";
 import { cross, ring } from "./marks.js";
 import { panelGrid } from "./panel_grid.js";
@@ -18,12 +18,8 @@ const VIEWS = [
 /** The drawing of a ball for `createOrbitPlot`. */
 export function ball(orbit) {
   const points = Array.from({ length: orbit.size }, (_, k) => NAMES.map((name) => Number(orbit.coords[name][k])));
-  const off = VIEWS.map(
-    ({ out }) =>
-      (k) =>
-        Math.abs(points[k][out]) / 180,
-  );
-  const order = VIEWS.map((_, p) => [...points.keys()].sort((a, b) => off[p](b) - off[p](a)));
+  const off = (p, k) => Math.abs(points[k][VIEWS[p].out]) / 180;
+  const order = VIEWS.map((_, p) => [...points.keys()].sort((a, b) => off(p, b) - off(p, a)));
   const placed = (p, vector) => [0.5 + vector[VIEWS[p].across] / 360, 0.5 - vector[VIEWS[p].up] / 360];
   const place = (p, k) => placed(p, points[k]);
 
@@ -34,10 +30,10 @@ export function ball(orbit) {
     context.strokeStyle = dark ? "rgba(0, 0, 0, 0.55)" : "rgba(255, 255, 255, 0.65)";
     for (const k of order[panel.p]) {
       const [u, v] = place(panel.p, k);
-      const near = 1.15 - 0.6 * off[panel.p](k);
+      const near = 1.15 - 0.6 * off(panel.p, k);
       context.beginPath();
       context.arc(panel.x + u * panel.width, panel.y + v * panel.height, radius * near, 0, 2 * Math.PI);
-      context.globalAlpha = Math.max(1.05 - 1.1 * off[panel.p](k), 0.2);
+      context.globalAlpha = Math.max(1.05 - 1.1 * off(panel.p, k), 0.2);
       context.fillStyle = colorOf(values[k], range, dark, ramp);
       context.fill();
       if (rimmed) context.stroke();
@@ -48,16 +44,10 @@ export function ball(orbit) {
   function decorate(panel) {
     const [radius, cx, cy] = [panel.width / 2, panel.x + panel.width / 2, panel.y + panel.height / 2];
     const { across, up } = VIEWS[panel.p];
+    const center = { cx: round(cx), cy: round(cy), fill: "none" };
     return [
-      node("circle", {
-        cx: round(cx),
-        cy: round(cy),
-        r: round(radius),
-        fill: "none",
-        stroke: SOFT,
-        "stroke-width": 0.8,
-      }),
-      node("circle", { cx: round(cx), cy: round(cy), r: round(radius / 2), fill: "none", stroke: LINE }),
+      node("circle", { ...center, r: round(radius), stroke: SOFT, "stroke-width": 0.8 }),
+      node("circle", { ...center, r: round(radius / 2), stroke: LINE }),
       stroke(panel.x, cy, panel.x + panel.width, cy),
       stroke(cx, panel.y, cx, panel.y + panel.height),
       haloed(cx + radius + 15, cy, NAMES[across]),
@@ -82,22 +72,14 @@ export function ball(orbit) {
       let [best, least] = [-1, Infinity];
       for (const k of order[part]) {
         const [pu, pv] = place(part, k);
-        const cost = Math.hypot(pu - u, pv - v) + 0.03 * off[part](k);
+        const cost = Math.hypot(pu - u, pv - v) + 0.03 * off(part, k);
         if (cost < least) [best, least] = [k, cost];
       }
       return { element: best };
     },
     step(element, key) {
-      const ways = {
-        ArrowLeft: [-1, 0, 0],
-        ArrowRight: [1, 0, 0],
-        ArrowUp: [0, 1, 0],
-        ArrowDown: [0, -1, 0],
-        PageUp: [0, 0, 1],
-        PageDown: [0, 0, -1],
-      };
       if (key === "Home") return orbit.identity;
-      return key in ways ? elementAhead(points, element, ways[key]) : null;
+      return key in WAYS ? elementAhead(points, element, WAYS[key]) : null;
     },
   });
 }

@@ -7,14 +7,13 @@ import { modelBounds, spreadLabels } from "../draw/bound_words.js";
 import { axes, axesBox, guide, ticksFor } from "./axes.js";
 import { createFrame, sayEmpty } from "./frame.js";
 import { marker } from "./marks.js";
-import { createTooltip } from "./tooltip.js";
+import { attachReadout } from "./tooltip.js";
 
 /** Make the plot in `el`: `{ set({ models: [{ name, color, accuracy, ece, low, high }], ceiling }), ... }`. */
 export function createBounds(el) {
   let models = [];
   let place = null;
   const frame = createFrame(el, paint, { name: "bounds" });
-  const tip = createTooltip(frame.root);
   frame.root.setAttribute("role", "img");
   const ticks = (pixels) => ticksFor([0, 1], pixels, 30);
 
@@ -77,27 +76,17 @@ export function createBounds(el) {
     ];
   }
 
-  const nearest = (accuracy) =>
-    models[
-      nearestPlace(
-        models.map((model) => model.accuracy),
-        accuracy,
-      )
-    ];
-
-  frame.on(frame.root, "pointermove", (event) => {
-    if (!place || !models.length) return;
-    const { left, top } = frame.root.getBoundingClientRect();
-    const [px, py] = [event.clientX - left, event.clientY - top];
-    const model = nearest(place.x.invert(px));
+  attachReadout(frame, (px) => {
+    if (!place || !models.length) return null;
+    const accuracies = models.map((model) => model.accuracy);
+    const model = models[nearestPlace(accuracies, place.x.invert(px))];
     const rows = [
       ["accuracy", fixed(model.accuracy, 3)],
       ["ECE", fixed(model.ece, 3)],
       ["possible ECE", `${fixed(model.low, 3)} to ${fixed(model.high, 3)}`],
     ].map(([name, value]) => ({ name, value }));
-    tip.show(px, py, model.name, rows, frame.width, frame.height);
+    return { head: model.name, rows };
   });
-  frame.on(frame.root, "pointerleave", () => tip.hide());
 
   return {
     set(given) {

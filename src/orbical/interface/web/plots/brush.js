@@ -1,8 +1,8 @@
 /** A small histogram whose bars are chosen by dragging over them, or by two handles with the keyboard. */
 
 import { h } from "../core/dom.js";
+import { assign, node } from "../draw/svg.js";
 
-const NS = "http://www.w3.org/2000/svg";
 const STEPS = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -4, PageUp: 4 };
 
 /**
@@ -11,14 +11,8 @@ const STEPS = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDow
  * @param {(range: number[] | null, done: boolean) => void} onchange
  */
 export function createBrush(label, onchange) {
-  const svg = document.createElementNS(NS, "svg");
-  svg.setAttribute("preserveAspectRatio", "none");
-  svg.setAttribute("aria-hidden", "true");
-  const bars = ["all", "kept"].map((name) => {
-    const path = svg.appendChild(document.createElementNS(NS, "path"));
-    path.setAttribute("class", `bars-${name}`);
-    return path;
-  });
+  const bars = ["all", "kept"].map((name) => node("path", { class: `bars-${name}` }));
+  const svg = node("svg", { preserveAspectRatio: "none", "aria-hidden": "true" }, ...bars);
   const shade = h("div", { class: "brush-range" });
   const handles = ["from", "to"].map((end, i) =>
     h("div", {
@@ -65,10 +59,8 @@ export function createBrush(label, onchange) {
     [first, last + 1].forEach((edge, i) => {
       handles[i].style.left = `${(100 * edge) / count}%`;
       const limits = i ? [first + 1, count] : [0, last];
-      handles[i].setAttribute("aria-valuemin", String(limits[0]));
-      handles[i].setAttribute("aria-valuemax", String(limits[1]));
-      handles[i].setAttribute("aria-valuenow", String(edge));
-      handles[i].setAttribute("aria-valuetext", name(edge));
+      const said = { "aria-valuemin": limits[0], "aria-valuemax": limits[1], "aria-valuenow": edge };
+      assign(handles[i], { ...said, "aria-valuetext": name(edge) });
     });
   }
 

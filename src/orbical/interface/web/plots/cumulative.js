@@ -6,7 +6,7 @@ import { SOFT, label, node, polyline, stroke } from "../draw/svg.js";
 import { axes, axesBox, ticksFor } from "./axes.js";
 import { createFrame, sayEmpty } from "./frame.js";
 import { marker } from "./marks.js";
-import { createTooltip } from "./tooltip.js";
+import { attachReadout } from "./tooltip.js";
 
 const KEY = 18;
 
@@ -16,7 +16,6 @@ export function createCumulative(el) {
   const data = { models: [], x: [], confidence: [], accuracy: [] };
   let place = null;
   const frame = createFrame(el, paint, { name: "cumulative" });
-  const tip = createTooltip(frame.root);
   frame.root.setAttribute("role", "img");
   const at = (m, k) => m * data.x.length + k;
 
@@ -87,25 +86,19 @@ export function createCumulative(el) {
     ];
   }
 
-  frame.on(frame.root, "pointermove", (event) => {
-    if (!place || !anyFinite(data.accuracy)) return;
-    const { left, top } = frame.root.getBoundingClientRect();
-    const [px, py] = [event.clientX - left, event.clientY - top];
+  attachReadout(frame, (px) => {
+    if (!place || !anyFinite(data.accuracy)) return null;
     const quantile = clamp(place.x.invert(px), 0, 1);
     const k = clamp(Math.round(quantile * (data.x.length - 1)), 0, data.x.length - 1);
     const { box, x } = place;
     const look = { stroke: SOFT, "stroke-dasharray": "2 3", "data-transient": "" };
-    frame.front.replaceChildren(stroke(x(data.x[k]), box.top, x(data.x[k]), box.top + box.height, look));
+    const marks = [stroke(x(data.x[k]), box.top, x(data.x[k]), box.top + box.height, look)];
     const rows = data.models.map((model, m) => ({
       color: model.color,
       name: model.name,
       value: `${fixed(data.accuracy[at(m, k)], 3)} / ${fixed(data.confidence[at(m, k)], 3)}`,
     }));
-    tip.show(px, py, `up to quantile ${fixed(data.x[k], 2)}: accuracy / confidence`, rows, frame.width, frame.height);
-  });
-  frame.on(frame.root, "pointerleave", () => {
-    tip.hide();
-    frame.front.replaceChildren();
+    return { head: `up to quantile ${fixed(data.x[k], 2)}: accuracy / confidence`, rows, marks };
   });
 
   return {

@@ -1,7 +1,7 @@
 /** A small orbit without words, for a list or beside the pointer. */
 
 import { h } from "../core/dom.js";
-import { fit, resolve } from "../draw/canvas.js";
+import { fit, paintPixels, resolve } from "../draw/canvas.js";
 import { badToGood, colorOf, isDark } from "../draw/colors.js";
 import { paintHeatmap, polarCells } from "../draw/heatmap.js";
 import { orbitOf, placeAt } from "../draw/orbits.js";
@@ -134,18 +134,11 @@ function cells(context, orbit, size, { models, values, range, ramp, element, mar
   models.forEach((_, m) =>
     pictures.forEach((picture, p) => {
       const place = m * pictures.length + p;
-      const drawn = h("canvas", { width: picture.columns, height: picture.rows });
-      const brush = drawn.getContext("2d");
-      const pixels = brush.createImageData(picture.columns, picture.rows);
-      paintHeatmap(
-        pixels.data,
-        picture.cells,
-        values.subarray(m * orbit.size, (m + 1) * orbit.size),
-        range,
-        dark,
-        ramp,
+      const drawn = h("canvas", {});
+      const own = values.subarray(m * orbit.size, (m + 1) * orbit.size);
+      paintPixels(drawn, picture.columns, picture.rows, (rgba) =>
+        paintHeatmap(rgba, picture.cells, own, range, dark, ramp),
       );
-      brush.putImageData(pixels, 0, 0);
       const scale = Math.min(box / picture.columns, box / picture.rows);
       const [wide, high] = [picture.columns * scale - 1, picture.rows * scale - 1];
       const [x, y] = [(place % across) * box, Math.floor(place / across) * box];

@@ -3,7 +3,7 @@
 import { h } from "../core/dom.js";
 import { short } from "../draw/format.js";
 import { paintHeatmap } from "../draw/heatmap.js";
-import { nameOf } from "../draw/orbits.js";
+import { nameOf, WAYS } from "../draw/orbits.js";
 import { clamp, edges, linear, nearestPlace, ticks } from "../draw/scales.js";
 import { INK, SOFT, label, node, round, stroke, textWidth } from "../draw/svg.js";
 import { cross, crosshair, ring } from "./marks.js";
@@ -95,19 +95,12 @@ export function plane(orbit) {
     },
     step(element, key, shift) {
       const [cell, leap] = [cellOf(element), shift ? 5 : 1];
-      const steps = {
-        ArrowLeft: [0, -leap],
-        ArrowRight: [0, leap],
-        ArrowUp: [-leap, 0],
-        ArrowDown: [leap, 0],
-        PageUp: [-5, 0],
-        PageDown: [5, 0],
-      };
       if (key === "Home") return orbit.identity;
       if (key === "End") return orbit.index[orbit.index.length - 1];
-      if (!(key in steps)) return null;
-      const row = clamp(Math.floor(cell / width) + steps[key][0], 0, height - 1);
-      return orbit.index[row * width + clamp((cell % width) + steps[key][1], 0, width - 1)];
+      if (!(key in WAYS)) return null;
+      const [right, up, far] = WAYS[key];
+      const row = clamp(Math.floor(cell / width) - leap * up - 5 * far, 0, height - 1);
+      return orbit.index[row * width + clamp((cell % width) + leap * right, 0, width - 1)];
     },
     name({ element, position }) {
       if (position?.length !== 2) return nameOf(orbit, element);

@@ -7,7 +7,7 @@ import { INK, SOFT, haloed, node, round, stroke } from "../draw/svg.js";
 import { axes, axesBox, bar, countBars, guide, ticksFor } from "./axes.js";
 import { createFrame, sayEmpty } from "./frame.js";
 import { marker } from "./marks.js";
-import { createTooltip } from "./tooltip.js";
+import { attachReadout } from "./tooltip.js";
 
 /** From this many samples on a bin is drawn in full. */
 const ENOUGH = 40;
@@ -19,7 +19,6 @@ export function createReliability(el) {
   /** @type {any} */
   let place = null;
   const frame = createFrame(el, paint, { name: "reliability" });
-  const tip = createTooltip(frame.root);
   frame.root.setAttribute("role", "img");
 
   function paint() {
@@ -93,30 +92,23 @@ export function createReliability(el) {
 
   const inNumbers = (k) => `${fixed(data.accuracy[k], 3)} at ${fixed(data.confidence[k], 3)}`;
 
-  frame.on(frame.root, "pointermove", (event) => {
-    if (!place || !anyFinite(data.accuracy)) return;
-    const { left, top } = frame.root.getBoundingClientRect();
-    const [px, py] = [event.clientX - left, event.clientY - top];
-    const value = place.x.invert(px);
-    if (value < -0.02 || value > 1.02) return tip.hide();
+  attachReadout(frame, (px) => {
+    const value = place?.x.invert(px);
+    if (!(value >= -0.02 && value <= 1.02) || !anyFinite(data.accuracy)) return null;
     const last = place.bins - 1;
     const bin = clamp(Array.from(data.edges).findIndex((edge) => edge >= value) - 1, 0, last);
     const b = value >= data.edges[last] ? last : bin;
     const { upper, box } = place;
     const shade = { fill: INK, "fill-opacity": 0.06, stroke: SOFT, "stroke-opacity": 0.5, "data-transient": "" };
     const ends = [place.x(data.edges[b]), place.x(data.edges[b + 1])];
-    frame.front.replaceChildren(bar(ends[0], upper.top, ends[1], upper.top + box.height, shade));
+    const marks = [bar(ends[0], upper.top, ends[1], upper.top + box.height, shade)];
     const rows = data.models.map((model, m) => ({
       color: model.color,
       name: `${model.name} (${counted(data.count[at(m, b)])})`,
       value: seen(m, b) ? inNumbers(at(m, b)) : "no samples",
     }));
     const head = `confidence ${fixed(data.edges[b], 2)} to ${fixed(data.edges[b + 1], 2)}: accuracy`;
-    return tip.show(px, py, head, rows, frame.width, frame.height);
-  });
-  frame.on(frame.root, "pointerleave", () => {
-    tip.hide();
-    frame.front.replaceChildren();
+    return { head, rows, marks };
   });
 
   return {

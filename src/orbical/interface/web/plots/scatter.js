@@ -3,13 +3,12 @@
 import { pixelRatio } from "../draw/canvas.js";
 import { count as counted } from "../draw/format.js";
 import { affine, createPointIndex, toData, toPixels, wholeView } from "../draw/map_layout.js";
+import { WAYS } from "../draw/orbits.js";
 import { pointOpacity, pointRadius } from "../draw/point_raster.js";
 import { assign } from "../draw/svg.js";
 import { createFrame, sayEmpty } from "./frame.js";
 import { attachGestures, touchable } from "./gestures.js";
 import { createGlyphLayer, createPoints, createScatterMarks, glyphSize } from "./scatter_layers.js";
-
-const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
 
 /** Make a scatter plot in `el`; see the members of what is returned. */
 export function createScatter(el, { webgl = true } = {}) {
@@ -104,11 +103,11 @@ export function createScatter(el, { webgl = true } = {}) {
       state.lasso = [];
       overlay();
       calls.lasso([]);
-    } else if (event.key in ARROWS && buckets?.some && !event.ctrlKey && !event.metaKey && !event.altKey) {
+    } else if (event.key.startsWith("Arrow") && buckets?.some && !event.ctrlKey && !event.metaKey && !event.altKey) {
       event.preventDefault();
       event.stopPropagation();
       const known = state.selected >= 0 && Number.isFinite(points.xy[2 * state.selected]);
-      const next = () => buckets.neighbor(state.selected, ...ARROWS[event.key]);
+      const next = () => buckets.neighbor(state.selected, ...WAYS[event.key]);
       choose(known ? next() : buckets.nearest(state.view.x, state.view.y));
     }
   });

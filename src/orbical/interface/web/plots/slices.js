@@ -3,6 +3,7 @@
 import { pixelRatio } from "../draw/canvas.js";
 import { h } from "../core/dom.js";
 import { paintHeatmap, nearestSorted, nearestTurn, polarCells, polarPlace } from "../draw/heatmap.js";
+import { WAYS } from "../draw/orbits.js";
 import { clamp } from "../draw/scales.js";
 import { SOFT, label, node, round } from "../draw/svg.js";
 import { cross, ring } from "./marks.js";
@@ -92,18 +93,11 @@ export function slices(orbit) {
       const cell = orbit.cells[element]?.[0] ?? 0;
       now = [Math.floor(cell / (A * R)), Math.floor(cell / R) % A, cell % R];
     }
-    const steps = {
-      ArrowLeft: [0, 1, 0],
-      ArrowRight: [0, -1, 0],
-      ArrowUp: [0, 0, 1],
-      ArrowDown: [0, 0, -1],
-      PageUp: [-1, 0, 0],
-      PageDown: [1, 0, 0],
-    };
     if (key === "Home") return orbit.identity;
-    if (!(key in steps)) return null;
-    const [p, a, r] = now[2] === 0 && steps[key][1] ? [0, 0, 1] : steps[key]; // from the center every way is out
-    now = [(now[0] + p + planes.length) % planes.length, (now[1] + a + A) % A, clamp(now[2] + r, 0, R - 1)];
+    if (!(key in WAYS)) return null;
+    const [right, up, far] = now[2] === 0 && WAYS[key][0] ? WAYS.ArrowUp : WAYS[key]; // from the center every way is out
+    const turn = (at, by, count) => (at - by + count) % count;
+    now = [turn(now[0], far, planes.length), turn(now[1], right, A), clamp(now[2] + up, 0, R - 1)];
     return orbit.index[(now[0] * A + now[1]) * R + now[2]];
   }
 

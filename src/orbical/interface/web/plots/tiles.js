@@ -1,5 +1,6 @@
 /** A small letter as an element of the plane turns and mirrors it, with the arrow of time. */
 import { colorOf, readableOn } from "../draw/colors.js";
+import { WAYS } from "../draw/orbits.js";
 import { clamp } from "../draw/scales.js";
 import { fitted, INK, label, node, polyline, round, textWidth } from "../draw/svg.js";
 import { tableNames, tableOf } from "../draw/tile_table.js";
@@ -196,18 +197,11 @@ export function tiles(orbit) {
       return element < 0 ? null : { element };
     },
     step(element, key) {
-      const steps = {
-        ArrowLeft: -1,
-        ArrowRight: 1,
-        ArrowUp: -columns,
-        ArrowDown: columns,
-        PageUp: -columns,
-        PageDown: columns,
-      };
       if (key === "Home") return orbit.identity;
       if (key === "End") return orbit.index[orbit.index.length - 1];
-      if (!(key in steps)) return null;
-      const next = where(element) + steps[key];
+      if (!(key in WAYS)) return null;
+      const [right, up, far] = WAYS[key];
+      const next = where(element) + right - columns * (up + far);
       return next >= 0 && next < cells.length && cells[next] >= 0 ? cells[next] : element;
     },
   });

@@ -74,6 +74,21 @@ export function createTooltip(root) {
   };
 }
 
+/** Show what `read(x, y)` says of the place under the pointer, `{ head, rows, marks }`; nothing where it says nothing. */
+export function attachReadout(frame, read) {
+  const tip = createTooltip(frame.root);
+  const leave = () => (tip.hide(), frame.front.replaceChildren());
+  frame.on(frame.root, "pointermove", (event) => {
+    const { left, top } = frame.root.getBoundingClientRect();
+    const [x, y] = [event.clientX - left, event.clientY - top];
+    const found = read(x, y);
+    if (!found) return leave();
+    frame.front.replaceChildren(...(found.marks ?? []));
+    return tip.show(x, y, found.head, found.rows, frame.width, frame.height);
+  });
+  frame.on(frame.root, "pointerleave", leave);
+}
+
 /** Fill the rows, using those that are there again. */
 function fill(body, rows) {
   while (body.children.length > 3 * rows.length) body.lastChild.remove();

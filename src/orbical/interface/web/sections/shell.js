@@ -1,6 +1,7 @@
 // The page: a bar, the overview on the left, one sample on the right.
 
 import { button, fill, h, show } from "../core/dom.js";
+import { node } from "../draw/svg.js";
 
 /** Make the frame of the page; `state(kind, text)` shows the skeleton, the page, or an error. */
 export function createShell(root, { onhelp, ontheme }) {
@@ -90,18 +91,7 @@ export function createShell(root, { onhelp, ontheme }) {
 
 /** The sign of the house: an orbit with a point on it. */
 function mark() {
-  const space = "http://www.w3.org/2000/svg";
-  const svg = document.createElementNS(space, "svg");
-  for (const [key, value] of Object.entries({ viewBox: "0 0 20 20", width: 18, height: 18, "aria-hidden": "true" }))
-    svg.setAttribute(key, String(value));
-  const circles = [
-    { r: 7.5, cx: 10, cy: 10, class: "ring" },
-    { r: 3, cx: 15.3, cy: 4.7, class: "planet" },
-  ];
-  for (const attributes of circles) {
-    const circle = document.createElementNS(space, "circle");
-    for (const [key, value] of Object.entries(attributes)) circle.setAttribute(key, String(value));
-    svg.append(circle);
-  }
-  return svg;
+  const ring = node("circle", { r: 7.5, cx: 10, cy: 10, class: "ring" });
+  const planet = node("circle", { r: 3, cx: 15.3, cy: 4.7, class: "planet" });
+  return node("svg", { viewBox: "0 0 20 20", width: 18, height: 18, "aria-hidden": "true" }, ring, planet);
 }

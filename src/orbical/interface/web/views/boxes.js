@@ -1,6 +1,7 @@
 // Detections on the larger image: the field of view, boxes of all models, truth and consensus, and a table.
 
 import { fill, h, write } from "../core/dom.js";
+import { paintPixels } from "../draw/canvas.js";
 import { modelInk } from "../draw/colors.js";
 import { fixed } from "../draw/format.js";
 import { node } from "../draw/svg.js";
@@ -37,6 +38,12 @@ export function overlap(first, second, view) {
 /** Where the view's upper left corner lies in the larger image, for a shift (dx right, dy up). */
 export function cornerOf(/** @type {number[]} */ [dx, dy], whole, view) {
   return [(whole[0] - view[0]) / 2 - dx, (whole[1] - view[1]) / 2 + dy];
+}
+
+/** The shade of what lies outside a field of view in an image. */
+export function maskAround(whole, [x, y], [width, height]) {
+  const d = `M0 0H${whole[0]}V${whole[1]}H0ZM${x} ${y}v${height}h${width}v${-height}Z`;
+  return node("path", { d, fill: "#000000", "fill-opacity": 0.5, "fill-rule": "evenodd", class: "mask" });
 }
 
 /** Rows of numbers out of [.., n, columns], those that are missing left out. */
@@ -99,7 +106,7 @@ export function referenceOf(truths, consensus, model, byConsensus = false) {
 /** The view. */
 export function createView(el, state) {
   const canvas = h("canvas", { class: "pixels", "aria-hidden": "true" });
-  const marks = node("svg", { role: "img", "aria-label": "detections" });
+  const marks = node("svg", { role: "img", "aria-label": "detections", class: "over-picture" });
   const picture = h("div", { class: "pixels-holder boxes-picture" }, canvas);
   picture.append(marks);
   const heads = HEADS.map(([words, title]) => h("th", { scope: "col", title }, words));
@@ -109,16 +116,6 @@ export function createView(el, state) {
   const note = h("p", { class: "view-note" });
   head.cells[4].hidden = true;
   el.append(picture, table, note);
-  Object.assign(picture.style, { position: "relative", minHeight: "110px" });
-  Object.assign(marks.style, {
-    position: "absolute",
-    inset: "0",
-    margin: "auto",
-    width: "min(100cqw, 100cqh)",
-    height: "min(100cqw, 100cqh)",
-  });
-  // Of one height whatever is found: the picture does not jump while one drags.
-  Object.assign(table.style, { flex: "none", height: "clamp(64px, 24%, 150px)", overflow: "auto", fontSize: "11px" });
   const name = (c) => String(state.classes[c] ?? c);
 
   function set(
@@ -163,17 +160,11 @@ export function createView(el, state) {
         height: Math.max(bottom - top, 0),
       };
       const made = node("rect", { ...at, fill: "none", "stroke-width": thin, ...look });
-      if (title) made.append(node("title", {}));
-      if (title) made.lastChild.textContent = title;
+      if (title) made.append(node("title", {}, title));
       return made;
     };
-    const mask = `M0 0H${whole[0]}V${whole[1]}H0ZM${corner[0]} ${corner[1]}v${size[1]}h${size[0]}v${-size[1]}Z`;
-    const parts = [];
-    if (masked)
-      parts.push(
-        node("path", { d: mask, fill: "#000000", "fill-opacity": 0.5, "fill-rule": "evenodd", class: "mask" }),
-      );
-    if (masked) parts.push(outline([0, 0, ...size], { stroke: "#ffffff", "stroke-width": thin / 2, class: "fov" }));
+    const rim = { stroke: "#ffffff", "stroke-width": thin / 2, class: "fov" };
+    const parts = masked ? [maskAround(whole, corner, size), outline([0, 0, ...size], rim)] : [];
     rowsOf(truths.moved, 0).forEach((row, k) => {
       const look = { stroke: "#ffffff", "stroke-width": k === 0 ? thin * 1.8 : thin, class: "truth" };
       parts.push(outline(row, look, `true ${name(row[4])}`));
@@ -228,13 +219,7 @@ export function createView(el, state) {
 
 /** Paint an image [channels, height, width], or nothing, in its own pixels. */
 export function paint(canvas, image, /** @type {number[]} */ [width, height]) {
-  if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
-  const context = canvas.getContext("2d");
-  context.clearRect(0, 0, width, height);
-  if (!image) return;
-  const made = context.createImageData(width, height);
-  pixels(image, valueRange(image), made.data);
-  context.putImageData(made, 0, 0);
+  paintPixels(canvas, width, height, (rgba) => image && pixels(image, valueRange(image), rgba));
 }
 
 function legendOf(truths, consensus) {

@@ -1,6 +1,7 @@
 // An image [channels, height, width], gray or RGB, every pixel crisp.
 
 import { h, write } from "../core/dom.js";
+import { paintPixels } from "../draw/canvas.js";
 
 /** @import { Field, ViewContent } from "./index.js" */
 
@@ -54,14 +55,7 @@ export function createView(el) {
     const given = about?.range?.[name];
     const range = steady(place.sample, given && found.dtype !== "u1" ? given : valueRange(found));
     const [, height, width] = shape;
-    if (canvas.width !== width || canvas.height !== height) {
-      canvas.width = width;
-      canvas.height = height;
-    }
-    const context = canvas.getContext("2d");
-    const image = context.createImageData(width, height);
-    pixels({ data: found.data, shape }, range, image.data);
-    context.putImageData(image, 0, 0);
+    paintPixels(canvas, width, height, (rgba) => pixels({ data: found.data, shape }, range, rgba));
     canvas.setAttribute("aria-label", `input at ${place.name}, ${width} by ${height} pixels`);
     const plain = (range[0] === 0 && range[1] === 1) || range[1] === 255;
     write(note, plain ? "" : `values ${range[0].toFixed(2)} (black) to ${range[1].toFixed(2)} (white)`);

@@ -1,45 +1,7 @@
-// The views by name. A new one is one file and one line here; an unknown name shows its numbers.
+// The view of an answer, by its name; an unknown name shows its numbers.
 
 import { h } from "../core/dom.js";
-import * as atoms from "./atoms.js";
-import * as bars from "./bars.js";
-import * as boxes from "./boxes.js";
-import * as fieldOfView from "./window.js";
-import * as flow from "./flow.js";
-import * as image from "./image.js";
-import * as intervals from "./intervals.js";
-import * as keyPoints from "./key_points.js";
-import * as maps from "./maps.js";
-import * as pair from "./pair.js";
-import * as png from "./png.js";
-import * as pointClasses from "./point_classes.js";
-import * as points from "./points.js";
-import * as signal from "./signal.js";
-import * as text from "./text.js";
-import * as texts from "./texts.js";
-import * as values from "./values.js";
-import * as volume from "./volume.js";
-
-export const views = {
-  atoms,
-  bars,
-  boxes,
-  image,
-  intervals,
-  key_points: keyPoints,
-  maps,
-  pair,
-  png,
-  point_classes: pointClasses,
-  points,
-  quiver: flow,
-  signal,
-  text,
-  texts,
-  values,
-  volume,
-  window: fieldOfView,
-};
+import * as views from "./all.js";
 
 /**
  * What a view is given: arrays by name, of the view itself, of the input, of the consensus and of the truth.
@@ -94,7 +56,7 @@ export function createNamedView(el, state) {
     if (wanted !== name) {
       view?.destroy();
       el.replaceChildren();
-      view = (views[wanted] ?? values).createView(el, state);
+      view = (views[wanted] ?? views.values).createView(el, state);
       boxed(el);
       name = wanted;
     }

@@ -43,13 +43,11 @@ export function spoken(/** @type {ViewContent} */ { fields, models, byConsensus 
 export function createView(el, state) {
   const canvas = h("canvas", { class: "pixels", "aria-hidden": "true" });
   const marks = node("svg", { role: "img", "aria-label": "key points", class: "key-points" });
-  const picture = h("div", { class: "pixels-holder" }, canvas);
+  const picture = h("div", { class: "pixels-holder points-picture" }, canvas);
   picture.append(marks);
-  const list = h("p", { class: "view-note" });
+  const list = h("p", { class: "view-note model-lines" });
   const note = h("p", { class: "view-note" });
   el.append(picture, list, note);
-  Object.assign(picture.style, { position: "relative", flex: "1 1 120px", minHeight: "110px" });
-  Object.assign(marks.style, { position: "absolute", inset: "0", margin: "auto", width: "100%", height: "100%" });
 
   function set(/** @type {ViewContent} */ content) {
     const { fields, inputs = {}, truths = {}, consensus = {}, models, colors } = content;
@@ -81,7 +79,7 @@ export function createView(el, state) {
       list,
       words.map((text, m) => {
         const row = h("span", {}, text);
-        Object.assign(row.style, { display: "block", color: modelInk(colors[m]), fontSize: "11px" });
+        row.style.color = modelInk(colors[m]);
         return row;
       }),
     );

@@ -1,6 +1,7 @@
 // Maps of all pixels side by side: the truth, each model's answer, where it differs, and how sure it is.
 
 import { fill, h, write } from "../core/dom.js";
+import { paintPixels } from "../draw/canvas.js";
 import { badToGood, classColor, colorOf, colorize } from "../draw/colors.js";
 import { fixed } from "../draw/format.js";
 import { colorRange } from "../draw/scales.js";
@@ -214,13 +215,8 @@ export function createView(el, state) {
   }
 
   function paint(canvas, { map, kind, scale, range = shades(scale) }) {
-    if (canvas.width !== map.columns || canvas.height !== map.rows) {
-      Object.assign(canvas, { width: map.columns, height: map.rows });
-    }
-    const context = canvas.getContext("2d");
-    const image = context.createImageData(map.columns, map.rows);
-    image.data.set(colorize(map.data, { kind, range }, board.dark()));
-    context.putImageData(image, 0, 0);
+    const colors = colorize(map.data, { kind, range }, board.dark());
+    paintPixels(canvas, map.columns, map.rows, (rgba) => rgba.set(colors));
   }
 
   /** The classes that are drawn, and the colors of shares. */

@@ -1,7 +1,9 @@
 // Two frames [2, channels, height, width] that blink at one place, so that the eye sees what moves.
 
-import { button, h, write } from "../core/dom.js";
+import { h, write } from "../core/dom.js";
+import { paintPixels } from "../draw/canvas.js";
 import { pixels, valueRange } from "./image.js";
+import { createModes } from "./tile.js";
 
 /** @import { ViewContent } from "./index.js" */
 
@@ -42,12 +44,10 @@ export function createView(el) {
     ["second", "2", "Show the second frame"],
     ["both", "1+2", "Show the first frame in orange and the second in blue"],
   ];
-  const buttons = modes.map(([mode, words, title]) =>
-    button(words, () => choose(mode), { class: "tool", title, "aria-label": `${words}: ${title}` }),
-  );
   const note = h("p", { class: "view-note" });
-  const bar = h("div", { class: "modes pair-modes", role: "group", "aria-label": "Frame display" }, buttons);
-  el.append(h("div", { class: "pixels-holder" }, canvas), bar, note);
+  const bar = createModes("Frame display", modes, choose);
+  bar.el.classList.add("pair-modes");
+  el.append(h("div", { class: "pixels-holder" }, canvas), bar.el, note);
 
   let mode = still ? "both" : "blink";
   let shown = 0;
@@ -57,7 +57,7 @@ export function createView(el) {
   function choose(wanted) {
     mode = wanted;
     shown = mode === "second" ? 1 : 0;
-    modes.forEach(([name], k) => buttons[k].setAttribute("aria-pressed", String(name === mode)));
+    bar.set(mode);
     clearInterval(timer);
     timer = mode === "blink" ? setInterval(blink, BLINK_MS) : null;
     draw();
@@ -72,12 +72,9 @@ export function createView(el) {
     if (!given) return;
     const { pair, range, name } = given;
     const [height, width] = pair.shape.slice(-2);
-    if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
-    const context = canvas.getContext("2d");
-    const image = context.createImageData(width, height);
-    if (mode === "both") overlay(pair, range, image.data);
-    else pixels(frameOf(pair, shown), range, image.data);
-    context.putImageData(image, 0, 0);
+    paintPixels(canvas, width, height, (rgba) =>
+      mode === "both" ? overlay(pair, range, rgba) : pixels(frameOf(pair, shown), range, rgba),
+    );
     const words = {
       blink: "alternating frames",
       first: "first frame",

@@ -273,13 +273,6 @@ export function createView(el) {
   const note = h("p", { class: "view-note" }, about, way);
   const back = button("Front", () => turn(HOME), { class: "tool", title: "Reset to the front view" });
   el.append(holder, h("div", { class: "cloud-foot" }, note, back));
-  Object.assign(canvas.style, { touchAction: "none", cursor: "grab" });
-  Object.assign(note.parentElement.style, {
-    display: "flex",
-    justifyContent: "space-between",
-    alignItems: "center",
-    gap: "8px",
-  });
 
   const stop = new AbortController();
   const on = (name, listener) => canvas.addEventListener(name, listener, { signal: stop.signal });
@@ -325,7 +318,6 @@ export function createView(el) {
     if (event.button !== 0) return;
     held = [event.clientX, event.clientY];
     canvas.setPointerCapture(event.pointerId);
-    canvas.style.cursor = "grabbing";
     event.preventDefault();
     canvas.focus({ preventScroll: true });
   });
@@ -334,10 +326,7 @@ export function createView(el) {
     turn(dragged(camera, event.clientX - held[0], event.clientY - held[1]));
     held = [event.clientX, event.clientY];
   });
-  const release = () => {
-    held = null;
-    canvas.style.cursor = "grab";
-  };
+  const release = () => (held = null);
   on("pointerup", release);
   on("pointercancel", release);
   on("dblclick", () => turn(HOME));

@@ -1,6 +1,6 @@
 // Pictures side by side on a board: each with its caption; a click shows one alone, another click shows all again.
 
-import { fill, h } from "../core/dom.js";
+import { button, fill, h } from "../core/dom.js";
 import { onAppearance } from "../draw/canvas.js";
 import { isDark, modelInk } from "../draw/colors.js";
 import { textWidth } from "../draw/svg.js";
@@ -38,6 +38,16 @@ export function chip(background, words) {
   const mark = h("i", { class: "chip-mark" });
   mark.style.background = background;
   return h("span", {}, mark, String(words));
+}
+
+/** Buttons of which one is pressed, for modes `[name, words, title]`; `set(name)` presses one. */
+export function createModes(label, modes, choose) {
+  const buttons = modes.map(([mode, words, title]) =>
+    button(words, () => choose(mode), { class: "tool", title, "aria-label": `${words}: ${title}` }),
+  );
+  const el = h("div", { class: "modes", role: "group", "aria-label": label }, buttons);
+  const set = (now) => modes.forEach(([name], k) => buttons[k].setAttribute("aria-pressed", String(name === now)));
+  return { el, set };
 }
 
 /**
