@@ -117,6 +117,10 @@ class LiveModels:
         self._libraries = ThreadpoolController()
         self._check_models()
 
+    def read_from(self, scan: Scan, row: Callable[[str, int, int | None], Array]) -> None:
+        """Read stored inputs from the same scan, opened again."""
+        self.scan, self._row = scan, row
+
     @property
     def has_inputs(self) -> bool:
         """Whether inputs are available."""

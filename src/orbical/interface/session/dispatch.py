@@ -17,6 +17,7 @@ from ..wire import encode
 from . import runs, sample_maps, sample_views, scan_state
 from .calibration_plots import calibration
 from .class_answers import confusion, coverage
+from .following import Following
 from .limits import bounds, worst_cases
 from .listing import histograms, listed
 from .request import Answer, Request, UnknownSet, subset
@@ -104,6 +105,7 @@ class Session:
         self.scans = {
             name: ScanView(name, scan, extras.of(scan, several)) for name, scan in served.items()
         }
+        self._following = Following(self.scans)
 
     def scan_view(self, name: str = "") -> ScanView:
         """Return the view of a scan by name; the first for an empty name."""
@@ -117,11 +119,12 @@ class Session:
         titles = [
             {"name": view.name, "title": scan_state.title_of(view)} for view in self.scans.values()
         ]
-        shown = None if self.preview is None else self.preview.shown  # first: it may go on
+        follower = self._following.shown(self.scan_view(name).name)
+        shown = follower if self.preview is None else self.preview.shown  # first: it may go on
         about, arrays = scan_state.state(self.scan_view(name), titles)
         about["guide"] = self.guide
         about["runs"] = runs.comparable(self.scan_view(name), self.scans)
-        if self.preview is not None:  # which says itself how far the scan is
+        if shown is not None:  # which says itself how far the scan is
             about |= {"preview": shown, "warnings": self.scan_view(name).live.warnings}
         return about, arrays
 
@@ -154,7 +157,8 @@ class Session:
         if kind in _LIVE:
             self._asked = time.monotonic()
         if kind == "preview":
-            return {**self._previewed(message), "kind": kind, "sequence": sequence}, {}
+            told = (self.preview or self._following).answer(message)
+            return {**told, "kind": kind, "sequence": sequence}, {}
         body = {**message, "progress": progress}
         request = Request(self.scan_view(selection.scan), selection, body)
         if kind == "state":
@@ -174,12 +178,6 @@ class Session:
         for view in self._former.values():
             view.live.close()
         self._former, self.scans = self.scans, other.scans
-
-    def _previewed(self, message: Mapping[str, Any]) -> Json:
-        if self.preview is None:
-            raise InputError("kind", "a saved scan to have no preview", "'preview'")
-        answered: Json = self.preview.answer(message)
-        return answered
 
     def answer(self, message: Any, progress: Progress | None = None) -> bytes:
         """Answer a request with a frame; errors become a frame with an `error`."""

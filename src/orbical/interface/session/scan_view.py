@@ -123,15 +123,17 @@ _MOST_CLASSES = 1_000_000
 class ScanView:
     """A scan with its reader, metrics, live models and caches."""
 
-    def __init__(self, name: str, scan: Scan, extras: Extras | None = None) -> None:
-        extras = extras or Extras()
+    def __init__(
+        self, name: str, scan: Scan, extras: Extras | None = None, live: LiveModels | None = None
+    ) -> None:
+        self._extras = extras = extras or Extras()
         self.name = name
         self.scan = scan
         self.group = scan.group
         self.reader = ScanReader(scan)
         self.models: list[str] = scan.models
         self.metrics = find_metrics(self.reader)
-        self.live = LiveModels(scan, self.reader.row, extras)
+        self.live = live or LiveModels(scan, self.reader.row, extras)
         self.passes = PassScheduler()
         self.complete = scan.complete  # reading it accesses the disk
         self.warnings = [] if self.complete else [scan.caveat]
@@ -153,6 +155,16 @@ class ScanView:
                 expected = f"{self.samples}, one for each sample"
                 raise InputError("names", expected, len(extras.names))
         self._names = extras.names
+
+    def renewed(self, scan: Scan) -> ScanView:
+        """Return a view of the scan as it is now, with the same models, sets and findings."""
+        if scan.record != self.scan.record:
+            self.live.close()
+            return ScanView(self.name, scan, self._extras)
+        fresh = ScanView(self.name, scan, self._extras, self.live)
+        self.live.read_from(scan, fresh.reader.row)
+        fresh.sets, fresh.sidecar = self.sets, self.sidecar
+        return fresh
 
     @property
     def samples(self) -> int:

@@ -63,7 +63,8 @@ function render({ model, el }) {
     store.set(validated(kept, state), { from: "state" });
     shell.name(state.scans.length > 1 ? "" : (state.title ?? ""));
     shell.state("ready");
-    shell.headline(state.preview ? "" : "…"); // its place, so that nothing moves when it comes
+    const ownWords = state.preview && !state.preview.follows; // a first look says in its strip what it found
+    shell.headline(ownWords ? "" : "…"); // its place, so that nothing moves when it comes
     const app = createContext({
       state,
       store,
@@ -113,7 +114,7 @@ function render({ model, el }) {
       refresh,
       sets,
       { destroy: app.on("set", sets.receive) },
-      { destroy: app.on("headline", ({ text }) => shell.headline(state.preview ? "" : text)) },
+      { destroy: app.on("headline", ({ text }) => shell.headline(ownWords ? "" : text)) },
     ];
     el.scrollTop = scrolled;
     sets.fetch();
@@ -123,9 +124,10 @@ function render({ model, el }) {
       mounted.push(guide);
       help.offer("Repeat the first minute", guide.begin);
     }
-    if (!state.preview) return undefined;
+    if (!state.preview) return void (preview = preview?.destroy());
     preview ??= createPreview(shell.preview, {
       root: el,
+      selection: () => ({ scan: store.get().scan }),
       request: requests.request,
       on: requests.on,
       refresh: () => refresh.again(),

@@ -1,6 +1,7 @@
 // Updates that come by themselves wait until the pointer is away: nothing may move under it.
 import { button, fill, h, show, uid, write } from "../core/dom.js";
 import { copyText } from "../core/downloads.js";
+import { sentence } from "../core/text.js";
 import { createSelect } from "./frame.js";
 import { duration } from "./progress.js";
 
@@ -42,11 +43,13 @@ const POLL_MS = 700;
 const PHASES = { finished: "Scan finished", stopped: "Scan stopped", failed: "Scan failed" };
 
 /**
- * The strip below the bar; it outlives the sections, which are made anew for a finer group.
+ * The strip below the bar, of a first look or of a scan that grows; it outlives the sections, which are made anew for a
+ * finer group. Its `selection` names the scan.
  * @param {HTMLElement} el
- * @param {{ request: Function, on: Function, root: HTMLElement, refresh: () => void, reload: () => void }} app
+ * @param {{ request: Function, on: Function, root: HTMLElement, selection: () => any, refresh: () => void,
+ *   reload: () => void }} app
  */
-export function createPreview(el, { request, on, root, refresh, reload }) {
+export function createPreview(el, { request, on, root, selection, refresh, reload }) {
   const said = h("p", { class: "found", role: "status" });
   const bar = h("progress", { max: "1", "aria-label": "Share of the scan that is done" });
   const share = h("span", { class: "share" });
@@ -100,32 +103,35 @@ export function createPreview(el, { request, on, root, refresh, reload }) {
     show(more, on);
   }
 
-  const ask = (extra = {}) => request("preview", { selection: {}, ...extra });
+  const ask = (extra = {}) => request("preview", { selection: selection(), ...extra });
   const act = (action) => ask({ action });
 
   function receive(answer) {
     clearTimeout(timer);
     show(el, true);
-    if (answer.settings) {
-      write(said, answer.sentence || "Scanning …");
+    show(opener, Boolean(answer.settings));
+    if (answer.phase) {
+      write(said, answer.settings ? answer.sentence || "Scanning …" : sentence(answer.sentence));
       progress(answer);
+      follow(answer);
+    }
+    if (answer.settings) {
       settings(answer.settings);
       write(command, answer.command);
       write(place, `Saved in ${answer.path}`);
-      follow(answer);
     }
     show(trouble, Boolean(answer.error));
     write(trouble, answer.error ?? "");
-    if (answer.phase === "scanning" || !answer.settings) timer = window.setTimeout(ask, POLL_MS);
+    if (answer.phase === "scanning" || !answer.phase) timer = window.setTimeout(ask, POLL_MS);
   }
 
-  function progress({ phase, share: part, seconds_left: left, total }) {
+  function progress({ phase, share: part, seconds_left: left, total, settings: own }) {
     const going = phase === "scanning";
     show(bar, going);
     bar.value = part;
     const rest = left === null ? "" : ` · ${duration(left)} left`;
     write(share, going ? `${Math.floor(100 * part)} % of ${total} samples${rest}` : PHASES[phase]);
-    show(stop, going || phase === "stopped");
+    show(stop, Boolean(own) && (going || phase === "stopped"));
     stop.dataset.action = going ? "stop" : "resume";
     write(stop, going ? "Stop" : "Continue");
   }
@@ -160,6 +166,9 @@ export function createPreview(el, { request, on, root, refresh, reload }) {
   }
 
   const off = on("preview", receive);
-  ask();
-  return { at: (shown) => (seen = shown), destroy: () => (off(), quiet.destroy(), clearTimeout(timer)) };
+  return {
+    /** What the page shows now. */
+    at: (shown) => ((seen = shown), ask()),
+    destroy: () => (show(el, false), off(), quiet.destroy(), clearTimeout(timer)),
+  };
 }

@@ -137,9 +137,7 @@ export function createView(el, state) {
     chart.setAttribute("aria-label", spoken);
     write(
       note,
-      given
-        ? ""
-        : "Only the predicted class is stored. Pass the models, or scan with keep=probabilities, to see all classes.",
+      given ? "" : "Only the predicted class is stored: see all with the models, or after keep=probabilities.",
     );
   }
 
