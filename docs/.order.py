@@ -16,7 +16,7 @@ TABS = (
 )
 BACKGROUND = ("theory", "comparison", "intervals", "benchmarks", "reliability", "design")
 GUIDES = {
-    "Scan and explore": ("scan", "interface", "groups", "data", "worst-case", "cluster"),
+    "Scan and explore": ("scan", "interface", "groups", "data", "causes", "worst-case", "cluster"),
     "Confidence and limits": ("calibration", "uncertainty", "decisions", "bounds", "repair"),
     "By task": (
         *("dense", "detection", "labels", "language-models", "signals", "volumes", "points"),

@@ -26,6 +26,7 @@ from .changes import (
     sample_changes,
     share_of,
 )
+from .failure_search import Failure, Failures, failures
 from .headlines import headline, headline_of, mean_curves, words_for
 from .molecules import Violation, molecule_name, violations
 from .orbit_sums import (
@@ -44,8 +45,8 @@ from .spectra import circle_bracket, circle_order, enough_elements
 from .summaries import action_defect, consensus, invariance_gap, summary
 
 __all__ = [
-    "Violation", "action_defect", "aggregate", "averaging", "consensus", "consistency",
-    "enough_elements", "headline", "individual", "invariance_gap", "molecule_name",
-    "order_averages", "position_bias", "quadratic_kappa", "responses", "summary", "violations",
-    "worst_orders",
+    "Failure", "Failures", "Violation", "action_defect", "aggregate", "averaging", "consensus",
+    "consistency", "enough_elements", "failures", "headline", "individual", "invariance_gap",
+    "molecule_name", "order_averages", "position_bias", "quadratic_kappa", "responses", "summary",
+    "violations", "worst_orders",
 ]  # fmt: skip

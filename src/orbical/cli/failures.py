@@ -1,0 +1,69 @@
+"""`orbical failures`: subsets of the samples and parts of the orbit that a model fails on."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Annotated
+
+import typer
+
+from .._text import counted, percent
+from .arguments import Import, Store
+from .formats import Cell, Number, Sheet, formatted, show
+
+
+@formatted("json", "csv", "markdown")
+def failures(
+    store: Store,
+    by: Annotated[list[str] | None, typer.Option("--by", metavar="COLUMN")] = None,
+    clusters: Annotated[int, typer.Option(min=0)] = 0,
+    most: Annotated[int, typer.Option(min=1)] = 10,
+    level: float = 0.95,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    imports: Import = None,
+    format_: str = "text",
+) -> None:
+    """Find where a model is confidently wrong: which samples, and where on the orbit.
+
+    \b
+    orbical failures run.zarr
+    orbical failures run.zarr --by label --by camera
+
+    Labels, values of columns and quarters of numeric ones are searched at all arcs of the orbit, on
+    one half of the samples. What was found is judged on the other half, against other samples at
+    the same positions and the same samples at other positions.
+
+    Args:
+        store: A saved scan, such as run.zarr.
+        by: A column to choose subsets by; by default the labels and all metadata. Repeatable.
+        clusters: Also search so many clusters of the inputs (scans with --keep inputs).
+        most: How many failures to judge, for each model.
+        level: The probability that no listed failure is due to chance.
+        seed: Seed of the halves.
+    """
+    from ..nero import failures as find
+    from ..store import load
+
+    scan = load(store)
+    if not scan.complete:
+        warnings.warn(scan.caveat, stacklevel=2)
+    found = find(scan, by or None, clusters=clusters, most=most, level=level, seed=seed)
+    headings = ["failure", "share wrong", "confidence", "harm", "others", "elsewhere", "samples"]
+    rows: list[list[Cell]] = [
+        [
+            f"{one.column} {one.value} {one.where}".strip(),
+            *map(Number, (one.wrong, one.confidence, one.harm, one.others, one.elsewhere)),
+            str(one.samples),
+        ]
+        for one in found
+    ]
+    if format_ == "text":
+        typer.echo(str(found))
+        searched = f"{found.searched:,} subsets at parts of the orbit" if len(found) else "Nothing"
+        typer.echo(
+            f"\nFound in {searched}; {counted(len(found.open), 'suspicion')} not confirmed. "
+            f"With probability {percent(level)} none of the listed is due to chance."
+        )
+    else:
+        records = [one.to_dict() for one in (*found.found, *found.open)]
+        show(format_, found.to_dict(), [Sheet("failures", headings, rows)], records=records)
