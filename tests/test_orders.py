@@ -113,6 +113,30 @@ def test_worst_orders_are_those_of_a_search(planted):
         assert float(found[kind]) == pytest.approx(kinds[kind] / SIZE)
 
 
+@pytest.mark.parametrize("scale", [1.0, 1e-12])
+def test_orders_that_differ_by_rounding_alone_are_equally_bad(scale):
+    """The first order of a fair model was called its worst, because 0.1 + 0.2 is not 0.3."""
+    noise = np.random.default_rng(0)
+
+    def answer(question, options, floor=0.0):
+        worth = np.array([[WORTH[text] for text in row] for row in options])
+        probabilities = np.exp(worth) / np.exp(worth).sum(-1, keepdims=True)
+        probabilities *= 1 + 1e-6 * noise.random(probabilities.shape)  # of single precision
+        return scale * probabilities / probabilities.sum(-1, keepdims=True)
+
+    def late(question, options):  # worse where the second of all options comes last, or third
+        number = np.array([[int(text.split()[1]) % OPTIONS for text in row] for row in options])
+        harmed = np.isin(number, 1) & (np.arange(OPTIONS) > 1)
+        return np.log(answer(question, options)) - np.where(harmed, 0.1, 0.0)
+
+    models = {"fair": lambda question, options: np.log(answer(question, options)), "late": late}
+    data = [(question, options, 1) for question, options, _ in TABLE[:20]]
+    scan = ob.scan(models, data, group="permutations:4", task="choice", progress=False)
+    found = ob.nero.worst_orders(scan)
+    assert {*found["order"].sel(model="fair").values} == {"no order is worse"}
+    assert {*found["order"].sel(model="late").values} == {"A C B D"}  # the first of twelve
+
+
 def test_averages_over_orders_are_means_by_hand(planted):
     found = ob.nero.order_averages(planted, random=[3]).isel(model=0)
     assert found["orders"].values.tolist() == ["1", "3 random", "cyclic", "all"]

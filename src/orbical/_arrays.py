@@ -9,18 +9,15 @@ from __future__ import annotations
 
 import sys
 import warnings
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.utils.dlpack import from_dlpack
 
+from ._numpy import ArrayLike as ArrayLike
+from ._numpy import as_numpy as as_numpy
 from .errors import InputError
-
-ArrayLike = Any
-"""A torch tensor, a NumPy array or scalar, a pandas or xarray object, a (nested) list of numbers,
-or anything else with `__dlpack__` or `__array__`."""
 
 _FEW = 128
 """Labels that Python inspects faster than torch does."""
@@ -106,21 +103,6 @@ def as_floating(name: str, values: ArrayLike, device: torch.device | None = None
     if not tensor.dtype.is_floating_point:
         raise InputError(name, "floating-point values", f"dtype {_dtype(tensor)}")
     return tensor
-
-
-def as_numpy(name: str, values: ArrayLike, dtype: type | None = None) -> np.ndarray:
-    """Read an argument as a NumPy array, for code that computes with NumPy.
-
-    Example:
-        >>> as_numpy("mass", torch.tensor([0.5, 0.5]))
-        array([0.5, 0.5], dtype=float32)
-    """
-    if not isinstance(values, np.ndarray | list | tuple):
-        values = as_array(name, values).detach().cpu().numpy()
-    try:
-        return np.asarray(values, dtype=dtype)
-    except (TypeError, ValueError) as error:
-        raise InputError(name, "an array of numbers", error) from error
 
 
 def both_classes(outputs: Tensor, *, logits: bool, axis: int = -1) -> Tensor:

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+import torch
 
 import orbical
 
@@ -34,6 +35,28 @@ def test_help_imports_no_package_that_is_slow_to_import() -> None:
     code = f"import sys, orbical.cli as c; c._register(); print(sorted({slow} & {{*sys.modules}}))"
     done = start("-c", code)
     assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+@pytest.mark.parametrize(
+    "words", [("groups",), ("groups", "cyclic:4*time_reversal", "--json"), ("info", "{run}")]
+)
+def test_commands_that_need_no_torch_do_not_import_it(tmp_path: Path, words: list[str]) -> None:
+    """It takes longer to import than these commands take to run; info needs no xarray either."""
+    run = tmp_path / "run.zarr"
+    if words[-1] == "{run}":
+        images = torch.rand(4, 1, 8, 8)
+        net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 3))
+        orbical.scan(net, images, group="cyclic:4", task="classification", out=run, progress=False)
+    line = ["orbical", *(word.format(run=run) for word in words)]
+    code = (
+        f"import sys, orbical.cli as cli; sys.argv = {line!r}\n"
+        "try: cli.main()\n"
+        "except SystemExit as end: assert not end.code, end.code\n"
+        "sys.stderr.write(str(sorted({'torch', 'xarray', 'matplotlib'} & {*sys.modules})))"
+    )
+    done = start("-c", code)
+    assert (done.returncode, done.stderr) == (0, "[]")
+    assert done.stdout
 
 
 @pytest.mark.system

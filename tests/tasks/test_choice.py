@@ -6,6 +6,7 @@ import csv
 import gzip
 import itertools
 import json
+import zipfile
 
 import numpy as np
 import pandas as pd
@@ -140,6 +141,67 @@ def test_logged_samples_of_other_harnesses(tmp_path):
         assert np.array_equal(scan.data["probabilities"].values, expected)
         assert scan.data["label"].values.tolist() == [1, 2, 0, 3, 1]
     assert scanned(data=path).data["doc_id"].values.tolist() == [0, 1, 2, 3, 4]
+
+
+def logged(kind, tmp_path):
+    """Write a log in which each question stands three times, and one of another task, too."""
+    if kind == "filters":  # of lm-evaluation-harness, a line for each question and filter
+        rows = [
+            {"doc_id": k, "doc": {"question": q, "choices": options, "answer": a}, "filter": name}
+            for name in ("none", "strict-match", "flexible-extract")
+            for k, (q, options, a) in enumerate(QUESTIONS)
+        ]
+        other = {"question": "Which is a fruit?", "choices": ["a", "b", "c", "d"], "answer": "A"}
+        rows.append({"doc_id": 0, "doc": other, "filter": "none"})
+        path = tmp_path / "samples_mmlu.jsonl"
+        path.write_text("\n".join(map(json.dumps, rows)))
+        return path
+    rows = [
+        {"id": k, "epoch": epoch, "input": q, "choices": options[turn:] + options[:turn],
+         "target": "ABCD"["ABCD".index(a) - turn]}
+        for k, (q, options, a) in enumerate(QUESTIONS)
+        for epoch, turn in ((1, 0), (2, 1), (3, 2))
+    ]  # fmt: skip
+    rows.append({**rows[0], "id": 7, "input": "Another task's?"})
+    if kind == "epochs":
+        path = tmp_path / "log.json"
+        path.write_text(json.dumps({"samples": rows}))
+        return path
+    path = tmp_path / "log.eval"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("header.json", "{}")
+        for row in rows:
+            name = f"samples/{row['id']}_epoch_{row['epoch']}.json"
+            archive.writestr(name, json.dumps(row))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("kind", "first"), [("filters", "filter 'none'"), ("epochs", "epoch 1"), ("archive", "epoch 1")]
+)
+def test_a_question_that_was_logged_several_times_is_taken_once(kind, first, tmp_path):
+    path = logged(kind, tmp_path)
+    expected = scanned().data["probabilities"].values
+    message = rf"16 logged samples ask 6 questions; each is taken once, as first logged \({first}\)"
+    with pytest.warns(UserWarning, match=message):
+        scan = scanned(data=path)
+    assert np.array_equal(scan.data["probabilities"].values[:, :5], expected)
+    assert scan.data["label"].values.tolist() == [1, 2, 0, 3, 1, scan.data["label"].values[5]]
+
+
+def test_an_archive_that_is_none(tmp_path):
+    (tmp_path / "log.eval").write_text("not an archive")
+    with pytest.raises(ob.errors.InputError, match=r"log\.eval' cannot be read"):
+        ob.data.Questions(tmp_path / "log.eval")
+
+
+@pytest.mark.parametrize("task", ["classification", "ordinal"])
+def test_questions_for_a_task_with_classes_that_stay_suggest_choice(task):
+    with pytest.raises(ob.errors.InputError, match="pass task='choice'"):
+        ob.scan(fair, QUESTIONS, group="permutations:4", task=task, progress=False)
+    moving = ob.tasks.Classification(representation="options")
+    scan = ob.scan(fair, QUESTIONS, group="permutations:4", task=moving, progress=False)
+    assert float(ob.nero.consistency(scan)["changed"].max()) == 0
 
 
 def test_questions_with_other_numbers_of_options_are_left_out_aloud():

@@ -85,7 +85,7 @@ def _listed(names: list[str]) -> str:
 
 
 def _facts(scan: Scan) -> list[tuple[str, str]]:
-    record, sizes, group, run = scan.record, scan.data.sizes, scan.group, scan.record.run
+    record, group, run = scan.record, scan.group, scan.record.run
     state = "complete" if scan.complete else f"{percent(scan.share_done, 1)} done"
     weights = f"{group.measure} weights"
     truth = "labeled" if scan.labeled else "unlabeled"
@@ -97,7 +97,7 @@ def _facts(scan: Scan) -> list[tuple[str, str]]:
             "group",
             f"{group.spec}: {counted(len(group), 'element')}, {group.layout.kind} plot, {weights}",
         ),
-        ("data", f"{counted(sizes['sample'], 'sample')}, {truth} [{fingerprint}]"),
+        ("data", f"{counted(record.data.samples, 'sample')}, {truth} [{fingerprint}]"),
     ]
     if scan.classes:
         facts.append(("classes", _listed(scan.classes)))
@@ -116,7 +116,7 @@ def _facts(scan: Scan) -> list[tuple[str, str]]:
     computed = f"{run.device}, {counted(run.threads, 'thread')}, batches of {run.batch_size}"
     return [
         *facts,
-        ("variables", ", ".join(sorted(map(str, scan.data.data_vars)))),
+        ("variables", ", ".join(sorted(scan.arrays))),
         ("created", f"{record.created} on {computed}, units of {counted(run.chunk, 'sample')}"),
         ("versions", ", ".join(f"{name} {text}" for name, text in record.versions.items())),
     ]

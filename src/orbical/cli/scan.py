@@ -216,7 +216,15 @@ def scan(
         else:
             chosen = own_task(task)
         of_atoms = chosen.truth_kind == "quantities"
-        if of_atoms and data.lower().endswith(STRUCTURE_SUFFIXES):
+        structures = data.lower().endswith(STRUCTURE_SUFFIXES)
+        if structures and not of_atoms and action is None and task in known.TASKS:
+            raise InputError(
+                "--task",
+                "atoms for molecules",
+                task,
+                remedy="pass --task atoms, or an action for each field with --input",
+            )
+        if of_atoms and structures:
             content = read_structures(Path(data))  # with the names of its molecules
         else:
             content, names = load_data_and_classes(data, **pictures)

@@ -36,6 +36,7 @@ class Source(ABC):
         in_order: whether samples can only be read one after the other.
         workers: the processes that read ahead, where the data say so themselves.
         action: the action on the inputs, where the data say so themselves, as texts do.
+        usual_task: the name of the task of these data, if classes that stay make no sense for them.
 
     Example:
         >>> import orbical as ob, torch
@@ -58,6 +59,7 @@ class Source(ABC):
     in_order: bool = False
     workers: int = 0
     action: Any = None
+    usual_task: str | None = None
 
     @abstractmethod
     def __len__(self) -> int:

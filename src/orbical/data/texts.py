@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import warnings
+import zipfile
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -23,7 +24,7 @@ from .source import Batch, Source
 from .tables import column_of
 
 Record = Mapping[str, Any]
-SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet")
+SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet", ".eval")
 
 
 class TextRecords(Source):
@@ -127,12 +128,14 @@ class Questions(TextRecords):
     A table has a column `question`, the options in columns `A`, `B`, ... or in one column of lists,
     and the `answer`: its letter, its index from 0, or its text. A table without a header has the
     question first, then the options, then the answer. Samples that lm-evaluation-harness or
-    inspect_ai logged are read as they are. The answer `tie`, where it is none of the options, is a
-    class of its own after these, for a judge whose model has a column for it.
+    inspect_ai logged are read as they are; a question that was logged for several filters or epochs
+    is taken once, with a warning. The answer `tie`, where it is none of the options, is a class of
+    its own after these, for a judge whose model has a column for it.
 
     Args:
-        data: a file `.csv`, `.tsv`, `.jsonl`, `.json` or `.parquet` (`.gz` too), a data frame, a
-            data set of Hugging Face, or a list of records or of `(question, options, answer)`.
+        data: a file `.csv`, `.tsv`, `.jsonl`, `.json` or `.parquet` (`.gz` too), a log `.eval` of
+            inspect_ai, a data frame, a data set of Hugging Face, or a list of records or of
+            `(question, options, answer)`.
         options: the number of options; by default the most frequent. Questions with another number
             are left out, with a warning.
         columns: further columns to store with the scan; by default all single numbers and texts.
@@ -146,10 +149,12 @@ class Questions(TextRecords):
         ([1], ['A', 'B'], ['Which is a fruit?'])
     """
 
+    usual_task = "choice"
+
     def __init__(
         self, data: object, options: int | None = None, columns: Sequence[str] | None = None
     ) -> None:
-        records = [_question(row, place) for place, row in enumerate(_records(data))]
+        records = _once([_question(row, place) for place, row in enumerate(_records(data))])
         counts = Counter(len(record["options"]) for record in records)
         if not counts:
             raise InputError("data", "at least one question", "none")
@@ -236,6 +241,10 @@ def _rows_of_file(path: Path) -> list[Any]:
 
             import_extra("pyarrow", "parquet", "a Parquet table")
             return _records(pd.read_parquet(path))
+        if suffix == ".eval":  # a log of inspect_ai: an archive with a file for each sample
+            with zipfile.ZipFile(path) as log:
+                names = [name for name in log.namelist() if name.startswith("samples/")]
+                return [json.loads(log.read(name)) for name in names]
         content = gzip.decompress(path.read_bytes()) if packed else path.read_bytes()
         text = content.decode("utf-8-sig")
         if suffix in (".jsonl", ".ndjson"):
@@ -244,7 +253,7 @@ def _rows_of_file(path: Path) -> list[Any]:
             whole = json.loads(text)
             logged = isinstance(whole, dict) and "samples" in whole  # a log of inspect_ai
             return [*(whole["samples"] if logged else whole)]
-    except (ValueError, OSError, EOFError) as error:
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile, NotImplementedError) as error:
         raise InputError(
             "data", problem=f"{str(path)!r} cannot be read ({words_of(error)})"
         ) from error
@@ -367,6 +376,33 @@ def _decided(records: list[dict[str, Any]]) -> list[int | None]:
 def _as_index(record: dict[str, Any]) -> int | None:
     text = str(record["stated"]).strip()
     return int(text) if text.isdecimal() and int(text) < len(record["options"]) else None
+
+
+_LOGGED = {"epoch": "id", "filter": "doc_id"}
+"""What a question is logged for several times, and the column that identifies the question."""
+
+
+def _once(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return each question of a log once, and say so: the first of its epochs or filters.
+
+    Logs of several tasks in one file number their questions alike, so that the text counts, too.
+    """
+    for repeat, name in _LOGGED.items():
+        first: dict[str, dict[str, Any]] = {}
+        if not all({repeat, name} <= {*record["facts"]} for record in records):
+            continue
+        for record in records:
+            told = record["facts"][name], record["question"], sorted(record["options"])
+            first.setdefault(repr(told), record)
+        if len(first) < len(records):
+            kept = {repr(record["facts"][repeat]): None for record in first.values()}
+            warnings.warn(
+                f"{len(records)} logged samples ask {counted(len(first), 'question')}; each is "
+                f"taken once, as first logged ({repeat} {', '.join(kept)})",
+                stacklevel=3,
+            )
+            return [*first.values()]
+    return records
 
 
 def _facts(records: list[Record], columns: Sequence[str] | None) -> dict[str, np.ndarray]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import as_numpy
+from .._numpy import as_numpy
 from ..errors import InputError
 from .group import Group, Layout, homogeneous, is_closed, make_group, tiles
 from .group_parts import DIMENSIONS, Array, clean, part_of

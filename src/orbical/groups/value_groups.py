@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import ArrayLike, as_numpy
+from .._numpy import ArrayLike, as_numpy
 from ..errors import InputError, whole_number
 from .group import (
     Group,

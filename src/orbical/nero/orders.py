@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 Array = np.ndarray
 _DRAWS = 64
 _ENDS = ("", "_low", "_high")
+_ROUNDING = 1e-5
+"""The relative difference of equal probabilities that are computed in another order."""
+NO_WORST = "no order is worse"
 
 
 def position_bias(scan: Scan | xr.Dataset, *, level: float = 0.95) -> xr.Dataset:
@@ -147,9 +150,10 @@ def worst_orders(scan: Scan | xr.Dataset, *, level: float = 0.95) -> xr.Dataset:
 
     Returns:
         A dataset of `order` `[model, sample]`, the name of the worst order by the probability of
-        the right option, its `score`, and `correct`, the share of orders that are answered rightly;
-        and of `always`, `sometimes` and `never` `[model]`, the shares of questions that are
-        answered rightly in all, some or no orders, each with `_low` and `_high`.
+        the right option (the first of several that differ by rounding alone, and "no order is
+        worse" where all do), its `score`, and `correct`, the share of orders that are answered
+        rightly; and of `always`, `sometimes` and `never` `[model]`, the shares of questions that
+        are answered rightly in all, some or no orders, each with `_low` and `_high`.
 
     Raises:
         InputError: if there are no labels, or classes are not the options of an order.
@@ -177,9 +181,12 @@ def worst_orders(scan: Scan | xr.Dataset, *, level: float = 0.95) -> xr.Dataset:
     for model in range(len(arrays.models)):
         score = arrays.read("score", model=model)
         done = np.isfinite(score).all(1)
-        worst = np.where(np.isnan(score), np.inf, score).argmin(1)
+        known = np.where(np.isnan(score), np.inf, score)
+        tied = known <= known.min(1, keepdims=True) * (1 + _ROUNDING)
+        worst = tied.argmax(1)
         correct = arrays.read("correct", model=model).astype(float).mean(1)
-        rows["order"].append(np.where(done, names[worst], ""))
+        named = np.where(tied.all(1), NO_WORST, names[worst])
+        rows["order"].append(np.where(done, named, ""))
         rows["score"].append(np.where(done, score[np.arange(len(score)), worst], np.nan))
         rows["correct"].append(np.where(done, correct, np.nan))
         kinds = {"always": correct == 1, "never": correct == 0}

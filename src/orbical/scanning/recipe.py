@@ -93,6 +93,7 @@ def plan(
     samples = Samples(task.take(data), task.names(data), fingerprint)
     if known is None or known.stamp is None or known.stamp != samples.stamp:
         samples.source.check()
+    _check_kind(task, samples.source.usual_task)
     first_inputs = samples.first(PROBE_SAMPLES)[0]
     task = _with_classes(task, samples).for_inputs(first_inputs, samples.action)
     plain = given_group or as_group(task.usual_group(first_inputs))
@@ -140,6 +141,17 @@ def checked_data(
         return first, None if targets is None else task.check_target(targets, count), None
     target = task.check_target(samples.labels, len(samples))
     return first, target[:count], target
+
+
+def _check_kind(task: Task, usual: str | None) -> None:
+    """Refuse classes that stay where the data have options that move."""
+    if usual is not None and getattr(task, "representation", None) == "trivial":
+        raise InputError(
+            "task",
+            f"{usual!r} for questions with options",
+            f"{task.name!r}, whose classes stay where they are",
+            remedy=f"pass task={usual!r}",
+        )
 
 
 def _with_classes(task: Task, samples: Samples) -> Task:
