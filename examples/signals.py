@@ -1,11 +1,13 @@
-"""Estimate the pitch of notes, transpose them, and change their sign and loudness.
+"""Estimate the pitch of notes, transpose them, and change their sign, loudness and speed.
 
 Run: python examples/signals.py (with recorded notes where they are at hand, see
 `orbical.datasets.notes`; with synthetic ones otherwise)
 
 Two models hear a spectrum over a logarithmic frequency, which a transposition shifts: a template of
 harmonics follows it, a linear model does not. Two others hear the sound itself: autocorrelation
-knows neither sign nor loudness, counting how often a level is crossed depends on both.
+knows neither sign nor loudness, counting how often a level is crossed depends on both. Played
+faster, a note has a higher pitch. Where a note sounds is a class for each frame of 10 ms: a fixed
+level finds it only where it is loud.
 """
 
 import math
@@ -22,6 +24,7 @@ RATE = 8000
 BINS = 3  # for each semitone
 LOWEST = 24  # semitones, of the first bin; 69 is 440 Hz
 TRANSPOSED = 6  # semitones up and down
+HOP = RATE // 100  # samples in a frame of 10 ms
 VIEW = (118 - LOWEST) * BINS - 2 * TRANSPOSED * BINS  # bins that a model sees
 
 
@@ -146,9 +149,46 @@ def scanned_sound() -> tuple[dict[str, Any], ob.Scan]:
     return models, scan
 
 
+def scanned_speed() -> tuple[dict[str, Any], ob.Scan]:
+    """Scan the models of sound over its speed, with which the pitch rises."""
+    models = {"autocorrelation": autocorrelation, "crossings": crossings}
+    task = ob.tasks.Regression(ob.actions.SignalWindow(2000), "pitch")
+    return models, ob.scan(models, heard(), group="semitones:12:3", task=task, progress=False)
+
+
+def level(sound: Tensor) -> Tensor:
+    """Return the level of frames of 10 ms, [N, F], in decibels."""
+    return 10 * sound[:, 0].unfold(-1, HOP, HOP).square().mean(-1).clamp_min(1e-12).log10()
+
+
+def above(level: Tensor) -> Tensor:
+    """Return logits of silence and sound."""
+    return torch.stack([-level, level], -1)
+
+
+def scanned_activity() -> tuple[dict[str, Any], ob.Scan]:
+    """Scan detectors of where a note sounds, over its loudness."""
+    sound, _ = heard()
+    loud = sound / sound.abs().amax(-1, keepdim=True)
+    noise = 0.003 * torch.randn(len(sound), 1, 2 * sound.shape[-1])
+    noise[..., : sound.shape[-1]] += loud
+    truth = torch.zeros(len(sound), noise.shape[-1] // HOP, dtype=torch.long)
+    truth[:, : sound.shape[-1] // HOP] = 1
+    models = {
+        "fixed level": lambda sound: above(level(sound) + 40),
+        "below the peak": lambda sound: above(level(sound) - level(sound).amax(-1)[:, None] + 30),
+    }
+    task = ob.tasks.PointClassification(
+        ob.actions.Signals(), classes=["silence", "sound"], output=ob.actions.Frames(HOP)
+    )
+    return models, ob.scan(models, (noise, truth), group="decibels:24:6", task=task, progress=False)
+
+
 def main() -> None:
     """Print and draw the result."""
-    for change, (_, scan) in {"transposed": scanned(), "louder": scanned_sound()}.items():
+    torch.manual_seed(0)
+    changes = {"transposed": scanned(), "faster": scanned_speed(), "louder": scanned_sound()}
+    for change, (_, scan) in changes.items():
         for model in scan.models:
             error = scan.data["score"].sel(model=model).median("sample").values
             print(
@@ -156,6 +196,13 @@ def main() -> None:
                 f"{error.max():.2f} {change}"
             )
     ob.figures.save(ob.figures.aggregate(ob.nero.aggregate(scan)), "louder.png")
+    _, scan = scanned_activity()
+    for model in scan.models:
+        right = scan.data["score"].sel(model=model).mean("sample").values
+        print(
+            f"{model:>15}: {right[scan.group.identity]:.1%} of the frames right, "
+            f"{right.min():.1%} at the worst loudness"
+        )
     # ob.view(scan, models)
 
 

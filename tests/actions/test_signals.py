@@ -95,7 +95,7 @@ def test_what_cannot_be_moved_is_refused_before_any_work():
     lacking = X.clone()
     lacking[0, 1, 3] = torch.nan
     refused("NaN or infinity at channel 1, time 3 of sample 0", x=lacking)
-    refused(r"at least 8 \+ 2 x 2 samples", action=SignalWindow(8))
+    refused(r"at least 12 samples", action=SignalWindow(8))
     with pytest.raises(InputError, match=r"\(Positions\) knows, got time in time_reversal"):
         ob.scan(lambda x: x[:, 0].argmax(-1).float(), X, group="time_reversal",
                 task=ob.tasks.Regression(Signals(), Positions()), progress=False)  # fmt: skip

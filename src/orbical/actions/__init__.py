@@ -38,7 +38,7 @@ from .on_points import (
     Rows,
     Vectors,
 )
-from .on_signals import Frames, Positions, Signals, SignalWindow
+from .on_signals import Frames, Pitch, Positions, Signals, SignalWindow
 from .on_texts import Texts, Versions, encode_texts
 from .on_volumes import Volumes
 from .on_windows import FieldWindow, PairWindow, central
@@ -61,6 +61,7 @@ __all__ = [
     "Images",
     "Irreps",
     "PairWindow",
+    "Pitch",
     "PixelPoints",
     "PixelPosition",
     "Points",

@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
+import math
 from typing import ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from ..errors import InputError, real_number, whole_number
+from ..errors import InputError, check_name, real_number, whole_number
 from ..groups import Elements, Group
 from .action import Action, Exact, matrices
 from .finite import OfFinite
 
+_ZEROS = (
+    16  # of the sinc function on each side: a tone at 0.9 of the Nyquist frequency is off by 1 %
+)
+_ROUNDING = 1e-9
+
 
 class Signals(OfFinite):
-    """Signals `[B, C, T]`: shifted along T, reversed, and multiplied by a sign or a gain.
+    """Signals `[B, C, T]`: shifted along T, reversed, faster or slower, louder or softer.
 
     `shifts` move content towards the end of the axis; what leaves it there enters at the beginning,
     so that the shifts are a group and nothing is lost. Where that is not wanted, as for sound,
     `SignalWindow` moves a view inside longer signals. Shifts by a fraction of a sample interpolate
-    linearly. `time_reversal` reverses the axis, `sign` and `gains` multiply the values.
+    linearly. `time_reversal` reverses the axis; `sign`, `gains` and `decibels` multiply the values.
+    `speeds` and `semitones` play a signal faster or slower about its middle, resampled below the
+    lower of both Nyquist frequencies; a faster one ends in silence, a slower one is cut.
 
-    Shifts and reversals do not commute, so that a product of both is refused.
+    Shifts commute neither with reversals nor with speeds, so that a product of them is refused.
 
     >>> from orbical.groups import parse
     >>> ramp = torch.tensor([[[0.0, 1, 2, 3]]])
@@ -32,32 +40,33 @@ class Signals(OfFinite):
     [-3.0, -2.0, -1.0, -0.0]
     """
 
-    parts: ClassVar[tuple[str, ...]] = ("shift", "time", "gain")
+    parts: ClassVar[tuple[str, ...]] = ("shift", "time", "gain", "speed")
     in_place: ClassVar[tuple[str, ...]] = ("gain",)
     dims: ClassVar[tuple[str, ...]] = ("sample", "channel", "time")
     drawn_as: ClassVar[str] = "signal"
 
     def move(self, elements: Elements, x: Tensor) -> Tensor:
         """Move `x[K or 1, B, C, T]`."""
-        moved = _along(elements, x)
+        moved = _along(elements, x, _ZEROS)
         if "gain" in elements.parts:
             moved = moved * matrices(elements.parts["gain"], moved)[:, None, None, None]
         return moved
 
     def defect(self, elements: Elements, x: Tensor, moved: Tensor | None = None) -> Tensor:
-        """Measure what interpolation loses; shifts by whole samples lose nothing."""
+        """Measure what resampling loses; shifts by whole samples lose nothing."""
         shift = elements.parts.get("shift", np.zeros(1))
-        if (shift == np.floor(shift)).all():
+        if (shift == np.floor(shift)).all() and "speed" not in elements.parts:
             return torch.zeros(len(elements), len(x), device=x.device)
         return super().defect(elements, x, moved)
 
     def check(self, group: Group, x: Tensor) -> None:
-        """Refuse shifts together with reversals."""
+        """Refuse shifts together with reversals or speeds."""
         super().check(group, x)
-        if {"shift", "time"} <= {*group.parts}:
+        others = sorted({"time", "speed"} & {*group.parts})
+        if "shift" in group.parts and others:
             raise InputError(
                 "group",
-                "shifts or time_reversal",
+                f"shifts, or a group that changes {' and '.join(others)}",
                 f"both in {group.spec}, which do not commute",
                 remedy="scan them separately",
             )
@@ -97,12 +106,12 @@ class SignalWindow(Signals):
         """Check that every shift stays inside of the signals."""
         super().check(group, x)
         farthest = float(np.abs(group.parts.get("shift", np.zeros(1))).max())
-        margin = (x.shape[-1] - self.size) // 2
-        if margin < farthest:
+        needed = self.size * float(group.parts.get("speed", np.ones(1)).max()) + 2 * farthest
+        if (x.shape[-1] - needed) // 2 < 0:
             raise InputError(
                 "data",
-                f"signals of at least {self.size} + 2 x {farthest:g} samples for "
-                f"SignalWindow({self.size}) and {group.spec}",
+                f"signals of at least {math.ceil(needed)} samples for SignalWindow({self.size}) "
+                f"and {group.spec}",
                 x.shape[-1],
             )
 
@@ -152,15 +161,56 @@ class Positions(Exact):
         return moved + by.reshape(-1, *[1] * (x.ndim - 1))
 
 
+class Pitch(Exact):
+    """Frequencies `[B, ...]`, which rise with the speed of the sound, such as the pitch of a note.
+
+    Args:
+        unit: `"semitones"`, of which a speed adds `12 log2`, or `"hertz"`, which it multiplies.
+
+    Raises:
+        InputError: if the unit is none of these.
+
+    Example:
+        >>> from orbical.groups import semitones
+        >>> Pitch().apply(semitones(2), torch.tensor([60.0]))[:, 0].tolist()
+        [58.0, 59.0, 60.0, 61.0, 62.0]
+        >>> Pitch("hertz").apply(semitones(12, 12), torch.tensor([440.0]))[:, 0].tolist()
+        [220.0, 440.0, 880.0]
+    """
+
+    parts: ClassVar[tuple[str, ...]] = ("speed", "time")
+
+    def __init__(self, unit: str = "semitones") -> None:
+        check_name("unit", unit, ("semitones", "hertz"))
+        self.unit = unit
+
+    def move(self, elements: Elements, x: Tensor) -> Tensor:
+        """Raise or lower `x[K or 1, B, ...]`."""
+        moved = x.expand(len(elements), *x.shape[1:])
+        if "speed" not in elements.parts:
+            return moved
+        speed = elements.parts["speed"]
+        by = 12 * np.log2(speed) if self.unit == "semitones" else speed
+        change = matrices(by, x).reshape(-1, *[1] * (x.ndim - 1))
+        return moved + change if self.unit == "semitones" else moved * change
+
+    def unknown(self, group: Group) -> set[str]:
+        """Return the parts that are neither known nor a shift of the sound."""
+        return super().unknown(group) - {"shift"}
+
+
 class Frames(Action):
     """What is predicted for each sample or frame of signals, `[B, T, ...]`: it moves with them.
 
-    `shifts` and `time_reversal` move frames as `Signals` moves samples, around the end; signs and
-    gains leave them. Whole numbers, such as classes, move by the nearest whole number of frames.
+    `shifts` and `time_reversal` move frames as `Signals` moves samples, around the end, `speeds`
+    about the middle: frames from beyond the ends are unknown, NaN or the class -1. Signs and gains
+    leave them. Whole numbers, such as classes, move by the nearest whole number of frames.
 
     Args:
         hop: the number of samples from one frame to the next, such as 160 for 100 frames a second
             at 16 kHz.
+        of: how the values themselves move, such as `Pitch()` of a pitch in each frame; by default
+            they stay.
 
     Example:
         >>> from orbical.groups import shifts
@@ -170,12 +220,12 @@ class Frames(Action):
         [[6, 7, 5], [5, 6, 7], [7, 5, 6]]
     """
 
-    parts: ClassVar[tuple[str, ...]] = ("shift", "time")
+    parts: ClassVar[tuple[str, ...]] = ("shift", "time", "speed")
 
-    def __init__(self, hop: float = 1.0) -> None:
+    def __init__(self, hop: float = 1.0, of: Action | None = None) -> None:
         if real_number("hop", hop) <= 0:
             raise InputError("hop", "a number of samples > 0", repr(hop))
-        self.hop = float(hop)
+        self.hop, self.of = float(hop), of
 
     def counted(self, samples: int) -> range:
         """Return how many frames signals of so many samples may have, with or without the ends."""
@@ -190,25 +240,74 @@ class Frames(Action):
             elements = Elements({**elements.parts, "shift": frames}, len(elements))
         channels = x.flatten(3) if x.ndim > 3 else x[..., None]
         moved = _along(elements, channels.transpose(2, 3)).transpose(2, 3)
-        return moved.reshape(len(elements), *x.shape[1:])
+        moved = moved.reshape(len(elements), *x.shape[1:])
+        return moved if self.of is None else self.of.move(elements, moved)
+
+    def mean(self, x: Tensor, weights: Tensor) -> Tensor:
+        """Average over the elements that show a frame."""
+        known = torch.isfinite(x)
+        if bool(known.all()):
+            return super().mean(x, weights)
+        total = torch.einsum("k,k...->...", weights.to(x), x.nan_to_num(0.0, 0.0, 0.0))
+        return total / torch.einsum("k,k...->...", weights.to(x), known.to(x))  # 0 / 0 is NaN
 
 
-def _along(elements: Elements, x: Tensor) -> Tensor:
-    """Reverse and shift `x[K or 1, B, C, T]` along T."""
+def _along(elements: Elements, x: Tensor, zeros: int = 0) -> Tensor:
+    """Reverse, shift and speed up `x[K or 1, B, C, T]` along T."""
     moved = x.expand(len(elements), *x.shape[1:])
     if "time" in elements.parts:
         backward = torch.as_tensor(elements.parts["time"] < 0, device=x.device)
         moved = moved.flip(-1).where(backward[:, None, None, None], moved)
+    if "speed" in elements.parts:
+        moved = _faster(moved, elements.parts["speed"], zeros)
     return _shifted(moved, elements.parts["shift"]) if "shift" in elements.parts else moved
+
+
+def _faster(x: Tensor, speed: np.ndarray, zeros: int) -> Tensor:
+    """Play `x[K, B, C, T]` faster about its middle, by interpolation between samples.
+
+    With `zeros` zero crossings on each side it is by a windowed sinc function that passes what is
+    below the Nyquist frequency of both signals, with silence beyond the ends. With none it is
+    linear, or to the nearest of whole numbers, and what lies beyond is unknown.
+    """
+    length, middle = x.shape[-1], (x.shape[-1] - 1) / 2
+    places = middle + speed[:, None] * (np.arange(length) - middle)
+    if not x.is_floating_point():
+        index = np.rint(places).astype(np.int64)
+        inside = torch.as_tensor((index >= 0) & (index < length), device=x.device)[:, None, None]
+        found = x.gather(-1, _at(index, x))
+        return found.where(inside, torch.zeros_like(found) if x.dtype == torch.bool else -1)
+    cut = np.minimum(1.0, 1 / speed)[:, None] if zeros else np.ones((1, 1))
+    width = max(zeros, 1) / cut
+    first = np.floor(places).astype(np.int64)
+    moved = torch.zeros_like(x)
+    for step in range(1 - math.ceil(width.max()), math.ceil(width.max()) + 1):
+        index = first + step
+        away = places - index
+        weight = np.clip(1 - np.abs(away), 0, None)
+        if zeros:
+            window = np.cos(np.pi / 2 * np.clip(away / width, -1, 1)) ** 2
+            weight = cut * np.sinc(cut * away) * window
+        weight = weight * ((index >= 0) & (index < length))
+        share = matrices(weight, x)[:, None, None]
+        moved += torch.where(share == 0, 0, share * x.gather(-1, _at(index, x)))
+    if zeros:
+        return moved
+    inside = (places > -_ROUNDING) & (places < length - 1 + _ROUNDING)
+    return moved.where(torch.as_tensor(inside, device=x.device)[:, None, None], torch.nan)
+
+
+def _at(index: np.ndarray, x: Tensor) -> Tensor:
+    """Return indices `[K, T]` along the last axis of `x[K, ..., T]`, as `gather` takes them."""
+    places = torch.as_tensor(index.clip(0, x.shape[-1] - 1), device=x.device)
+    return places[:, None, None].expand(x.shape)
 
 
 def _shifted(x: Tensor, shift: np.ndarray) -> Tensor:
     """Shift `x[K, ..., T]` around its axis, between samples by linear interpolation."""
     whole = np.floor(shift)
     length = x.shape[-1]
-    index = (np.arange(length) - whole[:, None]).astype(np.int64) % length
-    places = torch.as_tensor(index, device=x.device)[:, None, None].expand(x.shape)
-    moved = x.gather(-1, places)
+    moved = x.gather(-1, _at((np.arange(length) - whole[:, None]).astype(np.int64) % length, x))
     if (shift == whole).all():
         return moved
     share = matrices(shift - whole, moved)[:, None, None, None]

@@ -43,12 +43,15 @@ from .space import (
 from .value_groups import (
     brightness,
     cyclic_orders,
+    decibels,
     gains,
     hue,
     permutations,
     reversal,
+    semitones,
     shifts,
     sign,
+    speeds,
     time_reversal,
     trivial,
     variations,
@@ -56,11 +59,11 @@ from .value_groups import (
 
 __all__ = [
     "PLACES", "Chart", "Elements", "Group", "Layout", "Part", "affine", "as_group",
-    "brightness", "chart_of", "cyclic", "cyclic_orders", "dihedral", "euclidean",
+    "brightness", "chart_of", "cyclic", "cyclic_orders", "decibels", "dihedral", "euclidean",
     "exact_degree", "flips", "from_matrices", "from_parts", "gains", "homographies", "hue",
     "icosahedral", "inversion", "o3", "octahedral", "parse", "permutations", "pointgroup",
     "product", "reflections3d", "register", "register_chart", "register_part", "reversal",
-    "rotations", "rotations3d", "scales", "se2", "se3", "shear", "shifts", "sign", "slices3d",
-    "so3_quadrature", "sphere", "tetrahedral", "time_reversal", "translations",
-    "translations3d", "trivial", "variations", "with_classes",
+    "rotations", "rotations3d", "scales", "se2", "se3", "semitones", "shear", "shifts", "sign",
+    "slices3d", "so3_quadrature", "speeds", "sphere", "tetrahedral", "time_reversal",
+    "translations", "translations3d", "trivial", "variations", "with_classes",
 ]  # fmt: skip

@@ -276,6 +276,9 @@ CHARTS |= {
     "brightness": _by_factors(_scaled("color", 3)),
     "gains": _by_factors(lambda c: {"gain": c[:, 0]}),
     "shifts": _on_grid(lambda c: {"shift": c[:, 0]}),
+    "decibels": _on_grid(lambda c: {"gain": 10 ** (c[:, 0] / 20)}),
+    "speeds": _by_factors(lambda c: {"speed": c[:, 0]}),
+    "semitones": _on_grid(lambda c: {"speed": 2 ** (c[:, 0] / 12)}),
     "hue": _on_grid(
         lambda c: {"color": homogeneous(_turned(c * np.ones(3) / np.sqrt(3)).as_matrix())}, "hue"
     ),

@@ -158,6 +158,7 @@ PARTS: dict[str, Part] = {
     "color": Part.maps("ColorImages"),
     "shift": Part.shifts("Signals and Positions", "samples"),
     "gain": Part.factors("Signals"),
+    "speed": Part.factors("Signals, Frames and Pitch"),
     "classes": Part.permutations("classes that a model predicts"),
     "substitution": Part.permutations("Versions"),
     "variation": Part(

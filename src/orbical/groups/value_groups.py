@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -31,6 +32,7 @@ from .group_names import register
 from .group_parts import Array
 from .plane import factor_group
 
+Parts = dict[str, Array]
 _MOST_ROWS = 2**24  # in all permutations of a sample
 _MOST_LETTERS = 12  # longer orders are numbered
 
@@ -237,13 +239,20 @@ def shifts(radius: float, step: float = 1) -> Group:
     >>> shifts(2).coords["shift"].tolist()
     [-2.0, -1.0, 0.0, 1.0, 2.0]
     """
-    line = grid_line("shifts", radius, step, 1)
-    return line_group(f"shifts:{as_text(radius)}:{as_text(step)}", {"shift": line}, "shift", line)
+    return _steps("shifts", "shift", radius, step, lambda shift: {"shift": shift})
+
+
+def _steps(
+    name: str, coordinate: str, radius: float, step: float, parts: Callable[[Array], Parts]
+) -> Group:
+    """Return a window of equal steps about 0, drawn as a line."""
+    line = grid_line(name, radius, step, 1)
+    return line_group(f"{name}:{as_text(radius)}:{as_text(step)}", parts(line), coordinate, line)
 
 
 @register()
 def sign() -> Group:
-    """Return the group of a signal and its negative.
+    """Return the group of a signal and its negative: both polarities of a sensor or microphone.
 
     >>> sign().parts["gain"].tolist()
     [1.0, -1.0]
@@ -262,3 +271,41 @@ def gains(low: float = 0.25, high: float = 4.0, n: int = 9) -> Group:
     [0.5, 1.0, 2.0]
     """
     return factor_group("gains", low, high, n, "gain", lambda factor: {"gain": factor})
+
+
+@register("decibels:12:3")
+def decibels(radius: float, step: float = 1) -> Group:
+    """Return gains of a signal in decibels within `radius`, `step` apart, drawn as a line.
+
+    20 dB are a factor of 10 of the amplitude.
+
+    >>> decibels(20, 20).parts["gain"].tolist()
+    [0.1, 1.0, 10.0]
+    """
+    return _steps("decibels", "decibels", radius, step, lambda level: {"gain": 10 ** (level / 20)})
+
+
+@register()
+def speeds(low: float = 0.8, high: float = 1.25, n: int = 9) -> Group:
+    """Return n factors of the speed of a signal, log-uniform, drawn as a line.
+
+    A faster signal is shorter and its frequencies are higher by the same factor.
+
+    >>> speeds(0.5, 2, 3).parts["speed"].tolist()
+    [0.5, 1.0, 2.0]
+    """
+    return factor_group("speeds", low, high, n, "speed", lambda factor: {"speed": factor})
+
+
+@register("semitones:6:1")
+def semitones(radius: float, step: float = 1) -> Group:
+    """Return speeds of a waveform that change its pitch by semitones within `radius`, as a line.
+
+    As when a record is played faster: 12 semitones up are twice the speed and half the length.
+
+    >>> semitones(12, 12).parts["speed"].tolist()
+    [0.5, 1.0, 2.0]
+    """
+    return _steps(
+        "semitones", "semitones", radius, step, lambda pitch: {"speed": 2 ** (pitch / 12)}
+    )

@@ -15,6 +15,7 @@ from ..actions import (
     ActionTree,
     Angles,
     Irreps,
+    Pitch,
     PixelPoints,
     PixelPosition,
     Points,
@@ -68,7 +69,8 @@ class Regression(Task):
             `"position:HEIGHT:WIDTH"`, as (x, y) pixels from the upper left corner), `"angle"` (a
             direction in the plane, counterclockwise from x; `"angle:radians"`, or
             `"angle:degrees:180"` of axes, which have a period of 180°), `"positions"` or
-            `"positions:STEP"` along a signal, an e3nn irreps string with parity (`"1x0e + 1x2e"`),
+            `"positions:STEP"` along a signal, `"pitch"` of a sound in semitones or `"pitch:hertz"`,
+            an e3nn irreps string with parity (`"1x0e + 1x2e"`),
             or an action.
         per_point: whether outputs are `[N, n, d]` or `[N, n]`, reordered by permutations, instead
             of `[N, d]` or `[N]`. Where the data have `mask [N, n]`, padding does not count; samples
@@ -283,6 +285,8 @@ def output_action(
         return Angles(unit or "degrees", _number(period, "angle:UNIT:PERIOD") if period else None)
     if name == "positions":
         return Positions(_number(step or "1", "positions:STEP, such as positions:1/3"))
+    if name == "pitch":
+        return Pitch(step or "semitones")
     if name == "position":
         return _position(step, per_point)
     return Irreps(representation, per_point)

@@ -24,7 +24,7 @@ import copy
 import torch
 from torch import Tensor
 
-from ..actions import Action, Angles, Frames, Irreps, Positions, Rows, Trivial
+from ..actions import Action, Angles, Frames, Irreps, Pitch, Positions, Rows, Trivial
 from ..errors import ModelError, unknown_name
 from ..groups import Elements
 from .task import described, is_real, single_or_double
@@ -105,7 +105,7 @@ def rotates(action: Action) -> bool:
         from e3nn import o3
 
         return any(irrep.l > 0 for _, irrep in o3.Irreps(action.irreps))
-    return not isinstance(action, Trivial | Rows | Frames | Positions | Angles)
+    return not isinstance(action, Trivial | Rows | Frames | Positions | Angles | Pitch)
 
 
 def fit_to_mean(parts: dict[str, Tensor], action: Action) -> dict[str, Tensor]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ... import __version__
-from ...groups import Group
+from ...groups import OF_OUTPUTS, Group
 from ...nero import headline_of, mean_curves
 from ...store import Json, StoredArrays
 from ...tasks import display_name
@@ -78,7 +78,7 @@ def state(view: ScanView, titles: list[dict[str, str]]) -> Answer:
         "complete": view.complete,
         "exports": available(),
         "version": __version__,
-        "move": record.task.input,
+        "move": record.task.input if {*group.parts} <= {*PARTS, "rows"} | OF_OUTPUTS else {},
     }
     arrays: Json = {
         "index": group.layout.index.astype(np.int32),
