@@ -70,8 +70,8 @@ class Following:
             "share": share,
             "seconds_left": left,
             "sentence": view.scan.caveat,
-            "error": seen.error,
             "total": view.samples,
+            **({"error": seen.error} if seen.error else {}),
         }
 
     def _read_again(self, name: str, seen: _Seen) -> None:
