@@ -49,7 +49,7 @@ def test_every_file_has_its_type_and_the_strict_headers(running: SimpleNamespace
 
 def test_the_page_uses_relative_addresses_only(running: SimpleNamespace) -> None:
     _, _, body = get(running, "/", Cookie=running.cookie)
-    addresses = re.findall(r'(?:src|href)="([^"]+)"', body.decode())
+    addresses = re.findall(r'(?:src|href)="([^"?]+)', body.decode())
     assert sorted(addresses) == ["app.css", "app.js", "icon.svg"]  # few, so that it loads fast
 
 

@@ -31,7 +31,7 @@ def asked(kind: str, state: dict[str, Any]) -> bool:
     if kind == "classes":  # a small plot for each group
         kinds = [(column["kind"], column["by_model"]) for column in state["columns"]]
         return ("category", False) in kinds
-    return kind not in ("consistency", "worst", "preview") or bool(state.get(kind))
+    return kind not in ("consistency", "worst", "preview", "link") or bool(state.get(kind))
 
 
 def ask_everything(session: Session, **selection: Any) -> None:

@@ -9,12 +9,12 @@ name in its requests.
 
 from __future__ import annotations
 
-import hmac
 import secrets
 from collections.abc import Iterable, Mapping
 from urllib.parse import urlsplit
 
 from ..errors import InputError
+from .addresses import Address, equal
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 HEADERS = {
@@ -58,12 +58,20 @@ class AccessGuard:
         port: Port, part of the cookie's name, so that two views on one machine do not clash.
         hosts: Host names that the server answers to, besides those of this machine.
         origins: Further origins (`https://hub.example.org`) of pages behind a proxy.
+        address: The token in the address that is printed, and the folder of the page, so that its
+            cookie goes nowhere else; by default new ones.
     """
 
-    def __init__(self, port: int, hosts: Iterable[str] = (), origins: Iterable[str] = ()) -> None:
-        self.token = secrets.token_urlsafe(24)  # in the address that is printed
-        self.folder = secrets.token_urlsafe(9)  # of the page, so that its cookie goes nowhere else
-        self._secret = secrets.token_urlsafe(24)  # in the cookie only
+    def __init__(
+        self,
+        port: int,
+        hosts: Iterable[str] = (),
+        origins: Iterable[str] = (),
+        address: Address | None = None,
+    ) -> None:
+        self.address = address or Address()
+        self.token, self.folder = self.address.token, self.address.folder
+        self._secret = secrets.token_urlsafe(24)  # in the cookie only, and new at each start
         self._launches: list[str] = []
         self.cookie = f"orbical-{port}"
         self.origins = frozenset(_checked_origin(origin) for origin in origins)
@@ -91,22 +99,17 @@ class AccessGuard:
         """Check a token; the token of a launch is used up."""
         if given is None:
             return False
-        used = [one for one in self._launches if _equal(given, one)]
+        used = [one for one in self._launches if equal(given, one)]
         self._launches = [one for one in self._launches if one not in used]
-        return bool(used) or _equal(given, self.token)
+        return bool(used) or equal(given, self.token) or self.address.redeem(given)
 
     def knows_cookie(self, cookies: Mapping[str, str]) -> bool:
         """Check whether the secret is among the cookies."""
-        return _equal(cookies.get(self.cookie, ""), self._secret)
+        return equal(cookies.get(self.cookie, ""), self._secret)
 
     def cookie_header(self) -> str:
         """Return the cookie; without a path it belongs to the page's folder, as proxies need."""
         return f"{self.cookie}={self._secret}; HttpOnly; SameSite=Strict"
-
-
-def _equal(given: str, known: str) -> bool:
-    """Compare in constant time."""
-    return hmac.compare_digest(given.encode(), known.encode())
 
 
 def _hostname(host: str) -> str:

@@ -8,6 +8,7 @@ error.
 
 from __future__ import annotations
 
+import hashlib
 import posixpath
 import re
 from collections.abc import Mapping
@@ -145,12 +146,10 @@ def page_files() -> dict[str, StaticFile]:
     found = read_static_files()
     page = found["index.html"].content.decode()
     (entry,) = _SCRIPT.findall(page)
-    page = _STYLES.sub('<link rel="stylesheet" href="app.css" />\n  ', page)
-    texts = {
-        "index.html": _SCRIPT.sub("app.js", page),
-        "app.js": bundle(entry, web_sources()),
-        "app.css": web_style(),
-    }
+    script, style = bundle(entry, web_sources()), web_style()
+    mark = hashlib.sha256(f"{script}{style}".encode()).hexdigest()[:12]  # browsers keep the files
+    page = _STYLES.sub(f'<link rel="stylesheet" href="app.css?{mark}" />\n  ', page)
+    texts = {"index.html": _SCRIPT.sub(f"app.js?{mark}", page), "app.js": script, "app.css": style}
     made = {
         path: StaticFile(text.encode(), TYPES[posixpath.splitext(path)[1]])
         for path, text in texts.items()

@@ -19,6 +19,7 @@ from typing import Any
 from ..errors import InputError
 from ..store import Json
 from .access import HEADERS, AccessGuard, check_host, is_loopback
+from .addresses import Address
 from .background import STOP, AsyncRequestQueue, DaemonPool, frames_from, yield_to_readers
 from .bundling import page_files
 from .session import KINDS, Session
@@ -40,8 +41,14 @@ _LAUNCH = """<!doctype html><meta charset="utf-8"><title>orbical</title>
 <a href="{address}">orbical view</a>
 """
 
+_NO_TOKEN = """missing token: open the address that orbical view printed
+
+To open a view in another browser of yours, copy a link in the one that shows it: Export, Copy link.
+Another person needs the scan and orbical view, or a report: orbical report.
+"""
+
 _CACHED = "private, max-age=3600, immutable"
-"""The address of a server's files is its own, so a reload need not ask whether they changed."""
+"""The address of a file names its content, so a reload need not ask whether it changed."""
 
 
 class Server:
@@ -69,10 +76,18 @@ class Server:
         check_host(host, exposed)
         self.session = session
         self.host = host
-        self._socket = _listening(host, port)
+        lasting = is_loopback(host) and port != 0  # what others can reach has new secrets each time
+        address = Address(session.stores if lasting else ())
+        try:
+            self._socket = _listening(host, port, address.port)
+        except InputError:
+            address.close()
+            raise
         self.port: int = self._socket.getsockname()[1]
+        address.use(self.port, taken=port is None and address.port not in (None, self.port))
         names = () if is_loopback(host) else _names_of(host)
-        self.guard = AccessGuard(self.port, names, allow_origin)
+        self.guard = AccessGuard(self.port, names, allow_origin, address)
+        session.link = address.ticket
         self.files = page_files()
         self.clients = 0
         self._pool = DaemonPool(THREADS, "answers")
@@ -159,6 +174,7 @@ class Server:
     def close(self) -> None:
         """Release the port and the threads."""
         self._socket.close()
+        self.guard.address.close()
         for pool in (self._pool, self._live, self._patient):
             pool.shutdown()
         self.session.close()
@@ -206,9 +222,7 @@ class Server:
         inside = slash and folder == self.guard.folder
         entering = inside and not path and self.guard.admits(request.query_params.get("token"))
         if not inside or not (entering or self.guard.knows_cookie(request.cookies)):
-            return PlainTextResponse(
-                "missing token: open the address that orbical view printed", 403, HEADERS
-            )
+            return PlainTextResponse(_NO_TOKEN, 403, HEADERS)
         file = self.files.get(path or "index.html")
         if file is None:
             return PlainTextResponse("no such file", 404, HEADERS)
@@ -256,12 +270,15 @@ def _read(text: str | None) -> Json | None:
     return message if known else None
 
 
-def _listening(host: str, port: int | None) -> sockets.socket:
-    """Bind the port, or the next free one for None."""
+def _listening(host: str, port: int | None, earlier: int | None = None) -> sockets.socket:
+    """Bind the port; for None the earlier one, or the next that is free."""
     if port is not None and not 0 <= port <= 65535:
         raise InputError("port", "0 to 65535", port)
     family = sockets.AF_INET6 if ":" in host else sockets.AF_INET
-    tried = [*range(FIRST_PORT, FIRST_PORT + PORTS_TRIED), 0] if port is None else [port]
+    first = [] if earlier is None else [earlier]
+    tried = (
+        [port] if port is not None else [*first, *range(FIRST_PORT, FIRST_PORT + PORTS_TRIED), 0]
+    )
     for number in tried:
         try:
             return sockets.create_server((host, number), family=family, backlog=128)

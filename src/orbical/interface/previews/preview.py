@@ -20,6 +20,7 @@ from ...groups import as_group
 from ...predictors import Predictor
 from ...store import Json
 from ...tasks import TASKS, Task, takes
+from ..addresses import private_folder
 from ..background import DaemonPool
 from .proposals import Proposal, full_command, groups_of
 from .settings import NONE
@@ -367,14 +368,9 @@ def _task(proposal: Proposal) -> Task:
 
 def _temporary() -> Path:
     """Return a folder of this user alone, the same each time, so that a look can be continued."""
-    if not hasattr(os, "getuid"):
-        folder = Path(tempfile.gettempdir()) / "orbical"
-        folder.mkdir(exist_ok=True)
-        return folder
-    folder = Path(tempfile.gettempdir()) / f"orbical-{os.getuid()}"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    about = folder.lstat()
-    if about.st_uid != os.getuid() or about.st_mode & 0o077:
+    user = f"-{os.getuid()}" if hasattr(os, "getuid") else ""
+    folder = Path(tempfile.gettempdir()) / f"orbical{user}"
+    if private_folder(folder) is None:
         raise InputError(
             "out", f"{str(folder)!r} to be a folder of yours alone", remedy="pass --out FOLDER"
         )

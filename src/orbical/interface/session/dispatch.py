@@ -6,6 +6,7 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import wait
+from pathlib import Path
 from typing import Any
 
 from ...errors import InputError, OrbicalError, check_name, unknown_name
@@ -50,7 +51,7 @@ HANDLERS: dict[str, Callable[[Request], Answer]] = {
     "bounds": bounds,
     "worst": worst_cases,
 }
-KINDS = ("state", *HANDLERS, "runs", "export", "preview")
+KINDS = ("state", *HANDLERS, "runs", "export", "preview", "link")
 _LIVE = ("place", "sample")
 MOST_LONG = 4
 """The most long computations at the same time."""
@@ -97,6 +98,7 @@ class Session:
         for name in extras.models:
             check_name("models", name, known)
         self.preview: Any = None
+        self.link: Callable[[], str] | None = None
         self.guide = False
         self._asked = 0.0
         self._working: set[Progress] = set()
@@ -114,6 +116,15 @@ class Session:
         check_name("selection scan", name, self.scans)
         return self.scans[name]
 
+    @property
+    def stores(self) -> list[Path]:
+        """Where the only scan is, or the folder of several; none if one is in memory."""
+        paths = [view.scan.path for view in self.scans.values()]
+        found = [path.absolute() for path in paths if path is not None]
+        if len(found) < len(paths):
+            return []
+        return found if len(found) == 1 else [*{path.parent for path in found}]
+
     def state(self, name: str = "") -> Answer:
         """Describe a scan."""
         titles = [
@@ -122,7 +133,7 @@ class Session:
         follower = self._following.shown(self.scan_view(name).name)
         shown = follower if self.preview is None else self.preview.shown  # first: it may go on
         about, arrays = scan_state.state(self.scan_view(name), titles)
-        about["guide"] = self.guide
+        about |= {"guide": self.guide, "link": self.link is not None}
         about["runs"] = runs.comparable(self.scan_view(name), self.scans)
         if shown is not None:  # which says itself how far the scan is
             about |= {"preview": shown, "warnings": self.scan_view(name).live.warnings}
@@ -156,6 +167,10 @@ class Session:
         selection = Selection.from_json(message.get("selection", {}))
         if kind in _LIVE:
             self._asked = time.monotonic()
+        if kind == "link":
+            if self.link is None:
+                raise InputError("kind", "a server, whose pages have links", "'link'")
+            return {"token": self.link(), "kind": kind, "sequence": sequence}, {}
         if kind == "preview":
             told = (self.preview or self._following).answer(message)
             return {**told, "kind": kind, "sequence": sequence}, {}

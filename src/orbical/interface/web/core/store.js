@@ -126,9 +126,9 @@ export function createHistory(model, members = /** @type {(selection: any) => st
     return () => model.off("change:fragment", told);
   }
 
-  /** The address that opens this very view. */
-  function link(selection) {
-    const address = page ? location.href.replace(/#.*$/, "") : "";
+  /** The address that opens this very view; with a `token` in another browser, too. */
+  function link(selection, token = "") {
+    const address = page ? location.href.replace(/#.*$/, "") + (token && `?token=${token}`) : "";
     return `${address}#${withMembers(written(selection), selection)}`;
   }
 

@@ -14,6 +14,10 @@ const DATA = {
   report: ["Report as one HTML file", "This page with its data, for sharing"],
 };
 
+const ONCE =
+  " It opens this view once, in another browser of yours on this machine, while orbical view runs. Another person needs " +
+  "the scan, or a report.";
+
 /** The export menu behind its button. */
 export function createExport(opener, app) {
   let what = "";
@@ -50,10 +54,10 @@ export function createExport(opener, app) {
     app.request("export", { what: kind });
   }
 
-  function link() {
-    const text = app.history.link(app.store.get());
+  function copy({ token = "" }) {
+    const text = app.history.link(app.store.get(), token);
     copyText(text).then(
-      () => fill(status, "Link copied."),
+      () => fill(status, `Link copied.${token ? ONCE : ""}`),
       () => fill(status, h("input", { class: "copy", readonly: true, "aria-label": "Link", value: text })),
     );
   }
@@ -92,7 +96,7 @@ export function createExport(opener, app) {
         "div",
         { class: "menu-list" },
         known.filter((kind) => DATA[kind]).map(item),
-        button("Copy link to this view", link, { class: "item" }),
+        button("Copy link to this view", () => (app.state.link ? app.request("link") : copy({})), { class: "item" }),
       ),
       status,
       working.el,
@@ -106,6 +110,7 @@ export function createExport(opener, app) {
     ({ note }) => (note ? `Preparing: ${note} …` : "Preparing …"),
     (answer) => answer.stopped && fill(status, "Stopped."),
   );
+  const stopLinks = app.on("link", copy);
   const stop = app.on("export", (answer) => {
     if (answer.error) return fill(status, answer.error);
     fill(status, `Saved ${answer.filename}.`);
@@ -118,5 +123,5 @@ export function createExport(opener, app) {
   }
 
   menu.panel.addEventListener("toggle", (event) => event.newState === "closed" && opener.after(menu.panel));
-  return { open, destroy: () => (stop(), working.destroy()) };
+  return { open, destroy: () => (stop(), stopLinks(), working.destroy()) };
 }
