@@ -15,7 +15,7 @@ WORKERS ?= 2
 
 .DEFAULT_GOAL := help
 PARTS := test test-browser test-docs test-system test-studies test-peers test-slow
-.PHONY: help venv demo $(PARTS) test-all test-versions lint style types docs review vulnerabilities lock bench studies study audits audit clean
+.PHONY: help venv demo $(PARTS) test-all test-versions release-check lint style types docs review vulnerabilities lock bench studies study audits audit clean
 
 help: ## say what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 26
@@ -66,6 +66,9 @@ test-slow: $(DEV_READY) ## tests of more than ten seconds (about ten minutes on 
 
 test-versions: ## the lowest and the newest versions of all dependencies, each in an environment of its own (GBs)
 	@$(PYTHON) tools/try_versions.py
+
+release-check: docs ## build what would be published and install it in clean environments (ARGS="3.11" for one Python)
+	@$(PYTHON) tools/release_check.py $(ARGS)
 
 lint: style types ## ruff, mypy, the layers, and the front end where node is installed
 

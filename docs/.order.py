@@ -10,13 +10,21 @@ from typing import Any
 
 from mkdocs.structure.nav import Section
 
-TABS = (
-    *("index.md", "tutorials", "guide", "gallery.md", "audits", "metrics.md", "studies"),
-    "api",
-)
-BACKGROUND = ("theory", "comparison", "intervals", "benchmarks", "reliability", "design")
+TABS = {
+    "Start": ("index", "install", "tutorials", "faq", "glossary"),
+    "Guide": ("guide",),
+    "Findings": ("gallery", "audits", "studies"),
+    "Reference": ("cli", "api", "metrics"),
+    "Background": (
+        *("theory", "comparison", "intervals", "benchmarks", "reliability", "design"),
+        *("changelog", "releasing"),
+    ),
+}
+"""Five tabs, each with pages and folders directly below `docs`; others come last."""
 GUIDES = {
-    "Scan and explore": ("scan", "interface", "groups", "data", "causes", "worst-case", "cluster"),
+    "Scan and explore": (
+        *("scan", "interface", "groups", "data", "causes", "worst-case", "ci", "cluster"),
+    ),
     "Confidence and limits": ("calibration", "uncertainty", "decisions", "bounds", "repair"),
     "By task": (
         *("dense", "detection", "labels", "language-models", "signals", "volumes", "points"),
@@ -29,15 +37,20 @@ TITLES = {"Api": "API"}
 
 def on_nav(nav: Any, config: Any, files: Any) -> Any:
     """Make the tabs, the groups of guides, and the links to the page before and after each."""
-    background = [item for item in nav.items if _place(item) not in TABS]
-    tabs = [item for item in nav.items if _place(item) in TABS]
-    tabs.sort(key=lambda item: TABS.index(_place(item)))
-    for tab in tabs:
-        if tab.is_section:  # a page finds its title later
-            tab.title = TITLES.get(tab.title, tab.title)
-        if _place(tab) == "guide":
-            tab.children = _grouped(tab.children)
-    nav.items = [*tabs, Section("Background", _ranked(background, BACKGROUND))]
+    for item in nav.items:
+        if item.is_section:  # a page finds its title later
+            item.title = TITLES.get(item.title, item.title)
+            if _place(item) == "guide":
+                item.children = _grouped(item.children)
+    named = {place for places in TABS.values() for place in places}
+    others = tuple(sorted({_place(item) for item in nav.items} - named))
+    tabs = {**TABS, "Background": (*TABS["Background"], *others)}
+    items = {_place(item): item for item in nav.items}
+    nav.items = [
+        Section(title, [items[place] for place in places if place in items])
+        for title, places in tabs.items()
+    ]
+    nav.items = [_opened(tab) for tab in nav.items]
     for item in nav.items:
         _adopt(item)
     nav.pages = [page for item in nav.items for page in _pages(item)]
@@ -46,6 +59,13 @@ def on_nav(nav: Any, config: Any, files: Any) -> Any:
     ):
         page.previous_page, page.next_page = before, after
     return nav
+
+
+def _opened(tab: Any) -> Any:
+    """Return a tab of a single folder as the sections of that folder."""
+    if len(tab.children) == 1 and tab.children[0].is_section:
+        return Section(tab.title, tab.children[0].children)
+    return tab
 
 
 def on_env(env: Any, config: Any, files: Any) -> Any:
@@ -76,8 +96,8 @@ def _ranked(pages: list[Any], order: tuple[str, ...]) -> list[Any]:
 
 
 def _place(item: Any) -> str:
-    """Return the file or folder of an item directly below `docs`."""
-    return str(next(_pages(item)).file.src_uri).split("/")[0]
+    """Return the page or folder of an item directly below `docs`."""
+    return str(next(_pages(item)).file.src_uri).split("/")[0].removesuffix(".md")
 
 
 def _pages(item: Any) -> Iterator[Any]:

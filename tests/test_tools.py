@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import runpy
+import tomllib
 from pathlib import Path
 from types import SimpleNamespace
+
+import orbical
 
 TOOLS = Path(__file__).resolve().parents[1] / "tools"
 
@@ -74,3 +77,30 @@ def test_annotations_are_not_mutated() -> None:
     assert "".join(lines[line - 1][column] for line, column in sorted(never_run(text))) == (
         "A | BC | DE"
     )
+
+
+def test_the_address_of_the_project_is_written_wherever_it_stands() -> None:
+    tool = runpy.run_path(str(TOOLS / "set_address.py"))
+    for name in tool["FILES"]:
+        text = (TOOLS.parent / name).read_text(encoding="utf-8")
+        first = tool["with_address"](name, text, "https://one.example/code", "https://one.example")
+        again = tool["with_address"](name, first, "https://two.example/code", "https://two.example")
+        assert first != text, name
+        assert "in a checkout of this repository" not in first
+        assert "one.example" not in again
+        if name.endswith((".toml", ".yml", ".cff")):
+            assert "https://two.example/code" in again, name
+    urls = tomllib.loads(
+        tool["with_address"]("pyproject.toml", project(), "https://c", "https://s")
+    )
+    assert urls["project"]["urls"] == {"Documentation": "https://s", "Repository": "https://c"}
+
+
+def project() -> str:
+    """Return the text of `pyproject.toml`."""
+    return (TOOLS.parent / "pyproject.toml").read_text(encoding="utf-8")
+
+
+def test_the_citation_names_the_version() -> None:
+    citation = (TOOLS.parent / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {orbical.__version__}\n" in citation

@@ -262,3 +262,79 @@ def test_the_search_finds_a_measure(site, browser):
     result.wait_for(timeout=60_000)
     assert "emperature" in result.inner_text()
     tab.close()
+
+
+QUESTIONS = {
+    "install": "install/",
+    "cite this software": "install/",
+    "pip install extras onnx": "install/",
+    "only the losses torch numpy": "install/",
+    "how many rotations do I need": "faq/",
+    "model returns a dictionary": "faq/",
+    "images are not square": "faq/",
+    "not enough memory": "faq/",
+    "labels in a csv file": "faq/",
+    "compare two checkpoints": "faq/",
+    "most sensitive images": "faq/",
+    "pretrained photo classifier": "faq/",
+    "no labels": "faq/",
+    "ESD loss in Lightning": "faq/",
+    "ECE differs from torchmetrics": "faq/",
+    "what is an orbit": "glossary/",
+    "what does equivariant mean": "glossary/",
+    "github actions gate": "guide/ci/",
+    "exit status of orbical check": "guide/ci/",
+    "junit": "guide/ci/",
+    "command line options": "cli/",
+    "folder of images": "guide/data/",
+    "parquet table with metadata": "guide/data/",
+    "temperature scaling": "guide/repair/",
+    "prediction sets coverage": "guide/decisions/",
+    "accuracy ceiling of a symmetry": "guide/bounds/",
+    "language model option order": "guide/language-models/",
+    "ASE calculator forces": "guide/molecules/",
+    "SLURM dask cluster": "guide/cluster/",
+    "own group": "guide/own-group/",
+    "write your own task": "guide/own-task/",
+    "worst angle between samples": "guide/worst-case/",
+    "variance of regression uncertainty": "guide/uncertainty/",
+    "segmentation masks": "guide/dense/",
+    "bounding boxes detector": "guide/detection/",
+    "share a report": "faq/",
+    "lightning callback": "guide/integrations/",
+    "coverage of confidence intervals simulation": "intervals/",
+}
+"""What people ask, and the page that answers it."""
+
+
+@pytest.fixture(scope="module")
+def search(site, browser):
+    """The search of the site, as a function of the words that are typed."""
+    tab = browser.new_page(viewport={"width": 1440, "height": 900})
+    tab.goto(site, wait_until="load")
+    field, said = tab.locator(".md-search__input"), tab.locator(".md-search-result__meta")
+    hits = ".md-search-result__item > .md-search-result__link"
+
+    field.click()
+
+    def pages(question):
+        field.fill("")
+        field.press("Backspace")  # the page listens to keys
+        said.filter(has_text="Type to start").wait_for()
+        field.fill(question)
+        field.press("End")
+        said.filter(has_text=re.compile(r"\d matching|^No matching")).wait_for()
+        addresses = tab.locator(hits).evaluate_all("links => links.map((link) => link.href)")
+        return [address.removeprefix(site).split("?")[0].split("#")[0] for address in addresses]
+
+    yield pages
+    tab.close()
+
+
+def test_the_search_of_the_site_finds_what_people_ask_for(search):
+    missed = [
+        f"{question}: {' '.join(found)}"
+        for question, page in QUESTIONS.items()
+        if page not in (found := list(dict.fromkeys(search(question)))[:5])
+    ]
+    assert "\n".join(missed) == ""
