@@ -111,3 +111,22 @@ def test_images_of_unknown_range_are_refused_in_words_that_work_on_the_command_l
     (folder / "nets.py").write_text(own + "def scaled(x):\n    return x / 255\n")
     orbical(folder, *SCAN, "--data", "nets:data", "--preprocess", "nets:scaled")
     assert ob.load(folder / "run.zarr").complete
+
+
+def test_a_table_of_numbers_is_scanned_by_its_columns(orbical, tmp_path):
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame({"dx": random.normal(size=40), "dy": random.normal(size=40)})
+    frame["side"] = np.where(frame["dx"] > 0, "right", "left")
+    frame["site"] = ["north", "south"] * 20
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    (tmp_path / "mine.py").write_text(
+        "import numpy as np\ndef model(f):\n    return np.stack([-f['dx'], f['dx']], 1)\n"
+    )
+    words = ["--label-column", "side", "--columns", "site", "-g", "columns:-dx:-dy"]
+    orbical(tmp_path, "scan", "-m", "m=mine:model", "-d", "t.csv", *words, "-o", "run.zarr")
+    scan = ob.load(tmp_path / "run.zarr")
+    assert scan.classes == ["left", "right"]
+    assert scan.metadata["site"][:2].tolist() == ["north", "south"]
+    assert scan.data["correct"].mean(["model", "sample"]).values.tolist() == [1, 0, 1, 0]
+    orbical(tmp_path, "report", "run.zarr")
+    assert "report.html" in {path.name for path in tmp_path.iterdir()}

@@ -39,6 +39,7 @@ from .on_points import (
     Vectors,
 )
 from .on_signals import Frames, Pitch, Positions, Signals, SignalWindow
+from .on_tables import Columns
 from .on_texts import Texts, Versions, encode_texts
 from .on_volumes import Volumes
 from .on_windows import FieldWindow, PairWindow, central
@@ -53,6 +54,7 @@ __all__ = [
     "ClassMaps",
     "Classes",
     "ColorImages",
+    "Columns",
     "Edges",
     "FieldWindow",
     "Fields",

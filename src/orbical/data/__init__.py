@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from .._lazy import lazy_exports
 
 __all__ = [
-    "HuggingFace", "ImageFolder", "ImagePreprocessing", "Questions", "Source", "Stream", "Table",
-    "TextRecords", "open_path", "read_outputs",
+    "Frame", "HuggingFace", "ImageFolder", "ImagePreprocessing", "Questions", "Source",
+    "Stream", "Table", "TextRecords", "open_path", "read_outputs",
 ]  # fmt: skip
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .samples import Chosen, Rows, Samples, hash_of_rows, read_ahead, read_rows, spread_rows
     from .source import Source, hash_of, padded
     from .sources import ARRAY_SUFFIXES, SUFFIXES, open_path
-    from .tables import Table
+    from .tables import Frame, Table
     from .texts import Questions, TextRecords
 else:  # commands that only read an array file need not wait for torch
     __getattr__ = lazy_exports(
@@ -42,7 +42,7 @@ else:  # commands that only read an array file need not wait for torch
             "samples": "Chosen Rows Samples hash_of_rows read_ahead read_rows spread_rows",
             "source": "Source hash_of padded",
             "sources": "ARRAY_SUFFIXES SUFFIXES open_path",
-            "tables": "Table",
+            "tables": "Frame Table",
             "texts": "Questions TextRecords",
             "item_sources": "Stream",
         },

@@ -18,7 +18,7 @@ from .image_files import ImageFolder
 from .item_sources import from_dataset
 from .named_arrays import NamedArrays, from_xarray, from_zarr
 from .source import Relabeled, Source
-from .tables import Table
+from .tables import Frame, Table, from_frame, has_images
 from .texts import Questions, from_texts, is_questions
 
 ARRAY_SUFFIXES = (".npz", ".npy")
@@ -34,9 +34,9 @@ def open_path(given: str | Path, **images: Any) -> Source:
     """Open the data set at a path.
 
     Args:
-        given: a folder of images; a table `.csv`, `.tsv` or `.parquet` of image files, or of
-            questions with options (also `.jsonl`, `.json`); `.npz`; `.npy`; a Zarr array or group;
-            a folder that `datasets.save_to_disk` wrote.
+        given: a folder of images; a table `.csv`, `.tsv` or `.parquet` of numbers, of image files
+            (in a column `path`), or of questions with options (also `.jsonl`, `.json`); `.npz`;
+            `.npy`; a Zarr array or group; a folder that `datasets.save_to_disk` wrote.
         **images: how images are read, such as `size=224` or `unreadable="skip"`; the arguments of
             `ImageFolder`, `Table` or `HuggingFace`.
 
@@ -57,7 +57,7 @@ def open_path(given: str | Path, **images: Any) -> Source:
     path = as_path("data", given)
     if not path.exists():
         raise InputError("data", "a file or a folder", f"{str(given)!r}, which does not exist")
-    opener = _opener(path)
+    opener = _opener(path, of_images="path" in images)
     if opener is None:
         raise InputError(
             "data", f"a folder of images or a file {', '.join(SUFFIXES)}", repr(str(given))
@@ -70,7 +70,7 @@ def open_path(given: str | Path, **images: Any) -> Source:
     return opener(path, **images)
 
 
-def _opener(path: Path) -> Callable[..., Source] | None:
+def _opener(path: Path, of_images: bool = False) -> Callable[..., Source] | None:
     if path.is_dir():
         if any((path / name).exists() for name in _ZARR):
             return ZarrArrays
@@ -80,7 +80,7 @@ def _opener(path: Path) -> Callable[..., Source] | None:
         return Questions
     suffix = path.suffix.lower()
     if suffix in tables.SUFFIXES:
-        return Table
+        return Table if of_images or has_images(path) else Frame
     return {".npz": _open_npz, ".npy": _open_npy}.get(suffix)
 
 
@@ -116,7 +116,15 @@ def _open_saved(path: Path, **images: Any) -> Source:
     return HuggingFace(datasets.load_from_disk(str(path)), **images)
 
 
-_RECOGNIZED = (from_texts, from_graphs, from_hugging_face, from_dataset, from_xarray, from_zarr)
+_RECOGNIZED = (
+    from_texts,
+    from_graphs,
+    from_frame,
+    from_hugging_face,
+    from_dataset,
+    from_xarray,
+    from_zarr,
+)
 """Each returns a source for the data of its kind, and None for any other."""
 
 

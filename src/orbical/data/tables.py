@@ -1,4 +1,4 @@
-"""A table of image files, with labels and metadata: CSV, TSV, Parquet or a pandas data frame."""
+"""Tables of numbers and texts, or of image files: CSV, TSV, Parquet or a pandas data frame."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._imports import existing_file, import_extra, words_of
+from ..actions import Columns
 from ..errors import InputError
+from .image_files import SUFFIXES as IMAGE_SUFFIXES
 from .image_files import ImageFiles, ImageReader, numbered
+from .source import Batch, Source
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,18 +68,7 @@ class Table(ImageFiles):
         chosen = "label" if label is None and "label" in frame else label
         used = [path, *([] if chosen is None else [chosen])]
         extra = [name for name in frame if name not in used] if columns is None else [*columns]
-        for name in [*used, *extra]:
-            if name not in frame:
-                known = ", ".join(map(str, frame.columns)) or "none"
-                raise InputError(
-                    "data",
-                    f"a column {name!r} in {where!r}",
-                    known,
-                    remedy="pass path= or label= (--path-column, --label-column) with the names of "
-                    "your columns; questions have the columns question, A, B, ... and answer",
-                )
-        if len(frame) == 0:
-            raise InputError("data", f"at least one row in {where!r}", "none")
+        _check_columns(frame, [*used, *extra], where)
         files = _files(frame[path], folder, where)
         labels, names = None, None if classes is None else [*classes]
         if chosen is not None:
@@ -84,6 +76,104 @@ class Table(ImageFiles):
         facts = {str(name): column_of(frame[name]) for name in extra}
         reader = ImageReader(size, transform, mode)
         super().__init__(where, files, reader, labels, names, facts, unreadable)
+
+
+class Frame(Source):
+    """A table whose columns are the inputs of a model: numbers, booleans, texts or categories.
+
+    Models receive data frames with these columns. A pandas data frame as data is read like this,
+    and so is a table file without image files.
+
+    Args:
+        table: a pandas data frame, or a CSV, TSV or Parquet file.
+        label: the column with the labels: class names, class indices, or values for regression. By
+            default `label`, if a file has one.
+        columns: metadata columns, which are stored with the scan and are no inputs.
+        classes: the names of the classes in the order of their indices.
+
+    Raises:
+        InputError: if a column is missing, or holds something else.
+
+    Example:
+        >>> import pandas as pd
+        >>> table = pd.DataFrame({"dx": [1, -2], "site": ["north", "south"], "side": ["r", "l"]})
+        >>> frame = Frame(table, label="side", columns=["site"])
+        >>> frame.action.names, frame.labels.tolist(), frame.classes
+        (['dx'], [1, 0], ['l', 'r'])
+    """
+
+    def __init__(
+        self,
+        table: str | Path | pd.DataFrame,
+        label: str | None = None,
+        columns: Sequence[str] = (),
+        classes: Sequence[str] | None = None,
+    ) -> None:
+        frame, where, _ = _opened(table)
+        of_file = isinstance(table, str | Path) and "label" in frame
+        label = "label" if label is None and of_file else label
+        _check_columns(frame, [*([] if label is None else [label]), *columns], where)
+        self.classes = None if classes is None else [*classes]
+        if label is not None:
+            self.labels, self.classes = _labels(frame[label], classes, where)
+        self.columns = {str(name): column_of(frame[name]) for name in columns}
+        inputs = frame[[name for name in frame if name != label and name not in columns]]
+        self.action = _columns_of(inputs, where)
+        self._rows = self.action.encode(inputs.rename(columns=str))
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def read(self, start: int, stop: int) -> Batch:
+        """Return some rows."""
+        return self._rows[start:stop], None if self.labels is None else self.labels[start:stop]
+
+
+def from_frame(data: Any) -> Source | None:
+    """Return the source of a pandas data frame, which is not imported for it."""
+    named = type(data).__name__ == "DataFrame" and type(data).__module__.startswith("pandas")
+    return Frame(data) if named else None
+
+
+def has_images(path: Path) -> bool:
+    """Check whether a table file has the column `path`, or one of names of image files."""
+    frame = _opened(path)[0]
+    first = [str(one).lower() for one in frame.iloc[0]] if len(frame) else []
+    return "path" in frame or any(word.endswith(IMAGE_SUFFIXES) for word in first)
+
+
+def _columns_of(frame: pd.DataFrame, where: str) -> Columns:
+    """Return the action on a table; columns of text share what their numbers stand for."""
+    import pandas as pd
+
+    if not len(frame) or not len(frame.columns):
+        raise InputError("data", f"rows and columns in {where!r}", f"shape {frame.shape}")
+    texts = frame.select_dtypes(["object", "string"])
+    words = sorted({one for name in texts for one in texts[name].dropna()}, key=str)
+    levels: dict[str, list[Any]] = {}
+    for name, kind in frame.dtypes.items():
+        if isinstance(kind, pd.CategoricalDtype):
+            levels[str(name)] = kind.categories.tolist()
+        elif name in texts:
+            levels[str(name)] = words
+        elif kind.kind not in "iufb":
+            raise InputError("data", f"numbers or texts in column {name!r}", str(kind))
+    kinds = ["category" if str(kind) == "category" else str(kind) for kind in frame.dtypes]
+    return Columns([str(name) for name in frame], kinds, levels)
+
+
+def _check_columns(frame: pd.DataFrame, wanted: Sequence[str], where: str) -> None:
+    for name in wanted:
+        if name not in frame:
+            raise InputError(
+                "data",
+                f"a column {name!r} in {where!r}",
+                ", ".join(map(str, frame.columns)) or "none",
+                remedy="pass path= or label= (--path-column, --label-column) with the names of "
+                "your columns; questions have the columns question, A, B, ... and answer",
+            )
+    if len(frame) == 0:
+        raise InputError("data", f"at least one row in {where!r}", "none")
 
 
 def _opened(table: Any) -> tuple[pd.DataFrame, str, Path]:

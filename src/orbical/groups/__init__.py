@@ -11,7 +11,7 @@ x points right, y points up, and angles are counterclockwise, in degrees.
 from .charts import Chart, chart_of, register_chart
 from .group import PLACES, Elements, Group, Layout, homogeneous, product
 from .group_names import CATALOG, as_group, parse, register
-from .group_parts import OF_OUTPUTS, PARTS, Array, Part, register_part
+from .group_parts import OF_OUTPUTS, PARTS, Array, Part, register_part, signed_columns
 from .own_groups import from_matrices, from_parts, with_classes
 from .plane import (
     affine,
@@ -42,6 +42,7 @@ from .space import (
 )
 from .value_groups import (
     brightness,
+    columns,
     cyclic_orders,
     decibels,
     gains,
@@ -59,11 +60,12 @@ from .value_groups import (
 
 __all__ = [
     "PLACES", "Chart", "Elements", "Group", "Layout", "Part", "affine", "as_group",
-    "brightness", "chart_of", "cyclic", "cyclic_orders", "decibels", "dihedral", "euclidean",
-    "exact_degree", "flips", "from_matrices", "from_parts", "gains", "homographies", "hue",
-    "icosahedral", "inversion", "o3", "octahedral", "parse", "permutations", "pointgroup",
-    "product", "reflections3d", "register", "register_chart", "register_part", "reversal",
-    "rotations", "rotations3d", "scales", "se2", "se3", "semitones", "shear", "shifts", "sign",
-    "slices3d", "so3_quadrature", "speeds", "sphere", "tetrahedral", "time_reversal",
-    "translations", "translations3d", "trivial", "variations", "with_classes",
+    "brightness", "chart_of", "columns", "cyclic", "cyclic_orders", "decibels", "dihedral",
+    "euclidean", "exact_degree", "flips", "from_matrices", "from_parts", "gains",
+    "homographies", "hue", "icosahedral", "inversion", "o3", "octahedral", "parse",
+    "permutations", "pointgroup", "product", "reflections3d", "register", "register_chart",
+    "register_part", "reversal", "rotations", "rotations3d", "scales", "se2", "se3",
+    "semitones", "shear", "shifts", "sign", "slices3d", "so3_quadrature", "speeds", "sphere",
+    "tetrahedral", "time_reversal", "translations", "translations3d", "trivial", "variations",
+    "with_classes",
 ]  # fmt: skip

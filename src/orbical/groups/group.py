@@ -229,7 +229,9 @@ class Group(Elements):
         digest = hashlib.sha256(self.spec.encode())
         for name in sorted(self.parts):
             digest.update(name.encode())
-            digest.update(np.ascontiguousarray(self.parts[name]).tobytes())
+            part = self.parts[name]
+            part = _numbers(part) if part.dtype.kind == "U" else part
+            digest.update(np.ascontiguousarray(part).tobytes())
         digest.update(np.ascontiguousarray(self.weights).tobytes())
         return digest.hexdigest()[:16]
 
@@ -243,8 +245,17 @@ def _signature(elements: Elements) -> Array:
     """Return a row of numbers for each element, equal exactly when the elements are."""
     columns = [np.zeros((elements.count, 1))]  # of a group that moves nothing
     for _, part in sorted(elements.parts.items()):
-        columns.append(np.asarray(part, float).reshape(elements.count, -1))
+        columns.append(_numbers(part).reshape(elements.count, -1))
     return np.concatenate(columns, axis=1)
+
+
+def _numbers(part: Array) -> Array:
+    """Return a part as numbers that differ where it does; of words a hash that floats can hold."""
+    if part.dtype.kind != "U":
+        return part.astype(float)
+    words, place = np.unique(part, return_inverse=True)
+    codes = [int(hashlib.sha256(word.encode()).hexdigest()[:12], 16) for word in words]
+    return np.array(codes, float)[place]
 
 
 def distinct(elements: Elements) -> tuple[Array, Array]:

@@ -114,14 +114,13 @@ def _parse_one(text: str) -> Group:
     signature = inspect.signature(entry.make)
     try:
         bound = signature.bind(*words)
-        given = {
-            key: word if signature.parameters[key].annotation in ("str", str) else _number(word)
-            for key, word in bound.arguments.items()
-        }
+        for key, word in bound.arguments.items():
+            if signature.parameters[key].annotation not in ("str", str):
+                bound.arguments[key] = _number(word)
     except (TypeError, ValueError, OverflowError):
         raise InputError("group", repr(entry.usage), repr(text)) from None
     try:
-        return entry.make(**given)
+        return entry.make(*bound.args)
     except InputError as error:
         if error.argument.split(", ")[0] not in signature.parameters:
             raise

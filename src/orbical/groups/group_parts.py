@@ -84,6 +84,27 @@ class Part:
         )
 
     @classmethod
+    def signed_names(cls, moves: str = "") -> Part:
+        """Return the rule of words `[K, n]`: column i shows the named one, `-name` its negative.
+
+        The columns are the sorted names. Those that only one factor of a product names, the other
+        leaves as they are.
+        """
+
+        def compose(second: Array, first: Array) -> Array:
+            names = np.union1d(signed_columns(second)[0], signed_columns(first)[0])
+            (outer, sign), (inner, before) = (_widened(part, names) for part in (second, first))
+            source = np.take_along_axis(inner, outer, 1)
+            return _words(names, source, sign * np.take_along_axis(before, outer, 1))
+
+        def inverse(part: Array) -> Array:
+            names, source, sign = signed_columns(part)
+            back = np.argsort(source, axis=1)
+            return _words(names, back, np.take_along_axis(sign, back, 1))
+
+        return cls(compose, inverse, lambda part: signed_columns(part)[0][None], moves)
+
+    @classmethod
     def factors(cls, moves: str = "") -> Part:
         """Return the rule of numbers `[K]` other than 0 that are multiplied: signs, gains."""
         return cls(
@@ -100,6 +121,36 @@ class Part:
             moves,
             lambda part: (np.linalg.norm(part.reshape(len(part), -1), axis=1), unit),
         )
+
+
+def signed_columns(part: Array) -> tuple[Array, Array, Array]:
+    """Return the names `[n]` of columns, the source of each and its sign, `[K, n]`.
+
+    >>> names, source, sign = signed_columns(np.array([["x", "y"], ["-y", "x"]]))
+    >>> names.tolist(), source.tolist(), sign.tolist()
+    (['x', 'y'], [[0, 1], [1, 0]], [[1.0, 1.0], [-1.0, 1.0]])
+    """
+    words = part.astype(str)
+    negative = np.char.startswith(words, "-")
+    bare = np.where(negative, np.char.lstrip(words, "-"), words)
+    names = np.unique(bare[:1])
+    return names, np.searchsorted(names, bare), np.where(negative, -1.0, 1.0)
+
+
+def _widened(part: Array, names: Array) -> tuple[Array, Array]:
+    """Return sources and signs of all names, `[K, n]`."""
+    own, source, sign = signed_columns(part)
+    places = np.searchsorted(names, own)
+    sources, signs = (
+        np.tile(np.arange(len(names)), (len(part), 1)),
+        np.ones((len(part), len(names))),
+    )
+    sources[:, places], signs[:, places] = places[source], sign
+    return sources, signs
+
+
+def _words(names: Array, source: Array, sign: Array) -> Array:
+    return np.where(sign < 0, np.char.add("-", names[source]), names[source])
 
 
 def _ones(part: Array) -> Array:
@@ -161,6 +212,7 @@ PARTS: dict[str, Part] = {
     "speed": Part.factors("Signals, Frames and Pitch"),
     "classes": Part.permutations("classes that a model predicts"),
     "substitution": Part.permutations("Versions"),
+    "columns": Part.signed_names("Columns, data frames"),
     "variation": Part(
         # What follows what is not known: -1 is no element, and nothing is claimed of it.
         lambda second, first: np.where(first == 0, second, np.where(second == 0, first, -1)),

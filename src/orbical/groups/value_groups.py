@@ -29,7 +29,7 @@ from .group import (
     tiles,
 )
 from .group_names import register
-from .group_parts import Array
+from .group_parts import Array, part_of
 from .plane import factor_group
 
 Parts = dict[str, Array]
@@ -181,6 +181,75 @@ def _distinct_permutations(n: int, samples: int, generator: np.random.Generator)
                 break
             seen.setdefault(tuple(row.tolist()), None)
     return np.array(list(seen))
+
+
+@register("columns:-x:x=y")
+def columns(*moves: str) -> Group:
+    """Return the group that signs and exchanges of columns of a table generate, by their names.
+
+    Args:
+        moves: what may be done at once: `-a` changes the sign of column a, `-a,-b` that of both,
+            `a=b` exchanges two columns, `a1=a2,b1=b2` two pairs of them, and `a=b=c` shows b in
+            the place of a, c in that of b and a in that of c. Signs go along: `x=-y`, which shows
+            -y in the place of x and x in that of y, is a quarter turn.
+
+    Returns:
+        The group, which `orbical.actions.Columns` moves tables by.
+
+    Raises:
+        InputError: if a move cannot be read, or names a column twice.
+
+    Example:
+        >>> columns("-dx", "-dy").coords["change"].tolist()
+        ['none', '-dx', '-dy', '-dx, -dy']
+        >>> len(columns("-dx", "dx=dy")), len(columns("a=b=c", "x1=x2,y1=y2"))
+        (8, 6)
+    """
+    if not moves:
+        raise InputError("moves", "a sign or an exchange of columns, such as '-x' or 'x=y'", "none")
+    changes = {str(move): _column_changes(str(move)) for move in moves}
+    names = sorted({name for change in changes.values() for name in change})
+    compose = part_of("columns").compose
+    found = {tuple(names): "none"}
+    fresh = [*found]
+    while fresh:  # all products of moves, the shortest first
+        before, fresh = fresh, []
+        for move, change in changes.items():
+            one = np.array([[change.get(name, name) for name in names]] * len(before))
+            for old, row in zip(before, compose(one, np.array(before)).tolist(), strict=True):
+                new = tuple(row)
+                if new not in found:
+                    made = f"{found[old]}, then {move}".removeprefix("none, then ")
+                    found[new] = min(made, _column_words(names, new), key=len)
+                    fresh.append(new)
+        few_enough("columns", len(found) * len(names))
+    return make_group(
+        ":".join(["columns", *changes]),
+        {"columns": np.array([*found])},
+        coords={"change": np.array([*found.values()])},
+        layout=tiles(np.arange(len(found))[None]),
+    )
+
+
+def _column_words(names: list[str], shown: tuple[str, ...]) -> str:
+    """Return what an element does to columns, such as `-x` or `x=y, y=-x`."""
+    pairs = [(name, other) for name, other in zip(names, shown, strict=True) if name != other]
+    return ", ".join(word if word == f"-{name}" else f"{name}={word}" for name, word in pairs)
+
+
+def _column_changes(move: str) -> dict[str, str]:
+    """Return what each column that a move names shows after it."""
+    found: dict[str, str] = {}
+    for change in move.split(","):
+        cycle = [word.strip() for word in change.split("=")]
+        bare = [word.removeprefix("-") for word in cycle]
+        changes = len(cycle) > 1 or cycle != bare
+        if not changes or not all(bare) or len({*bare} - {*found}) < len(bare):
+            raise InputError(
+                "moves", "signs and exchanges of different columns, such as '-x' or 'x=y'", move
+            )
+        found |= zip(bare, [*cycle[1:], cycle[0]], strict=True)
+    return found
 
 
 @register()

@@ -80,6 +80,8 @@ class TorchPredictor(Predictor):
         Returns:
             The field.
         """
+        if hasattr(leaf, "to_numpy"):  # a data frame
+            leaf = torch.as_tensor(leaf.to_numpy(np.float32))
         if not isinstance(leaf, torch.Tensor) or not leaf.is_floating_point():
             return leaf
         # A module with weights in several precisions chooses for itself, but for double.
@@ -134,6 +136,8 @@ def _detached(raw: object) -> Any:
 class SklearnPredictor(Predictor):
     """A scikit-learn estimator on flattened inputs: `predict_proba` if it has it, else `predict`.
 
+    Data frames are passed as they are if it was fitted with names of columns.
+
     If its classes are whole numbers, column `c` of the output is class `c`, even if it was fitted
     without some of them. Of a multi-output classifier, column `k` is the probability that output
     `k` is 1, as a task of several labels takes it.
@@ -152,8 +156,7 @@ class SklearnPredictor(Predictor):
 
     def __call__(self, batch: Tree) -> Raw:
         """Return class probabilities, or values."""
-        columns = [leaf.flatten(1).cpu().numpy() for leaf in leaves(batch)]
-        table = np.concatenate(columns, axis=1)
+        table = self._table(batch)
         if self.outputs is None:
             return torch.as_tensor(self.estimator.predict(table))
         found = self.estimator.predict_proba(table)
@@ -165,6 +168,15 @@ class SklearnPredictor(Predictor):
         every = known.new_zeros(len(known), int(self._columns.max()) + 1)
         every[:, self._columns] = known
         return every
+
+    def _table(self, batch: Tree) -> Any:
+        """Return a data frame as it is, unless the estimator was fitted without column names."""
+        if not hasattr(batch, "to_numpy"):
+            columns = [leaf.flatten(1).cpu().numpy() for leaf in leaves(batch)]
+            return np.concatenate(columns, axis=1)
+        nameless = hasattr(self.estimator, "n_features_in_")
+        named = hasattr(self.estimator, "feature_names_in_") or not nameless
+        return batch if named else batch.to_numpy()
 
 
 def _is_fitted(estimator: object) -> bool:

@@ -216,13 +216,19 @@ def describe_group(group: Group) -> Json:
     }
 
 
+def _part(stored: Any) -> np.ndarray:
+    """Return numbers as they are, and words as text of fixed width, as groups are made of."""
+    values = np.asarray(stored)
+    return values if values.dtype.kind in "fiub" else np.array(values.tolist())
+
+
 def read_group(root: zarr.Group) -> Group:
     """Return the group of a store."""
     folder: Any = root["group"]
     about: Json = json.loads(folder.attrs["group"])
     weights = np.asarray(folder["weights"][:])
     return Group(
-        parts={name: np.asarray(folder[name][:]) for name in about["parts"]},
+        parts={name: _part(folder[name][:]) for name in about["parts"]},
         count=len(weights),
         exact_on_grid=about["exact_on_grid"],
         spec=about["spec"],
