@@ -15,7 +15,7 @@ Four questions, and where to find the answers:
 * Can its confidence be trusted there? `calibration`; sets with guaranteed coverage are in
   `conformal`, and when not to answer in `selective`. `check` holds a scan against thresholds.
 * What does a built-in symmetry allow, at best and at worst? `bounds`.
-* How do I make it better? `losses`, `training`, `recalibrate`.
+* How do I make it better? `advise` says what helps; `losses`, `training`, `recalibrate`.
 
 `testing.equivariance_error` checks a network in one line, `integrations` connects other tools, and
 `datasets` and `zoo` have data and networks to start with. These names are the public API; anything
@@ -33,6 +33,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from . import (
         actions,
+        advice,
         bounds,
         calibration,
         conformal,
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
         zoo,
     )
     from .adversarial import worst_case
+    from .advice import advise
     from .checks import check
     from .interface import report, view
     from .scanning import scan
@@ -64,6 +66,8 @@ __all__ = [
     "Scan",
     "__version__",
     "actions",
+    "advice",
+    "advise",
     "bounds",
     "calibration",
     "check",
@@ -97,6 +101,7 @@ if not TYPE_CHECKING:  # a machine that only trains with our losses needs neithe
         __name__,
         {
             "adversarial": "worst_case",
+            "advice": "advise",
             "checks": "check",
             "interface": "report view",
             "scanning": "scan",

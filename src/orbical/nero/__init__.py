@@ -17,7 +17,7 @@ from __future__ import annotations
 from ..store import responses
 from .agreement import quadratic_kappa
 from .along_orbits import aggregate, individual
-from .averages import averaging
+from .averages import averaged, averaging
 from .changes import (
     SHARES,
     answer_names,

@@ -83,14 +83,13 @@ def averaging(
     numbers = _checked(arrays, elements)
     if not real_number("margin", margin) > 0:
         raise InputError("margin", "a number above 0", repr(margin))
-    products = _products(group)
     rows = []
     for model in range(len(arrays.models)):
         stored = arrays.read("probabilities", model=model).swapaxes(0, 1)
         probs = torch.from_numpy(stored).double()
         kept = probs.isfinite().all(-1).all(0)
         labels = torch.as_tensor(arrays.read("label")).long()[kept]
-        averages = _averages(probs[:, kept], products, numbers)
+        averages = ((number, averaged(probs[:, kept], group, number)) for number in numbers)
         rows.append(_of_model(averages, labels, group, bins, level, margin))
     coords = {
         "model": arrays.models,
@@ -129,14 +128,6 @@ def _checked(arrays: ScanArrays, elements: Sequence[int] | None) -> list[int]:
     return sorted({1, size, *(divisors if elements is None else elements)})
 
 
-def _products(group: Group) -> np.ndarray:
-    """Return the index of `h g`, `[h, g]`; row k of evenly spaced rows starts at the identity."""
-    size = len(group)
-    order = np.roll(np.arange(size), -group.identity)
-    every = np.arange(size)
-    return np.stack([group.index_of(group[np.full(size, h)].compose(group[every])) for h in order])
-
-
 def _of_model(
     averages: Iterator[tuple[int, torch.Tensor]],
     labels: torch.Tensor,
@@ -149,14 +140,14 @@ def _of_model(
     weight, mass = np.asarray(group.weights), torch.as_tensor(group.weights)
     found: dict[str, list[object]] = {}
     shares: dict[int, torch.Tensor] = {}
-    for number, averaged in averages:
-        confidence, predicted = averaged.max(-1)
+    for number, probs in averages:
+        confidence, predicted = probs.max(-1)
         correct = predicted == labels
         curve = correct.double().mean(-1).numpy()
         error = ece(confidence, correct, bins=bins).numpy()
         shares[number] = (correct.double() * mass[:, None]).sum(0)
-        center = (averaged * mass[:, None, None]).sum(0)
-        apart = ((averaged - center).square().sum(-1) * mass[:, None]).sum(0)
+        center = (probs * mass[:, None, None]).sum(0)
+        apart = ((probs - center).square().sum(-1) * mass[:, None]).sum(0)
         worst = int(curve.argmin())
         gain = compare_means(shares[number], shares[1], level=level)
         for name, value in {
@@ -177,14 +168,24 @@ def _of_model(
     return {name: np.array(values) for name, values in found.items()} | {"enough": np.array(enough)}
 
 
-def _averages(
-    probs: torch.Tensor, products: np.ndarray, numbers: list[int]
-) -> Iterator[tuple[int, torch.Tensor]]:
-    """Yield the averaged probabilities `[K, N, C]` along the orbit, for each number of elements."""
-    size = len(products)
-    for number in numbers:
-        chosen = products[:: size // number]
-        total = torch.zeros_like(probs)
-        for row in chosen:
-            total += probs[torch.as_tensor(row)]
-        yield number, total / number
+def averaged(probs: torch.Tensor, group: Group, number: int) -> torch.Tensor:
+    """Average probabilities `[K, N, C]` along orbits over a number of evenly spaced elements.
+
+    Args:
+        probs: the probabilities at all elements.
+        group: a closed group.
+        number: a divisor of its size.
+
+    Returns:
+        Those of the averaged model at all elements, `[K, N, C]`.
+    """
+    size = len(group)
+    if number == size:  # the same at all elements
+        return probs.mean(0).expand_as(probs)
+    order = np.roll(np.arange(size), -group.identity)[:: size // number]
+    every, total = np.arange(size), torch.zeros_like(probs)
+    for h in order:
+        total += probs[
+            torch.as_tensor(group.index_of(group[np.full(size, h)].compose(group[every])))
+        ]
+    return total / number

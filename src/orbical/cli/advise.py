@@ -1,0 +1,96 @@
+"""`orbical advise`: what would help the models of a saved scan."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Annotated
+
+import typer
+
+from .._text import number, percent
+from .arguments import Import, Store
+from .formats import Cell, Number, Sheet, formatted, show
+
+
+@formatted("json", "csv", "markdown")
+def advise(
+    store: Store,
+    passing: float = 0.5,
+    coverage: float = 0.9,
+    margin: float = 0.02,
+    level: float = 0.95,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    code: Annotated[bool, typer.Option("--code")] = False,
+    imports: Import = None,
+    format_: str = "text",
+) -> None:
+    """Say what would help: remedies with their measured gain and their cost, best first.
+
+    \b
+    orbical advise run.zarr
+    orbical advise run.zarr --code
+
+    Temperatures, thresholds, prediction sets and averages over the orbit are fitted on one half of
+    the samples and judged on the other, from stored predictions: no model runs. The gain is that in
+    the cost of a prediction over the orbit, where an error costs 1 and a prediction whose
+    confidence is too low is passed on at the cost of --passing.
+
+    Args:
+        store: A saved scan with labels, made with --keep probabilities for most remedies.
+        passing: The cost of passing a prediction on to a person, relative to that of an error.
+        coverage: The coverage of prediction sets.
+        margin: A gain that is too small to matter.
+        level: Nominal coverage of the intervals, of all remedies of a model together.
+        seed: Seed of the halves.
+        code: Print the Python code of the first remedy that helps.
+    """
+    from ..advice import advise as of_scan
+    from ..store import load
+
+    scan = load(store)
+    if not scan.complete:
+        warnings.warn(scan.caveat, stacklevel=2)
+    found = of_scan(scan, passing=passing, coverage=coverage, margin=margin, level=level, seed=seed)
+    records = [
+        {"model": one.model, "verdict": one.verdict}
+        | {key: value for key, value in remedy.to_dict().items() if key != "change"}
+        for one in found
+        for remedy in one.remedies
+    ]
+    headings = ["remedy", "gain", "accuracy", "ECE", "acts on", "passes"]
+    sheets = []
+    for one in found:
+        shown = one.remedies if format_ != "text" else [r for r in one.remedies if r.helps]
+        rows: list[list[Cell]] = [
+            [
+                remedy.name,
+                Number(remedy.gain, interval=(remedy.low, remedy.high)),
+                *(_change(remedy.before, remedy.after, name)
+                  for name in ("accuracy", "pooled_ece", "answered")),
+                str(remedy.passes),
+            ]
+            for remedy in shown
+        ]  # fmt: skip
+        if rows:
+            sheets.append(Sheet(one.model, headings, rows, corner="model"))
+        if format_ == "text":
+            typer.echo(f"{one.model}: {one.sentence}\n")
+            show("text", None, sheets[-1:] if rows else [])
+            for expected in one.expectations:
+                typer.echo(f"Expected of training: {expected.name}: {expected.expect}.")
+                typer.echo(f"  {expected.link}")
+            for why in one.missing:
+                typer.echo(f"Not tried: {why}.")
+            first = next((remedy for remedy in one.remedies if remedy.helps), None)
+            if code and first is not None:
+                typer.echo(f"\n{first.code}")
+            typer.echo("")
+    if format_ != "text":
+        show(format_, [one.to_dict() for one in found], sheets, records=records)
+
+
+def _change(before: dict[str, float], after: dict[str, float], name: str) -> str:
+    """Write a share before and after; nothing for scores, which have none."""
+    if name not in before:
+        return number(after["score"]) if name == "accuracy" else "-"
+    return f"{percent(before[name], 1)} to {percent(after[name], 1)}"

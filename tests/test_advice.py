@@ -1,0 +1,228 @@
+"""Each planted cure is ranked first; where there is nothing to cure, nothing is advised."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import torch
+import xarray as xr
+from typer.testing import CliRunner
+
+import orbical as ob
+from orbical.cli import _register, app
+from orbical.errors import InputError
+
+K = 8
+
+
+def scanned(probs: np.ndarray, labels: np.ndarray, group: str = f"rotations:{K}") -> xr.Dataset:
+    """Return the data of a scan with these probabilities `[N, K, C]`."""
+    dims = ("model", "sample", "element")
+    share = {"units": "share", "higher_is_better": 1}
+    at_truth = np.take_along_axis(probs, labels[:, None, None], -1)[..., 0]
+    return xr.Dataset(
+        {
+            "probabilities": ((*dims, "class"), probs[None]),
+            "confidence": (dims, probs.max(-1)[None], share),
+            "correct": (dims, (probs.argmax(-1) == labels[:, None])[None], share),
+            "score": (dims, at_truth[None], share),
+            "score_vs_consensus": (dims, at_truth[None], share),
+        },
+        coords={"model": ["net"], "label": ("sample", labels, {"meaning": "truth"})},
+        attrs={"group": group, "task": "classification", "score": "probability"},
+    )
+
+
+def drawn(probs: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Draw a class from each row of probabilities."""
+    return np.asarray((probs.cumsum(-1) > rng.random((len(probs), 1))).argmax(-1))
+
+
+def calibrated(samples: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return honest probabilities `[N, C]` and labels drawn from them."""
+    rng = np.random.default_rng(seed)
+    probs = rng.dirichlet(np.full(6, 0.3), samples)
+    return probs, drawn(probs, rng)
+
+
+def sharpened(probs: np.ndarray, power: float) -> np.ndarray:
+    """Return overconfident probabilities."""
+    return np.asarray(torch.softmax(torch.from_numpy(probs).clamp_min(1e-30).log() * power, -1))
+
+
+def along(probs: np.ndarray) -> np.ndarray:
+    """Return the same probabilities at all elements."""
+    return np.repeat(probs[:, None], K, 1)
+
+
+def noisy(samples: int) -> xr.Dataset:
+    """A model whose errors differ from position to position: the average knows better."""
+    rng = np.random.default_rng(1)
+    labels = rng.integers(0, 6, samples)
+    seen = np.where(rng.random((samples, K)) < 0.5, labels[:, None], rng.integers(0, 6, (1, K)))
+    return scanned(0.5 * np.eye(6)[seen] + 0.5 / 6, labels)
+
+
+def overconfident(samples: int) -> xr.Dataset:
+    """A model that is too confident in the same way everywhere."""
+    rng = np.random.default_rng(2)
+    probs = rng.dirichlet(np.full(6, 2.0), samples)
+    return scanned(along(sharpened(probs, 4.0)), drawn(probs, rng))
+
+
+def overconfident_at_half(samples: int) -> xr.Dataset:
+    """A model that is too confident on one half of the orbit, and too shy on the other."""
+    rng = np.random.default_rng(3)
+    probs = rng.dirichlet(np.full(6, 0.6), samples)
+    both = along(sharpened(probs, 8.0))
+    both[:, K // 2 :] = sharpened(probs, 0.25)[:, None]
+    return scanned(both, drawn(probs, rng))
+
+
+def separated_by_confidence(samples: int) -> xr.Dataset:
+    """A model of two classes that is mostly wrong where its confidence is 75 %."""
+    rng = np.random.default_rng(4)
+    labels = rng.integers(0, 2, samples)
+    unsure = rng.random(samples) < 0.4
+    right = rng.random(samples) < np.where(unsure, 0.2, 0.97)
+    top = np.where(unsure, 0.75, 0.95)
+    first = np.where(right == (labels == 0), top, 1 - top)
+    return scanned(along(np.stack([first, 1 - first], 1)), labels)
+
+
+def separated_by_the_second_class(samples: int) -> xr.Dataset:
+    """A model that is wrong where a second class is almost as probable."""
+    rng = np.random.default_rng(5)
+    labels = rng.integers(0, 10, samples)
+    probs = np.full((samples, 10), 0.05)
+    probs[np.arange(samples), labels] = 0.55
+    wrong = rng.random(samples) < 0.3
+    other = (labels + rng.integers(1, 10, samples)) % 10
+    probs[wrong] = 0
+    probs[wrong, labels[wrong]], probs[wrong, other[wrong]] = 0.45, 0.55
+    return scanned(along(probs), labels)
+
+
+@pytest.mark.parametrize(
+    ("world", "first"),
+    [
+        (noisy, "average over"),
+        (overconfident, "a temperature fitted at the identity"),
+        (overconfident_at_half, "a temperature fitted at each position"),
+        (separated_by_confidence, "pass on predictions below a fitted confidence"),
+        (separated_by_the_second_class, "sets of 90% coverage"),
+    ],
+)
+def test_each_planted_cure_is_ranked_first(world, first):
+    advice = ob.advise(world(2000))[0]
+    assert advice.verdict == "helps"
+    assert advice.remedies[0].name.startswith(first)
+    assert advice.remedies[0].helps
+    assert advice.expectations
+
+
+def test_an_honest_invariant_model_is_rarely_said_to_need_help():
+    verdicts = [
+        ob.advise(scanned(along(probs), labels), seed=seed)[0].verdict
+        for seed in range(15)
+        for probs, labels in [calibrated(200, seed)]
+    ]
+    assert verdicts.count("helps") <= 2  # 15 draws at a size of 5 %: three are seen in 4 %
+
+
+def test_with_many_samples_there_is_nothing_to_do_and_with_few_it_is_not_told():
+    for samples, verdict in ((4000, "nothing to do"), (100, "not enough samples")):
+        probs, labels = calibrated(samples, 0)
+        advice = ob.advise(scanned(along(probs), labels))[0]
+        assert advice.verdict == verdict, advice.sentence
+        assert not advice.expectations
+    few = ob.advise(scanned(along(probs[:20]), labels[:20]))[0]
+    assert few.verdict == "not enough samples"
+    assert "20 finished samples" in few.sentence
+
+
+def test_the_gain_is_the_difference_of_costs_that_what_if_states():
+    data = overconfident_at_half(600)
+    advice = ob.advise(data, passing=0.3)[0]
+    weight = np.full(K, 1 / K)
+    before = ob.advice.what_if(data, passing=0.3)["cost"][0].values @ weight
+    for remedy in advice.remedies:
+        after = ob.advice.what_if(data, passing=0.3, **remedy.change)["cost"][0].values @ weight
+        assert remedy.gain == pytest.approx(before - after, abs=1e-12)
+        assert remedy.low <= remedy.gain <= remedy.high
+
+
+def test_what_if_equals_a_computation_by_hand():
+    data = separated_by_confidence(400)
+    found = ob.advice.what_if(data, reject=0.8, passing=0.25)
+    _, tested = ob.conformal.orbit_coverage.halves(np.arange(400), 0.5, 0)
+    right = data["correct"].values[0, tested]
+    acted = data["confidence"].values[0, tested] >= 0.8
+    assert found["answered"][0].values == pytest.approx(acted.mean(0))
+    assert found["risk"][0].values == pytest.approx((acted & ~right).sum(0) / acted.sum(0))
+    cost = np.where(acted, ~right, 0.25).mean(0)
+    assert found["cost"][0].values == pytest.approx(cost)
+    assert (found.attrs["held"], found.attrs["tested"]) == (200, 200)
+
+
+def test_a_fitted_threshold_is_the_cheapest_on_the_samples_that_fit():
+    data = separated_by_confidence(400)
+    found = float(ob.advice.what_if(data, reject="fitted", passing=0.5)["threshold"][0])
+    assert found == pytest.approx(0.95)  # of the two confidences that there are
+
+
+def test_other_tasks_are_told_what_the_average_gains():
+    images, _ = ob.datasets.digits()
+
+    def left(images):  # the mean of the left half, which turns away
+        return images[..., :4].mean((1, 2, 3))[:, None]
+
+    target = images.mean((1, 2, 3))
+    scan = ob.scan(left, (images, target), group="cyclic:4", task="regression", progress=False)
+    advice = ob.advise(scan)[0]
+    assert advice.verdict == "helps"
+    assert advice.remedies[0].passes == 4
+    assert advice.remedies[0].after["score"] < advice.remedies[0].before["score"]
+
+
+def test_what_a_scan_lacks_is_said():
+    data = overconfident(200)
+    without = data.drop_vars("probabilities")
+    assert "keep='probabilities'" in ob.advise(without)[0].missing[0]
+    with pytest.raises(InputError, match="keep='probabilities'"):
+        ob.advice.what_if(without, recalibrate="pooled")
+    with pytest.raises(InputError, match="labels"):
+        ob.advise(data.drop_vars(["score", "correct"]))
+    for wrong in ({"average": 3}, {"recalibrate": "here"}, {"passing": 1.0}, {"reject": "best"}):
+        with pytest.raises(InputError, match=next(iter(wrong))):
+            ob.advice.what_if(data, **wrong)
+
+
+def test_the_command_prints_what_python_returns(tmp_path):
+    images, labels = ob.datasets.digits()
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+    scan = ob.scan(
+        net, (images[:200], labels[:200]), group="rotations:4", task="classification",
+        keep="probabilities", out=tmp_path / "run.zarr", progress=False,
+    )  # fmt: skip
+    _register()
+    printed = CliRunner().invoke(app, ["advise", str(scan.path), "--json"])
+    assert json.loads(printed.output)[0]["sentence"] == ob.advise(scan)[0].sentence
+    said = CliRunner().invoke(app, ["advise", str(scan.path), "--code"]).output
+    assert ob.advise(scan)[0].sentence[:60] in said
+    table = CliRunner().invoke(app, ["advise", str(scan.path), "--markdown"]).output
+    assert table.startswith("| model | remedy | gain")
+
+
+@pytest.mark.parametrize("change", [{"average": 4}, {"recalibrate": "pooled"}, {"coverage": 0.9}])
+def test_the_code_of_a_change_runs(change):
+    data = overconfident(200)
+    code = ob.advice.what_if(data, **change).attrs["code"]
+    probs = data["probabilities"].values[0]
+    held_out_labels = data["label"].values
+    names = {"held_out_probs": probs, "held_out_labels": held_out_labels, "new_probs": probs}
+    names["model"] = torch.nn.Linear(4, 6)
+    exec(code, names)
