@@ -33,6 +33,14 @@ INTERVAL = re.compile(r"\(-?[\d.e+-]+ to -?[\d.e+-]+\)")
 PERCENT = re.compile(r"<(pre|code)\b.*?</\1>|(?<=\d)\s%", re.DOTALL)
 
 
+def on_config(config: Any) -> Any:
+    """Show the version at the foot of every page."""
+    import orbical
+
+    config.copyright = f"orbical {orbical.__version__}, Apache-2.0"
+    return config
+
+
 def on_files(files: Any, config: Any) -> Any:
     """Add the icon of the view, so that there is only one."""
     icon = (WEB / "icon.svg").read_text("utf-8")
@@ -104,15 +112,30 @@ def _framed_table(found: re.Match[str]) -> str:
     return f'<div class="table" role="group" aria-label="Table" tabindex="0">{table}</div>'
 
 
-def on_post_page(text: str, **_: Any) -> str:
-    """Name the dialog of the search, which the theme leaves without a name."""
-    dialog = 'data-md-component="search" role="dialog"'
-    return text.replace(dialog, f'{dialog} aria-label="Search"')
+def on_post_page(text: str, page: Any, config: Any) -> str:
+    """Say what a shared link shows, and name the dialog of the search."""
+    about = {
+        "title": f"{page.title} - {config.site_name}",
+        "description": config.site_description,
+        "type": "website",
+        "image": f"{config.site_url or '/'}images/interface.png",
+    }
+    tags = "".join(
+        f'<meta property="og:{name}" content="{html.escape(words)}">'
+        for name, words in about.items()
+    )
+    return _with_named_dialog(text.replace("</head>", f"{tags}</head>", 1))
 
 
 def on_post_template(text: str, **_: Any) -> str:
-    """Do the same on the page for addresses that do not exist, which is no page of mkdocs."""
-    return on_post_page(text)
+    """Name the dialog on the page for addresses that do not exist, which is no page of mkdocs."""
+    return _with_named_dialog(text)
+
+
+def _with_named_dialog(text: str) -> str:
+    """Return a page whose search has a name, which the theme leaves out."""
+    dialog = 'data-md-component="search" role="dialog"'
+    return text.replace(dialog, f'{dialog} aria-label="Search"')
 
 
 def _mathml(found: re.Match[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import inspect
 import re
 from pathlib import Path
 from types import ModuleType
@@ -82,3 +83,38 @@ def test_every_function_of_calibration_is_on_one_page_of_the_reference() -> None
     texts = [page.read_text(encoding="utf-8").partition("members:")[2] for page in pages]
     listed = [line.strip().removeprefix("- ") for text in texts for line in text.splitlines()]
     assert sorted(filter(None, listed)) == sorted(orbical.calibration.__all__)
+
+
+def unknown_keywords(text: str) -> set[str]:
+    """Return the calls in backticks that pass a keyword which the function does not take."""
+    wrong = set()
+    for span in re.findall(r"`([^`\n]+)`", text):
+        try:
+            calls = [node for node in ast.walk(ast.parse(span)) if isinstance(node, ast.Call)]
+        except SyntaxError:
+            continue
+        for call in calls:
+            name = re.sub(r"^ob\.", "orbical.", ast.unparse(call.func))
+            given = {keyword.arg for keyword in call.keywords if keyword.arg}
+            if name.startswith("orbical.") and given and exists(name):
+                function: object = orbical
+                for part in name.split(".")[1:]:
+                    function = getattr(function, part)
+                parameters = inspect.signature(function).parameters.values()  # type: ignore[arg-type]
+                takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
+                if not takes_all and not given <= {parameter.name for parameter in parameters}:
+                    wrong.add(span)
+    return wrong
+
+
+def test_every_call_in_prose_passes_arguments_that_exist() -> None:
+    assert unknown_keywords("`ob.scan(net, interpolation=1)`, `ob.scan(net, keep=1)`") == {
+        "ob.scan(net, interpolation=1)"
+    }
+    pages = [path for pattern in TEXTS for path in ROOT.glob(pattern)]
+    wrong = {
+        f"{path.relative_to(ROOT)}: {call}"
+        for path in pages
+        for call in unknown_keywords(path.read_text(encoding="utf-8"))
+    }
+    assert not wrong, "\n".join(sorted(wrong))
