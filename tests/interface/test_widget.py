@@ -143,3 +143,90 @@ def test_every_layout_has_a_fallback(group):
         net, (images[:12], labels[:12]), group=group, task="classification", progress=False
     )
     assert "<table" in WidgetFallback(Session({"digits": scan})).bundle()["text/html"]
+
+
+def test_the_selection_names_samples_and_the_place(shown):
+    made, _ = shown
+    made.fragment = "filter=label:3&element=2"
+    labels = made.session.scan_view().label
+    np.testing.assert_array_equal(made.selection.samples, np.flatnonzero(labels == 3))
+    assert made.selection.place == {"angle": 90.0}
+    made.fragment = "position=12.5"
+    assert made.selection.place == {"angle": 12.5}
+
+
+def test_the_selection_can_be_set(shown):
+    made, _ = shown
+    made.fragment = "filter=label:3&metric=ece"
+    made.selection = [4, 7, -1]
+    assert made.selection.samples.tolist() == [4, 7, 89]
+    assert (made.selection.filter, made.selection.metric) == ((), "ece")
+    before = made.selection
+    mask = np.zeros(90, bool)
+    mask[5] = True
+    made.selection = mask
+    assert made.selection.samples.tolist() == [5]
+    made.selection = {"sample": 5, "element": 3}
+    assert (made.selection.sample, made.selection.place) == (5, {"angle": 135.0})
+    assert made.selection.samples.tolist() == [5]  # what is not named stays
+    made.selection = before
+    assert made.selection.samples.tolist() == [4, 7, 89]
+    made.selection = range(90)
+    assert made.selection.subset == ""
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ([90], "samples: expected indices below 90"),
+        ([0.5], "samples: expected indices below 90"),
+        ({"sample": 90}, "selection sample: expected 0 to 89"),
+        ({"element": 8}, "selection element: expected 0 to 7"),
+        ({"metric": "nothing"}, "selection metric"),
+        ({"smaple": 1}, "selection: .*smaple"),
+    ],
+)
+def test_what_is_not_there_cannot_be_selected(shown, given, named):
+    made, _ = shown
+    made.fragment = "sample=3"
+    with pytest.raises(ob.errors.InputError, match=named):
+        made.selection = given
+    assert made.fragment == "sample=3"
+
+
+def test_tags_of_the_page_are_a_column_of_python(scan, tmp_path):
+    import shutil
+
+    from orbical.interface import tag, tags
+
+    assert tags(scan).sizes == {"sample": 90, "tag": 0}
+    images, labels = ob.datasets.digits()
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+    path = tmp_path / "run.zarr"
+    data = (images[:12], labels[:12])
+    kept = ob.scan(net, data, group="rotations:4", task="classification", out=path, progress=False)
+    session = Session({"run": kept})
+
+    def say(name, sample, on=True):
+        message = {"kind": "names", "sequence": 1, "selection": {"sample": sample}}
+        return session.handle({**message, "do": "tag", "name": name, "on": on})[0]
+
+    say("blurred", 3)
+    told = say("blurred", 7)
+    assert (told["tags"], told["sets"][0]["count"]) == (["blurred"], 2)
+    say("odd", 3)
+    found = tags(path)
+    assert found["tag"].values.tolist() == ["blurred", "odd"]
+    assert np.flatnonzero(found.sel(tag="blurred")).tolist() == [3, 7]
+    about, _ = session.handle({"kind": "sample", "sequence": 1, "selection": {"sample": 3}})
+    assert about["tags"] == ["blurred", "odd"]
+    assert say("odd", 3, on=False)["tags"] == ["blurred"]
+    assert tags(path)["tag"].values.tolist() == ["blurred"]  # a tag of no sample is gone
+    tag(path, "seen", [0, 11])
+    assert np.flatnonzero(tags(path).sel(tag="seen")).tolist() == [0, 11]
+    tag(path, "seen", range(12))
+    assert tags(path).sel(tag="seen").all()
+    tag(path, "seen", [])
+    assert "seen" not in tags(path)["tag"]
+    shutil.rmtree(path.with_name("run.zarr.view"))
+    assert tags(path).sizes["tag"] == 0

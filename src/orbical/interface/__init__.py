@@ -12,6 +12,8 @@ from .._lazy import lazy_exports
 from ..errors import InputError
 
 if TYPE_CHECKING:
+    import xarray as xr
+
     from ..store import Scan
     from .access import check_host
     from .previews.preview import PREVIEW_SAMPLES, Preview
@@ -34,7 +36,7 @@ else:  # the commands start fast
         },
     )
 
-__all__ = ["open_session", "report", "view"]
+__all__ = ["open_session", "report", "tag", "tags", "view"]
 
 
 def view(
@@ -140,6 +142,58 @@ def open_session(
             raise InputError("models", f"a dictionary with the names {names}", "one model")
         models = {first.models[0]: models}
     return Session(scans, models, data, **about)
+
+
+def tags(scan: Scan | str | Path) -> xr.DataArray:
+    """Return the tags that readers of the page gave to samples, and the sets that they named.
+
+    Args:
+        scan: A stored scan, or its folder.
+
+    Returns:
+        Whether each sample has each tag, `[sample, tag]`; `to_pandas()` makes a table of it.
+
+    Example:
+        >>> import orbical as ob, torch
+        >>> images, labels = ob.datasets.digits()
+        >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+        >>> scan = ob.scan(net, (images[:20], labels[:20]), group="rotations:8",
+        ...                task="classification", progress=False)
+        >>> tags(scan).sizes
+        Frozen({'sample': 20, 'tag': 0})
+    """
+    import numpy as np
+    import xarray as xr
+
+    from .session.saved_lists import tagged
+
+    view = open_session(scan).scan_view()
+    found = tagged(view)
+    held = np.stack([*found.values()], 1) if found else np.zeros((view.samples, 0), bool)
+    return xr.DataArray(held, dims=("sample", "tag"), coords={"tag": [*found]}, name="tags")
+
+
+def tag(scan: Scan | str | Path, name: str, samples: Any) -> None:
+    """Tag samples, so that the page shows them as a set of that name.
+
+    Args:
+        scan: A stored scan, or its folder.
+        name: The tag; samples that have it already lose it.
+        samples: Indices of samples, or a mask of all samples; none remove the tag.
+
+    Raises:
+        InputError: If there are no such samples.
+
+    Example:
+        >>> tag("run.zarr", "blurred", [3, 17])  # doctest: +SKIP
+        >>> tags("run.zarr").sel(tag="blurred").values.nonzero()  # doctest: +SKIP
+        (array([ 3, 17]),)
+    """
+    from .selection import mask_of_samples
+    from .session.saved_lists import tag as save
+
+    view = open_session(scan).scan_view()
+    save(view, name, mask_of_samples(samples, view.samples))
 
 
 def found_scans(folder: Path) -> dict[str, Scan]:

@@ -16,10 +16,12 @@ from ..errors import check_name
 from ..store import Json
 from .background import Progress
 from .reports.writing import MOST_BYTES, SAMPLES, build_report, report, single_page
+from .session.filter_columns import sample_columns, values_of
 from .session.input_pictures import thumbnails
 from .session.request import Answer, Request
 from .session.sample_maps import sample_map
 from .session.sample_views import sample
+from .session.saved_lists import tagged
 from .session.scan_view import ScanView
 from .session.subset_curves import aggregate
 
@@ -83,8 +85,9 @@ def parquet(request: Request) -> File:
     """Write one row for each sample of the subset, for other tools (extra `parquet`).
 
     Columns: `sample`; `name` if samples have names; `label` if there are labels, and `class`, its
-    name; the metadata; `mean_MODEL`, the mean score over the orbit, and `invariance_gap_MODEL`; `x`
-    and `y`, its position on the map; `image`, a thumbnail as PNG, if inputs are images and
+    name; the metadata; `tag_NAME`, whether it has a tag; `COLUMN_MODEL`, what the page filters by,
+    such as `confidence`; `mean_MODEL`, the mean score over the orbit, and `invariance_gap_MODEL`;
+    `x` and `y`, its position on the map; `image`, a thumbnail as PNG, if inputs are images and
     available.
     """
     pa = import_extra("pyarrow", "parquet", "an export to Parquet")
@@ -100,6 +103,12 @@ def parquet(request: Request) -> File:
         columns["class"] = [str(known[one]) for one in view.label[chosen]]
     metadata = view.scan.metadata
     columns |= {name: values[chosen] for name, values in metadata.items() if name not in columns}
+    columns |= {f"tag_{name}": mask[chosen] for name, mask in tagged(view).items()}
+    for column in sample_columns(view).values():  # of models, as the page filters by them
+        for name in view.models if column.by_model else ():
+            values = values_of(view, column, name)[chosen]
+            keys = [*column.keys, None] if column.keys is not None else None
+            columns[f"{column.name}_{name}"] = values if keys is None else [keys[k] for k in values]
     mean = view.moments(view.variable(view.metrics["score"], request.reference)).orbit_mean
     gap = view.reader.whole("invariance_gap") if "invariance_gap" in view.reader else None
     for model, name in enumerate(view.models):

@@ -12,6 +12,8 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 from urllib.parse import quote, unquote
 
+import numpy as np
+
 from ..errors import InputError, check_name, unknown_name
 from ..store import Json
 
@@ -261,6 +263,21 @@ def _fragment_order(field: dataclasses.Field[object]) -> int:
 _FIELDS: dict[str, _Kind] = {
     field.name: field.metadata["kind"] for field in dataclasses.fields(Selection)
 }
+
+
+def mask_of_samples(given: object, samples: int) -> np.ndarray:
+    """Read samples given by their indices, or as a mask of all of them, as a mask `[N]`."""
+    chosen = np.asarray(given)
+    if chosen.dtype == bool and chosen.shape == (samples,):
+        return chosen
+    whole = chosen.ndim == 1 and (chosen.dtype.kind in "iu" or not chosen.size)
+    if not whole or (chosen.size and not -samples <= chosen.min() <= chosen.max() < samples):
+        raise InputError(
+            "samples", f"indices below {samples}, or a mask of {samples}", _short(given)
+        )
+    mask = np.zeros(samples, bool)
+    mask[chosen.astype(int)] = True
+    return mask
 
 
 def polygon(value: object) -> tuple[tuple[float, float], ...]:

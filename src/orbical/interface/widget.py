@@ -7,17 +7,23 @@ kernel nor the page. Frames are sent as message buffers.
 from __future__ import annotations
 
 import base64
+import dataclasses
 import html
 import io
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any
+
+import numpy as np
 
 from ..errors import MissingExtra
 from ..groups import PLACES
 from .background import STOP, ThreadedRequestQueue
 from .bundling import bundle, web_sources, web_style
-from .selection import Selection
+from .selection import Selection, mask_of_samples
 from .session import KINDS, Session
+from .session.request import Request, keep_set
 
 __all__ = ["widget"]
 
@@ -25,8 +31,9 @@ __all__ = ["widget"]
 def widget(session: Session, height: int = 900) -> Any:
     """Return a widget that shows a session (extra `notebook`).
 
-    Its attribute `selection` is the current selection; `fragment` is the same as text, synchronized
-    with the page, so that setting it changes what the page shows.
+    Its attribute `selection` is what the page shows, with the indices of the samples in the subset
+    and the coordinates of the position. Setting it changes the page: to indices or a mask of
+    samples, or to a dictionary of fields. `fragment` is the same as text.
 
     Args:
         session: The session to show.
@@ -45,8 +52,56 @@ def widget(session: Session, height: int = 900) -> Any:
         >>> shown.fragment = "sample=3&metric=ece"
         >>> shown.selection.sample
         3
+        >>> shown.selection = [2, 3, 5]
+        >>> shown.selection.samples
+        array([2, 3, 5])
+        >>> shown.selection = {"sample": 7, "element": 2}
+        >>> shown.selection.place
+        {'angle': 90.0}
     """
     return _class()(session, height)
+
+
+@dataclass(frozen=True, eq=False)
+class WidgetSelection(Selection):
+    """A selection with what its names stand for.
+
+    Attributes:
+        samples: The indices of the samples in the subset that the filters keep.
+        place: The coordinates of the position on the orbit, such as `{"angle": 90.0}`.
+    """
+
+    samples: Any = ()
+    place: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def looked_up(cls, session: Session, selection: Selection) -> WidgetSelection:
+        """Look up the samples and the position of a selection."""
+        request = Request(session.scan_view(selection.scan), selection)
+        coords = request.view.group.coords
+        at = selection.position or [values[request.element].item() for values in coords.values()]
+        place = dict(zip(coords, at, strict=False))
+        samples = np.flatnonzero(request.subset.members)
+        return cls(**vars(selection), samples=samples, place=place)
+
+
+def changed(session: Session, now: Selection, given: Any) -> Selection:
+    """Return a selection after a change: another one, samples of the subset, or some fields."""
+    if isinstance(given, Selection):
+        fields = {field.name: getattr(given, field.name) for field in dataclasses.fields(Selection)}
+        return Selection(**fields)
+    fields = dict(given) if isinstance(given, Mapping) else {"samples": given}
+    view = session.scan_view(fields.get("scan", now.scan))
+    if "samples" in fields:
+        mask = mask_of_samples(fields.pop("samples"), view.samples)
+        fields = {"subset": keep_set(view, mask), "filter": (), **fields}
+    kept = {
+        name: [*value] if isinstance(value, tuple) else value for name, value in vars(now).items()
+    }
+    made = Selection.from_json({**kept, **fields})
+    request = Request(view, made)
+    _ = request.sample, request.element, request.metric, request.models  # refuse what is not there
+    return made
 
 
 @cache
@@ -75,9 +130,14 @@ def _class() -> Any:
             self.on_msg(self._receive)
 
         @property
-        def selection(self) -> Selection:
-            """The current selection."""
-            return Selection.from_fragment(self.fragment)
+        def selection(self) -> WidgetSelection:
+            """What the page shows; setting it changes the page."""
+            return WidgetSelection.looked_up(self.session, Selection.from_fragment(self.fragment))
+
+        @selection.setter
+        def selection(self, given: Any) -> None:
+            now = Selection.from_fragment(self.fragment)
+            self.fragment = changed(self.session, now, given).to_fragment()
 
         def _receive(self, _: Any, content: Any, buffers: Any) -> None:
             self._fallback.fold()

@@ -19,6 +19,7 @@ from ..wire import PNG
 from .filter_columns import facts_of
 from .input_pictures import as_drawn, input_arrays, thinned, thumbnails
 from .request import Answer, Request
+from .saved_lists import tags_of
 from .scan_state import group_json
 from .scan_view import PLACE, ScanView
 from .subset_curves import curve_header
@@ -52,6 +53,7 @@ def sample(request: Request) -> Answer:
         "label": None if view.label is None else int(view.label[number]),
         "name": view.names[number] if view.names else "",
         "facts": facts_of(view, number),
+        "tags": tags_of(view, number),
         "consensus": [_consensus_class(view, number, model) for model in models],
         **curve_header(
             request, metric, np.stack([found[name] for name in found if name != "correct"])

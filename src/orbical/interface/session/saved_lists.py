@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+import numpy as np
+
 from ..._text import printable
 from ...errors import InputError, StoreError, check_name
 from ...store import Json
 from ..selection import Selection, set_name
-from .request import ALL, Answer, Request, mask_of_set, packed
+from .request import ALL, Answer, Request, UnknownSet, mask_of_set, packed
 from .scan_view import ScanView
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
+Array = np.ndarray
 MOST_ENTRIES = 200
 MOST_NAME = 80
 MOST_TITLE = 200
@@ -48,14 +52,16 @@ class SavedList(Generic[_Entry]):
             entries = self.saved(view)
         else:
             check_name("do", do, self.changes)
-            entries = self._update(view, self.changes[do](request))
+            entries = self.update(view, self.changes[do](request))
         return {self.name: [asdict(one) for one in entries], "unsaved": view.sidecar.unsaved}, {}
 
     def saved(self, view: ScanView) -> list[_Entry]:
         """Read the list beside a scan."""
         return self._read(view.sidecar.read(self.name, []))
 
-    def _update(self, view: ScanView, change: Change[_Entry]) -> list[_Entry]:
+    def update(self, view: ScanView, change: Change[_Entry]) -> list[_Entry]:
+        """Change the list beside a scan, and return it."""
+
         def changed(document: object) -> object:
             after = change(self._read(document))
             if len(after) > MOST_ENTRIES:
@@ -133,7 +139,7 @@ def findings(request: Request) -> Answer:
 
 
 def set_names(request: Request) -> Answer:
-    """Answer the named sets of a scan, after a change (`do`: save, delete) if any.
+    """Answer the named sets of a scan, after a change (`do`: save, tag, delete) if any.
 
     The samples of sets that lost their names are deleted, unless a finding shows them.
     """
@@ -144,7 +150,29 @@ def set_names(request: Request) -> Answer:
         held |= {one.selection.subset for one in saved_findings(request.view)}
         for key in {one.hash for one in before} - held:
             request.view.sidecar.drop_bits(key)
-    return answer
+    about, arrays = answer
+    return {**about, "tags": tags_of(request.view, request.sample)}, arrays
+
+
+def tags_of(view: ScanView, sample: int) -> list[str]:
+    """Return the tags of a sample: the names of the sets that hold it."""
+    return [one.name for one in saved_sets(view) if mask_of_set(view, one.hash)[sample]]
+
+
+def tagged(view: ScanView) -> dict[str, Array]:
+    """Return which samples have each tag `[N]`; sets whose samples were lost are left out."""
+    found: dict[str, Array] = {}
+    for one in saved_sets(view):
+        with contextlib.suppress(UnknownSet):
+            found[one.name] = mask_of_set(view, one.hash)
+    return found
+
+
+def tag(view: ScanView, name: str, samples: Array) -> None:
+    """Save samples `[N]` under a name, in place of those that had it; none remove the name."""
+    request = Request(view, message={"name": _name(name)})
+    named = _named(request, _name(name), samples) if samples.any() else _without(request, "name")
+    _SETS.update(view, named)
 
 
 def saved_findings(view: ScanView) -> list[Finding]:
@@ -191,10 +219,29 @@ def _save_set(request: Request) -> Change[NamedSet]:
     name, known = _name(request.message.get("name")), set_name("set", request.message.get("set"))
     if known == ALL:
         raise InputError("set", "a part of the samples", "all of them")
-    mask = mask_of_set(request.view, known)
-    request.view.sidecar.keep_bits(packed(mask).tobytes())
-    named = NamedSet(name, known, int(mask.sum()))
-    return lambda before: [*(one for one in before if one.name != name), named]
+    return _named(request, name, mask_of_set(request.view, known))
+
+
+def _tag_sample(request: Request) -> Change[NamedSet]:
+    """Add the selected sample to the set of a name, or take it out (`on`: false)."""
+    name, view = _name(request.message.get("name")), request.view
+    held = next((one.hash for one in saved_sets(view) if one.name == name), None)
+    mask = np.zeros(view.samples, bool) if held is None else mask_of_set(view, held)
+    mask[request.sample] = request.message.get("on") is not False
+    return _named(request, name, mask) if mask.any() else _without(request, "name")
+
+
+def _named(request: Request, name: str, mask: Array) -> Change[NamedSet]:
+    """Keep samples under a name, where it was if it was there."""
+    key = request.view.sidecar.keep_bits(packed(mask).tobytes())
+    named = NamedSet(name, key, int(mask.sum()))
+
+    def saved(before: list[NamedSet]) -> list[NamedSet]:
+        if name in [one.name for one in before]:
+            return [named if one.name == name else one for one in before]
+        return [*before, named]
+
+    return saved
 
 
 def _without(request: Request, field: str) -> Change[_Entry]:
@@ -231,5 +278,9 @@ _FINDINGS = SavedList(
 _SETS = SavedList(
     "sets",
     NamedSet.from_json,
-    {"save": _save_set, "delete": lambda request: _without(request, "name")},
+    {
+        "save": _save_set,
+        "tag": _tag_sample,
+        "delete": lambda request: _without(request, "name"),
+    },
 )

@@ -46,6 +46,8 @@ export function createSetNames(app) {
     save: (name) =>
       app.sets.make(() => ({ shown: true })).then(({ hash }) => change({ do: "save", name, set: hash }) ?? hash),
     remove: (name) => change({ do: "delete", name }),
+    /** Give the selected sample a tag, or take it away: a set that holds it. */
+    tag: (name, on) => change({ do: "tag", name, on }),
   };
 }
 

@@ -2,6 +2,7 @@
 
 import { button, fill, h, write } from "../core/dom.js";
 import { createSubsetMenu } from "./subset_menu.js";
+import { createTags } from "./tags.js";
 import { className, counted, fact, sentence, singular, whole } from "../core/text.js";
 
 /** Left: the subset, with a chip that clears it. Right: the sample, with a step to its neighbors. */
@@ -27,7 +28,8 @@ export function createSection(shell, app) {
     title: `Next ${one} in the list  ]`,
     "aria-label": `Next ${one} in the list`,
   });
-  shell.detail.append(h("div", { class: "half" }, title, label, h("span", { class: "pair" }, before, after)));
+  const tags = app.state.report ? null : createTags(app);
+  shell.detail.append(h("div", { class: "half" }, title, label, tags, h("span", { class: "pair" }, before, after)));
 
   let mask = null;
   let counts = null;
@@ -76,5 +78,5 @@ export function createSection(shell, app) {
     app.announce(hint.textContent);
   }
 
-  return { lost, destroy: () => (stops.forEach((stop) => stop()), menu.destroy()) };
+  return { lost, tag: tags?.open, destroy: () => (stops.forEach((stop) => stop()), menu.destroy(), tags?.destroy()) };
 }

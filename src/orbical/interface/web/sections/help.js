@@ -91,6 +91,7 @@ export const keyTable = [
   [["+", "−"], "embedding: grow or shrink a subset around the selected sample"],
   [["Ctrl+Z", "Ctrl+Shift+Z"], "undo and redo a change of the subset"],
   [["p"], "pin the selected sample beside others, or take its pin away"],
+  [["t"], "tag the selected sample"],
   [["f"], "enlarge a section to the whole window, and back"],
   [["+", "−", "0"], "enlarged input or prediction: zoom in, out, fit the window"],
   [["Esc"], "leave the enlarged section; clear the subset; close a menu"],

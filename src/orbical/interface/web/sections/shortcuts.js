@@ -58,6 +58,7 @@ export function shortcuts(app) {
     c: () => cycle("color", state.colors),
     k: () => cycle("scope", ["element", "orbit"]),
     p: () => app.pin(),
+    t: () => app.sections.headings.tag?.() ?? true,
     d: () => app.theme.toggle(),
     b: () => app.panel.toggle(),
     ",": () => app.story.step(-1),
