@@ -351,7 +351,7 @@ def test_a_model_without_a_variance_stands_beside_one_with(digits, tmp_path, ord
         (
             dict(preprocess="half"),
             InputError,
-            "preprocess: expected a function of a batch, got 'half'",
+            "preprocess: unknown name 'half' (known: bgr, bytes, color",
         ),
         (
             dict(models={"good": linear, "bad": lambda x: {}["weights"]}),

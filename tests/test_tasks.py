@@ -204,7 +204,7 @@ def test_answers_of_each_point_follow_the_order_of_the_points():
     [
         (lambda: tasks.Classification().read(torch.zeros(4, 2, 2)), "[sample, class]"),
         (lambda: tasks.Classification().read(torch.zeros(4, 0)), "[sample] of class 1 of two"),
-        (lambda: tasks.Classification().read({"a": 1}), "got dict"),
+        (lambda: tasks.Classification().read({"a": 1}), "got a dictionary of 'a'"),
         (
             lambda: tasks.Classification(outputs="probabilities").read(torch.ones(2, 3)),
             "sum to 3",

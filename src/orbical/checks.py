@@ -239,9 +239,9 @@ def _rule(name: str, limit: float) -> _Rule:
         kinds = ("pair", "outputs", "regression", "aleatoric")
         names = *_WHOLE, *_ALIASES, *(entry.name for entry in list_measures(*kinds))
         named = {f"{side}_{one}" for one in names}
-        error = unknown_name("threshold", name, named)
-        own = "your own measure is known once its module is imported (see the option import)"
-        raise error.about("threshold", remedy=f"{error.remedy}; {own}".removeprefix("; "))
+        error = unknown_name("threshold", name, named, cutoff=0.7)  # all begin alike
+        own = "(your own measure is known once its module is imported: see the option import)"
+        raise error.about("threshold", remedy=f"{error.remedy} {own}".strip())
     title = MEASURES[measure].title if measure in MEASURES else measure
     return _Rule(name, measure, place, f"{title}, {PLACES[place]}", limits)
 
@@ -420,10 +420,11 @@ def _terms(arrays: ScanArrays, rule: _Rule, model: int) -> Iterator[np.ndarray]:
     """Yield what is averaged over samples: one column of known terms, or one for each element."""
     name = _variable(rule)
     if name not in arrays:
-        wanted = "labeled data"
-        if rule.quantity not in _AVERAGED:
-            wanted = f"a scan with {rule.quantity.partition('_gap')[0]}"
-        raise InputError(rule.name, wanted, f"one without {name!r}")
+        if rule.quantity in _AVERAGED:
+            remedy = "scan data with labels"
+            raise InputError(rule.name, "a labeled scan", "one without labels", remedy=remedy)
+        wanted = rule.quantity.partition("_gap")[0]
+        raise InputError(rule.name, f"a scan with {wanted}", f"one without {name!r}")
     identity, weights = arrays.group.identity, arrays.group.weights
 
     def column(of_block: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:

@@ -89,8 +89,15 @@ class MissingExtra(OrbicalError, ImportError):
         super().__init__(f"{purpose} needs the package {package!r}: pip install 'orbical[{extra}]'")
 
 
-def unknown_name(argument: str, given: object, known: Iterable[str]) -> InputError:
+_FEW_NAMES = 40
+
+
+def unknown_name(
+    argument: str, given: object, known: Iterable[str], cutoff: float = 0.5
+) -> InputError:
     """Return the error for an unknown name, with the nearest known one as a suggestion.
+
+    All names are listed where they are few, or where none is near: similar by the `cutoff` or more.
 
     >>> print(unknown_name("group", "rotation", ["rotations", "flips"]))
     group: unknown name 'rotation'; did you mean 'rotations'? (known: flips, rotations)
@@ -103,11 +110,12 @@ def unknown_name(argument: str, given: object, known: Iterable[str]) -> InputErr
     in_lower_case = {name.lower(): name for name in names}
     wanted = str(given).lower()
     begun = [name for name in in_lower_case if len(wanted) > 2 and name.startswith(wanted)]
-    nearest = sorted(begun, key=len) or difflib.get_close_matches(wanted, in_lower_case, 1, 0.5)
+    nearest = sorted(begun, key=len) or difflib.get_close_matches(wanted, in_lower_case, 1, cutoff)
     problem, everything = f"unknown name {str(given)!r}", f"(known: {', '.join(names) or 'none'})"
     if not nearest:
         return InputError(argument, problem=f"{problem} {everything}")
-    remedy = f"did you mean {in_lower_case[nearest[0]]!r}? {everything}"
+    remedy = f"did you mean {in_lower_case[nearest[0]]!r}?"
+    remedy += f" {everything}" if len(names) <= _FEW_NAMES else ""
     return InputError(argument, problem=problem, remedy=remedy)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -51,7 +51,7 @@ def worst_case(
     rounds: int = 16,
     batch_size: int | str = "auto",
     device: str = "auto",
-    preprocess: Callable[[Tree], Tree] | None = None,
+    preprocess: object = None,
     lipschitz: float | None = None,
     level: float = 0.95,
     progress: bool = True,
@@ -79,7 +79,7 @@ def worst_case(
         rounds: steps of each search.
         batch_size: the number of inputs in a forward pass, or `"auto"`.
         device: a torch device, or `"auto"`.
-        preprocess: a function applied to each transformed batch before the models.
+        preprocess: what is applied to each transformed batch, as for `orbical.scan`.
         lipschitz: the most that a score changes by one degree of the angle, if it is known.
         level: nominal coverage of the intervals.
         progress: whether to show a progress bar.

@@ -131,12 +131,27 @@ def _intervals(
         and (only is None or measure.name in only)
     ]
     shared = _drawn_together(chosen, given, settings) if given.weights is None else {}
-    return {
-        measure.name: shared[measure.name]
-        if measure.name in shared
-        else _interval(measure, given, settings)
+    return _ByMeasure(
+        (
+            measure.name,
+            shared[measure.name] if measure.name in shared else _interval(measure, given, settings),
+        )
         for measure in chosen
-    }
+    )
+
+
+class _ByMeasure(dict[str, Interval]):
+    """Intervals by the name of their measure, printed a line each.
+
+    >>> _ByMeasure(classification_table(probs=[[0.7, 0.3], [0.4, 0.6]], labels=[0, 0],
+    ...                                 only=["accuracy", "nll"], resamples=20))
+    accuracy  0.5 [...], if calibrated ...
+    nll       0.6365 [...], if calibrated ...
+    """
+
+    def __repr__(self) -> str:
+        width = max(map(len, self), default=0)
+        return "\n".join(f"{name:<{width}}  {found}" for name, found in self.items())
 
 
 def _drawn_together(chosen: list[Measure], given: Any, settings: Settings) -> dict[str, Interval]:

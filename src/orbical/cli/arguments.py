@@ -71,7 +71,7 @@ Preprocess = Annotated[
     typer.Option(
         help="What is applied to transformed batches before the models: package.module:function, "
         "or for images names such as imagenet,bgr,nhwc: unit, bytes, symmetric or imagenet; rgb, "
-        "bgr or gray; nchw or nhwc."
+        "bgr, gray or color (gray images in three channels); nchw or nhwc."
     ),
 ]
 
@@ -123,7 +123,7 @@ def named_models(models: Sequence[str], argument: str = "--model") -> dict[str, 
         if path is None and ":" not in source:
             raise InputError(
                 argument,
-                "a file ending in .onnx, .tflite or .pt2, a folder of save_pretrained or "
+                "a file ending in .onnx, .tflite, .pt2 or .pt, a folder of save_pretrained or "
                 "package.module:attribute, optionally as NAME=SOURCE",
                 repr(text),
             )
@@ -151,19 +151,6 @@ def import_optional(text: str | None, argument: str) -> Any:
     from .._imports import import_attribute
 
     return None if text is None else import_attribute(text, argument)
-
-
-def preprocessing(text: str | None) -> Any:
-    """Return the preprocessing of a command: a function by import path, or images by name.
-
-    >>> preprocessing("imagenet,bgr")
-    ImagePreprocessing(scale='imagenet', channels='bgr', layout='nchw')
-    """
-    from ..data import ImagePreprocessing
-
-    if text is None or ":" in text:
-        return import_optional(text, "--preprocess")
-    return ImagePreprocessing.parse(text, "--preprocess")
 
 
 def own_task(text: str | None) -> Task | None:

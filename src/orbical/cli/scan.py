@@ -29,7 +29,6 @@ from .arguments import (
     named_models,
     own_task,
     path_or_url,
-    preprocessing,
     task_options,
 )
 from .scan_tables import print_audit, print_positions, print_summary
@@ -96,14 +95,15 @@ def scan(
         model: A model; repeat for more. SOURCE is package.module:attribute (a torch module, a
             scikit-learn estimator, an ASE calculator or a function; a trailing () calls it), a
             file.onnx or file.tflite (a detector's decoding may follow: yolo.onnx:yolov8), a folder
-            written by transformers' save_pretrained, or a file.pt2 from torch.export. Import paths
-            and .pt2 files run their author's code: use only what you trust. A language model is a
-            folder or a file.gguf, FOLDER:likelihood with its scoring, or http://host/v1#model.
+            written by transformers' save_pretrained, a file.pt2 from torch.export or a file.pt
+            of TorchScript. Import paths and .pt2 files run their author's code: use only what you
+            trust. A language model is a folder or a file.gguf, FOLDER:likelihood with its scoring,
+            or http://host/v1#model.
         data: The data set: a folder of images, with a subfolder for each class or none; a table
             .csv, .tsv or .parquet of image files with labels and metadata, or, also .jsonl and
-            .json, of questions with options; an .npz file or a Zarr
-            group with x (or x_NAME for each field) and optionally y; an .npy file;
-            package.module:attribute (x, (x, y), a torch Dataset); a built-in name, mnist or digits;
+            .json, of questions with options; an .npz file or a Zarr group with x (or x_NAME for
+            each field) and optionally y; an .npy file; package.module:attribute (x, (x, y), a
+            torch Dataset); a built-in name, mnist or digits;
             molecules in a file .xyz, .extxyz, .sdf, .mol, .traj, .cif or an ASE database .db; for
             detection, a folder in COCO's format, coco:FOLDER or
             coco:FOLDER:WINDOW:RADIUS:CLASS,CLASS.
@@ -247,7 +247,7 @@ def scan(
                 device=device,
                 workers=readers,
                 fingerprint=fingerprint,
-                preprocess=preprocessing(preprocess),
+                preprocess=preprocess,
                 threads=threads_of(threads, workers),
                 executor=executor,
                 part=part,

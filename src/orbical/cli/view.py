@@ -25,7 +25,6 @@ from .arguments import (
     named_models,
     own_task,
     path_or_url,
-    preprocessing,
 )
 
 _EXPOSED = (
@@ -121,7 +120,7 @@ def view(
         given = {
             "group": group,
             "task": task,
-            "preprocess": preprocessing(preprocess),
+            "preprocess": preprocess,
             "classes": classes,
         }
         pictures = image_options(size, unreadable, classes=classes, unlabeled=unlabeled)
@@ -129,8 +128,9 @@ def view(
         session = first_look(what[:-1], what[-1], given, pictures, samples, out)
     else:
         from ..interface import open_session
+        from ..predictors import model_path
 
-        if what[0].endswith((".onnx", ".pt2", ".tflite")):
+        if model_path(what[0]) is not None:
             raise InputError(
                 "DATA", "a folder of images or an .npz file after the model", f"only {what[0]!r}"
             )
@@ -146,7 +146,7 @@ def view(
             named_models(model or []),
             None if data is None else load_data(data, **pictures),
             task=own_task(task),
-            preprocess=preprocessing(preprocess),
+            preprocess=preprocess,
             read=import_optional(read, "--read"),
             orbits=None if orbits is None else read_npy(orbits, "--orbits"),
             worst=worst,

@@ -22,7 +22,6 @@ from .arguments import (
     load_data,
     named_models,
     own_task,
-    preprocessing,
 )
 from .formats import Cell, Number, Sheet, show
 from .scan import message_when_stopped
@@ -103,7 +102,7 @@ def worst_case(
             rounds=rounds,
             device=device,
             batch_size=int(batch_size) if batch_size.isdigit() else batch_size,
-            preprocess=preprocessing(preprocess),
+            preprocess=preprocess,
             progress=not quiet,
         )
         _write(found, out)

@@ -24,7 +24,14 @@ if TYPE_CHECKING:
     from .hugging_face_data import HuggingFace
     from .image_files import ImageFiles, ImageFolder
     from .item_sources import Stream
-    from .preprocessing import CHANNELS, LAYOUTS, SCALES, ImagePreprocessing, recorded_preprocessing
+    from .preprocessing import (
+        CHANNELS,
+        LAYOUTS,
+        SCALES,
+        ImagePreprocessing,
+        as_preprocessing,
+        recorded_preprocessing,
+    )
     from .samples import Chosen, Rows, Samples, hash_of_rows, read_ahead, read_rows, spread_rows
     from .source import Source, hash_of, padded
     from .sources import ARRAY_SUFFIXES, SUFFIXES, open_path
@@ -38,7 +45,8 @@ else:  # commands that only read an array file need not wait for torch
             "array_source": "FilePart",
             "hugging_face_data": "HuggingFace",
             "image_files": "ImageFiles ImageFolder",
-            "preprocessing": "CHANNELS ImagePreprocessing LAYOUTS SCALES recorded_preprocessing",
+            "preprocessing": "CHANNELS ImagePreprocessing LAYOUTS SCALES as_preprocessing "
+            "recorded_preprocessing",
             "samples": "Chosen Rows Samples hash_of_rows read_ahead read_rows spread_rows",
             "source": "Source hash_of padded",
             "sources": "ARRAY_SUFFIXES SUFFIXES open_path",

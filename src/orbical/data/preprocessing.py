@@ -1,13 +1,18 @@
-"""The usual preparations of images for a network, by name: scale, order of channels, layout."""
+"""What is applied to batches before the models: by name, or by transforms of other libraries."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from .._imports import import_attribute
 from ..errors import InputError, unknown_name
+from ..predictors import processed
 
 SCALES = {
     "unit": "0 to 1",
@@ -15,7 +20,7 @@ SCALES = {
     "symmetric": "-1 to 1",
     "imagenet": "ImageNet mean and std",
 }
-CHANNELS = {"rgb": "RGB", "bgr": "BGR", "gray": "gray"}
+CHANNELS = {"rgb": "RGB", "bgr": "BGR", "gray": "gray", "color": "RGB, also of gray images"}
 LAYOUTS = {"nchw": "channels first", "nhwc": "channels last"}
 _MEAN, _STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 _LUMINANCE = (0.299, 0.587, 0.114)  # ITU-R 601, as Pillow converts to gray
@@ -28,7 +33,8 @@ class ImagePreprocessing:
     Args:
         scale: `"unit"` leaves 0..1, `"bytes"` is 0..255, `"symmetric"` is -1..1, `"imagenet"`
             subtracts ImageNet's mean and divides by its standard deviation.
-        channels: `"rgb"`, `"bgr"` or `"gray"`.
+        channels: `"rgb"`, `"bgr"`, `"gray"`, or `"color"`, which is RGB with three equal channels
+            of gray images.
         layout: `"nchw"`, or `"nhwc"` for channels last.
 
     Raises:
@@ -92,6 +98,8 @@ class ImagePreprocessing:
         images = batch.float()
         if self.channels == "gray" and images.shape[1] == 3:
             images = (images * _column(_LUMINANCE, images)).sum(1, keepdim=True)
+        elif self.channels == "color" and images.shape[1] == 1:
+            images = images.expand(-1, 3, -1, -1)
         images = self._scaled(images)
         if self.channels == "bgr":
             images = images.flip(1)
@@ -122,6 +130,53 @@ def recorded_preprocessing(name: str | None) -> ImagePreprocessing | None:
     >>> recorded_preprocessing("orbical.data.preprocessing:imagenet,bgr")
     ImagePreprocessing(scale='imagenet', channels='bgr', layout='nchw')
     """
-    if name is None or not name.startswith(_PREFIX):
+    if name is None or not name.startswith(_PREFIX) or "(" in name:
         return None
     return ImagePreprocessing.parse(name.removeprefix(_PREFIX))
+
+
+class _Transform:
+    """A function with a text by which the record of a scan tells it from others."""
+
+    def __init__(self, function: Callable[[Any], Any], about: object) -> None:
+        self.function = function
+        self.__qualname__ = f"({' '.join(str(about).split())})"
+
+    def __call__(self, batch: Any) -> Any:
+        return self.function(batch)
+
+
+def as_preprocessing(given: Any, argument: str = "preprocess") -> Callable[[Any], Any] | None:
+    """Return the function of batches that was given, by name or in the form of another library.
+
+    Args:
+        given: names of `ImagePreprocessing`, `package.module:function`, a function, an image
+            processor of transformers, or transforms of torchvision and timm. Of transforms that
+            were made for single images of Pillow, those that convert them to tensors are left out.
+        argument: the name of the argument in error messages.
+
+    Returns:
+        The function; None for None.
+
+    Raises:
+        InputError: if it is none of these.
+
+    Example:
+        >>> as_preprocessing("imagenet")
+        ImagePreprocessing(scale='imagenet', channels='rgb', layout='nchw')
+    """
+    if isinstance(given, str):
+        if ":" not in given:
+            return ImagePreprocessing.parse(given, argument)
+        given = import_attribute(given, argument)
+    if hasattr(given, "image_mean"):
+        return _Transform(partial(processed, given), given)
+    steps = getattr(given, "transforms", None)
+    if isinstance(steps, list):
+        kept = [one for one in steps if type(one).__name__ not in ("ToTensor", "PILToTensor")]
+        return _Transform(type(given)(kept), given)
+    if given is not None and not callable(given):
+        names = ", ".join((*SCALES, *CHANNELS, *LAYOUTS))
+        raise InputError(argument, f"a function of a batch, or names of {names}", repr(given))
+    function: Callable[[Any], Any] | None = given
+    return function

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from .._trees import Tree, concatenate, leaves, to_device, tree_map
 from ..actions import Action
-from ..data import Samples, recorded_preprocessing
+from ..data import Samples, as_preprocessing, recorded_preprocessing
 from ..errors import InputError, ModelError, OrbicalError
 from ..groups import Elements
 from ..predictors import Predictor, as_predictor
@@ -68,7 +68,7 @@ class Extras:
     models: Mapping[str, object] = field(default_factory=dict)
     data: Any = None
     task: Task | None = None
-    preprocess: Callable[[Tree], Tree] | None = None
+    preprocess: object = None
     read: Reader | None = None
     orbits: Any = None
     classes: Sequence[str] | None = None
@@ -98,11 +98,12 @@ class LiveModels:
         self.scan, self._row, self.patience_s = scan, row, PATIENCE_S
         self.locator = OrbitLocator(scan.group)
         self.warnings: list[str] = []
-        self._preprocess = extras.preprocess or recorded_preprocessing(scan.record.preprocess)
+        given = as_preprocessing(extras.preprocess)
+        self._preprocess = given or recorded_preprocessing(scan.record.preprocess)
         self._fields = _input_fields(scan)
         self.models = {name: as_predictor(model) for name, model in extras.models.items()}
-        given = extras.task is not None or extras.read is not None
-        self._readable = given or scan.record.task.read is None
+        stated = extras.task is not None or extras.read is not None
+        self._readable = stated or scan.record.task.read is None
         self.task = self._find_task(extras.task, extras.read)
         data, count = extras.data, scan.record.data.samples
         if data is not None:

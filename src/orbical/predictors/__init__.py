@@ -1,9 +1,9 @@
 """One interface to any model: a batch in, raw outputs out, on the device of the scan.
 
 `as_predictor` adapts torch modules (compiled, scripted and `DataParallel` ones included), models,
-pipelines and folders of Hugging Face transformers, exported programs (`.pt2`), ONNX and TensorFlow
-Lite files, scikit-learn estimators, ASE calculators and functions on torch, NumPy or JAX arrays.
-Loading an import path or an exported program runs code.
+pipelines and folders of Hugging Face transformers, exported programs (`.pt2`), TorchScript (`.pt`),
+ONNX and TensorFlow Lite files, scikit-learn estimators, ASE calculators and functions on torch,
+NumPy or JAX arrays. Loading an import path or an exported program runs code.
 `OrbitAverage` averages any of them over a group; `RaggedPredictor` passes graphs of different sizes
 without padding.
 """
@@ -25,9 +25,16 @@ from .hugging_face_models import (
     as_hugging_face,
     is_causal_model,
     is_model_folder,
+    processed,
 )
 from .language_models import SCORINGS, CausalLM, Endpoint
-from .model_files import ExportedPredictor, OnnxPredictor, TflitePredictor, external_files
+from .model_files import (
+    ExportedPredictor,
+    OnnxPredictor,
+    ScriptedPredictor,
+    TflitePredictor,
+    external_files,
+)
 from .model_objects import FunctionPredictor, SklearnPredictor, TorchPredictor, numpy_function
 from .orbit_average import OrbitAverage
 from .predictor import PartialOutputs, Predictor, Raw, count_inputs
@@ -36,14 +43,15 @@ from .ragged_models import RaggedPredictor, to_pyg, to_ragged
 __all__ = [
     "CalculatorPredictor", "CausalLM", "DetectorPredictor", "Endpoint", "ExportedPredictor",
     "FunctionPredictor", "HuggingFacePredictor", "OnnxPredictor", "OrbitAverage",
-    "PartialOutputs", "Predictor", "RaggedPredictor", "SklearnPredictor", "TflitePredictor",
-    "TorchPredictor", "as_predictor", "numpy_function", "to_pyg", "to_ragged",
+    "PartialOutputs", "Predictor", "RaggedPredictor", "ScriptedPredictor", "SklearnPredictor",
+    "TflitePredictor", "TorchPredictor", "as_predictor", "numpy_function", "to_pyg", "to_ragged",
 ]  # fmt: skip
 
 _FILES: dict[str, Callable[[str], Predictor]] = {
     ".onnx": OnnxPredictor,
     ".pt2": ExportedPredictor,
     ".tflite": TflitePredictor,
+    **dict.fromkeys((".pt", ".pth", ".torchscript"), ScriptedPredictor),
 }
 
 
@@ -51,11 +59,12 @@ def as_predictor(model: object) -> Predictor:
     """Adapt a model of any supported kind.
 
     Args:
-        model: a model, a file name (`.onnx`, `.pt2`, `.tflite`; `yolo.onnx:yolov8` names the
-            decoding of a detector, and `yolo.onnx:raw` keeps its outputs as they are), a folder
-            that `save_pretrained` of transformers wrote, or an import path
-            `package.module:attribute`. Language models are folders or `.gguf` files, and
-            `FOLDER:likelihood` names their scoring; `http://host/v1#model` is one that is served.
+        model: a model, a file name (`.onnx`, `.tflite`, `.pt2` of `torch.export`, `.pt` of
+            TorchScript; `yolo.onnx:yolov8` names the decoding of a detector, and `yolo.onnx:raw`
+            keeps its outputs as they are), a folder that `save_pretrained` of transformers wrote,
+            or an import path `package.module:attribute`. Language models are folders or `.gguf`
+            files, and `FOLDER:likelihood` names their scoring; `http://host/v1#model` is one that
+            is served.
 
     Returns:
         The predictor; a predictor is returned as it is.

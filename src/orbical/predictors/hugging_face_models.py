@@ -96,7 +96,9 @@ class HuggingFacePredictor(TorchPredictor):
 
     def __call__(self, batch: Tree) -> Raw:
         """Return the model's output for a batch, in pixels of its images."""
-        raw = super().__call__(batch if self.processor is None else self._processed(batch))
+        raw = super().__call__(
+            batch if self.processor is None else processed(self.processor, batch)
+        )
         images = batch.get("pixel_values") if isinstance(batch, dict) else batch
         if not isinstance(images, Tensor) or images.ndim != 4 or not isinstance(raw, Mapping):
             return raw
@@ -108,24 +110,6 @@ class HuggingFacePredictor(TorchPredictor):
             return type(raw)(**{**raw, "logits": maps})
         return raw
 
-    def _processed(self, batch: Tree) -> Tensor:
-        """Return images as the processor prepares them."""
-        if not isinstance(batch, Tensor) or batch.ndim != 4 or batch.shape[1] != 3:
-            got = [*batch.shape] if isinstance(batch, Tensor) else type(batch).__name__
-            raise InputError("data", "images [N, 3, H, W] for the processor", got)
-        low, high = float(batch.min()), float(batch.max())
-        if not -_MARGIN <= low <= high <= 1 + _MARGIN:
-            raise InputError(
-                "data",
-                "images with values in 0..1, which the processor normalizes",
-                f"{low:.3g} .. {high:.3g}",
-                remedy="pass images as they are, divided by 255",
-            )
-        images = [*batch.float().clamp(0, 1)]
-        made = self.processor(images=images, do_rescale=False, return_tensors="pt")
-        pixels: Tensor = made["pixel_values"]
-        return pixels.to(batch.device)
-
     def fingerprint(self) -> str | None:
         """Return a hash of the weights, and of the processor's settings if there is one."""
         weights = super().fingerprint()
@@ -133,6 +117,25 @@ class HuggingFacePredictor(TorchPredictor):
             return weights
         settings = sorted((name, str(one)) for name, one in self.processor.to_dict().items())
         return hashlib.sha256(f"{weights} {settings}".encode()).hexdigest()[:16]
+
+
+def processed(processor: Any, batch: Tree) -> Tensor:
+    """Return images `[N, 3, H, W]` in 0..1 as an image processor prepares them."""
+    if not isinstance(batch, Tensor) or batch.ndim != 4 or batch.shape[1] != 3:
+        got = [*batch.shape] if isinstance(batch, Tensor) else type(batch).__name__
+        raise InputError("data", "images [N, 3, H, W] for the processor", got)
+    low, high = float(batch.min()), float(batch.max())
+    if not -_MARGIN <= low <= high <= 1 + _MARGIN:
+        raise InputError(
+            "data",
+            "images with values in 0..1, which the processor normalizes",
+            f"{low:.3g} .. {high:.3g}",
+            remedy="pass images as they are, divided by 255",
+        )
+    images = [*batch.float().clamp(0, 1)]
+    made = processor(images=images, do_rescale=False, return_tensors="pt")
+    pixels: Tensor = made["pixel_values"]
+    return pixels.to(batch.device)
 
 
 def _class_names(given: Mapping[int, str]) -> list[str] | None:

@@ -1,9 +1,11 @@
-"""Predictors from files: ONNX, TensorFlow Lite and exported programs."""
+"""Predictors from files: ONNX, TensorFlow Lite, exported programs and TorchScript."""
 
 from __future__ import annotations
 
 import hashlib
 import threading
+import warnings
+import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +17,7 @@ import torch
 from .._imports import import_extra, words_of
 from .._trees import Tree, as_tensors, leaves, tree_map
 from ..errors import InputError, ModelError
+from .model_objects import TorchPredictor
 from .predictor import Predictor, Raw, Shape, call_with, count_inputs, moved_to, state_hash
 
 
@@ -113,6 +116,10 @@ class OnnxPredictor(Predictor):
 
     def _feed(self, batch: Tree) -> dict[str, Any]:
         named = named_inputs(batch, self._inputs, "ONNX")
+        for name, entry in self._inputs.items():
+            if not _fits(named[name], entry.shape):
+                shape = str(entry.shape)
+                raise _misfit(named[name], shape, f"the input {name!r} of the ONNX model")
         return {name: _cast(named[name], entry.type) for name, entry in self._inputs.items()}
 
     def fingerprint(self) -> str | None:
@@ -189,6 +196,44 @@ def _fixed_batch(program: torch.export.ExportedProgram) -> int | None:
     return None
 
 
+class ScriptedPredictor(TorchPredictor):
+    """A file of `torch.jit.script(net).save(path)` or `torch.jit.trace(...)`, usually `.pt`.
+
+    Args:
+        path: the file.
+
+    Raises:
+        ModelError: If the file holds something else, such as weights without a network.
+    """
+
+    def __init__(self, path: str) -> None:
+        try:
+            with warnings.catch_warnings():  # newer versions of torch recommend torch.export
+                warnings.simplefilter("ignore")
+                module = torch.jit.load(path, map_location="cpu")
+        except Exception as error:
+            raise ModelError(
+                f"model: expected a TorchScript file, got {path!r}, which holds "
+                f"{_content(path)}; build the network in a file of your own, load its weights "
+                "there, and name it as package.module:network, or save it with torch.export"
+            ) from error
+        super().__init__(module)
+        self.source = path
+
+    def fingerprint(self) -> str | None:
+        """Return a hash of the file."""
+        return file_hash(self.source)
+
+
+def _content(path: str) -> str:
+    """Say what torch saved in a file that is not TorchScript; no code in it is run."""
+    try:
+        found = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception:
+        return "a pickled network" if zipfile.is_zipfile(path) else "no model of torch"
+    return "weights without a network (a state dict)" if isinstance(found, dict) else "tensors"
+
+
 Entry = dict[str, Any]
 """What the interpreter tells about a tensor."""
 
@@ -262,12 +307,8 @@ class TflitePredictor(Predictor):
             return value, False
         if value.ndim == 4 and _fits(value.permute(0, 2, 3, 1), shape):
             return value.permute(0, 2, 3, 1).contiguous(), True
-        images = f", or images [N, {shape[3]}, {shape[1]}, {shape[2]}]" if len(shape) == 4 else ""
-        raise InputError(
-            "data",
-            f"{shape}{images} for the input {name!r} of the TensorFlow Lite model",
-            ["N", *value.shape[1:]],
-        )
+        also = f", or images [N, {shape[3]}, {shape[1]}, {shape[2]}]" if len(shape) == 4 else ""
+        raise _misfit(value, f"{shape}{also}", f"the input {name!r} of the TensorFlow Lite model")
 
     def _resize(self, given: dict[str, torch.Tensor]) -> None:
         details = {entry["name"]: entry for entry in self._net.get_input_details()}
@@ -294,10 +335,15 @@ def _declared_shape(entry: Entry) -> list[int | None]:
     return [None if side < 0 else int(side) for side in signature]
 
 
-def _fits(value: torch.Tensor, shape: list[int | None]) -> bool:
+def _fits(value: torch.Tensor, shape: Shape) -> bool:
     """Check a tensor against a declared shape; the batch size is not part of it."""
-    pairs = [*zip(value.shape, shape, strict=False)]
-    return value.ndim == len(shape) and all(side in (None, given) for given, side in pairs[1:])
+    pairs = [*zip(value.shape, shape, strict=False)][1:]
+    same = all(side == given for given, side in pairs if isinstance(side, int))
+    return value.ndim == len(shape) and same
+
+
+def _misfit(value: torch.Tensor, shape: str, what: str) -> InputError:
+    return InputError("data", f"{shape} for {what}", ["N", *value.shape[1:]])
 
 
 def _type(entry: Entry) -> str:

@@ -13,10 +13,9 @@ import torch
 from .._imports import as_path
 from .._interrupts import how_to_go_on, stoppable
 from .._text import percent
-from .._trees import Tree
 from ..errors import InputError, Interrupted, StoreError, whole_number
 from ..groups import Group
-from ..tasks import Task
+from ..tasks import Reader, Task
 from .description import adopt, check_finished, warn_of_failures
 from .executors import Remote, crew_of, remote
 from .probing import sample_facts
@@ -48,7 +47,8 @@ def scan(
     part: str | None = None,
     workers: int = 0,
     fingerprint: str | None = None,
-    preprocess: Callable[[Tree], Tree] | None = None,
+    preprocess: object = None,
+    read: Reader | None = None,
     progress: bool | Callable[[int, int], None] = True,
 ) -> Scan:
     """Evaluate models along the orbits of a data set.
@@ -91,7 +91,11 @@ def scan(
         workers: the number of processes that read samples ahead; 0 reads in this one.
         fingerprint: a text that identifies the data, such as their version. A store with the same
             text is continued without reading the samples that are finished.
-        preprocess: a function applied to each transformed batch before the models.
+        preprocess: what is applied to each transformed batch before the models: a function, the
+            names of `orbical.data.ImagePreprocessing` such as `"imagenet"` or `"imagenet,bgr"`,
+            transforms of torchvision or timm, or an image processor of transformers.
+        read: a function that picks the outputs from what the models return, such as
+            `lambda out: out["logits"]`; the same as `read` of the task.
         progress: whether to show a progress bar; or a function, which is called with the
             evaluations done and their total after every batch.
 
@@ -151,6 +155,7 @@ def scan(
         fingerprint=fingerprint,
         known=stored,
         preprocess=preprocess,
+        read=read,
     )
     if crew is not None or part is not None:
         _check_shared(path, recipe)

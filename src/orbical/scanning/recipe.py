@@ -14,12 +14,12 @@ from torch import Tensor
 
 from .._trees import Tree
 from ..actions import check_group
-from ..data import Samples
+from ..data import Samples, as_preprocessing
 from ..errors import InputError, unknown_name, whole_number
 from ..groups import Group, as_group
 from ..predictors import Predictor, as_predictor
 from ..store import DataEntry, Json
-from ..tasks import Task, as_task
+from ..tasks import Reader, Task, as_task
 
 PROBE_SAMPLES = 2
 
@@ -78,7 +78,8 @@ def plan(
     workers: int,
     fingerprint: str | None,
     known: DataEntry | None,
-    preprocess: Callable[[Tree], Tree] | None,
+    preprocess: object,
+    read: Reader | None = None,
 ) -> Recipe:
     """Check the arguments of a scan; nothing is computed or written yet.
 
@@ -87,7 +88,7 @@ def plan(
     named = _named_models(models)
     predictors = {name: _as_named(name, model) for name, model in named.items()}
     given_group = None if group is None else as_group(group)
-    task = as_task(task)
+    task = _reading(as_task(task), read)
     if fingerprint is not None and not (isinstance(fingerprint, str) and fingerprint):
         raise InputError("fingerprint", "a text that names the data", repr(fingerprint))
     samples = Samples(task.take(data), task.names(data), fingerprint)
@@ -100,8 +101,7 @@ def plan(
     first, first_target, target = checked_data(samples, plain, task)
     acting = task.on_outputs(plain)
     kept = _checked_keep(keep, task)
-    if preprocess is not None and not callable(preprocess):
-        raise InputError("preprocess", "a function of a batch", repr(preprocess))
+    prepare = as_preprocessing(preprocess)
     if batch_size != "auto":
         batch_size = whole_number("batch_size", batch_size, 1, "'auto' or ")
     rows = None if chunk == "auto" else whole_number("chunk", chunk, 1, "'auto' or ")
@@ -113,7 +113,7 @@ def plan(
         target,
         acting,
         task,
-        preprocess,
+        prepare,
         kept,
         batch_size,
         rows,
@@ -141,6 +141,17 @@ def checked_data(
         return first, None if targets is None else task.check_target(targets, count), None
     target = task.check_target(samples.labels, len(samples))
     return first, target[:count], target
+
+
+def _reading(task: Task, read: Reader | None) -> Task:
+    """Return a task that picks outputs by a function, if one was passed."""
+    if read is None:
+        return task
+    if not callable(read):
+        raise InputError("read", "a function of a raw model output", repr(read))
+    chosen = copy.copy(task)
+    chosen._read = read
+    return chosen
 
 
 def _check_kind(task: Task, usual: str | None) -> None:

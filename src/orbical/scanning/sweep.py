@@ -216,12 +216,12 @@ class Sweep:
             return copied(raw) if name in self._reuses else raw
         except torch.OutOfMemoryError:
             raise
-        except ModelError as error:
-            raise ModelError(f"model {name!r}: {error}") from error
+        except (ModelError, InputError) as error:
+            raise ModelError(f"model {name!r}: {error}{_if_gray(inputs)}") from error
         except Exception as error:
             raise ModelError(
                 f"model {name!r} raised {type(error).__name__} for inputs {_shapes(inputs)}: "
-                f"{words_of(error)}"
+                f"{words_of(error)}{_if_gray(inputs)}"
             ) from error
 
     def compare(self, name: str, first: object, second: object) -> None:
@@ -293,6 +293,12 @@ class Unit:
             action.check_values(self.batch, first_sample)
         for name, faults in self.broken.items():
             refuse_faults(f"model {name!r}", faults, group, self.batch, first_sample)
+
+
+def _if_gray(inputs: Tree) -> str:
+    """Return the remedy for gray images in a network for color images, which may be the cause."""
+    gray = isinstance(inputs, Tensor) and inputs.ndim == 4 and inputs.shape[1] == 1
+    return "; if the network takes color images, pass preprocess='color'" if gray else ""
 
 
 def _shapes(inputs: Tree) -> str:

@@ -27,7 +27,17 @@ from .quantities import (
     unknown,
 )
 from .structures import batch_of, complete_batch, from_graphs, is_structure, structure_names
-from .task import Reader, Task, Variable, as_truth, described, is_real, per_element, per_sample
+from .task import (
+    Reader,
+    Task,
+    Variable,
+    as_truth,
+    described,
+    how_to_read,
+    is_real,
+    per_element,
+    per_sample,
+)
 
 __all__ = ["Atoms"]
 
@@ -179,10 +189,9 @@ class Atoms(Task):
             given = dict(zip(self.quantities, given, strict=True))
         missing = [q for q in self.quantities if not isinstance(given, dict) or q not in given]
         if missing:
-            kind = f"fields {sorted(given)}" if isinstance(given, dict) else described(given)
             raise ModelError(
-                f"model output: expected a dictionary of {', '.join(self.quantities)}, got {kind}; "
-                "request less with quantities=, or select the outputs with read="
+                f"model output: expected a dictionary of {', '.join(self.quantities)}, got "
+                f"{described(given)}; request less with quantities=; {how_to_read(given)}"
             )
         counts = {q: len(x) if isinstance(x := given[q], Tensor) and x.ndim else 0 for q in given}
         if len({counts[q] for q in self.quantities} - {0}) > 1:

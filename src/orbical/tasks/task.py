@@ -456,7 +456,19 @@ def described(given: object) -> str:
     """Describe a value in an error message: its shape, or its type."""
     if isinstance(given, Tensor):
         return f"{str(given.dtype).removeprefix('torch.')} of shape {tuple(given.shape)}"
-    return type(given).__name__
+    if isinstance(given, Mapping):
+        return f"a dictionary of {', '.join(map(repr, given)) or 'nothing'}"
+    return f"a tuple of {len(given)}" if isinstance(given, tuple) else type(given).__name__
+
+
+def how_to_read(given: object) -> str:
+    """Return the remedy for an output that holds what the task needs somewhere inside."""
+    key = next(iter(given), "logits") if isinstance(given, Mapping) else 0
+    picked = f"out[{key!r}]" if isinstance(given, Mapping | tuple | list) else "..."
+    return (
+        f"pass read=lambda out: {picked} to ob.scan, or select the outputs with --read "
+        "package.module:function"
+    )
 
 
 def described_output(action: Action | None) -> Settings | None:
@@ -467,7 +479,7 @@ def described_output(action: Action | None) -> Settings | None:
 def unreadable(given: object, expected: str) -> ModelError:
     """Return the error for a raw model output that a task cannot read."""
     return ModelError(
-        f"model output: expected {expected}, got {described(given)}; select the outputs with read="
+        f"model output: expected {expected}, got {described(given)}; {how_to_read(given)}"
     )
 
 

@@ -24,6 +24,7 @@ from .task import (
     per_element,
     per_sample,
     single_or_double,
+    unreadable,
 )
 
 __all__ = ["Text"]
@@ -202,7 +203,4 @@ def _strings(given: object) -> list[str]:
     words = given.tolist() if isinstance(given, np.ndarray) else given
     if isinstance(words, tuple | list) and all(isinstance(word, str) for word in words):
         return list(words)
-    raise ModelError(
-        "model output: expected a string for each sample, or (strings, confidences), got "
-        f"{described(given)}; select the outputs with read="
-    )
+    raise unreadable(given, "a string for each sample, or (strings, confidences)")

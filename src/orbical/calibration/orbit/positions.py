@@ -235,11 +235,12 @@ def pairs_of(scan: Scan | xr.Dataset) -> tuple[xr.DataArray, ScanArrays]:
             judged = {"correct", "point_correct"} & {*getattr(data, "data_vars", ())}
             if name == "confidence" and judged:
                 remedy = remedy or "let the model return a confidence with each answer"
+            unlabeled = name == "correct" and not remedy
             raise InputError(
                 "scan",
                 "a labeled scan of classification, or of regression with uncertainty",
-                f"one without {name!r}",
-                remedy=remedy,
+                "one without labels" if unlabeled else f"one without {name!r}",
+                remedy="scan data with labels" if unlabeled else remedy,
             )
     return responses(scan, "confidence"), arrays_of(scan)
 

@@ -10,7 +10,15 @@ import torch
 from torch import Tensor
 
 from ..._text import percent
-from ...data import CHANNELS, LAYOUTS, SCALES, ImageFiles, ImagePreprocessing, Source
+from ...data import (
+    CHANNELS,
+    LAYOUTS,
+    SCALES,
+    ImageFiles,
+    ImagePreprocessing,
+    Source,
+    as_preprocessing,
+)
 from ...errors import InputError, check_name
 from ...predictors import Predictor
 from ...store import Json
@@ -141,8 +149,9 @@ def group_setting(given: str | None, images: Tensor, task: str) -> Setting:
 
 def given_preprocessing(given: object) -> ImagePreprocessing | None:
     """Check the preprocessing of the command line."""
-    if given is None or isinstance(given, ImagePreprocessing):
-        return given
+    prepared = as_preprocessing(given)
+    if prepared is None or isinstance(prepared, ImagePreprocessing):
+        return prepared
     names, remedy = "names such as imagenet,bgr for a first look", "evaluate it with orbical scan"
     raise InputError("--preprocess", names, "a function", remedy=remedy)
 

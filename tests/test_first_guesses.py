@@ -1,0 +1,201 @@
+"""Calls that people try first: `read=` and names of a preprocessing, transforms, files of torch."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+import torch
+
+import orbical as ob
+from orbical.data import as_preprocessing
+from orbical.errors import InputError, ModelError
+from orbical.predictors import as_predictor
+
+IMAGES = torch.rand(6, 3, 12, 12, generator=torch.Generator().manual_seed(0))
+GRAY = IMAGES[:, :1]
+
+
+@pytest.fixture(scope="module")
+def net():
+    torch.manual_seed(0)
+    return torch.nn.Sequential(
+        torch.nn.Conv2d(3, 4, 3), torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(),
+        torch.nn.Linear(4, 3),
+    ).eval()  # fmt: skip
+
+
+def scanned(model, data=IMAGES, **settings):
+    return ob.scan(
+        model, data, group="cyclic:4", task="classification", keep="probabilities",
+        progress=False, **settings,
+    )  # fmt: skip
+
+
+def probabilities(scan):
+    return scan.data["probabilities"].values
+
+
+def test_read_is_taken_by_the_scan_and_by_the_task_alike(net):
+    def nested(x):
+        return {"features": x.flatten(1), "scores": net(x)}
+
+    expected = probabilities(scanned(net))
+    assert np.array_equal(probabilities(scanned(nested, read=lambda out: out["scores"])), expected)
+    task = ob.tasks.Classification()
+    ob.scan(nested, IMAGES, group="cyclic:4", task=task, read=lambda out: out["scores"],
+            progress=False)  # fmt: skip
+    assert task._read is None, "the task of the user is left as it is"
+    with pytest.raises(InputError, match="read: expected a function"):
+        scanned(net, read="scores")
+
+
+@pytest.mark.parametrize(
+    ("wrap", "message"),
+    [
+        (lambda out: {"scores": out, "loss": 0.0}, r"a dictionary of 'scores', 'loss'; pass "
+         r"read=lambda out: out\['scores'\] to ob\.scan"),
+        (lambda out: (out, out), r"a tuple of 2; pass read=lambda out: out\[0\] to ob\.scan"),
+    ],
+)  # fmt: skip
+def test_nested_outputs_are_described_with_the_call_that_works(net, wrap, message):
+    with pytest.raises(ModelError, match=message):
+        scanned(lambda x: wrap(net(x)))
+
+
+@pytest.mark.parametrize("names", ["imagenet", "symmetric,bgr", "nchw, unit"])
+def test_a_preprocessing_by_name_is_that_of_the_command_line(net, names):
+    by_name = scanned(net, preprocess=names)
+    assert np.array_equal(
+        probabilities(by_name),
+        probabilities(scanned(net, preprocess=ob.data.ImagePreprocessing.parse(names))),
+    )
+    assert by_name.record.preprocess.startswith("orbical.data.preprocessing:")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("imagnet", "did you mean 'imagenet'?"),
+        (3, "names of unit, bytes, symmetric, imagenet, rgb, bgr, gray, color, nchw, nhwc, got 3"),
+    ],
+)
+def test_another_name_is_answered_with_those_that_are_known(net, given, message):
+    with pytest.raises(InputError) as caught:
+        scanned(net, preprocess=given)
+    assert message in str(caught.value)
+
+
+class ToTensor:
+    """As in torchvision: it takes images of Pillow, and no tensors."""
+
+    def __call__(self, image):
+        raise TypeError("pic should be PIL Image or ndarray")
+
+
+class Normalize:
+    def __init__(self, mean):
+        self.mean = mean
+
+    def __call__(self, images):
+        return images - self.mean
+
+    def __repr__(self):
+        return f"Normalize(mean={self.mean})"
+
+
+class Compose:
+    """As in torchvision."""
+
+    def __init__(self, transforms):
+        self.transforms = transforms
+
+    def __call__(self, images):
+        for step in self.transforms:
+            images = step(images)
+        return images
+
+    def __repr__(self):
+        return f"Compose(\n    {self.transforms}\n)"
+
+
+def test_transforms_of_single_images_prepare_batches(net):
+    found = scanned(net, preprocess=Compose([ToTensor(), Normalize(0.5)]))
+    expected = probabilities(scanned(net, preprocess=lambda x: x - 0.5))
+    assert np.array_equal(probabilities(found), expected)
+    assert "Normalize(mean=0.5)" in found.record.preprocess, "others have another record"
+    copied = pickle.loads(pickle.dumps(as_preprocessing(Compose([ToTensor(), Normalize(0.5)]))))
+    assert torch.equal(copied(IMAGES), IMAGES - 0.5)
+
+
+def test_an_image_processor_of_transformers(net):
+    transformers = pytest.importorskip("transformers")
+    processor = transformers.ViTImageProcessor(
+        size={"height": 8, "width": 8}, image_mean=[0.5] * 3, image_std=[0.25] * 3
+    )
+    found = scanned(net, preprocess=processor)
+
+    def by_hand(batch):
+        made = processor(images=[*batch], do_rescale=False, return_tensors="pt")
+        return made["pixel_values"]
+
+    expected = probabilities(scanned(net, preprocess=by_hand))
+    assert np.allclose(probabilities(found), expected, atol=1e-6)
+
+
+def test_gray_images_in_a_network_for_color_images(net, tmp_path):
+    with pytest.raises(ModelError, match="takes color images, pass preprocess='color'"):
+        scanned(net, GRAY)
+    found = probabilities(scanned(net, GRAY, preprocess="imagenet,color"))
+    expected = scanned(net, GRAY.expand(-1, 3, -1, -1), preprocess="imagenet")
+    assert np.array_equal(found, probabilities(expected))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", ["script", "trace"])
+@pytest.mark.parametrize("suffix", [".pt", ".pth", ".torchscript"])
+def test_a_torchscript_file_is_a_model(net, tmp_path, kind, suffix):
+    path = tmp_path / f"net{suffix}"
+    copied = copy.deepcopy(net)
+    made = torch.jit.script(copied) if kind == "script" else torch.jit.trace(copied, IMAGES[:1])
+    made.save(path)
+    assert np.array_equal(probabilities(scanned(str(path))), probabilities(scanned(net)))
+    first = as_predictor(path).fingerprint()
+    next(made.parameters()).data += 1
+    made.save(path)
+    assert first != as_predictor(path).fingerprint()
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (lambda net: net.state_dict(), "weights without a network (a state dict)"),
+        (lambda net: {"model": net.state_dict(), "epoch": 3}, "weights without a network"),
+        (lambda net: net, "a pickled network"),
+        (lambda net: torch.zeros(3), "tensors"),
+    ],
+)
+def test_other_files_of_torch_are_refused_with_the_remedy(net, tmp_path, content, words):
+    path = tmp_path / "net.pt"
+    torch.save(content(net), path)
+    with pytest.raises(ModelError) as caught:
+        scanned(str(path))
+    assert words in str(caught.value)
+    assert "load its weights there, and name it as package.module:network" in str(caught.value)
+
+
+def test_a_file_that_is_none_of_torch(tmp_path):
+    (tmp_path / "net.pt").write_text("weights")
+    with pytest.raises(ModelError, match="no model of torch"):
+        as_predictor(tmp_path / "net.pt")
+
+
+def test_tables_of_measures_are_printed_a_line_each():
+    found = ob.calibration.classification_table(
+        probs=[[0.7, 0.3], [0.4, 0.6], [0.2, 0.8]], labels=[0, 0, 1], resamples=20
+    )
+    lines = str(found).splitlines()
+    assert [line.split()[0] for line in lines] == [*found]
+    assert lines[0].startswith("accuracy ")
