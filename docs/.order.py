@@ -32,16 +32,15 @@ GUIDES = {
     ),
     "Connect and extend": ("integrations", "own-task", "own-group"),
 }
-TITLES = {"Api": "API"}
+TITLES = {"Api": "API", "Calibration": "orbical.calibration"}
 
 
 def on_nav(nav: Any, config: Any, files: Any) -> Any:
     """Make the tabs, the groups of guides, and the links to the page before and after each."""
     for item in nav.items:
-        if item.is_section:  # a page finds its title later
-            item.title = TITLES.get(item.title, item.title)
-            if _place(item) == "guide":
-                item.children = _grouped(item.children)
+        _retitle(item)
+        if _place(item) == "guide":
+            item.children = _grouped(item.children)
     named = {place for places in TABS.values() for place in places}
     others = tuple(sorted({_place(item) for item in nav.items} - named))
     tabs = {**TABS, "Background": (*TABS["Background"], *others)}
@@ -59,6 +58,14 @@ def on_nav(nav: Any, config: Any, files: Any) -> Any:
     ):
         page.previous_page, page.next_page = before, after
     return nav
+
+
+def _retitle(item: Any) -> None:
+    """Give sections the titles of `TITLES`; a page finds its title later."""
+    if item.is_section:
+        item.title = TITLES.get(item.title, item.title)
+        for child in item.children:
+            _retitle(child)
 
 
 def _opened(tab: Any) -> Any:
