@@ -160,7 +160,7 @@ FREE = {
                 "bounds.price_from_pairs",
             ),
             *("bounds.orbits_of_permutations", "bounds.worst_predictions", "bounds.Density"),
-            *("nero.averaging", "nero.quadratic_kappa", "nero.order_averages"),
+            *("nero.averaging", "nero.binary_rates", "nero.quadratic_kappa", "nero.order_averages"),
             *("nero.position_bias", "nero.worst_orders"),
         ),
         PROBABILITIES,

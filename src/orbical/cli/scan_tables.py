@@ -17,6 +17,9 @@ _MOST_FAILURES = 10
 _SHARES = {
     "accuracy": "accuracy",
     "confidence": "confidence",
+    "auroc": "AUROC",
+    "sensitivity": "sensitivity",
+    "specificity": "specificity",
     "changed": "predictions that change on the orbit",
     "changed_pairs": "pairs of elements that disagree",
 }
@@ -31,11 +34,11 @@ def print_summary(scan: Scan) -> None:
 
     table = summary(scan)
     rows: list[list[Cell]] = []
-    shown = [name for name in ("score", "accuracy", "confidence") if name in table]
+    shown = [name for name in ("score", *_SHARES) if name in table and "place" in table[name].dims]
     if scan.record.score.meaning == CLASS_PROBABILITY and "accuracy" in shown:
         shown.remove("score")  # it says little beside the accuracy
     for name in shown:
-        words = scan.record.score.meaning if name == "score" else name
+        words = scan.record.score.meaning if name == "score" else _SHARES[name]
         for place in map(str, table["place"].values):
             values = table[name].sel(place=place).values
             rows.append([f"{words}, {PLACES[place]}", *(_cell(value, name) for value in values)])

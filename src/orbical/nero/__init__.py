@@ -15,7 +15,7 @@ Paper: Zhao et al., Evaluating Machine Learning Models with NERO, sections 2.2 t
 from __future__ import annotations
 
 from ..store import responses
-from .agreement import quadratic_kappa
+from .agreement import binary_rates, quadratic_kappa
 from .along_orbits import aggregate, individual
 from .averages import averaged, averaging
 from .changes import (
@@ -45,8 +45,8 @@ from .spectra import circle_bracket, circle_order, enough_elements
 from .summaries import action_defect, consensus, invariance_gap, summary
 
 __all__ = [
-    "Failure", "Failures", "Violation", "action_defect", "aggregate", "averaging", "consensus",
-    "consistency", "enough_elements", "failures", "headline", "individual", "invariance_gap",
-    "molecule_name", "order_averages", "position_bias", "quadratic_kappa", "responses", "summary",
-    "violations", "worst_orders",
+    "Failure", "Failures", "Violation", "action_defect", "aggregate", "averaging",
+    "binary_rates", "consensus", "consistency", "enough_elements", "failures", "headline",
+    "individual", "invariance_gap", "molecule_name", "order_averages", "position_bias",
+    "quadratic_kappa", "responses", "summary", "violations", "worst_orders",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Agreement of predicted and true ranks along the orbit."""
+"""Agreement of predictions and truth along the orbit: of ranks, and of two classes."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..errors import InputError
-from ..store import arrays_of, responses
+from ..calibration import bounded_mean_interval, checked_level
+from ..errors import InputError, whole_number
+from ..store import ScanArrays, arrays_of, responses
 
 if TYPE_CHECKING:
     import xarray as xr
 
     from ..store import Scan
+
+Array = np.ndarray
 
 
 def quadratic_kappa(scan: Scan | xr.Dataset) -> xr.DataArray:
@@ -75,3 +78,127 @@ def quadratic_kappa(scan: Scan | xr.Dataset) -> xr.DataArray:
         "reference": "truth",
     }
     return xr.DataArray(kappa, coords, ("model", "element"), name="quadratic_kappa", attrs=about)
+
+
+_TINY = 1e-12  # at 1 the variance is 0 too, which is no end of an interval
+RATES = {
+    "auroc": "area under the ROC curve",
+    "sensitivity": "share of the positive samples that are predicted to be positive",
+    "specificity": "share of the negative samples that are predicted to be negative",
+}
+
+
+def binary_rates(scan: Scan | xr.Dataset, *, positive: int = 1, level: float = 0.95) -> xr.Dataset:
+    """Compute AUROC, sensitivity and specificity of two classes at each element, with intervals.
+
+    AUROC is the probability that a positive sample has a larger probability of its class than a
+    negative one, where ties count half. Sensitivity and specificity are those of the predicted
+    class.
+
+    Args:
+        scan: a labeled scan of two classes, or its `data`.
+        positive: the class, 0 or 1, of positive samples.
+        level: the probability with which the ends of an interval hold.
+
+    Returns:
+        A dataset of `auroc`, `sensitivity` and `specificity` `[model, element]`, each with `_low`
+        and `_high`; NaN where a class has no sample. Intervals of shares are exact (Clopper and
+        Pearson), that of the AUROC is Newcombe's, a score interval that also holds near 1.
+
+    Raises:
+        InputError: if the scan has no labels, or other than two classes.
+
+    References:
+        Newcombe, Confidence intervals for an effect size measure based on the Mann-Whitney
+        statistic, part 2, Statistics in Medicine 2006, method 5.
+
+    Example:
+        >>> import orbical as ob, torch
+        >>> images = torch.rand(40, 1, 4, 4)
+        >>> def upper(images):
+        ...     return 9 * (images[:, 0, :2].mean((1, 2)) - 0.5)
+        >>> labels = (images[:, 0, :2].mean((1, 2)) > 0.5).long()
+        >>> scan = ob.scan(upper, (images, labels), group="flips", task="classification",
+        ...                progress=False)
+        >>> ob.nero.binary_rates(scan)["auroc"].values[0, :2].tolist()
+        [1.0, 1.0]
+    """
+    import xarray as xr
+
+    arrays = arrays_of(scan)
+    if not has_two_classes(arrays):
+        raise InputError("scan", "a labeled scan of two classes", "another one")
+    if whole_number("positive", positive, 0) > 1:
+        raise InputError("positive", "0 or 1", positive)
+    label = arrays.read("label") == positive
+    found = {
+        f"{name}{end}": np.full((len(arrays.models), len(arrays.group)), np.nan)
+        for name in RATES
+        for end in ("", "_low", "_high")
+    }
+    for model in range(len(arrays.models)):
+        for run, (sure, predicted) in arrays.element_blocks("confidence", "predicted", model=model):
+            yes = predicted == positive
+            known = np.isfinite(sure)
+            shares = {"sensitivity": (yes, label), "specificity": (~yes, ~label)}
+            rates = {
+                name: bounded_mean_interval(np.where(known & among, right, np.nan), level)
+                for name, (right, among) in shares.items()
+            }
+            score = np.where(yes, sure, 1 - sure)
+            rates["auroc"] = _areas(score, np.where(known, label, -1), level)
+            for name, parts in rates.items():
+                for end, values in zip(("", "_low", "_high"), parts, strict=True):
+                    found[f"{name}{end}"][model, run] = values
+    like = responses(scan, "predicted")
+    coords = {name: one for name, one in like.coords.items() if "sample" not in one.dims}
+    table = {name: (("model", "element"), values) for name, values in found.items()}
+    result = xr.Dataset(table, coords, {"group": like.attrs["group"], "positive": positive})
+    for name, meaning in RATES.items():
+        result[name].attrs = {
+            **like.attrs,
+            "statistic": "",
+            "metric": name,
+            "meaning": meaning,
+            "limits": (0.0, 1.0),
+            "higher_is_better": True,
+            "reference": "truth",
+        }
+    return result
+
+
+def has_two_classes(arrays: ScanArrays) -> bool:
+    """Check for a labeled scan in which each sample has one of two classes."""
+    known = {"label", "confidence", "predicted", "consensus"}
+    return all(name in arrays for name in known) and arrays.shape("consensus")[2:] == (2,)
+
+
+def _areas(score: Array, label: Array, level: float) -> tuple[Array, Array, Array]:
+    """Return areas under ROC curves of scores `[K, N]` and labels 0, 1 or -1, and their ends."""
+    from scipy.stats import rankdata
+
+    area, low, high = np.full((3, len(score)), np.nan)
+    for row, (values, classes) in enumerate(zip(score, label, strict=True)):
+        ranks, yes = rankdata(values[classes >= 0]), classes[classes >= 0] == 1
+        sizes = int(yes.sum()), int((~yes).sum())
+        if min(sizes):
+            below = ranks[yes].sum() - sizes[0] * (sizes[0] + 1) / 2
+            area[row] = below / (sizes[0] * sizes[1])
+            low[row], high[row] = _area_ends(area[row], sizes, checked_level(level))
+    return area, low, high
+
+
+def _area_ends(area: float, sizes: tuple[int, int], level: float) -> tuple[float, float]:
+    """Return the areas from which the one of two samples is as far as chance may carry it."""
+    from scipy.optimize import brentq
+    from scipy.stats import norm
+
+    wide, more = norm.ppf(0.5 + level / 2), sum(sizes) / 2 - 1
+
+    def beyond(true: float) -> float:
+        spread = 1 + more * (1 - true) / (2 - true) + more * true / (1 + true)
+        chance = true * (1 - true) * spread / (sizes[0] * sizes[1])
+        return float((area - true) ** 2 - wide**2 * chance)
+
+    low = brentq(beyond, 0, area - _TINY) if area > 0 else 0.0
+    return low, brentq(beyond, area + _TINY, 1) if area < 1 else 1.0

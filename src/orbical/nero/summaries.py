@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..store import ScanArrays, arrays_of, opened, responses
+from .agreement import RATES, binary_rates, has_two_classes
 from .along_orbits import aggregate
 from .changes import answer_names, sample_changes
 from .headlines import finished_samples, headline_of, mean_curves, worst_elements
@@ -22,6 +23,7 @@ Array = np.ndarray
 _SUMMARY_MEANINGS = {
     "accuracy": "share of samples whose predicted class is the true one",
     "confidence": "mean of the largest class probability",
+    **RATES,
     "samples": "number of finished samples",
     "consensus_vs_truth": "mean score of the consensus",
     "worst_element": "index of the element where the model is worst on average",
@@ -141,7 +143,9 @@ def summary(scan: Scan | xr.Dataset) -> xr.Dataset:
     `accuracy`, `confidence` (both for classification) and `score` are given at three of the
     `orbical.groups.PLACES`: `identity`; `mean`, the weighted mean over the group; `worst`, at the
     element where the model is worst on average: by accuracy if there is one, otherwise by score.
-    All three are taken at that same element, so confidence can be compared with accuracy.
+    All three are taken at that same element, so confidence can be compared with accuracy. Of two
+    classes there are also `auroc`, `sensitivity` and `specificity`, of which class 1 is positive;
+    `binary_rates` has their intervals.
 
     Args:
         scan: a scan, or its `data`.
@@ -169,6 +173,10 @@ def summary(scan: Scan | xr.Dataset) -> xr.Dataset:
     curves, samples = mean_curves(arrays), finished_samples(arrays)
     worst = np.where(samples > 0, worst_elements(curves, arrays), -1)
     each = np.arange(len(worst))
+    shown = {**curves}
+    if has_two_classes(arrays):
+        rates = binary_rates(scan)
+        shown |= {name: rates[name].values for name in RATES}
     table: dict[str, Any] = {
         name: (
             ("model", "place"),
@@ -176,7 +184,7 @@ def summary(scan: Scan | xr.Dataset) -> xr.Dataset:
                 [curve[:, group.identity], over_orbit(curve, arrays.weights), curve[each, worst]], 1
             ),
         )
-        for name, curve in curves.items()
+        for name, curve in shown.items()
     }
     single: dict[str, Any] = {
         "samples": samples,
