@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from scipy.stats import norm
+from scipy.stats import binomtest, norm
 from sklearn.metrics import recall_score, roc_auc_score
 
 import orbical as ob
@@ -39,6 +39,10 @@ def test_rates_are_those_of_scikit_learn_at_every_element(scan):
         for name, positive in (("sensitivity", 1), ("specificity", 0)):
             expected = recall_score(labels, predicted, pos_label=positive)
             assert found[name].values[model, element] == pytest.approx(expected)
+    hits = int(((scan.data["predicted"].values[1, :, 0] == 1) & (labels == 1)).sum())
+    exact = binomtest(hits, int(labels.sum())).proportion_ci(0.95, "exact")
+    ends = [float(found[f"sensitivity_{end}"][1, 0]) for end in ("low", "high")]
+    assert ends == pytest.approx([*exact])
     for name in ("auroc", "sensitivity", "specificity"):
         low, high = found[f"{name}_low"], found[f"{name}_high"]
         assert bool(((low < found[name]) & (found[name] < high)).where(found[name] < 1, True).all())

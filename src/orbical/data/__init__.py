@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from .._lazy import lazy_exports
 
 __all__ = [
-    "Frame", "HuggingFace", "ImageFolder", "ImagePreprocessing", "Questions", "Source",
+    "Frame", "HuggingFace", "ImageFolder", "ImagePreprocessing", "Nifti", "Questions", "Source",
     "Stream", "Table", "TextRecords", "open_path", "read_outputs",
 ]  # fmt: skip
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .hugging_face_data import HuggingFace
     from .image_files import ImageFiles, ImageFolder
     from .item_sources import Stream
+    from .nifti_files import Nifti
     from .preprocessing import (
         CHANNELS,
         LAYOUTS,
@@ -45,6 +46,7 @@ else:  # commands that only read an array file need not wait for torch
             "array_source": "FilePart",
             "hugging_face_data": "HuggingFace",
             "image_files": "ImageFiles ImageFolder",
+            "nifti_files": "Nifti",
             "preprocessing": "CHANNELS ImagePreprocessing LAYOUTS SCALES as_preprocessing "
             "recorded_preprocessing",
             "samples": "Chosen Rows Samples hash_of_rows read_ahead read_rows spread_rows",

@@ -17,12 +17,14 @@ from .hugging_face_data import HuggingFace, from_hugging_face
 from .image_files import ImageFolder
 from .item_sources import from_dataset
 from .named_arrays import NamedArrays, from_xarray, from_zarr
+from .nifti_files import SUFFIXES as NIFTI_SUFFIXES
+from .nifti_files import Nifti, is_nifti
 from .source import Relabeled, Source
 from .tables import Frame, Table, from_frame, has_images
 from .texts import Questions, from_texts, is_questions
 
 ARRAY_SUFFIXES = (".npz", ".npy")
-SUFFIXES = (*ARRAY_SUFFIXES, ".zarr", *tables.SUFFIXES)
+SUFFIXES = (*ARRAY_SUFFIXES, ".zarr", *tables.SUFFIXES, *NIFTI_SUFFIXES)
 """The suffixes of paths that are recognized as data."""
 
 _OF_TABLES = ("path", "label", "columns", "root")
@@ -36,7 +38,8 @@ def open_path(given: str | Path, **images: Any) -> Source:
     Args:
         given: a folder of images; a table `.csv`, `.tsv` or `.parquet` of numbers, of image files
             (in a column `path`), or of questions with options (also `.jsonl`, `.json`); `.npz`;
-            `.npy`; a Zarr array or group; a folder that `datasets.save_to_disk` wrote.
+            `.npy`; a Zarr array or group; NIfTI files or a folder of them; a folder that
+            `datasets.save_to_disk` wrote.
         **images: how images are read, such as `size=224` or `unreadable="skip"`; the arguments of
             `ImageFolder`, `Table` or `HuggingFace`.
 
@@ -74,8 +77,11 @@ def _opener(path: Path, of_images: bool = False) -> Callable[..., Source] | None
     if path.is_dir():
         if any((path / name).exists() for name in _ZARR):
             return ZarrArrays
-        saved = (path / "dataset_info.json").exists() or (path / "dataset_dict.json").exists()
-        return _open_saved if saved else ImageFolder
+        if (path / "dataset_info.json").exists() or (path / "dataset_dict.json").exists():
+            return _open_saved
+        return Nifti if any(map(is_nifti, path.rglob("*"))) else ImageFolder
+    if is_nifti(path):
+        return Nifti
     if is_questions(path):
         return Questions
     suffix = path.suffix.lower()
@@ -137,6 +143,8 @@ def as_source(data: object) -> Source:
     if isinstance(data, tuple) and len(data) == 2:
         inputs, labels = data
         known = _known(inputs)
+        if isinstance(known, Nifti):
+            return known.labeled(labels)
         if isinstance(labels, str | os.PathLike):
             labels = read_npy(Path(labels), "labels")
         if known is None:

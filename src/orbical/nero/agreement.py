@@ -140,10 +140,12 @@ def binary_rates(scan: Scan | xr.Dataset, *, positive: int = 1, level: float = 0
         for run, (sure, predicted) in arrays.element_blocks("confidence", "predicted", model=model):
             yes = predicted == positive
             known = np.isfinite(sure)
-            shares = {"sensitivity": (yes, label), "specificity": (~yes, ~label)}
             rates = {
-                name: bounded_mean_interval(np.where(known & among, right, np.nan), level)
-                for name, (right, among) in shares.items()
+                name: _shares(right, known & among, level)
+                for name, right, among in (
+                    ("sensitivity", yes, label),
+                    ("specificity", ~yes, ~label),
+                )
             }
             score = np.where(yes, sure, 1 - sure)
             rates["auroc"] = _areas(score, np.where(known, label, -1), level)
@@ -171,6 +173,13 @@ def has_two_classes(arrays: ScanArrays) -> bool:
     """Check for a labeled scan in which each sample has one of two classes."""
     known = {"label", "confidence", "predicted", "consensus"}
     return all(name in arrays for name in known) and arrays.shape("consensus")[2:] == (2,)
+
+
+def _shares(right: Array, among: Array, level: float) -> tuple[Array, Array, Array]:
+    """Return the shares of what is right among some, `[K, N]`, and their ends."""
+    each = [bounded_mean_interval(one[some], level) for one, some in zip(right, among, strict=True)]
+    share, low, high = np.array(each).T
+    return share, low, high
 
 
 def _areas(score: Array, label: Array, level: float) -> tuple[Array, Array, Array]:

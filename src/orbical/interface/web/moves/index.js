@@ -314,12 +314,13 @@ const MOST_VOXELS = 1 << 18; // as in orbical.interface.session.input_pictures
 const STILL = [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1];
 
 // Where the voxel [depth, row, column] takes its value from, each counted from the center: y is up, rows go down.
-function volumeSourceOf(matrix, sides) {
+// Voxels have sides `step` in the units of space.
+function volumeSourceOf(matrix, sides, step) {
   const middle = sides.map((side) => (side - 1) / 2);
   const along = (i, [z, y, x]) => matrix[i] * x - matrix[i + 1] * y + matrix[i + 2] * z + matrix[i + 3];
   return (voxel) => {
-    const place = voxel.map((index, axis) => index - middle[axis]);
-    return [along(8, place) + middle[0], -along(4, place) + middle[1], along(0, place) + middle[2]];
+    const place = voxel.map((index, axis) => (index - middle[axis]) * step[axis]);
+    return [along(8, place), -along(4, place), along(0, place)].map((from, axis) => from / step[axis] + middle[axis]);
   };
 }
 
@@ -327,7 +328,7 @@ export function moveVolumes(action, element, { data, shape }) {
   const sides = shape.slice(-3);
   const [depth, rows, columns] = sides;
   const channels = data.length / (depth * rows * columns);
-  const source = volumeSourceOf(inverseAffine3d(element.space ?? STILL), sides);
+  const source = volumeSourceOf(inverseAffine3d(element.space ?? STILL), sides, action.spacing ?? [1, 1, 1]);
   const sample = axisSamplerOf(action.interpolation, action.padding);
 
   // Write the channels of a voxel into `out` at `start`, `step` apart.
