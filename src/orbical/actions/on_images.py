@@ -127,7 +127,12 @@ class Images(OfFinite):
         """Return a mask `[K, H, W]` of pixels that come from inside the image; None if all do."""
         if elements.exact_on_grid:
             return None
-        return inside_of(elements, tuple(x.shape[-2:]), x)
+        kept = self._kept.setdefault(elements, {})
+        key = ("inside", x.device, tuple(x.shape[-2:]))
+        if key not in kept:
+            kept[key] = inside_of(elements, tuple(x.shape[-2:]), x)
+        mask: Tensor = kept[key]
+        return mask
 
     def check(self, group: Group, x: Tensor) -> None:
         """Check the shape, and that quarter turns meet square images."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -37,6 +39,9 @@ class _Maps(Action):
         self.of = _grid_of(Images() if of is None else as_action(of))
         self.interpolation = interpolation
         self._smooth = _resampled(self.of, interpolation)
+        self._kept: WeakKeyDictionary[Elements, dict[Any, Any]] = WeakKeyDictionary()
+
+    __getstate__, __setstate__ = Images.__getstate__, Images.__setstate__
 
     @property
     def sides(self) -> int:
@@ -61,8 +66,13 @@ class _Maps(Action):
         """Return a mask `[K, ...]` of places that come from inside the map; None if all do."""
         if is_own(self.of) and not is_own(self.of, "valid"):
             return None  # what it inherits knows nothing of how it moves
-        inside = self._smooth.valid(elements, x)
-        return None if inside is None or bool(inside.all()) else inside
+        kept = self._kept.setdefault(elements, {})
+        key = (x.device, tuple(x.shape[-self.sides :]))
+        if key not in kept:  # an accelerator would be waited for
+            inside = self._smooth.valid(elements, x)
+            kept[key] = None if inside is None or bool(inside.all()) else inside
+        mask: Tensor | None = kept[key]
+        return mask
 
     def check(self, group: Group, x: Tensor) -> None:
         """Check the size of the maps."""

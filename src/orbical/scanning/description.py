@@ -68,13 +68,21 @@ def describe_scan(sweep: Sweep, samples: Samples, probes: Json, chunk: int) -> R
     )
 
 
-def unit_size(sweep: Sweep, samples: Samples, probes: Json, chunk: int | None) -> int:
+def unit_size(
+    sweep: Sweep, samples: Samples, specs: Mapping[str, ArraySpec], chunk: int | None
+) -> int:
     """Return the number of samples in a unit, chosen if it is not given."""
     if chunk is None:
-        any_outputs = next(iter(probes.values()))["outputs"]
-        chunk = _choose_chunk(any_outputs, samples, len(sweep.group), sweep.device)
-        chunk = min(chunk, _chunk_of_slow_models(sweep, len(samples)))
+        chunk = min(
+            _choose_chunk(sweep, samples, specs), _chunk_of_slow_models(sweep, len(samples))
+        )
     return min(max(chunk, -(-len(samples) // MOST_UNITS)), len(samples))
+
+
+def numbers_in(batch: Tree) -> int:
+    """Return how many numbers one sample of a batch has, at least 1."""
+    numbers: int = sum(leaf[:1].numel() for leaf in leaves(batch))
+    return max(1, numbers)
 
 
 def describe_data(samples: Samples) -> DataEntry:
@@ -137,22 +145,24 @@ def versions() -> dict[str, str]:
     return {"orbical": __version__} | {name: importlib.metadata.version(name) for name in packages}
 
 
-def _choose_chunk(outputs: Tree, samples: Samples, elements: int, device: torch.device) -> int:
+def _choose_chunk(sweep: Sweep, samples: Samples, specs: Mapping[str, ArraySpec]) -> int:
     """Return the number of samples in a unit, which is a file of each array.
 
-    Arrays of one number for each element have half a megabyte, or two on an accelerator, so that
-    files are few and memory hardly grows with the data; the inputs and the outputs of a unit fit
-    into memory; and a kill loses little work, which the numbers in the transformed inputs measure.
+    Arrays of one number for each element have half a megabyte, or two on an accelerator, and the
+    results of a model 16 or 64, so that files are few and memory hardly grows with the data; the
+    inputs of a unit fit into memory; and a kill loses little work, which the numbers in the
+    transformed inputs or in their outputs measure.
     """
-    inputs, outputs = (
-        max(1, sum(leaf[:1].numel() for leaf in leaves(tree)))
-        for tree in (samples.inputs(0, 1), outputs)
-    )
+    inputs, elements = numbers_in(samples.inputs(0, 1)), len(sweep.group)
+    of_model = (spec for spec in specs.values() if spec.dims[0] == "model")
+    results = sum(math.prod(one.shape[2:]) * np.dtype(one.dtype).itemsize for one in of_model)
     # An accelerator splits its work by divisors of the number of samples.
-    large = device.type == "cuda"
-    file, work, held, even = (2**19, 2**33, 2**27, 64) if large else (2**17, 2**29, 2**24, 1)
-    most = min(file, 2**24 // outputs, work // inputs)
-    rows = int(max(1, min(most // elements, held // inputs)))
+    large = sweep.device.type == "cuda"
+    file, work, held, written, even = (
+        (2**19, 2**33, 2**27, 2**26, 64) if large else (2**17, 2**29, 2**24, 2**24, 1)
+    )
+    most = min(file, work // max(inputs, sweep.output_numbers)) // elements
+    rows = int(max(1, min(most, held // inputs, written // results)))
     return rows // even * even or rows
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -31,6 +31,12 @@ from ..tasks import Task, Variable
 MOST_CLASSES = 256
 """The consensus over more classes is stored only where `keep` names it."""
 
+_SMALL_OUTPUTS = (2**20, 2**24)
+"""Numbers in outputs along whole orbits that are held at once, on a CPU and on an accelerator."""
+
+_TOO_LARGE = "CUDNN_STATUS_NOT_SUPPORTED"
+"""What a kernel of cuDNN says that cannot take so many inputs at once."""
+
 Failures = dict[tuple[int, int], str]
 """The errors that a model raised, by element and sample of a batch."""
 
@@ -40,7 +46,8 @@ class Sweep:
     """Models, a group and a task, ready to run on whole orbits.
 
     `batch_size` is the number of transformed inputs in one forward pass; running out of memory on
-    the device halves it. Each transformed batch passes through all models, so it is made once.
+    the device halves it. `output_numbers` is how many an output has. Each transformed batch passes
+    through all models, so it is made once.
     """
 
     predictors: Mapping[str, Predictor]
@@ -50,6 +57,7 @@ class Sweep:
     batch_size: int
     preprocess: Callable[[Tree], Tree] | None = None
     keep: frozenset[str] = frozenset()
+    output_numbers: int = 1
     _blocks: dict[int, list[Elements]] = field(default_factory=dict)
     _reuses: set[str] = field(default_factory=set)
     shapes: dict[tuple[str, str], tuple[int, ...]] = field(default_factory=dict)
@@ -75,36 +83,97 @@ class Sweep:
         target = None if target is None else to_device(target, self.device)
         while True:
             try:
-                outputs, raw, defect, failures = self._outputs(batch, names, advance)
-                broken = {
-                    name: without(self.task.faults(outputs[name]), failures[name]) for name in names
-                }
-                summaries = {
-                    name: self._summary(name, outputs.pop(name), raw[name], target)
-                    for name in names
-                }
-                defect = defect.transpose(0, 1)
-                return Unit(summaries, defect, broken, failures, given, doubt).to_host()
+                parts = [
+                    self._run_some(batch, target, rows, names, advance)
+                    for rows in _slices(count_inputs(batch), self.samples_at_once)
+                ]
+                return Unit.joined(parts, given, doubt).to_host()
             except torch.OutOfMemoryError:
                 if self.batch_size == 1:
                     raise
                 self.batch_size //= 2
                 torch.cuda.empty_cache()
 
+    @property
+    def samples_at_once(self) -> int:
+        """The number of samples that are summarized together, by the memory of their outputs.
+
+        Whole orbits fill a batch where they can. Outputs of more samples are collected where they
+        are small; on a CPU they should stay in its cache.
+        """
+        small = _SMALL_OUTPUTS[self.device.type == "cuda"] // self.output_numbers
+        return max(1, min(self.batch_size, max(self.batch_size, small) // len(self.group)))
+
     def answers(self, batch: Tree, name: str) -> Tree:
         """Return one model's outputs along the orbits of a batch, `[K, B, ...]`, or raise."""
-        outputs, _, _, failures = self._outputs(batch, [name], lambda inputs: None)
-        for (element, sample), why in failures[name].items():
-            raise ModelError(
-                f"model {name!r} failed on sample {sample} at {self.group.name(element)}: {why}"
-            )
-        return outputs[name]
+        found = []
+        for rows in _slices(count_inputs(batch), self.batch_size):
+            some = tree_map(lambda leaf, rows=rows: leaf[rows], batch)
+            passes = [*self._passes(some, [name])]
+            for _, one in passes:
+                for (element, sample), why in one.failures.items():
+                    where = f"{rows.start + sample} at {self.group.name(element)}"
+                    raise ModelError(f"model {name!r} failed on sample {where}: {why}")
+            found.append(concatenate([one.outputs for _, one in passes]))
+        return concatenate(found, 1)
 
-    def _summary(
-        self, name: str, outputs: Tree, raw: Tensor | None, target: Tensor | None
+    def _run_some(
+        self,
+        batch: Tree,
+        target: Tensor | None,
+        rows: slice,
+        names: list[str],
+        advance: Callable[[int], None],
+    ) -> Unit:
+        """Run the models on the orbits of some samples of a batch, which are held at once."""
+        some = tree_map(lambda leaf: leaf[rows], batch)
+        truth = None if target is None else target[rows]
+        orbits = {
+            name: self.task.along(truth, self.group, self._weights, self.keep) for name in names
+        }
+        passes: dict[str, list[_Pass]] = {name: [] for name in names}
+        for name, one in self._passes(some, names):
+            orbits[name].add(one.outputs, one.elements)
+            passes[name].append(replace(one, outputs=None))
+            advance(one.defect.numel())
+        broken, failures = {}, {}
+        for name, each in passes.items():
+            lost = {place: why for one in each for place, why in one.failures.items()}
+            broken[name] = without(concatenate([one.faults for one in each]), lost)
+            failures[name] = {(k, rows.start + sample): why for (k, sample), why in lost.items()}
+        summaries = {
+            name: self._stored(name, orbits.pop(name).summary(), passes[name], target is not None)
+            for name in names
+        }
+        defect = torch.cat([one.defect for one in passes[names[0]]]).transpose(0, 1)
+        return Unit(summaries, defect, broken, failures, some, None)
+
+    def _passes(self, some: Tree, names: list[str]) -> Iterator[tuple[str, _Pass]]:
+        """Yield what each model answers, a block of elements after the other."""
+        start, samples = 0, count_inputs(some)
+        for elements in self._element_blocks(samples):
+            moved = self.task.input.apply(elements, some)
+            defect = self.task.input.defect(elements, some, moved)
+            inputs = self.prepared(moved)
+            for name in names:
+                raw = self.answer(name, inputs)
+                outputs = self.read(name, raw, moved, elements)
+                failures = {
+                    (start + place // samples, place % samples): why
+                    for place, why in errors_in(raw).items()
+                }
+                kept = None
+                if "outputs" in self.keep:
+                    kept = split_leading(only_tensor(name, raw), len(elements), samples)
+                faults = self.task.faults(outputs)
+                yield name, _Pass(elements, defect, outputs, faults, failures, kept)
+            start += len(elements)
+
+    def _stored(
+        self, name: str, summary: dict[str, Tensor], passes: list[_Pass], labeled: bool
     ) -> dict[str, Tensor]:
-        declared = self.task.variables(target is not None)
-        summary = self.task.summarize(outputs, target, self.group, self._weights)
+        """Return the variables of a summary that are stored."""
+        declared = self.task.variables(labeled)
         for key, values in summary.items():
             self.check_shape(name, key, declared[key], values)
         summary = {
@@ -112,8 +181,9 @@ class Sweep:
             for key, values in summary.items()
             if self.stores(key, declared[key], values)
         }
-        if raw is not None:
-            summary["outputs"] = raw.transpose(0, 1)
+        raws = [one.raw for one in passes if one.raw is not None]
+        if raws:
+            summary["outputs"] = torch.cat(raws).transpose(0, 1)
         return summary
 
     def check_shape(self, model: str, name: str, variable: Variable, values: Tensor) -> None:
@@ -143,46 +213,6 @@ class Sweep:
     def _weights(self) -> Tensor:
         weights: Tensor = to_device(torch.as_tensor(self.group.weights), self.device)
         return weights
-
-    def _outputs(
-        self, batch: Tree, names: list[str], advance: Callable[[int], None]
-    ) -> tuple[dict[str, Tree], dict[str, Tensor | None], Tensor, dict[str, Failures]]:
-        """Return all outputs, element first: `{model: [K, B, ...]}`."""
-        samples = count_inputs(batch)
-        collected: dict[str, list[Tree]] = {name: [] for name in names}
-        raws: dict[str, list[Tensor]] = {name: [] for name in names}
-        failures: dict[str, Failures] = {name: {} for name in names}
-        defects = []
-        for rows in _slices(samples, self.batch_size):
-            some = tree_map(lambda leaf, rows=rows: leaf[rows], batch)
-            blocks = self._element_blocks(count_inputs(some))
-            answers: dict[str, list[Tree]] = {name: [] for name in names}
-            kept: dict[str, list[Tensor]] = {name: [] for name in names}
-            lost: list[Tensor] = []
-            start = 0  # the first element of the block
-            for elements in blocks:
-                moved = self.task.input.apply(elements, some)
-                lost.append(self.task.input.defect(elements, some, moved))
-                shape = (len(elements), count_inputs(some))
-                inputs = self.prepared(moved)
-                for name in names:
-                    raw = self.answer(name, inputs)
-                    answers[name].append(self.read(name, raw, moved, elements))
-                    failures[name] |= {
-                        (start + place // shape[1], rows.start + place % shape[1]): why
-                        for place, why in errors_in(raw).items()
-                    }
-                    if "outputs" in self.keep:
-                        kept[name].append(split_leading(only_tensor(name, raw), *shape))
-                    advance(shape[0] * shape[1])
-                start += shape[0]
-            for name in names:
-                collected[name].append(concatenate(answers[name]))
-                raws[name] += [torch.cat(kept[name])] if kept[name] else []
-            defects.append(torch.cat(lost))
-        outputs = {name: concatenate(parts, 1) for name, parts in collected.items()}
-        whole = {name: torch.cat(parts, 1) if parts else None for name, parts in raws.items()}
-        return outputs, whole, torch.cat(defects, 1), failures
 
     def prepared(self, moved: Tree) -> Tree:
         """Return moved inputs `[K, B, ...]` as one batch, preprocessed if the user asked for it.
@@ -219,6 +249,8 @@ class Sweep:
         except (ModelError, InputError) as error:
             raise ModelError(f"model {name!r}: {error}{_if_gray(inputs)}") from error
         except Exception as error:
+            if _TOO_LARGE in str(error) and self.batch_size > 1:
+                raise torch.OutOfMemoryError(str(error)) from error
             raise ModelError(
                 f"model {name!r} raised {type(error).__name__} for inputs {_shapes(inputs)}: "
                 f"{words_of(error)}{_if_gray(inputs)}"
@@ -247,11 +279,26 @@ class Sweep:
             raise ModelError(f"model {name!r}: {error}") from error
 
     def _element_blocks(self, samples: int) -> list[Elements]:
-        """Return blocks of elements that fill a batch; kept, because actions cache by block."""
-        size = max(1, self.batch_size // samples)
+        """Return even blocks of elements that fit a batch; kept, because actions cache by block."""
+        fewest = -(-len(self.group) // max(1, self.batch_size // samples))
+        if fewest == 1:
+            return [self.group]
+        size = -(-len(self.group) // fewest)
         if size not in self._blocks:
             self._blocks[size] = [self.group[rows] for rows in _slices(len(self.group), size)]
         return self._blocks[size]
+
+
+@dataclass(frozen=True)
+class _Pass:
+    """What a model answers for a block of elements, `[k, B, ...]`, and where it failed `[K, B]`."""
+
+    elements: Elements
+    defect: Tensor
+    outputs: Tree
+    faults: dict[str, Tensor]
+    failures: Failures
+    raw: Tensor | None
 
 
 @dataclass
@@ -273,6 +320,22 @@ class Unit:
     landed: torch.cuda.Event | None = None
     read: Rows | None = None
     target: Tensor | None = None
+
+    @staticmethod
+    def joined(parts: list[Unit], batch: Tree, doubt: Tensor | None) -> Unit:
+        """Return the results of all samples of a batch from those of some at a time."""
+        failures: dict[str, Failures] = {name: {} for name in parts[0].failures}
+        for part in parts:
+            for name, found in part.failures.items():
+                failures[name] |= found
+        return Unit(
+            concatenate([part.summaries for part in parts]),
+            torch.cat([part.defect for part in parts]),
+            concatenate([part.broken for part in parts], 1),
+            failures,
+            batch,
+            doubt,
+        )
 
     def to_host(self) -> Unit:
         """Start copying all arrays to the memory of the host."""

@@ -14,17 +14,18 @@ import torch
 from torch import Tensor
 
 from .._imports import words_of
-from .._trees import Tree, leaves
 from ..data import Rows, read_ahead, read_rows
 from ..errors import InputError, ModelError
 from ..store import Json, Record
-from .description import check_chunk, describe_scan, failures_of, unit_size
+from .description import check_chunk, describe_scan, failures_of, numbers_in, unit_size
 from .probing import array_specs, as_numpy, input_fields, probe_model, truth_arrays, truth_specs
 from .recipe import Recipe
 from .sweep import Sweep, Unit
 
 if TYPE_CHECKING:  # xarray and zarr are loaded when a scan is stored, not when the engine is
     from ..store import ArraySpec, Store
+
+_MAPS_HELD = 8
 
 
 @dataclass
@@ -44,7 +45,7 @@ class Runner:
     @cached_property
     def unit_size(self) -> int:
         """The number of samples in a unit."""
-        return unit_size(self.sweep, self.recipe.samples, self.probes, self.recipe.chunk)
+        return unit_size(self.sweep, self.recipe.samples, self.specs, self.recipe.chunk)
 
     @cached_property
     def specs(self) -> dict[str, ArraySpec]:
@@ -118,7 +119,9 @@ def ready(recipe: Recipe) -> Iterator[Runner]:
         torch.set_num_threads(recipe.threads)
         for predictor in recipe.predictors.values():
             stack.enter_context(predictor.ready(device))
-        size = _choose_batch_size(recipe.batch_size, recipe.first, device)
+        size = recipe.batch_size
+        if isinstance(size, str):
+            size = _choose_batch_size(numbers_in(recipe.first), device)
         sweep = Sweep(
             recipe.predictors,
             recipe.group,
@@ -132,6 +135,9 @@ def ready(recipe: Recipe) -> Iterator[Runner]:
         probes = {
             name: probe_model(sweep, name, recipe.first, target) for name in recipe.predictors
         }
+        sweep.output_numbers = max(numbers_in(probe["outputs"]) for probe in probes.values())
+        if recipe.batch_size == "auto":
+            sweep.batch_size = min(size, _choose_batch_size(_held_numbers(sweep, recipe), device))
         yield Runner(recipe, sweep, probes)
 
 
@@ -201,9 +207,13 @@ def _choose_device(device: str) -> torch.device:
     return chosen
 
 
-def _choose_batch_size(batch_size: int | str, first: Tree, device: torch.device) -> int:
-    if isinstance(batch_size, int):
-        return batch_size
-    numbers = sum(leaf[0].numel() for leaf in leaves(first))
+def _held_numbers(sweep: Sweep, recipe: Recipe) -> int:
+    """Return how many numbers a model holds for an input: if it returns maps, many more of them."""
+    inputs, outputs = numbers_in(recipe.first), sweep.output_numbers
+    return max(outputs, _MAPS_HELD * inputs if _MAPS_HELD * outputs >= inputs else inputs)
+
+
+def _choose_batch_size(numbers: int, device: torch.device) -> int:
+    """Return the number of inputs in a forward pass, from the numbers in an input or an output."""
     budget, most = (2**28, 2**16) if device.type == "cuda" else (2**20, 2**8)
-    return int(max(1, min(budget // max(numbers, 1), most)))
+    return max(1, min(budget // numbers, most))

@@ -261,7 +261,8 @@ class DenseRegression(MapTask):
         """Return the error of each pixel `[K, B, ...]`, NaN where the reference is unknown."""
         reference = self.in_view(reference)
         if self.representation == "trivial":
-            return (outputs - reference).abs().mean(2)
+            apart = (outputs - reference).abs_()
+            return apart[:, :, 0] if apart.shape[2] == 1 else apart.mean(2)
         if self.representation == "vector":
             return lengths(outputs - reference)
         a, b = (part / lengths(part)[:, :, None].clamp_min(1e-12) for part in (outputs, reference))
@@ -291,12 +292,17 @@ class DenseRegression(MapTask):
 
 def _known_mean(error: Tensor, valid: Tensor | None) -> Tensor:
     """Average `[K, B, ...]` over valid pixels with a known error; NaN where there are none."""
-    known = error.isfinite() if valid is None else error.isfinite() & valid[:, None]
+    known = _known(error, valid)
     found = masked_mean(error, known)
     return found.masked_fill(~known.flatten(2).any(-1), torch.nan)
 
 
 def _reduced(values: Tensor, valid: Tensor | None) -> Tensor:
     """Reduce `[K, B, ...]` to means over the valid pixels of blocks that have a value."""
-    known = values.isfinite() if valid is None else values.isfinite() & valid[:, None]
-    return reduced_means(values, known)
+    return reduced_means(values, _known(values, valid))
+
+
+def _known(values: Tensor, valid: Tensor | None) -> Tensor:
+    """Return a mask `[K, B, ...]` of valid pixels that have a value; `isfinite` is slower."""
+    known = values == values
+    return known if valid is None else known & valid[:, None]

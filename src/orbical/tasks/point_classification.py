@@ -12,7 +12,7 @@ from .._trees import Tree
 from ..actions import Action, ActionTree, Settings
 from ..errors import InputError
 from ..groups import Elements
-from ._pixel_counts import binned_error, confidence_bins, confusion, disagreement, overlap
+from ._pixel_counts import binned_error, confidence_bins, confusion, disagreement, overlap, votes
 from ._point_samples import CLOUDS, blanked, check_frames, padded_samples, point_values, real_points
 from .classification import ClassTask, class_probabilities
 from .task import (
@@ -197,7 +197,7 @@ class PointClassification(ClassTask):
         return {
             "consensus": self.reference(orbit.consensus),
             "consensus_probabilities": orbit.consensus,
-            **disagreement(orbit.home.argmax(-1), there, orbit.answers.shape[-1]),
+            **disagreement(votes(orbit.home.argmax(-1), there, orbit.answers.shape[-1])),
         }
 
     def extras(self, outputs: Tree, target: Tensor | None, elements: Elements) -> dict[str, Tensor]:

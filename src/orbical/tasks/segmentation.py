@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Collection, Sequence
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
+from .._trees import concatenate
 from ..actions import Action, ActionTree, ClassMaps, Settings
 from ..errors import InputError
 from ..groups import Elements
-from ._maps import UNSEEN, MapTask, masked_mean, reduced_labels, reduced_means
+from ._maps import UNSEEN, MapTask, RunningMean, masked_mean, reduced_labels, reduced_means
 from ._pixel_counts import (
     binned_error,
     confidence_bins,
@@ -20,11 +21,12 @@ from ._pixel_counts import (
     disagreement,
     overlap,
     region_confidence,
+    votes,
 )
 from .classification import ClassTask, class_probabilities
 from .task import (
     SHARE,
-    Orbit,
+    Along,
     Reader,
     Variable,
     as_truth,
@@ -181,39 +183,48 @@ class Segmentation(MapTask, ClassTask):
 
     def score(self, outputs: Tensor, reference: Tensor, valid: Tensor | None) -> Tensor:
         """Return the share of judged pixels `[K, B]` whose class is that of the reference."""
+        return self._share_right(_winners(outputs, 2)[1], reference, valid)
+
+    def _share_right(self, winners: Tensor, reference: Tensor, valid: Tensor | None) -> Tensor:
         judged = self._judged(reference, valid)
-        right = _winners(outputs, 2) == self.in_view(reference)
-        return (right & judged).flatten(2).sum(-1) / judged.flatten(2).sum(-1)  # 0 / 0 is NaN
+        right = (winners == self.in_view(reference)) & judged
+        return right.flatten(2).sum(-1) / judged.flatten(2).sum(-1)  # 0 / 0 is NaN
 
     def reference(self, consensus: Tensor) -> Tensor:
         """Return the most probable class of each pixel; classes stay as they are."""
         whole = consensus.is_floating_point()
-        return _winners(consensus, 1).to(torch.int16) if whole else consensus
+        return _winners(consensus, 1)[1] if whole else consensus
 
     def deviation(self, outputs: Tensor, center: Tensor, valid: Tensor | None) -> Tensor:
         """Return the squared distance of the probabilities, mean over valid pixels."""
         return masked_mean((outputs - center[None]).double().square().sum(2), valid)
 
-    def orbit_extras(
-        self, outputs: Tensor, target: Tensor | None, orbit: Orbit
+    def along(
+        self,
+        target: Tensor | None,
+        elements: Elements,
+        weights: Tensor,
+        keep: Collection[str] | None = None,
+    ) -> _SegmentsAlong:
+        """Return what sums the outputs as they come, and keeps only the class of each pixel."""
+        return _SegmentsAlong(self, target, elements, weights, keep)
+
+    def summarize(
+        self, outputs: Tensor, target: Tensor | None, elements: Elements, weights: Tensor
     ) -> dict[str, Tensor]:
-        """Return the consensus as classes, and where and how often the classes of pixels change."""
-        differs = (_winners(outputs, 2) != orbit.moved).float()
-        return {
-            "consensus": self.reference(orbit.consensus),
-            "consensus_probabilities": orbit.consensus,
-            "map_vs_consensus": reduced_means(differs, orbit.valid).half(),
-            **disagreement(_winners(orbit.home, 2), orbit.seen, outputs.shape[2]),
-        }
+        """Return the variables of a scan from all outputs along the orbits of a batch."""
+        along = self.along(target, elements, weights)
+        along.add(outputs, elements)
+        return along.summary()
 
     def extras(
         self, outputs: Tensor, target: Tensor | None, elements: Elements
     ) -> dict[str, Tensor]:
         """Return confidence, reduced maps, and with a truth all counts and scores."""
-        sure, winners = outputs.max(2)
+        sure, winners = _winners(outputs, 2)
         valid = self.output.valid(elements, outputs)
-        winners = winners.to(torch.int16)
-        entropy = torch.special.entr(outputs).sum(2) / math.log(outputs.shape[2])
+        logs = outputs.clamp_min(torch.finfo(outputs.dtype).tiny).log_()
+        entropy = logs.mul_(outputs).sum(2) / -math.log(outputs.shape[2])
         extras = {
             "mean_confidence": masked_mean(sure, valid),
             "probabilities": outputs,
@@ -230,13 +241,15 @@ class Segmentation(MapTask, ClassTask):
     ) -> dict[str, Tensor]:
         truth, inside = self._moved_truth(target, elements)
         judged = self._judged(truth, inside)
-        both, either = overlap(confusion(winners, truth, judged, classes))
+        counts = confusion(winners, truth, judged, classes)
+        both, either = overlap(counts)
         iou, dice = both / either, 2 * both / (either + both)  # 0 / 0 is NaN: it does not occur
-        bins = confidence_bins(sure, (winners == truth).float(), judged)
-        region = region_confidence(sure, winners, judged, classes)
+        bins = confidence_bins(sure, winners == truth, judged)
+        region = region_confidence(sure, winners, judged, counts.sum(-2))
         correct = (iou >= REGION_IOU).float().where(region.isfinite(), torch.nan)
-        hidden = torch.full_like(truth, UNSEEN)
+        shown = (truth - UNSEEN) * judged + UNSEEN
         return {
+            "score": both.sum(-1) / counts.sum((-2, -1)),
             "class_iou": iou,
             "class_dice": dice,
             "mean_iou": iou.nanmean(-1),
@@ -247,7 +260,7 @@ class Segmentation(MapTask, ClassTask):
             "sample_ece": binned_error(bins),
             "region_confidence": region,
             "region_correct": correct,
-            "truth_map": reduced_labels(truth.where(judged, hidden)),
+            "truth_map": reduced_labels(shown),
         }
 
     def _moved_truth(self, target: Tensor, elements: Elements) -> tuple[Tensor, Tensor | None]:
@@ -259,9 +272,71 @@ class Segmentation(MapTask, ClassTask):
         return labeled if valid is None else labeled & valid[:, None]
 
 
-def _winners(outputs: Tensor, dim: int) -> Tensor:
-    """Return the most probable class; far from the last dimension `argmax` is ten times slower."""
-    return outputs.max(dim).indices
+class _SegmentsAlong(Along):
+    """Class maps along an orbit, of which no more than a block of elements is held at a time.
+
+    Kept are the mean of the probabilities, the votes for the class of each pixel, and the class
+    that each element predicts, which is compared with the consensus in the end.
+    """
+
+    task: Segmentation
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.mean, self.winners = RunningMean(), list[Tensor]()
+        self.votes: Tensor | None = None
+
+    def add(self, outputs: Tensor, elements: Elements) -> None:
+        """Take the probabilities `[k, B, C, ...]` of the next elements."""
+        output, done = self.task.output, sum(map(len, self.winners))
+        found = self.task.extras(outputs, self.target, elements)
+        self.winners.append(found["segments"])
+        super().add({name: found[name] for name in found.keys() - self.left_out}, elements)
+        backward = elements.inverse()
+        home, seen = output.move(backward, outputs), output.valid(backward, outputs)
+        cast = votes(_winners(home, 2)[1], seen, outputs.shape[2])
+        self.votes = cast if self.votes is None else self.votes + cast
+        self.mean.add(home, seen, self.weights[done : done + len(outputs)])
+
+    def summary(self) -> dict[str, Tensor]:
+        """Return the variables of the scan, once all elements were added."""
+        task, elements, winners = self.task, self.elements, torch.cat(self.winners)
+        assert self.votes is not None
+        probabilities, gap = self.mean.result()
+        consensus = task.reference(probabilities)
+        moved = task.output.move(elements, consensus[None])
+        valid = task.output.valid(elements, consensus)
+        against = task._share_right(winners, moved, valid)
+        differs = (winners != moved).float()
+        summary = {
+            "consensus": consensus,
+            "consensus_probabilities": probabilities,
+            "invariance_gap": gap.float(),
+            "score_vs_consensus": against.nan_to_num(task.unseen_score),
+            "map_vs_consensus": reduced_means(differs, valid).half(),
+            **disagreement(self.votes),
+            **concatenate(self.parts),
+        }
+        if self.target is not None:
+            truth = self.target[None]
+            summary["consensus_vs_truth"] = task.score(probabilities[None], truth, None)[0]
+        return task._sample_first(summary, self.target is not None)
+
+
+def _winners(outputs: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+    """Return the largest probability of each pixel and its class, the first of equal ones.
+
+    Far from the last dimension, a CPU takes five times as long for the place of a maximum as for
+    the maximum alone and a comparison with it.
+    """
+    if outputs.is_cuda:
+        sure, winners = outputs.max(dim)
+        return sure, winners.to(torch.int16)
+    sure = outputs.amax(dim, keepdim=True)
+    classes, given = outputs.shape[dim], outputs.detach()
+    ranks = torch.arange(classes, 0, -1).to(given).reshape(-1, *[1] * (given.ndim - dim - 1))
+    ahead = torch.eq(given, sure.detach(), out=torch.empty_like(given)).mul_(ranks).amax(dim)
+    return sure.squeeze(dim), (classes - ahead).clamp_max_(classes - 1).to(torch.int16)
 
 
 def _label(name: str, given: object) -> int:

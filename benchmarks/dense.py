@@ -1,0 +1,203 @@
+"""Scans of networks that predict maps beside their bare forward passes.
+
+Run: python benchmarks/dense.py [segmentation depth flow volumes]; on a machine with an accelerator
+and torchvision, python benchmarks/dense.py accelerator.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import passes
+import timing
+import torch
+from timing import Row
+from torch import Tensor, nn
+
+import orbical as ob
+from orbical.zoo.pointnet import PointNet
+
+
+class UNet(nn.Module):
+    """A small U-Net of images or volumes."""
+
+    def __init__(self, inputs: int, outputs: int, width: int = 8, volumes: bool = False) -> None:
+        super().__init__()
+        conv = nn.Conv3d if volumes else nn.Conv2d
+        self.pool = nn.MaxPool3d(2) if volumes else nn.MaxPool2d(2)
+        self.up = nn.Upsample(scale_factor=2)
+
+        def block(before: int, after: int) -> nn.Module:
+            first, second = conv(before, after, 3, padding=1), conv(after, after, 3, padding=1)
+            return nn.Sequential(first, nn.ReLU(True), second, nn.ReLU(True))
+
+        self.fine, self.coarse = block(inputs, width), block(width, 2 * width)
+        self.bottom = block(2 * width, 4 * width)
+        self.raised, self.joined = block(6 * width, 2 * width), block(3 * width, width)
+        self.head = conv(width, outputs, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return maps as large as the images."""
+        x = x.flatten(1, 2) if x.ndim == 5 and isinstance(self.pool, nn.MaxPool2d) else x
+        fine = self.fine(x)
+        coarse = self.coarse(self.pool(fine))
+        raised = self.raised(torch.cat([self.up(self.bottom(self.pool(coarse))), coarse], 1))
+        maps: Tensor = self.head(self.joined(torch.cat([self.up(raised), fine], 1)))
+        return maps
+
+
+def segmentation() -> Iterator[Row]:
+    """Images of 64 pixels and 5 classes at 24 rotations, by a small U-Net."""
+    images, labels = torch.rand(64, 3, 64, 64), torch.randint(0, 5, (64, 64, 64))
+    yield _row("segmentation", UNet(3, 5), (images, labels), "segmentation", "rotations:24", 1.6)
+
+
+def depth() -> Iterator[Row]:
+    """Depth of images of 64 pixels at 24 rotations, by a small U-Net."""
+    images, maps = torch.rand(64, 3, 64, 64), torch.rand(64, 1, 64, 64)
+    yield _row("dense regression", UNet(3, 1), (images, maps), "dense_regression", "rotations:24")
+
+
+def flow() -> Iterator[Row]:
+    """Flow between pairs of 64 pixels at 24 rotations, by a small U-Net."""
+    pairs, fields = torch.rand(64, 2, 1, 64, 64), torch.rand(64, 2, 64, 64)
+    yield _row("flow", UNet(2, 2), (pairs, fields), "flow", "rotations:24", 1.2)
+
+
+def volumes() -> Iterator[Row]:
+    """Volumes of 32 voxels and 4 classes at the 24 rotations of the cube, by a small U-Net."""
+    images, labels = torch.rand(6, 1, 32, 32, 32), torch.randint(0, 4, (6, 32, 32, 32))
+    net = UNet(1, 4, volumes=True)
+    yield _row("volumes", net, (images, labels), "segmentation", "octahedral", 1.1)
+
+
+def _row(work: str, net: nn.Module, data: Any, task: str, group: str, limit: float = 1.3) -> Row:
+    def scan(net: nn.Module, out: Path) -> None:
+        ob.scan(net, data, group=group, task=task, out=out, progress=False)
+
+    ours, bare = passes.beside_bare_passes(net.eval(), scan)
+    return timing.at_most(f"{work}, a small U-Net", ours, "bare forward", bare, limit)
+
+
+class Picked(nn.Module):
+    """A network that returns one part of what torchvision's networks return."""
+
+    def __init__(self, net: nn.Module, part: Any) -> None:
+        super().__init__()
+        self.net, self.part = net, part
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the maps."""
+        maps: Tensor = self.net(*x.unbind(1) if x.ndim == 5 else [x])[self.part]
+        return maps
+
+
+class Boxes(nn.Module):
+    """A detector of torchvision that returns the same number of boxes for each image."""
+
+    def __init__(self, net: nn.Module, most: int = 20) -> None:
+        super().__init__()
+        self.net, self.most = net, most
+
+    def forward(self, x: Tensor) -> dict[str, Tensor]:
+        """Return boxes, scores and labels, padded."""
+        found = self.net(list(x))
+        empty = {"boxes": torch.nan, "scores": torch.nan, "labels": 0}
+
+        def padded(values: Tensor, fill: float) -> Tensor:
+            more = values.new_full((self.most, *values.shape[1:]), fill)
+            return torch.cat([values, more])[: self.most]
+
+        return {
+            name: torch.stack([padded(one[name], fill) for one in found])
+            for name, fill in empty.items()
+        }
+
+
+def accelerator() -> Iterator[Row]:
+    """Scan to disk on an accelerator, against bare passes at the best batch of each network."""
+    from torchvision.models import detection, optical_flow
+    from torchvision.models import segmentation as networks
+
+    print(torch.cuda.get_device_name(), torch.__version__)
+    images, labels = torch.rand(512, 3, 256, 256), torch.randint(0, 21, (512, 256, 256))
+    without = {"weights": None, "weights_backbone": None, "num_classes": 21}
+    for name, limit in {
+        "deeplabv3_resnet50": 1.3,
+        "lraspp_mobilenet_v3_large": 3.0,
+        "fcn_resnet50": 1.3,
+    }.items():
+        net = Picked(getattr(networks, name)(**without), "out")
+        yield _accelerator_row(name, net, (images, labels), "segmentation", limit=limit)
+    net = UNet(3, 21, 32)
+    yield _accelerator_row("U-Net, 21 classes", net, (images, labels), "segmentation", limit=1.3)
+    depth = torch.rand(512, 1, 256, 256)
+    net = Picked(networks.deeplabv3_resnet50(**without | {"num_classes": 1}), "out")
+    yield _accelerator_row("depth, DeepLabV3", net, (images, depth), "dense_regression", limit=1.3)
+    yield _accelerator_row(
+        "depth, U-Net", UNet(3, 1, 32), (images, depth), "dense_regression", limit=1.3
+    )
+    pairs, fields = torch.rand(64, 2, 3, 256, 256), torch.rand(64, 2, 256, 256)
+    net = Picked(optical_flow.raft_small(weights=None), -1)
+    yield _accelerator_row("flow, RAFT small", net, (pairs, fields), "flow", limit=1.2)
+    boxes = torch.tensor([[40.0, 40, 120, 120, 1]]).expand(32, 1, 5).clone()
+    net = Boxes(detection.ssdlite320_mobilenet_v3_large(weights=None, weights_backbone=None))
+    yield _accelerator_row(
+        "detection, SSDlite", net, (images[:32], boxes), "detection", "translations:32:16", 1.2
+    )
+    clouds, kinds = torch.rand(256, 2048, 3) - 0.5, torch.arange(256) % 10
+    task = ob.tasks.Classification(ob.actions.Points())
+    net = PointNet(10, (64, 128, 256))
+    yield _accelerator_row("points, PointNet", net, (clouds, kinds), task, "slices3d:24:5", 1.2)
+    volumes, voxels = torch.rand(24, 1, 64, 64, 64), torch.randint(0, 4, (24, 64, 64, 64))
+    net = UNet(1, 4, 32, volumes=True)
+    yield _accelerator_row(
+        "volumes, U-Net", net, (volumes, voxels), "segmentation", "octahedral", 1.1
+    )
+
+
+def _accelerator_row(
+    work: str,
+    net: nn.Module,
+    data: tuple[Tensor, Tensor],
+    task: Any,
+    group: str = "rotations:24",
+    limit: float = 1.3,
+) -> Row:
+    """Time a scan of samples in the host's memory, and as many bare passes; print the peak."""
+    net, count = net.eval().cuda(), len(data[0]) * len(ob.groups.as_group(group))
+
+    def scan(samples: int = len(data[0])) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            some = tuple(part[:samples] for part in data)
+            out = Path(folder) / "run.zarr"
+            ob.scan(net, some, group=group, task=task, out=out, progress=False)
+
+    @torch.inference_mode()
+    def bare(batch: int, inputs: int) -> None:
+        some = torch.rand(batch, *data[0].shape[1:], device="cuda")
+        for start in range(0, inputs, batch):
+            net(some[: inputs - start])
+
+    def best() -> int:
+        times = {}
+        for batch in (16, 32, 64, 128, 256):
+            bare(batch, 2 * batch)
+            times[batch] = timing.accelerator_seconds(lambda batch=batch: bare(batch, 512)) / 512
+        return min(times, key=lambda batch: times[batch])
+
+    scan(max(2, len(data[0]) // 8))  # everything is warm
+    batch = best()
+    torch.cuda.reset_peak_memory_stats()
+    ours = min(timing.accelerator_seconds(scan) for _ in range(2))
+    peak = torch.cuda.max_memory_allocated() / 2**30
+    theirs = timing.accelerator_seconds(lambda: bare(batch, count))
+    print(f"{work}: bare batches of {batch}, peak {peak:.2f} GiB on the device")
+    return timing.at_most(f"scan to disk, {work}", ours, "bare forward", theirs, limit)
+
+
+if __name__ == "__main__":
+    timing.run([segmentation, depth, flow, volumes], __doc__ or "", [accelerator])
