@@ -38,6 +38,17 @@ def probabilities(scan):
     return scan.data["probabilities"].values
 
 
+def test_classification_is_the_task_unless_another_is_given(net):
+    assert (
+        ob.scan(net, IMAGES, group="cyclic:4", progress=False).record.task.name == "classification"
+    )
+
+
+def test_channels_that_come_last_are_named(net):
+    with pytest.raises(InputError, match="channels come before rows and columns"):
+        scanned(net, IMAGES.permute(0, 2, 3, 1))
+
+
 def test_read_is_taken_by_the_scan_and_by_the_task_alike(net):
     def nested(x):
         return {"features": x.flatten(1), "scores": net(x)}

@@ -296,6 +296,34 @@ def test_cyclic_orders_bring_each_option_once_to_each_position():
     assert ob.groups.cyclic_orders(5).closed
 
 
+@pytest.mark.parametrize("written", [str, str.lower, " {}.".format])
+def test_a_model_may_answer_with_letters_alone(written):
+    """An endpoint without log-probabilities states which position it chooses, and no more."""
+
+    def letters(question, options):
+        chosen = [max(range(4), key=row.__getitem__) for row in biased(question, options)]
+        return [written("ABCD"[place]) for place in chosen]
+
+    stated, scored = scanned(letters), scanned()
+    for name in ("predicted", "position", "correct"):
+        assert np.array_equal(stated.data[name].values, scored.data[name].values)
+    assert {*stated.data["probabilities"].values.ravel()} == {0.0, 1.0}
+
+
+def test_a_judge_may_state_a_tie():
+    task = ob.tasks.Choice(classes=["first", "second", "tie"])
+
+    def judge(question, options):
+        return ["tie" if len({*map(len, row)}) == 1 else "A" for row in options]
+
+    data = [("Better?", ["aa", "bb"], "tie"), ("Better?", ["a", "bb"], "B")]
+    scan = ob.scan(judge, data, group="reversal:2", task=task, progress=False)
+    assert scan.data["predicted"].values[0].tolist() == [[2, 2], [0, 1]]
+    with pytest.raises(ob.errors.ModelError, match="one of A, B, C for each question, got 'none'"):
+        ob.scan(lambda question, options: ["None"] * len(question), data, group="reversal:2",
+                task=task, progress=False)  # fmt: skip
+
+
 def test_errors_in_a_model_of_texts_name_it():
     with pytest.raises(ob.errors.ModelError, match="on texts: KeyError"):
         scanned(lambda question, options: {}["x"])

@@ -138,7 +138,7 @@ class Images(OfFinite):
         """Check the shape, and that quarter turns meet square images."""
         super().check(group, x)
         check_square(group, x)
-        if x.ndim == 4 and x.shape[-1] <= _MOST_CHANNELS < min(x.shape[1:3]):
+        if _ends_in_channels(x):
             warnings.warn(
                 f"data: images of shape {tuple(x.shape)} are taken as [sample, channel, row, "
                 f"column], {x.shape[-2]} x {x.shape[-1]} pixels; if channels come last, move them",
@@ -362,7 +362,13 @@ def check_square(group: Group, x: Any) -> None:
             "data",
             f"square images, because {group.spec} rotates them by 90 degrees",
             f"{x.shape[-2]} x {x.shape[-1]} pixels",
+            remedy="channels come before rows and columns" if _ends_in_channels(x) else "",
         )
+
+
+def _ends_in_channels(x: Tensor) -> bool:
+    """Check whether images look like `[N, H, W, C]`."""
+    return x.ndim == 4 and x.shape[-1] <= _MOST_CHANNELS < min(x.shape[1:3])
 
 
 class ColorImages(Images):

@@ -369,7 +369,11 @@ class Endpoint(Predictor):
 
 def _letters(answer: dict[str, Any], count: int) -> list[float]:
     """Return the log-probability of each letter from the answer of an endpoint."""
-    stated = answer["choices"][0]["logprobs"]
+    stated = answer["choices"][0].get("logprobs")
+    if not stated:
+        raise ValueError(
+            "the answer has no log-probabilities; pass a function that returns letters"
+        )
     if "content" in stated:
         tokens = [(one["token"], one["logprob"]) for one in stated["content"][0]["top_logprobs"]]
     else:

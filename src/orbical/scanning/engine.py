@@ -32,7 +32,7 @@ def scan(
     data: object,
     *,
     group: Group | str | None = None,
-    task: Task | str,
+    task: Task | str = "classification",
     out: str | Path | None = None,
     resume: bool = True,
     overwrite: bool = False,
@@ -66,7 +66,7 @@ def scan(
             takes a list of `ase.Atoms`. Each sample is read once.
         group: the sampled group, or its text such as `"rotations:72"`; a task of options has one
             of its own, the orders of these.
-        task: the task, or its name.
+        task: the task, or its name; as for `orbical scan`, classification unless given.
         out: the folder to write to, a Zarr store. The default keeps the result in memory.
         resume: continue a store that holds part of this scan. A scan of other data, another group
             or other models of the same names is refused; new models are added.

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from .._trees import Tree
 from ..actions import ActionTree, Classes, Settings, Texts
+from ..errors import ModelError
 from ..groups import Elements
 from .classification import Classification
 from .task import Reader, Variable, per_element
@@ -22,10 +24,11 @@ class Choice(Classification):
 
     A model is a function of the texts, `model(question, options)` with N questions and N lists of
     n options, that returns a score for each option at the position where it is shown, `[N, n]`; one
-    column more is a tie, or an answer that refuses. The group reorders the options:
-    `permutations:4` by all orders, `permutations:5:24` by some, `cyclic_orders:5` by those that
-    bring each option once to each position, and `reversal:2` exchanges the two answers that a judge
-    compares. Stored besides what `Classification` stores are
+    column more is a tie, or an answer that refuses. A model without scores may return the letter of
+    the position that it chooses, which has then all of the probability. The group reorders the
+    options: `permutations:4` by all orders, `permutations:5:24` by some, `cyclic_orders:5` by those
+    that bring each option once to each position, and `reversal:2` exchanges the two answers that a
+    judge compares. Stored besides what `Classification` stores are
 
     - `probabilities`, `predicted` and `correct`, of the option itself, wherever it is shown;
     - `position`, where the chosen option is shown, from 0.
@@ -60,6 +63,25 @@ class Choice(Classification):
     ) -> None:
         usual = {"question": Texts(), "options": Texts()} if input is None else input
         super().__init__(usual, outputs, read, classes, "options")
+
+    def read(self, raw: object, outputs: str | None = None) -> Tensor:
+        """Read a probability for each option, from their scores or from letters of positions."""
+        given = self.picked(raw)
+        texts = [*given] if isinstance(given, tuple | list | np.ndarray) else [None]
+        if not all(isinstance(text, str) for text in texts):
+            return super().read(raw, outputs)
+        names = [str(name).lower() for name in self.classes or ()]
+        letters = [chr(97 + place) for place in range(len(names))]
+        said = [str(text).strip().rstrip(".").lower() for text in texts]
+        for text in said:
+            if text not in letters and text not in names:
+                known = ", ".join(letters).upper()
+                raise ModelError(
+                    f"model output: expected a score for each option, or one of {known} for each "
+                    f"question, got {text!r}"
+                )
+        chosen = [(letters if text in letters else names).index(text) for text in said]
+        return torch.eye(len(names), dtype=torch.float64)[chosen]
 
     def usual_group(self, x: Tree) -> str:
         """Return all orders of up to four options, and 24 orders of more."""

@@ -520,8 +520,15 @@ def described(given: object) -> str:
 
 def how_to_read(given: object) -> str:
     """Return the remedy for an output that holds what the task needs somewhere inside."""
-    key = next(iter(given), "logits") if isinstance(given, Mapping) else 0
-    picked = f"out[{key!r}]" if isinstance(given, Mapping | tuple | list) else "..."
+    parts = (
+        given
+        if isinstance(given, Mapping)
+        else dict(enumerate(given))
+        if isinstance(given, tuple)
+        else {}
+    )
+    key = next((name for name, part in parts.items() if isinstance(part, Tensor)), None)
+    picked = "..." if key is None else f"out[{key!r}]"
     return (
         f"pass read=lambda out: {picked} to ob.scan, or select the outputs with --read "
         "package.module:function"
