@@ -68,6 +68,27 @@ def test_the_maps_follow_the_orbit_live(opened, serve, map_scan):
     follows_the_orbit(opened(f"{server.url}#sample=3&element=2"), map_scan)
 
 
+def test_classes_are_switched_and_maps_lie_over_the_image(opened, serve, map_scan):
+    tab = opened(f"{serve({'maps': map_scan}).url}#sample=3&element=2")
+    bright, gray = [0xCC, 0x66, 0x77], [0xE3, 0xE3, 0xE3]
+    share = share_of(tab, 1, bright)
+    assert share > 0
+    switch = tab.locator(".class-switch", has_text="bright")
+    switch.click()
+    expect(switch).to_have_attribute("aria-pressed", "false")
+    assert share_of(tab, 1, bright) == 0
+    assert share_of(tab, 1, gray) == pytest.approx(share, abs=1e-6)
+    expect(switch).to_be_focused()
+    slide = "e => { e.value = 0.5; e.dispatchEvent(new Event('input')) }"
+    tab.locator(".overlay input").evaluate(slide)
+    assert share_of(tab, 1, gray) < share / 4  # the image is seen where nothing is drawn
+    switch.click()
+    expect(tab.locator(".section.calibration .note")).to_have_text("2,048 pixels")
+    tab.locator(".calibration .switch label", has_text="regions").click()
+    expect(tab.locator(".section.calibration .note")).to_have_text("16 regions")
+    expect(tab.locator(".calibration .switch label", has_text="confusion")).to_have_count(0)
+
+
 def test_a_report_shows_the_same_maps(opened, map_scan, tmp_path):
     report(map_scan, tmp_path / "maps.html")
     address = f"{(tmp_path / 'maps.html').as_uri()}#sample=3&element=2"

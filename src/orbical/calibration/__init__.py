@@ -82,6 +82,7 @@ from .numerics.gradients import Formula, can_fuse, differentiable
 from .numerics.sorting import ascending
 from .orbit import pixel_bins, pooled, positions, verdicts, whole_orbit
 from .orbit.pixel_bins import *
+from .orbit.pixel_bins import calibration_of_sums
 from .orbit.pooled import *
 from .orbit.positions import *
 from .orbit.positions import model_index, pair_blocks, pairs_at_element, pairs_of

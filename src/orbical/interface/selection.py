@@ -184,7 +184,8 @@ class Selection:
         quantile: The quantile of a map of the spread, in percent; empty for all, side by side.
         runs: Whether runs are drawn as "curves" or as their "difference" from one of them.
         against: The scan that differences are taken from; empty for the first.
-        answers: What the calibration section shows: "reliability", "confusion" or "sets".
+        answers: What the calibration section shows: "reliability", "confusion" or "sets"; of class
+            maps "reliability" of pixels, or "regions".
         marks: What the map draws, "points" or "glyphs" of orbits.
 
     Example:
@@ -218,7 +219,7 @@ class Selection:
     quantile: str = _one_of("", "5", "25", "50", "75", "95")
     runs: str = _one_of("curves", "difference")
     against: str = _kept(_TEXT, "")
-    answers: str = _one_of("reliability", "confusion", "sets")
+    answers: str = _one_of("reliability", "confusion", "sets", "regions")
     marks: str = _one_of("points", "glyphs")
 
     @classmethod

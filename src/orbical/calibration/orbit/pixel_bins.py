@@ -172,6 +172,29 @@ def _diagram(arrays: ScanArrays, members: Any, groups: int, bins: Any) -> Reliab
     return diagram_of(edges, count.round().long(), count, of_confidence, of_correct)
 
 
+def calibration_of_sums(
+    sums: np.ndarray, *, level: float = 0.95, seed: int = 0
+) -> tuple[Reliability, Interval]:
+    """Return the reliability diagram and the ECE of samples that hold several outputs each.
+
+    Args:
+        sums: `[3, N, B]`, the number of outputs of each of N samples, their summed confidence and
+            their summed correctness, in B bins of equal width.
+        level: the level of the interval, for which samples are drawn whole.
+        seed: the seed of the draws.
+
+    Example:
+        >>> sums = np.array([[[0, 10.0]], [[0, 9.0]], [[0, 6.0]]]).repeat(20, 1)
+        >>> diagram, error = calibration_of_sums(sums)
+        >>> diagram.accuracy[1].item(), round(float(error.value), 3)
+        (0.6, 0.3)
+    """
+    (found,) = _of_images(sums[:, :, None], {"level": level, "seed": seed})
+    count, sure, right = torch.from_numpy(sums.sum(1))
+    edges = torch.arange(len(count) + 1, dtype=torch.float64) / len(count)
+    return diagram_of(edges, count.round().long(), count, sure, right), found
+
+
 def pixel_reliability(scan: Scan | xr.Dataset, *, bins: int = 15) -> Reliability:
     """Return the reliability diagrams of the pixels of a segmentation scan, at each element.
 

@@ -152,6 +152,8 @@ def _state(
         },
         "report": facts,
     }
+    if not {"confidence", "correct"} <= view.metrics.keys():  # pixels are in orbical view alone
+        state |= {"answers": [], "calibration": False}
     arrays["original"] = chosen.samples.astype(np.int32)
     if "label" in arrays:
         arrays["label"] = arrays["label"][chosen.samples]

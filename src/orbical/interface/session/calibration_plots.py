@@ -11,14 +11,17 @@ from torch import Tensor
 from ...calibration import (
     Interval,
     Reliability,
+    calibration_of_sums,
     cumulative_curve,
     error_verdict,
     pooled_reliability,
     reliability,
 )
 from ...store import Json
+from .class_answers import available, has_sets
 from .element_columns import alike, columns_of
 from .request import Answer, Request, Subset
+from .scan_view import ScanView
 from .subset_curves import ENDS, LEAST, WITH_INTERVAL, measure_rows, measures_over
 
 Array = np.ndarray
@@ -29,18 +32,74 @@ MOST_PAIRS = 2_000_000
 """Pairs that are sorted at once. Of more in whole orbits, every n-th sample is used."""
 
 
+PARTS = {
+    "reliability": ("pixel_count", "pixel_confidence", "pixel_correct"),
+    "regions": ("region_confidence", "region_correct"),
+}
+"""What a sample with many outputs stores of them: sums by bin, or each with its confidence."""
+
+
+def faces(view: ScanView) -> list[str]:
+    """List what the calibration section can show of a scan."""
+    if PARTS["reliability"][0] in view.reader:
+        return [name for name, arrays in PARTS.items() if arrays[0] in view.reader]
+    if not {"confidence", "correct"} <= view.metrics.keys():
+        return []
+    sets = [("confusion", available(view)), ("sets", has_sets(view))]
+    return ["reliability", *(name for name, there in sets if there)]
+
+
 def calibration(request: Request) -> Answer:
     """Answer the reliability diagram, the cumulative curves and errors of each model shown."""
     view, subset = request.view, request.subset
-    if not {"confidence", "correct"} <= view.metrics.keys():
+    known = faces(view)
+    if not known:
         return {"available": False, "reason": "the scan stores no confidence and correctness"}, {}
     place = None if request.selection.scope == "orbit" else request.element
-    key = ("calibration", place, subset.reference, *subset.key)
+    parts = request.selection.answers if request.selection.answers in known else "reliability"
+    within = parts in PARTS and PARTS[parts][0] in view.reader
+    make = partial(_of_parts, subset, parts) if within else partial(_of, subset)
+    key = ("calibration", parts, place, subset.reference, *subset.key)
     plots = [
-        view.cache.get_or_compute((*key, model), partial(_of, subset, model, place))
+        view.cache.get_or_compute((*key, model), partial(make, model, place))
         for model in request.models
     ]
-    return _answer(request, plots)
+    about, arrays = _answer(request, plots)
+    what = {"reliability": "points" if "point_class" in view.reader else "pixels"}.get(parts, parts)
+    return about | ({"parts": what} if within else {}), arrays
+
+
+def _of_parts(subset: Subset, parts: str, model: int, place: int | None) -> Json:
+    """Return the plots of the pixels or regions of all samples, at an element or over orbits."""
+    view, sums = subset.view, np.zeros((3, subset.view.samples, BINS))
+    weights = view.group.weights if place is None else np.eye(len(view.group))[place]
+    seen = np.flatnonzero(weights)
+    for rows in view.reader.blocks(PARTS[parts][0]):
+        read = partial(view.reader.read, rows=rows, model=model, keep=False)
+        held = [np.asarray(read(name)[:, seen], np.float64) for name in PARTS[parts]]
+        stacked = np.stack(held) if len(held) == 3 else _binned(*held)
+        sums[:, rows] = np.einsum("k,snkb->snb", weights[seen], np.nan_to_num(stacked))
+    diagram, error = calibration_of_sums(sums[:, subset.rows])
+    if not diagram.count.sum():
+        return _too_few(0)
+    ends = (error.value, error.low, error.high, error.calibrated)
+    order = np.append(0, np.cumsum(diagram.share.numpy()))
+    steps = np.linspace(0, 1, CURVE_POINTS)
+    curves = [
+        np.interp(
+            steps, order, np.append(0, np.cumsum((diagram.share * part.nan_to_num()).numpy()))
+        )
+        for part in (diagram.confidence, diagram.accuracy)
+    ]
+    return _plot(diagram, (curves[0], curves[1]), [float(end) for end in ends])
+
+
+def _binned(sure: Array, right: Array) -> Array:
+    """Sum outputs `[n, K, C]` by bin of confidence, `[3, n, K, B]`; NaN is none."""
+    known = np.isfinite(sure)
+    bins = np.clip(np.ceil(np.nan_to_num(sure) * BINS).astype(int) - 1, 0, BINS - 1)
+    inside = (bins[..., None] == np.arange(BINS)) & known[..., None]
+    return np.stack([np.where(inside, part[..., None], 0).sum(2) for part in (known, sure, right)])
 
 
 def calibration_along(request: Request) -> list[Answer]:

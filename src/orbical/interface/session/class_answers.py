@@ -30,6 +30,12 @@ def available(view: ScanView) -> bool:
     return view.reader.dims.get("predicted") == PLACE and by_sample
 
 
+def has_sets(view: ScanView) -> bool:
+    """Check whether sets of classes can be made: of stored probabilities and labels."""
+    stored = view.reader.dims.get("probabilities", ())[:3] == PLACE
+    return stored and view.label is not None
+
+
 def confusion(request: Request) -> Answer:
     """Answer `counts [M, C, C]` of (expected, predicted), and the most frequent confusions.
 
@@ -146,7 +152,7 @@ def coverage(request: Request) -> Answer:
     from ...conformal import LAC
 
     view, models = request.view, request.models
-    if view.reader.dims.get("probabilities", ())[:3] != PLACE or view.label is None:
+    if not has_sets(view):
         reason = "sets need labels and class probabilities; scan with --keep probabilities"
         return {"available": False, "reason": reason}, {}
     place = "pooled" if request.selection.scope == "orbit" else "identity"

@@ -133,7 +133,7 @@ class Session:
         follower = self._following.shown(self.scan_view(name).name)
         shown = follower if self.preview is None else self.preview.shown  # first: it may go on
         about, arrays = scan_state.state(self.scan_view(name), titles)
-        about |= {"guide": self.guide, "link": self.link is not None}
+        about |= {"guide": self.guide, **({"link": True} if self.link is not None else {})}
         about["runs"] = runs.comparable(self.scan_view(name), self.scans)
         if shown is not None:  # which says itself how far the scan is
             about |= {"preview": shown, "warnings": self.scan_view(name).live.warnings}

@@ -48,12 +48,13 @@ def sample(request: Request) -> Answer:
         name: np.stack([view.response(variable, number, model) for model in models])
         for name, variable in wanted.items()
     }
+    tags = tags_of(view, number)
     about: Json = {
         "sample": number,
         "label": None if view.label is None else int(view.label[number]),
         "name": view.names[number] if view.names else "",
         "facts": facts_of(view, number),
-        "tags": tags_of(view, number),
+        **({"tags": tags} if tags else {}),
         "consensus": [_consensus_class(view, number, model) for model in models],
         **curve_header(
             request, metric, np.stack([found[name] for name in found if name != "correct"])
@@ -280,6 +281,8 @@ def _references(
         action = reference_action(view, kind)
         if action is not None:
             values = action.apply(elements, torch.from_numpy(values))[0].numpy()
+        ignored = getattr(view.live.task, "ignore_index", None) if kind == "truth" else None
+        values = values if ignored is None else np.where(values == ignored, -1, values)
         values = as_drawn(values, view.reader.dims[name])
         arrays[f"{kind}/{STILL[kind] if action is None else 'moved'}"], _ = thinned(values)
 

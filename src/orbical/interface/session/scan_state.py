@@ -11,6 +11,7 @@ from ...store import Json, StoredArrays
 from ...tasks import display_name
 from ..orbit_positions import OrbitLocator
 from ..selection import Selection
+from .calibration_plots import faces
 from .filter_columns import described
 from .request import Answer, Request
 from .sample_maps import available_colors, available_methods
@@ -71,7 +72,8 @@ def state(view: ScanView, titles: list[dict[str, str]]) -> Answer:
         "stored": [name for name, dims in view.reader.dims.items() if dims[:3] == PLACE],
         "units": units_of(view),
         "bounds": view.orbits is not None or "orbit" in view.scan.stored,
-        "calibration": {"confidence", "correct"} <= view.metrics.keys(),
+        "answers": faces(view),
+        "calibration": bool(faces(view)),
         "worst": view.worst is not None,
         "consistency": counted(view),
         "runs": False,  # by itself a scan is compared with none

@@ -29,7 +29,7 @@ export const DEPENDS = {
 
 // What is asked for only while the page shows it.
 const ONLY = {
-  calibration: ({ answers = "reliability" }) => answers === "reliability",
+  calibration: ({ answers = "reliability" }) => ["reliability", "regions"].includes(answers),
   confusion: ({ answers }) => answers === "confusion",
   coverage: ({ answers }) => answers === "sets",
   classes: ({ show }) => show === "classes",

@@ -120,6 +120,6 @@ export function validated(selection, state) {
     quantile: known(selection.quantile, ["5", "25", "50", "75", "95"], ""),
     runs: known(selection.runs, ["curves", "difference"], "curves"),
     against: known(selection.against, state.scans?.map(({ name }) => name) ?? [], ""),
-    answers: known(selection.answers, ["reliability", "confusion", "sets"], "reliability"),
+    answers: known(selection.answers, state.answers ?? ["reliability"], "reliability"),
   };
 }

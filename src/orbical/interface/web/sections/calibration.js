@@ -12,6 +12,12 @@ import { hints } from "./help.js";
 const FACES = [
   ["reliability", "reliability", "Is the confidence justified?", createReliabilityFace],
   ["confusion", "confusion", "Which classes are taken for which?", createConfusionFace],
+  [
+    "regions",
+    "regions",
+    "Is the mean confidence of each region justified? It is right from an IoU of 0.5",
+    createReliabilityFace,
+  ],
   ["sets", "sets", "Sets of classes that hold the true one with a chosen probability", createSetsFace],
 ];
 
@@ -41,7 +47,9 @@ export function createSection(el, app) {
     show(scope.el, answers !== "confusion"); // counts are those of one position
   }
 
-  const faces = createFaces(frame, app, "answers", "Answers", FACES);
+  const offered = FACES.filter(([name]) => app.state.answers.includes(name));
+  if (app.state.answers.includes("regions")) offered[0] = ["reliability", "pixels", ...FACES[0].slice(2)];
+  const faces = createFaces(frame, app, "answers", "Answers", offered);
   const stop = app.store.subscribe(["scope", "element", "answers"], title);
   title();
   return {

@@ -100,11 +100,9 @@ export function createReliabilityFace(el, app, frame) {
 
   function title() {
     if (!answer?.count) return;
-    frame.note(
-      answer.scope === "orbit"
-        ? `${whole(answer.count)} predictions, all positions pooled`
-        : counted(answer.count, app.state.samples, app.noun),
-    );
+    const pooled = answer.scope === "orbit";
+    const each = `${whole(answer.count)} ${answer.parts || "predictions"}${pooled ? ", all positions pooled" : ""}`;
+    frame.note(pooled || answer.parts ? each : counted(answer.count, app.state.samples, app.noun));
   }
 
   const stop = app.on("calibration", (given) => ((answer = given), draw()));

@@ -9,7 +9,7 @@ import { createSwitch } from "./frame.js";
 export function createFaces(frame, app, field, label, faces) {
   const named = faces.map((face) => face.slice(0, 3));
   const choice = createSwitch(label, named, (value) => app.select({ [field]: value }));
-  frame.controls.prepend(choice.el);
+  if (faces.length > 1) frame.controls.prepend(choice.el);
   const made = new Map();
 
   /** What a face says about itself; it is shown while the face is. */

@@ -49,6 +49,6 @@ export function createTags(app) {
   }
 
   const menu = attachPopover(opener, { label: "Tags", content: () => (draw({}), [list, form]) });
-  const stops = [app.on("sample", draw), app.on("names", draw)];
+  const stops = [app.on("sample", ({ tags = [] }) => draw({ tags })), app.on("names", draw)];
   return { el, open: menu.open, destroy: () => stops.forEach((stop) => stop()) };
 }

@@ -1,10 +1,11 @@
 // Maps of all pixels side by side: the truth, each model's answer, where it differs, and how sure it is.
 
-import { fill, h, write } from "../core/dom.js";
+import { button, fill, h, show as display, write } from "../core/dom.js";
 import { paintPixels } from "../draw/canvas.js";
-import { badToGood, classColor, colorOf, colorize } from "../draw/colors.js";
+import { badToGood, classColor, colorOf, colorize, MISSING } from "../draw/colors.js";
 import { fixed } from "../draw/format.js";
 import { colorRange } from "../draw/scales.js";
+import { pixels, valueRange } from "./image.js";
 import { chip, createBoard, sideOf } from "./tile.js";
 
 /** @import { Field, ViewContent } from "./index.js" */
@@ -39,6 +40,24 @@ function onGridOf({ rows, columns }, other) {
   return data;
 }
 
+/** A map without what another one, if given, does not know: it lies outside the image. */
+function within(map, seen) {
+  if (!seen) return map;
+  const known = onGridOf(map, seen);
+  return { ...map, data: map.data.map((value, i) => (Number.isFinite(known[i]) ? value : NaN)) };
+}
+
+/** Lay the colors of a map, RGBA, over the pixels of an image; where it has no value, the image is seen. */
+export function laidOver(rgba, width, map, colors, opacity) {
+  const height = rgba.length / 4 / width;
+  for (let i = 0; i < rgba.length / 4; i += 1) {
+    const row = Math.floor(((Math.floor(i / width) + 0.5) * map.rows) / height);
+    const cell = row * map.columns + Math.floor((((i % width) + 0.5) * map.columns) / width);
+    const share = Number.isFinite(map.data[cell]) ? opacity : 0;
+    for (let c = 0; c < 3; c += 1) rgba[4 * i + c] += share * (colors[4 * cell + c] - rgba[4 * i + c]);
+  }
+}
+
 /** Where the classes of two maps differ: 1, 0, or NaN where one is unknown or a third map, if given, is. */
 export function difference(answer, other, seen = answer) {
   const [there, known] = [onGridOf(answer, other), onGridOf(answer, seen)];
@@ -50,23 +69,25 @@ export function difference(answer, other, seen = answer) {
 export function classPanels(/** @type {ViewContent} */ content) {
   const { fields, truths = {}, consensus = {}, models, colors, byConsensus, byBoth } = content;
   const whole = fields.segments;
-  const truth = (whole && truths.moved) || fields.truth_map;
+  const entropies = fields.entropy_map; // unknown outside the image
+  const known = truths.moved ?? fields.truth_map;
+  const truth = known && within(classes(mapOf(known, 0)), entropies && mapOf(entropies, 0));
   const rows = models.map((name, m) => {
-    const answer = classes(mapOf(whole ?? fields.class_map, m));
+    const entropy = entropies && mapOf(entropies, m);
+    const answer = within(classes(mapOf(whole ?? fields.class_map, m)), entropy);
     /** @type {any[]} */
     const panels = [{ title: name, color: colors[m], map: answer, kind: "classes", range: SHARE }];
     const stored = fields.map_vs_consensus && mapOf(fields.map_vs_consensus, m);
     const agreed = consensus.moved?.shape.length === 3 ? classes(mapOf(consensus.moved, m)) : null;
-    const entropy = fields.entropy_map && mapOf(fields.entropy_map, m); // unknown outside the image
     const push = (title, about, map) => panels.push({ title, about, map, kind: "sequential", range: LESS_IS_BETTER });
-    const wrong = truth && !byConsensus ? difference(answer, classes(mapOf(truth, 0)), entropy) : null;
+    const wrong = truth && !byConsensus ? difference(answer, truth, entropy) : null;
     if (wrong) push("error", "differs from the truth", wrong);
     const differs = agreed ? difference(answer, agreed, entropy) : stored;
     if (differs && (!wrong || byBoth)) push("differs", "differs from the consensus", differs);
     if (entropy) push("entropy", "entropy", entropy);
     return panels;
   });
-  const first = truth ? [{ title: "truth", map: classes(mapOf(truth, 0)), kind: "classes", range: SHARE }] : [];
+  const first = truth ? [{ title: "truth", map: truth, kind: "classes", range: SHARE }] : [];
   return { first, rows };
 }
 
@@ -175,8 +196,11 @@ export function createView(el, state) {
   const board = createBoard(el, "maps", draw, show);
   const key = h("p", { class: "view-note key", tabindex: "0" });
   const note = h("p", { class: "slice-note", role: "status" });
-  el.append(key, note);
+  const slider = h("input", { type: "range", min: 0, max: 1, step: 0.05, value: 1, oninput: draw });
+  const overlay = h("label", { class: "overlay", title: "Lay the maps over the image" }, "image", slider, "map");
+  el.append(key, overlay, note);
   let given = null;
+  const off = new Set(); // classes that are not drawn
   /** @type {{ sample: number | null, ranges: Record<string, number[]> }} */
   let kept = { sample: null, ranges: {} };
 
@@ -214,24 +238,44 @@ export function createView(el, state) {
     return badToGood(kept.ranges[scale], scale === "error" ? false : undefined);
   }
 
-  function paint(canvas, { map, kind, scale, range = shades(scale) }) {
+  function paint(canvas, { map: whole, kind, scale, range = shades(scale) }) {
+    const hidden = kind === "classes" && off.size > 0;
+    const map = hidden ? { ...whole, data: whole.data.map((c) => (off.has(c) ? NaN : c)) } : whole;
     const colors = colorize(map.data, { kind, range }, board.dark());
-    paintPixels(canvas, map.columns, map.rows, (rgba) => rgba.set(colors));
+    const [image, opacity] = [given.inputs?.image, Number(slider.value)];
+    if (!image || opacity === 1) return paintPixels(canvas, map.columns, map.rows, (rgba) => rgba.set(colors));
+    const [height, width] = image.shape.slice(-2);
+    return paintPixels(canvas, width, height, (rgba) => {
+      pixels(image, valueRange(image), rgba);
+      laidOver(rgba, width, map, colors, opacity);
+    });
   }
 
-  /** The classes that are drawn, and the colors of shares. */
+  /** The classes that are drawn, each a switch, and the colors of shares. */
   function legend(maps) {
-    const seen = [...new Set(maps.flatMap(({ data }) => Array.from(new Set(data))))].filter(Number.isFinite);
+    const all = [...new Set(maps.flatMap(({ data }) => Array.from(new Set(data))))];
+    const seen = all.filter(Number.isFinite).sort((a, b) => a - b);
     const names = state.task?.classes ?? [];
+    const focused = key.contains(document.activeElement) ? document.activeElement?.getAttribute("data-key") : null;
+    const named = (c) => {
+      const label = chip(classColor(c, board.dark()), String(names[c] ?? `class ${c}`));
+      const about = {
+        class: "class-switch",
+        "aria-pressed": String(!off.has(c)),
+        "data-key": c,
+        title: "Show or hide",
+      };
+      return button(label, () => (off.delete(c) || off.add(c), draw()), about);
+    };
     fill(key, [
-      ...seen
-        .sort((a, b) => a - b)
-        .slice(0, MOST_CLASSES)
-        .map((c) => chip(classColor(c, board.dark()), String(names[c] ?? `class ${c}`))),
+      ...seen.slice(0, MOST_CLASSES).map(named),
+      all.length > seen.length ? chip(MISSING[board.dark() ? "dark" : "light"], "not judged") : null,
       ...["agrees, certain", "differs, uncertain"].map((words, share) =>
         chip(colorOf(share, LESS_IS_BETTER, board.dark()), words),
       ),
     ]);
+    const again = focused !== null && key.querySelector(`[data-key="${focused}"]`);
+    if (again instanceof HTMLElement) again.focus();
   }
 
   /** From what to what the colors of values and errors go. */
@@ -254,6 +298,7 @@ export function createView(el, state) {
 
   function set(/** @type {ViewContent} */ content) {
     given = content;
+    display(overlay, (content.inputs?.image?.shape.length ?? 0) >= 2);
     write(note, elsewhere(content) || coarser(content));
     draw();
   }
