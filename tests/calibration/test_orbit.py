@@ -156,7 +156,7 @@ def test_bad_input_is_named(scan: ob.Scan) -> None:
     unlabeled = ob.scan(
         network(0), images[:10], group="cyclic:4", task="classification", progress=False
     )
-    with pytest.raises(InputError, match=r"^scan: expected a labeled .* without 'correct'"):
+    with pytest.raises(InputError, match=r"^scan: expected a labeled scan .* without labels"):
         along_orbit(unlabeled, "ece")
 
 

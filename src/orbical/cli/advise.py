@@ -24,7 +24,7 @@ def advise(
     imports: Import = None,
     format_: str = "text",
 ) -> None:
-    """Say what would help: remedies with their measured gain and their cost, best first.
+    """List what would help a model, with measured gains and costs.
 
     \b
     orbical advise run.zarr
