@@ -72,6 +72,14 @@ FIGURES = (
         "fig = ob.figures.averaging(ob.nero.averaging(scan))",
     ),
     Example(
+        "figures.layer_errors",
+        "What each layer of a network adds to the error of its predictions.",
+        "found = ob.testing.layer_errors(\n"
+        '    models["plain"], images[:64], group="cyclic:4", task="classification"\n'
+        ")\n"
+        "fig = ob.figures.layer_errors(found)",
+    ),
+    Example(
         "figures.calibration.reliability_diagram",
         "Accuracy against confidence, without bins, with an interval and the density of confidences.",
         "curves = {}\n"

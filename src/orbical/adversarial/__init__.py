@@ -5,6 +5,6 @@ A scan looks at finitely many elements; `worst_case` also searches between them.
 
 from __future__ import annotations
 
-from .cases import worst_case
+from .cases import of_scan, worst_case
 
 __all__ = ["worst_case"]

@@ -115,7 +115,7 @@ def worst_case(
     """
     scan = data if isinstance(data, Scan) else None
     if scan is not None:
-        models, data, group, task = _of_scan(scan, models, group, task)
+        models, data, group, task = of_scan(scan, models, group, task)
     for argument, value in (("group", group), ("task", task)):
         if value is None:
             raise InputError(argument, "one, because data is not a scan", "None")
@@ -178,7 +178,7 @@ class _Found:
     method: str
 
 
-def _of_scan(
+def of_scan(
     scan: Scan, models: Any, group: Group | str | None, task: Task | str | None
 ) -> tuple[dict[str, Any], Any, Group, Task]:
     """Return the models by their names in a scan, its data, its group and its task."""

@@ -24,7 +24,7 @@ from ..errors import OrbicalError
 
 _COMMANDS = (
     *("demo", "scan", "view", "report", "info", "calibration", "conformal", "bounds", "check"),
-    *("failures", "advise", "groups", "orders", "worst_case"),
+    *("failures", "why", "advise", "groups", "orders", "worst_case"),
 )
 _TYPES = {"str": "TEXT", "int": "INTEGER", "float": "NUMBER", "path": "PATH"}
 

@@ -95,7 +95,7 @@ def worst_case(
         chosen = own_task(task) or Task.from_record(asdict(scan.record.task), reader)
         found = search(
             named_models(model),
-            scan if data is None else _data_of(scan, data, chosen, size),
+            scan if data is None else data_of(scan, data, chosen, size),
             group=scan.group,
             task=chosen,
             starts=starts,
@@ -111,7 +111,7 @@ def worst_case(
             typer.echo(f"worst   {out}   (orbical view {store} --worst {out})")
 
 
-def _data_of(scan: Scan, source: str, task: Task, size: str | None) -> Any:
+def data_of(scan: Scan, source: str, task: Task, size: str | None) -> Any:
     """Load the data of a scan; refuse others, by their number and their first samples."""
     from ..data import Samples
     from ..scanning import describe_data

@@ -12,12 +12,14 @@ from ._panels import show_picture
 from .calibration import risk_coverage_plot
 from .embedding_maps import embedding
 from .group_pictures import group_picture
+from .layer_bars import layer_errors
 from .nero_plots import aggregate, averaging, individual
 from .point_pictures import cloud_picture, molecule_picture
 from .style import *
 
 __all__ = [
     "aggregate", "averaging", "bounds", "calibration", "cloud_picture", "embedding",
-    "group_picture", "individual", "molecule_picture", "risk_coverage_plot", "show_picture",
+    "group_picture", "individual", "layer_errors", "molecule_picture", "risk_coverage_plot",
+    "show_picture",
 ]  # fmt: skip
 __all__ += style.__all__

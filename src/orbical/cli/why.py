@@ -1,0 +1,100 @@
+"""`orbical why`: the layers of a network at which the symmetry is lost."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .._text import percent
+from .arguments import (
+    Import,
+    OwnTask,
+    Read,
+    Store,
+    import_optional,
+    named_models,
+    own_task,
+    save_figure,
+)
+from .formats import Cell, Number, Sheet, formatted, show
+from .worst_case import data_of
+
+
+@formatted("json", "csv", "markdown")
+def why(
+    store: Store,
+    model: Annotated[str, typer.Option("--model", "-m", metavar="NAME=SOURCE")],
+    data: Annotated[str | None, typer.Option("--data", "-d")] = None,
+    layer: Annotated[list[str] | None, typer.Option("--layer", "-l", metavar="NAME")] = None,
+    elements: Annotated[int, typer.Option(min=1)] = 6,
+    samples: Annotated[int, typer.Option(min=4)] = 64,
+    size: str | None = None,
+    read: Read = None,
+    task: OwnTask = None,
+    figure: Path | None = None,
+    imports: Import = None,
+    format_: str = "text",
+) -> None:
+    """Find the layers of a network at which the symmetry is lost.
+
+    \b
+    orbical why run.zarr -m net=mine.nets:net
+    orbical why run.zarr -m net=mine.nets:net --layer stem --layer layer1 --figure why.png
+
+    A share is what a layer adds to the error of the predictions, where the error is their change
+    along the orbit beyond what the task expects; the error of a layer is that of its features.
+
+    Args:
+        store: A saved scan; its group and task are used, and its inputs if it was made with
+            --keep inputs.
+        model: A torch module, as package.module:attribute (a trailing () calls it). It runs its
+            author's code: use only what you trust.
+        data: The data set of the scan, if its inputs are not in the scan.
+        layer: A module by its name, in the order in which they run. Repeatable. Default: up to 24
+            modules, opened from the outside in.
+        elements: Elements to try, drawn at random.
+        samples: Samples to use, the first ones.
+        size: For images in files, as for the scan: PIXELS or HEIGHTxWIDTH.
+        figure: Write the bars to this file: .png, .pdf or .svg.
+    """
+    from ..adversarial import of_scan
+    from ..data import Samples, read_rows
+    from ..store import load
+    from ..tasks import Task
+    from ..testing import layer_errors
+
+    scan = load(store)
+    ((name, source),) = named_models([model]).items()
+    reader = import_optional(read, "--read")
+    chosen = own_task(task) or Task.from_record(asdict(scan.record.task), reader)
+    if data is None:
+        _, content, _, _ = of_scan(scan, {scan.models[0]: source}, None, chosen)
+    else:
+        content = data_of(scan, data, chosen, size)
+    rows = Samples(chosen.take(content))
+    inputs = read_rows(rows, slice(0, min(samples, len(rows)))).inputs
+    found = layer_errors(
+        source, inputs, group=scan.group, task=chosen, layers=layer or None, elements=elements,
+        samples=samples,
+    )  # fmt: skip
+    if figure is not None:
+        from ..figures import layer_errors as draw
+
+        save_figure(draw(found), figure, "--figure")
+    columns = zip(found.titles, found.share, found.error, found.moves, strict=True)
+    table: list[list[Cell]] = [
+        [title, "-" if share != share else percent(share), Number(error), moves]
+        for title, share, error, moves in columns
+    ]
+    headings = ["layer", "share", "error", "its features move"]
+    about = f": error of the predictions {found.total:.3g} under {found.group}"
+    keys = ("layers", "kinds", "share", "error", "added", "moves")
+    plain = found.to_dict()
+    records = [
+        dict(zip(keys, row, strict=True)) for row in zip(*(plain[key] for key in keys), strict=True)
+    ]
+    footer = found.caution and f"Caution: {found.caution}."
+    show(format_, {"model": name, **plain}, [Sheet(name, headings, table, about)], footer, records)

@@ -1,0 +1,480 @@
+"""Where inside a network the symmetry is lost: the equivariance error, layer by layer."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from .._text import in_column, percent
+from .._trees import Tree, leaves, tree_map
+from ..actions import Images, Volumes, check_group, flat
+from ..errors import InputError, unknown_name, whole_number
+from ..groups import Elements, Group, as_group, trivial
+from ..predictors import as_predictor
+from ..scanning import Sweep, refuse_faults
+from ..tasks import Task, as_task
+from .equivariance import tensors_of
+
+__all__ = ["LayerErrors", "layer_errors"]
+
+MOST_LAYERS = 24
+"""Layers that are chosen where none are named: modules are opened while there are fewer."""
+WIDEST = 1024
+"""Features of more channels have no fitted representation: too few samples for its matrix."""
+_CANCEL = 2.0
+"""A share beyond which layers are said to undo each other."""
+_ROUNDING = 1e-4
+"""Errors of predictions below that are rounding, and have no cause."""
+_ROWS, _RIDGE, _SIMPLER, _HOLDS = 1 << 14, 1e-3, 0.9, 0.1
+"""Rows that fit a matrix, its regularization, how much smaller an error must be for it, and the
+error below which features are moved by it: more is a likeness, not a representation."""
+
+
+@dataclass(frozen=True)
+class LayerErrors:
+    """How far the features of each layer are from moving with the input.
+
+    Attributes:
+        layers: Names of the layers, in the order in which they run.
+        kinds: The class of each layer's module, such as `Conv2d`; empty for names of your own.
+        error: `[L]`, what is left of the features of a moved input after those of the input itself
+            are moved: root mean square, relative to the deviation of the features.
+        share: `[L]`, the share of the error of the predictions that each layer adds. Shares and
+            `rest` sum to 1; one may be negative, where a layer undoes what others did. NaN if
+            features also flow around a layer.
+        added: `[L]`, how far predictions change by moving after a layer instead of before it,
+            relative to their deviation.
+        moves: how the features of each layer move best: `as a field`, `as a field with mixed
+            channels`, `not at all` or `linearly`.
+        rest: The share that what comes after the last layer adds.
+        total: The error of the predictions, relative to their deviation.
+        group: The name of the group.
+    """
+
+    layers: tuple[str, ...]
+    kinds: tuple[str, ...]
+    error: np.ndarray
+    share: np.ndarray
+    added: np.ndarray
+    moves: tuple[str, ...]
+    rest: float
+    total: float
+    group: str
+
+    @property
+    def titles(self) -> list[str]:
+        """The layers with their kinds."""
+        return [
+            f"{name} {kind}".strip() for name, kind in zip(self.layers, self.kinds, strict=True)
+        ]
+
+    @property
+    def first(self) -> str:
+        """The layer that adds the largest share; empty if predictions have no error."""
+        if not np.nan_to_num(self.share).any():
+            return ""
+        return self.layers[int(np.nan_to_num(self.share, nan=-np.inf).argmax())]
+
+    @property
+    def caution(self) -> str:
+        """Why shares may mislead; empty if nothing speaks for that."""
+        if np.nanmax(np.abs(self.share), initial=0.0) <= _CANCEL:
+            return ""
+        return (
+            "layers undo what others did, often at the edges of fields that move out of view: try "
+            "an exact group, such as cyclic:4 or flips, or name fewer layers"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields in plain values."""
+        fields = {name: getattr(self, name) for name in [*self.__dataclass_fields__, "caution"]}
+        return {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in fields.items()}
+
+    def __str__(self) -> str:
+        width = max(map(len, self.titles))
+        rows = zip(self.titles, self.share, self.error, self.moves, strict=True)
+        lines = [
+            f"{name:{width}}  {'-' if np.isnan(share) else percent(share + 0.0):>5}  "
+            f"{in_column(error):>8}  moves {moves}"
+            for name, share, error, moves in rows
+        ]
+        title = f"{'layer':{width}}  share     error"
+        caution = [f"caution: {self.caution}"] if self.caution else []
+        return "\n".join([title, *lines, f"error of the predictions: {self.total:.3g}", *caution])
+
+
+def layer_errors(
+    model: Any,
+    x: Tree,
+    *,
+    group: Group | str,
+    task: Task | str,
+    layers: Sequence[str] | Mapping[str, str] | None = None,
+    elements: int = 6,
+    samples: int = 64,
+    seed: int = 0,
+) -> LayerErrors:
+    r"""Measure where inside a network the symmetry is lost.
+
+    With features `f(x)` of a layer and `r` how they should move, the error of the layer is that of
+    `f(g x) - r(g) f(x)`. Features of images and volumes are fields: they move as the input does, at
+    their own resolution; tokens on a grid too. Channels may be mixed, and vectors and points move,
+    by the best linear map, fitted for each element on half of the samples and tested on the other
+    half, if that explains more than leaving them as they are.
+
+    What a layer adds to the error of the predictions is found by moving features instead of the
+    input. Let `h_i` be the predictions for which the features of layer `i` of the moved input are
+    replaced by the moved features of the input. Then
+
+        h(g x) - g h(x) = (h(g x) - h_1) + (h_1 - h_2) + ... + (h_L - g h(x))
+
+    and the share of layer `i` is the projection of `h_(i-1) - h_i` on the left-hand side. It is the
+    finite form of the layer-wise Lie derivative of Gruver et al., which needs no derivatives.
+
+    Args:
+        model: a torch module.
+        x: inputs with a leading sample dimension.
+        group: the sampled group, or its text such as `"translations:2:1"`.
+        task: the task, or its name.
+        layers: names of modules, as in `model.named_modules()`, or a dictionary of your names and
+            theirs; by default modules are opened, from the outside in, up to 24 layers. A layer is
+            all that runs after the layer before, up to the output of its module.
+        elements: how many elements to try, drawn at random.
+        samples: how many samples to use, the first ones; half of them fit.
+        seed: seed of the elements.
+
+    Returns:
+        The errors.
+
+    Raises:
+        InputError: If the model is not a torch module, or a layer is not found.
+
+    References:
+        Gruver, Finzi, Goldblum and Wilson, The Lie derivative for measuring learned equivariance,
+        ICLR 2023.
+
+    Example:
+        >>> import orbical as ob
+        >>> net = nn.Sequential(nn.Conv2d(1, 4, 3, padding=1, bias=False), nn.ReLU(), nn.Flatten(),
+        ...                     nn.Linear(4 * 16 * 16, 3))
+        >>> x = torch.zeros(16, 1, 16, 16)
+        >>> x[..., 5:11, 5:11] = torch.rand(16, 1, 6, 6)
+        >>> found = ob.testing.layer_errors(net, x, group="translations:2:1", task="classification")
+        >>> found.first  # Flatten
+        '2'
+    """
+    group, task = as_group(group), as_task(task)
+    predictor = as_predictor(model)
+    module = getattr(predictor, "module", None)
+    if not isinstance(module, nn.Module):
+        raise InputError("model", "a torch module, whose layers can be seen", type(model).__name__)
+    x = tensors_of(task, x)
+    count = min(whole_number("samples", samples, 4), len(next(leaves(x))))
+    x = tree_map(lambda leaf: leaf[:count], x)
+    task = task.for_inputs(x)
+    check_group(task.input, group, x)
+    task.check_group(group, x)
+    group = task.on_outputs(group)
+    others = np.setdiff1d(np.arange(len(group)), [group.identity])
+    if not len(others) or count < 4:
+        raise InputError("group, x", "two elements and four samples at least", group.spec)
+    chosen = np.random.default_rng(seed).permutation(others)[
+        : whole_number("elements", elements, 1)
+    ]
+    device = next(leaves(x)).device
+    with predictor.ready(device):
+        sweep = Sweep({"model": predictor}, trivial(), task, device, count)
+
+        def run(inputs: Tree) -> Tensor:
+            outputs = sweep.answers(inputs, "model")
+            refuse_faults("model", task.faults(outputs), sweep.group, inputs)
+            return task.primary(outputs)[0].double()
+
+        network = _Network(module, run, _layers(module, layers))
+        return _measured(network, x, group, np.sort(chosen), task)
+
+
+class _Network:
+    """A module whose layers can be read and replaced while it runs."""
+
+    def __init__(
+        self, module: nn.Module, run: Callable[[Tree], Tensor], layers: Mapping[str, nn.Module]
+    ) -> None:
+        self.module, self._run, self.layers = module, run, dict(layers)
+
+    def kind(self, name: str) -> str:
+        """Return the class of a layer that has its own name."""
+        own = dict(self.module.named_modules()).get(name) is self.layers[name]
+        return type(self.layers[name]).__name__ if own else ""
+
+    def features(self, x: Tree) -> tuple[Tensor, dict[str, Tensor]]:
+        """Return predictions, and the features of layers that run once, in their order."""
+        seen: dict[str, list[Any]] = {}
+        hooks = [
+            part.register_forward_hook(
+                lambda _module, _inputs, output, name=name: seen.setdefault(name, []).append(
+                    output.clone() if isinstance(output, Tensor) else output  # later ones may write
+                )
+            )
+            for name, part in self.layers.items()
+        ]
+        try:
+            outputs = self._run(x)
+        finally:
+            for hook in hooks:
+                hook.remove()
+        size = len(next(leaves(x)))
+        return outputs, {
+            name: found[0]
+            for name, found in seen.items()
+            if len(found) == 1 and isinstance(found[0], Tensor) and found[0].ndim > 1
+            if found[0].is_floating_point() and len(found[0]) == size
+        }
+
+    def replaced(self, x: Tree, name: str, features: Tensor) -> Tensor:
+        """Return predictions where the features of a layer are others."""
+        with self._replacing(name, features):
+            return self._run(x)
+
+    @contextmanager
+    def _replacing(self, name: str, features: Tensor) -> Iterator[None]:
+        hook = self.layers[name].register_forward_hook(
+            lambda _module, _inputs, output: features.to(output.dtype, copy=True)
+        )
+        try:
+            yield
+        finally:
+            hook.remove()
+
+
+def _layers(
+    module: nn.Module, wanted: Sequence[str] | Mapping[str, str] | None
+) -> dict[str, nn.Module]:
+    """Return modules by the names that are shown."""
+    every = {name: part for name, part in module.named_modules() if name}
+    if wanted is not None:
+        named = wanted if isinstance(wanted, Mapping) else {name: name for name in wanted}
+        for name in named.values():
+            if name not in every:
+                raise unknown_name("layers", name, every)
+        return {title: every[name] for title, name in named.items()}
+    found: list[tuple[str, nn.Module]] = [*module.named_children()] or [("", module)]
+    while True:
+        opened = [
+            (f"{name}.{inner}" if inner else name, part)
+            for name, outer in found
+            for inner, part in ([*outer.named_children()] or [("", outer)])
+        ]
+        if len(opened) > MOST_LAYERS or opened == found:
+            return dict(found)
+        found = opened
+
+
+def _measured(
+    network: _Network, x: Tree, group: Group, chosen: np.ndarray, task: Task
+) -> LayerErrors:
+    """Compare features and predictions at each of the chosen elements."""
+    count = len(next(leaves(x)))
+    fit, test = torch.arange(0, count, 2), torch.arange(1, count, 2)
+    upright, still = network.features(x)
+    names, cuts = [*still], {name for name in still if _is_cut(network, x, name, still, upright)}
+    if not names:
+        raise InputError("layers", "modules that run once and return one tensor", [*network.layers])
+    errors: dict[str, list[float]] = {name: [] for name in names}
+    moves: dict[str, list[str]] = {name: [] for name in names}
+    parts = {name: torch.zeros(2, dtype=torch.float64) for name in [*cuts, ""]}
+    whole = final = 0.0
+    for element in chosen:
+        one = group[np.array([element])]
+        moved = tree_map(lambda leaf: leaf[0], task.input.apply(one, x))
+        outputs, features = network.features(moved)
+        expected = task.output.apply(one, upright[test])[0]
+        valid = task.output.valid(one, outputs[None, test])
+
+        def apart(a: Tensor, b: Tensor, valid: Tensor | None = valid) -> Tensor:
+            difference = (a - b).nan_to_num(0.0)
+            return difference if valid is None else difference * valid[0]
+
+        last, total = outputs[test], apart(outputs[test], expected)
+        final += float(total.square().sum())
+        whole += float((total - total.mean(0)).square().sum())
+        there = tree_map(lambda leaf: leaf[test], moved)
+        for name in names:
+            guess, how, error = _best(still[name], features[name], one, x, task, fit, test)
+            errors[name].append(error)
+            moves[name].append(how)
+            if name in cuts:
+                now = network.replaced(there, name, guess)
+                parts[name] += _parts(apart(last, now), total)
+                last = now
+        parts[""] += _parts(apart(last, expected), total)
+    deviation = float((upright[test] - upright[test].mean(0)).square().sum()) * len(chosen)
+    scale = max(deviation, torch.finfo(torch.float32).tiny)
+    none = torch.full((2,), torch.nan, dtype=torch.float64)
+    table = torch.stack([parts.get(name, none) for name in names]).numpy()
+    shares = table[:, 0] / whole if final > _ROUNDING**2 * scale else 0.0 * table[:, 0]
+    return LayerErrors(
+        layers=tuple(names),
+        kinds=tuple(network.kind(name) for name in names),
+        error=np.array([np.sqrt(np.mean(np.square(errors[name]))) for name in names]),
+        share=shares,
+        added=np.sqrt(table[:, 1] / scale),
+        moves=tuple(Counter(moves[name]).most_common(1)[0][0] for name in names),
+        rest=1.0 - float(np.nansum(shares)) if shares.any() else 0.0,
+        total=math.sqrt(final / scale),
+        group=group.spec,
+    )
+
+
+def _parts(step: Tensor, total: Tensor) -> Tensor:
+    """Return a step times the total, and the square of the step, both less their mean over samples.
+
+    What enters at the edges of fields is the same for all samples, and is no layer's fault.
+    """
+    step, total = step - step.mean(0), total - total.mean(0)
+    return torch.stack([(step * total).sum(), step.square().sum()]).cpu()
+
+
+def _is_cut(
+    network: _Network, x: Tree, name: str, still: Mapping[str, Tensor], outputs: Tensor
+) -> bool:
+    """Check whether predictions follow from the features of a layer alone: nothing flows around."""
+    other = tree_map(lambda leaf: leaf.roll(1, 0), x)
+    found = network.replaced(other, name, still[name])
+    apart = (found - outputs).nan_to_num(0.0).abs().max()
+    return bool(apart <= 1e-4 * outputs.nan_to_num(0.0).abs().max().clamp_min(1e-30))
+
+
+def _best(
+    still: Tensor,
+    there: Tensor,
+    element: Elements,
+    x: Tree,
+    task: Task,
+    fit: Tensor,
+    test: Tensor,
+) -> tuple[Tensor, str, float]:
+    """Return the features of test samples moved in the best way, that way, and what it leaves.
+
+    Where a field has no value, because the place comes from outside, it keeps what it has there.
+    """
+    grid = _Grid.of(still, x, task)
+    a, b = grid.opened(still), grid.opened(there)
+    ways: list[tuple[str, Tensor, Tensor | None]] = []
+    if grid.sides:
+        moved, valid = grid.move(element, a)
+        ways.append(("as a field", moved, valid))
+    ways.append(("not at all", a, None))
+    start, where, known = ways[0]
+    channels = a.shape[1]
+    if channels <= WIDEST:
+        rows = [_rows(part[fit], known) for part in (where, b)]
+        matrix = _matrix(*rows)
+        mixed = torch.einsum("bc...,cd->bd...", where.double(), matrix).to(b)
+        ways.append((f"{start} with mixed channels" if grid.sides else "linearly", mixed, known))
+    errors = [_relative(guess[test], b[test], known) for _, guess, _ in ways]
+    best = min(range(len(ways)), key=lambda way: errors[way] * (1.0 if way == 0 else 1 / _SIMPLER))
+    used = best if errors[best] < _HOLDS else 0  # a map that half explains is no representation
+    _, guess, inside = ways[used]
+    kept = guess if inside is None else torch.where(inside, guess, b)
+    return grid.closed(kept[test], there[test]), ways[best][0], errors[best]
+
+
+def _rows(values: Tensor, valid: Tensor | None) -> Tensor:
+    """Return channels of all places as rows, those from outside left out."""
+    rows = values.movedim(1, -1)
+    rows = rows.reshape(-1, rows.shape[-1]) if valid is None else rows[:, valid].flatten(0, 1)
+    return rows[:: max(1, len(rows) // _ROWS)].double()
+
+
+def _matrix(a: Tensor, b: Tensor) -> Tensor:
+    """Return the matrix that maps rows to others best, shrunk towards the identity."""
+    square = a.T @ a
+    ridge = _RIDGE * square.diagonal().mean().clamp_min(1e-30)
+    eye = torch.eye(len(square), dtype=square.dtype, device=square.device)
+    found: Tensor = eye + torch.linalg.solve(square + ridge * eye, a.T @ (b - a))
+    return found
+
+
+def _relative(guess: Tensor, truth: Tensor, valid: Tensor | None) -> float:
+    """Return the root mean square difference, relative to the deviation of the channels."""
+    a, b = (_rows(part, valid) for part in (guess, truth))
+    spread = (b - b.mean(0)).square().sum()
+    if not len(b) or spread == 0:
+        return 0.0
+    return float(((a - b).square().sum() / spread).sqrt())
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """How features lie on the grid of the input: `[B, C, ...]`, channels last, or tokens."""
+
+    kind: str
+    sides: tuple[int, ...]
+    size: tuple[int, ...] = ()
+    action: Images | Volumes | None = None
+
+    @classmethod
+    def of(cls, features: Tensor, x: Tree, task: Task) -> _Grid:
+        """Find the grid of features; none if they are vectors, or points."""
+        fields = zip(flat(task.input), leaves(x), strict=True)
+        known = [(a, leaf) for a, leaf in fields if isinstance(a, Images | Volumes)]
+        if known:
+            action, leaf = known[0]
+            volumes = isinstance(action, Volumes)
+            size = tuple(leaf.shape[-3 if volumes else -2 :])
+            smooth = Volumes("trilinear", "border") if volumes else Images("bilinear", "border")
+            shape = tuple(features.shape[1:])
+            if len(shape) == len(size) + 1:
+                for kind, sides in (("first", shape[1:]), ("last", shape[:-1])):
+                    if _alike(sides, size):
+                        return cls(kind, sides if max(sides) > 1 else (), size, smooth)
+            if len(shape) == 2 and not volumes:
+                for extra in (0, 1):
+                    rows = math.sqrt((shape[0] - extra) * size[0] / size[1])
+                    sides = (round(rows), round(rows * size[1] / size[0]))
+                    if rows > 1 and math.prod(sides) == shape[0] - extra:
+                        return cls(f"tokens {extra}", sides, size, smooth)
+        points = {leaf.shape[1] for leaf in leaves(x) if leaf.ndim > 2}
+        last = features.ndim > 2 and features.shape[1] in points  # [B, point, channel]
+        return cls("points" if last else "vectors", ())
+
+    def opened(self, features: Tensor) -> Tensor:
+        """Return features as `[B, C, ...]`."""
+        if self.kind.startswith("tokens"):
+            tokens = features[:, int(self.kind[-1]) :].movedim(1, -1)
+            grid: Tensor = tokens.unflatten(-1, self.sides)
+            return grid
+        return features.movedim(-1, 1) if self.kind in ("last", "points") else features
+
+    def closed(self, opened: Tensor, there: Tensor) -> Tensor:
+        """Return features in their own shape; tokens beside the grid are those that are there."""
+        if self.kind.startswith("tokens"):
+            tokens = opened.flatten(2).movedim(-1, 1)
+            return torch.cat([there[:, : int(self.kind[-1])], tokens], 1)
+        return opened.movedim(1, -1) if self.kind in ("last", "points") else opened
+
+    def move(self, element: Elements, features: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Move fields by one element at their own resolution; return what comes from inside too."""
+        assert self.action is not None
+        part = self.action.parts[0]
+        matrices = np.array(element.parts.get(part, np.eye(len(self.sides) + 1)[None]))
+        ratio = self.sides[-1] / self.size[-1]
+        matrices[:, :-1, -1] *= ratio
+        own = Elements({part: matrices}, 1, element.exact_on_grid)
+        valid = self.action.valid(own, features)
+        return self.action.apply(own, features)[0], None if valid is None else valid[0]
+
+
+def _alike(sides: Sequence[int], size: Sequence[int]) -> bool:
+    """Check whether sides have the proportions of the input, up to a row of places."""
+    ratio = sides[0] / size[0]
+    return all(abs(side - ratio * whole) <= 1 for side, whole in zip(sides, size, strict=True))
