@@ -44,7 +44,7 @@ import numpy as np, torch
 import orbical as ob
 
 @ob.actions.register
-class Globe(ob.actions.Action):
+class OwnGlobe(ob.actions.Action):
     parts = ("plane",)
 
     def move(self, elements, x):
@@ -61,6 +61,6 @@ def net(x):
     )
     orbical(
         tmp_path, "scan", "-m", "net=globes:net", "-d", "globes:data", "-g", "cyclic:8",
-        "-t", "dense_regression", "--import", "globes", "--input", "Globe", "-o", "run.zarr",
+        "-t", "dense_regression", "--import", "globes", "--input", "OwnGlobe", "-o", "run.zarr",
     )  # fmt: skip
     assert float(ob.load(tmp_path / "run.zarr").data["score"].max()) == 0.0

@@ -19,7 +19,7 @@ DRAW = torch.Generator().manual_seed(0)
 TURNS = ob.groups.from_parts("turns", {"plane": ob.groups.rotations(4).parts["plane"]})
 
 
-class Globe(Action):
+class OwnGlobe(Action):
     """Maps [B, C, H, W] whose columns are longitudes: a rotation shifts them around."""
 
     parts = ("plane",)
@@ -33,7 +33,7 @@ class Globe(Action):
         return torch.stack([one.roll(by, -1) for one, by in zip(x, columns, strict=True)])
 
 
-class WrappedImages(Globe, Images):
+class WrappedImages(OwnGlobe, Images):
     """A subclass of an action of orbical that moves in its own way."""
 
     parts = ("plane",)
@@ -74,14 +74,14 @@ def doubled(x):
 @pytest.mark.parametrize(
     ("action", "group"),
     [
-        (Globe(), "cyclic:8"),
-        (Globe(), TURNS),
+        (OwnGlobe(), "cyclic:8"),
+        (OwnGlobe(), TURNS),
         (WrappedImages(), "cyclic:8"),
         (Images(), "dihedral:4"),
         (Window(4), "translations:2:1"),
         (KnownContrast(), "cyclic:4*gains:0.5:2:3"),
         (ob.actions.Volumes(), "octahedral"),
-        ({"maps": Globe(), "age": ob.actions.Trivial()}, "cyclic:8"),
+        ({"maps": OwnGlobe(), "age": ob.actions.Trivial()}, "cyclic:8"),
     ],
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
@@ -123,7 +123,7 @@ def test_colors_leave_maps_as_they_are(group):
 
 @pytest.mark.parametrize(
     ("action", "group"),
-    [(Globe(), "cyclic:8"), (WrappedImages(), "cyclic:8"), (Images(), "dihedral:4")],
+    [(OwnGlobe(), "cyclic:8"), (WrappedImages(), "cyclic:8"), (Images(), "dihedral:4")],
 )
 def test_numbers_of_places_move_with_them(action, group):
     maps = torch.rand(3, 1, 8, 8, generator=DRAW)
@@ -211,10 +211,12 @@ def test_a_part_that_outputs_do_not_know_is_refused_before_any_model_runs(task, 
 
 def test_vectors_by_an_action_of_your_own_need_the_action_of_the_maps():
     with pytest.raises(InputError, match="pass output= the action of the maps"):
-        ob.tasks.DenseRegression(Globe(), "vector")
-    with pytest.raises(InputError, match="an action on images or volumes, or one of your own"):
+        ob.tasks.DenseRegression(OwnGlobe(), "vector")
+    with pytest.raises(
+        InputError, match="an action on images, volumes or periodic grids, or one of your own"
+    ):
         ob.tasks.Segmentation(ob.actions.Points())
-    task = ob.tasks.DenseRegression(Globe(), "vector", output=Globe())
+    task = ob.tasks.DenseRegression(OwnGlobe(), "vector", output=OwnGlobe())
     maps = torch.rand(2, 2, 4, 8)
     found = scan(doubled, (maps, 2 * maps), group="cyclic:8", task=task)
     np.testing.assert_array_equal(found.data["score"], 0.0)
@@ -222,7 +224,7 @@ def test_vectors_by_an_action_of_your_own_need_the_action_of_the_maps():
 
 def test_a_flow_by_an_action_of_your_own_needs_the_action_of_the_flow():
     with pytest.raises(InputError, match="output: expected the action on the flow of pairs"):
-        ob.tasks.Flow(Globe())
+        ob.tasks.Flow(OwnGlobe())
 
 
 def test_frames_that_are_not_the_samples_are_refused():
@@ -234,15 +236,15 @@ def test_frames_that_are_not_the_samples_are_refused():
 
 
 def test_a_task_with_its_own_output_action_is_made_again_from_its_record():
-    ob.actions.register(Globe)
+    ob.actions.register(OwnGlobe)
     try:
         for task in (
-            ob.tasks.Segmentation(Globe()),
-            ob.tasks.DenseRegression(Images(), output=ob.actions.ValueMaps("trivial", Globe())),
+            ob.tasks.Segmentation(OwnGlobe()),
+            ob.tasks.DenseRegression(Images(), output=ob.actions.ValueMaps("trivial", OwnGlobe())),
             ob.tasks.PointClassification(ob.actions.Rows(), output=ob.actions.Trivial()),
         ):
             again = ob.tasks.Task.from_record(task.describe())
             assert again.describe() == task.describe()
             assert type(again.output) is type(task.output)
     finally:
-        del ob.actions.action.REGISTERED["Globe"]
+        del ob.actions.action.REGISTERED["OwnGlobe"]

@@ -24,6 +24,7 @@ from .action import (
 from .finite import first_lacking
 from .on_angles import Angles
 from .on_classes import Classes
+from .on_globes import Globe, Periodic
 from .on_images import ColorImages, ImagePair, Images, VectorField, Window
 from .on_maps import ClassMaps, ValueMaps
 from .on_pixels import Boxes, PixelPoints, checked_swaps
@@ -59,10 +60,12 @@ __all__ = [
     "FieldWindow",
     "Fields",
     "Frames",
+    "Globe",
     "ImagePair",
     "Images",
     "Irreps",
     "PairWindow",
+    "Periodic",
     "Pitch",
     "PixelPoints",
     "PixelPosition",

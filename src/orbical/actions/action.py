@@ -58,6 +58,10 @@ class Action(ABC):
         lost = tree_map(lambda a, b: relative_loss(a, b[None]), back, x)
         return torch.stack(list(leaves(lost))).amax(0)
 
+    def areas(self, sides: tuple[int, ...]) -> Tensor | None:
+        """Return how much each place of a map counts, 1 on average; None if all count alike."""
+        return None
+
     def difference(self, x: Tensor, y: Tensor) -> Tensor:
         """Return `x - y`, by which predictions are compared; of angles the short way around."""
         return x - y

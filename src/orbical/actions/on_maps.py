@@ -20,6 +20,7 @@ from .._trees import Tree
 from ..errors import InputError, check_name
 from ..groups import Elements, Group
 from .action import Action, ActionTree, Fields, Trivial, as_action, flat, is_own, matrices
+from .on_globes import Globe, Periodic
 from .on_images import Images, View, Window, check_large, check_square
 from .on_volumes import Volumes, check_sides, voxel_frame
 from .pixel_grids import check_affine, pixel_frame
@@ -47,6 +48,10 @@ class _Maps(Action):
     def sides(self) -> int:
         """The number of dimensions of a map."""
         return 3 if self.of.drawn_as == "volume" else 2
+
+    def areas(self, sides: tuple[int, ...]) -> Tensor | None:
+        """Return how much each place counts, as the inputs state it."""
+        return self.of.areas(sides)
 
     def unknown(self, group: Group) -> set[str]:
         """Return the parts that move the inputs in a way that maps do not follow."""
@@ -232,6 +237,8 @@ class ValueMaps(_Maps):
 
     def _linear(self, elements: Elements) -> np.ndarray:
         """Return how an element turns vectors, in pixels or voxels, `[K, sides, sides]`."""
+        if "cell" in elements.parts:
+            return elements.parts["cell"][:, :2, :2]
         spacing = getattr(self.of, "spacing", None)
         frame = voxel_frame(elements, spacing) if self.sides == 3 else pixel_frame(elements)
         return frame[:, : self.sides, : self.sides]
@@ -242,7 +249,7 @@ def _grid_of(action: Action) -> Action:
     if not isinstance(action, Fields):
         return action
     leaves = [leaf for leaf in flat(action) if not isinstance(leaf, Trivial)]
-    grids = [leaf for leaf in leaves if isinstance(leaf, Images | Volumes)] or leaves
+    grids = [leaf for leaf in leaves if isinstance(leaf, Images | Volumes | Periodic)] or leaves
     return grids[0] if grids else Images()
 
 
@@ -253,13 +260,18 @@ def _resampled(action: Action, interpolation: str) -> Action:
     if isinstance(action, Volumes):
         check_name("interpolation", interpolation, _OF_VOLUMES)
         return Volumes(_OF_VOLUMES[interpolation], "border", action.spacing)
+    if isinstance(action, Globe):
+        return Globe(action.rows, interpolation)
+    if isinstance(action, Periodic):
+        return Periodic(interpolation)
     if isinstance(action, Window):
         return View(action.size, interpolation)
     if isinstance(action, Images):
         return Images(interpolation, "border")
     raise InputError(
         "input",
-        "an action on images or volumes, or one of your own, for maps that move with the inputs",
+        "an action on images, volumes or periodic grids, or one of your own, for maps that move "
+        "with the inputs",
         type(action).__name__,
         remedy="for a class or number at each sample of a signal use task='point_classification' "
         "or Regression(..., per_point=True); otherwise pass output= the action of the maps",

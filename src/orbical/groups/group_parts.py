@@ -73,6 +73,16 @@ class Part:
         )
 
     @classmethod
+    def cells(cls, moves: str = "") -> Part:
+        """Return the rule of homogeneous matrices in shares of a period, with shifts modulo 1."""
+        return cls(
+            lambda second, first: _within_cell(second @ first),
+            lambda part: _within_cell(np.linalg.inv(part)),
+            lambda part: np.eye(part.shape[-1])[None],
+            moves,
+        )
+
+    @classmethod
     def permutations(cls, moves: str = "") -> Part:
         """Return the rule of index arrays `[K, n]`, which act by `x -> x[rows]`."""
         return cls(
@@ -193,6 +203,14 @@ def clean(matrices: Array) -> Array:
     return np.where(np.abs(matrices - nearest) < 1e-14, nearest, matrices)
 
 
+def _within_cell(matrices: Array) -> Array:
+    """Take shifts modulo 1; one that is almost 1 is 0."""
+    found = clean(matrices)
+    shift = found[:, :-1, -1]
+    found[:, :-1, -1] = clean(shift - np.floor(shift + 1e-9))
+    return found
+
+
 def _scaled(matrices: Array) -> Array:
     """Make the last entry of homographies 1; that of affine maps is."""
     last = matrices[..., -1:, -1:]
@@ -212,6 +230,7 @@ PARTS: dict[str, Part] = {
     "speed": Part.factors("Signals, Frames and Pitch"),
     "classes": Part.permutations("classes that a model predicts"),
     "substitution": Part.permutations("Versions"),
+    "cell": Part.cells("Globe and Periodic grids"),
     "columns": Part.signed_names("Columns, data frames"),
     "variation": Part(
         # What follows what is not known: -1 is no element, and nothing is claimed of it.

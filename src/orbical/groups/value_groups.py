@@ -319,6 +319,71 @@ def _steps(
     return line_group(f"{name}:{as_text(radius)}:{as_text(step)}", parts(line), coordinate, line)
 
 
+@register("longitudes:36")
+def longitudes(n: int, mirrors: str = "") -> Group:
+    """Return n equal turns of the globe about its axis, to the east; with `full` also its mirrors.
+
+    Args:
+        n: number of turns; a divisor of the number of columns needs no interpolation.
+        mirrors: `"full"` adds the exchanges of east and west, of north and south, and of both.
+
+    >>> longitudes(4).coords["longitude"].tolist(), len(longitudes(36, "full"))
+    ([0.0, 90.0, 180.0, 270.0], 144)
+    """
+    return _cells("longitudes", whole_number("n", n, 1), 1, mirrors)
+
+
+@register("periodic:8:8")
+def periodic(columns: int, rows: int = 1, mirrors: str = "") -> Group:
+    """Return shifts around a grid whose ends meet, by equal shares of its sides.
+
+    Args:
+        columns: number of shifts to the right; a divisor of the columns needs no interpolation.
+        rows: number of shifts upwards.
+        mirrors: `"full"` adds the mirrors along both axes.
+
+    >>> periodic(4, 2).closed, periodic(4, 2).name(3)
+    (True, 'share_x 0.25, share_y 0.5')
+    """
+    sizes = whole_number("columns", columns, 1), whole_number("rows", rows, 1)
+    return _cells("periodic", *sizes, mirrors)
+
+
+_MIRRORS = {"none": (1, 1), "east-west": (-1, 1), "north-south": (1, -1), "both": (-1, -1)}
+
+
+def _cells(name: str, columns: int, rows: int, mirrors: str) -> Group:
+    """Return shifts around a cell, with or without its mirrors."""
+    if mirrors not in ("", "full"):
+        raise InputError("mirrors", "'full' or nothing", repr(mirrors))
+    kinds = [*_MIRRORS] if mirrors else ["none"]
+    few_enough(name, len(kinds) * columns * rows)
+    kind, column, row = (
+        part.ravel()
+        for part in np.meshgrid(range(len(kinds)), range(columns), range(rows), indexing="ij")
+    )
+    cell = np.zeros((len(kind), 3, 3))
+    cell[:, [0, 1], [0, 1]] = np.array([_MIRRORS[one] for one in kinds], float)[kind]
+    cell[:, 0, 2], cell[:, 1, 2], cell[:, 2, 2] = column / columns, row / rows, 1
+    globe = name == "longitudes"
+    coords = {"longitude": 360 * column / columns} if globe else {"share_x": column / columns}
+    coords |= {"share_y": row / rows} if rows > 1 else {}
+    coords |= {"mirror": np.array(kinds)[kind]} if mirrors else {}
+    index = np.arange(len(kind))
+    layout = tiles(index.reshape(len(kinds) * columns, rows).T)
+    if len(kinds) == rows == 1:
+        layout = Layout("circle", index, {"angle": 360 * column / columns})
+    elif rows == 1:
+        layout = tiles(index.reshape(len(kinds), columns))
+    sizes = [str(columns), *([] if globe or (rows == 1 and not mirrors) else [str(rows)])]
+    return make_group(
+        ":".join([name, *sizes, *filter(None, [mirrors])]),
+        {"cell": cell},
+        coords=coords,
+        layout=layout,
+    )
+
+
 @register()
 def sign() -> Group:
     """Return the group of a signal and its negative: both polarities of a sensor or microphone.

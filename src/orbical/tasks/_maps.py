@@ -22,6 +22,7 @@ from ..groups import Group
 from .task import Task, described_output
 
 MAP = ("map_row", "map_column")
+_LEAST = 1e-9  # of an area, so that nothing is not divided by nothing
 MAP_SIDE = 32
 """Cells along the longer side of a reduced map: enough for a view, little to store."""
 UNSEEN = -1
@@ -94,6 +95,11 @@ class MapTask(Task):
         """Average over the elements that see a pixel."""
         return seen_mean(outputs, weights, valid)
 
+    def areas(self, maps: Tensor) -> Tensor | None:
+        """Return how much each place of maps `[..., H, W]` counts; None if all count alike."""
+        found = self.output.areas(tuple(maps.shape[-len(self._sides) :]))
+        return None if found is None else found.to(maps.device)
+
     def in_view(self, reference: Tensor) -> Tensor:
         """Return the part of a reference that a window shows."""
         return reference if self.window is None else central(reference, self.window)
@@ -108,15 +114,18 @@ def lengths(vectors: Tensor) -> Tensor:
     return length
 
 
-def masked_mean(values: Tensor, valid: Tensor | None) -> Tensor:
+def masked_mean(values: Tensor, valid: Tensor | None, areas: Tensor | None = None) -> Tensor:
     """Average maps `[K, B, ...]` over the places that are valid for each element.
 
-    `valid` is `[K, ...]`, or `[K, B, ...]`.
+    `valid` is `[K, ...]`, or `[K, B, ...]`; `areas` is how much each place counts.
     """
     if valid is None:
-        return values.flatten(2).mean(-1)
-    total = _masked(values, valid).flatten(2).sum(-1)
-    return total / _as_mask(valid, values).flatten(2).sum(-1).clamp_min(1)
+        return (values if areas is None else values * areas).flatten(2).mean(-1)
+    shown, counted = _masked(values, valid), _as_mask(valid, values)
+    if areas is not None:
+        shown, counted = shown * areas, counted * areas
+    least = 1 if areas is None else _LEAST
+    return shown.flatten(2).sum(-1) / counted.flatten(2).sum(-1).clamp_min(least)
 
 
 def seen_mean(fields: Tensor, weights: Tensor, valid: Tensor | None) -> Tensor:
@@ -139,9 +148,19 @@ class RunningMean:
     def __init__(self) -> None:
         self._first: Tensor | None = None
 
-    def add(self, maps: Tensor, seen: Tensor | None, weights: Tensor) -> None:
-        """Add maps of K elements with their weights `[K]`, where each is `seen [K, ...]`."""
+    def add(
+        self,
+        maps: Tensor,
+        seen: Tensor | None,
+        weights: Tensor,
+        areas: Tensor | None = None,
+    ) -> None:
+        """Add maps of K elements with their weights `[K]`, where each is `seen [K, ...]`.
+
+        `areas` is how much each place counts in distances, 1 on average.
+        """
         if self._first is None:
+            self._areas = maps.new_ones(()) if areas is None else areas.to(maps)
             self._first = maps[0].clone()
             self._sums = maps.new_zeros(2, *maps.shape[1:])
             self._shares = maps.new_zeros(2, *maps.shape[3:])
@@ -151,7 +170,7 @@ class RunningMean:
             seen = maps.new_ones(len(maps), *sides).bool()
             count = torch.full_like(weights, self._shares[0].numel())
         else:
-            count = seen.flatten(1).sum(1).clamp_min(1)
+            count = (seen * self._areas).flatten(1).sum(1).clamp_min(_LEAST)
             ranks = torch.arange(len(maps), 0, -1, device=maps.device).reshape(-1, *sides)
             earliest = len(maps) - (seen * ranks).amax(0).clamp_min(1)
             new = maps.gather(0, earliest.expand(1, *maps.shape[1:]))[0]
@@ -163,14 +182,15 @@ class RunningMean:
             for place, one in enumerate(rate):
                 sums.addcmul_(away[place], one)
                 shares.addcmul_(seen[place].to(maps), one)
-        self._squares += (rates[1][:, None] * away.square_().flatten(2).sum(-1)).sum(0)
+        squares = away.square_() if self._areas.ndim == 0 else away.square_().mul_(self._areas)
+        self._squares += (rates[1][:, None] * squares.flatten(2).sum(-1)).sum(0)
 
     def result(self) -> tuple[Tensor, Tensor]:
         """Return the mean `[B, C, ...]` and the root mean square distance from it `[B]`."""
         assert self._first is not None
         (sums, each), (share, per_place) = self._sums, self._shares
         step = sums / share.clamp_min(1e-12)
-        apart = (step * (per_place * step - 2 * each)).flatten(1).sum(-1)
+        apart = (self._areas * step * (per_place * step - 2 * each)).flatten(1).sum(-1)
         return self._first + step, (self._squares + apart).clamp_min(0).sqrt()
 
 

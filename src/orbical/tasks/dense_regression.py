@@ -218,11 +218,12 @@ class DenseRegression(MapTask):
     def score(self, outputs: Tensor, reference: Tensor, valid: Tensor | None) -> Tensor:
         """Return the mean error over known pixels `[K, B]`."""
         error = self._errors(outputs, reference)
-        return _known_mean(error, valid)
+        return _known_mean(error, valid, self.areas(error))
 
     def deviation(self, outputs: Tensor, center: Tensor, valid: Tensor | None) -> Tensor:
         """Return the mean squared error from the center over valid pixels, in the score's unit."""
-        return masked_mean(self._errors(outputs, center[None]).double().square(), valid)
+        apart = self._errors(outputs, center[None]).double().square()
+        return masked_mean(apart, valid, self.areas(apart))
 
     def orbit_extras(self, outputs: Tree, target: Tensor | None, orbit: Orbit) -> dict[str, Tensor]:
         """Return where answers differ from the consensus, and errors and variances at points."""
@@ -252,7 +253,7 @@ class DenseRegression(MapTask):
             shown = self._shown(truth)
             if inside is not None:
                 shown = shown.masked_fill(~inside[:, None], torch.nan)
-            extras["rmse"] = _known_mean(error.square(), inside).sqrt()
+            extras["rmse"] = _known_mean(error.square(), inside, self.areas(error)).sqrt()
             extras["truth_map"] = reduced_values(shown)
             extras["error_map"] = _reduced(error, inside)
         return extras
@@ -290,10 +291,10 @@ class DenseRegression(MapTask):
         return grid_values(maps, sides, POINTS_SIDE[sides]).flatten(3).transpose(2, 3)
 
 
-def _known_mean(error: Tensor, valid: Tensor | None) -> Tensor:
+def _known_mean(error: Tensor, valid: Tensor | None, areas: Tensor | None) -> Tensor:
     """Average `[K, B, ...]` over valid pixels with a known error; NaN where there are none."""
     known = _known(error, valid)
-    found = masked_mean(error, known)
+    found = masked_mean(error, known, areas)
     return found.masked_fill(~known.flatten(2).any(-1), torch.nan)
 
 

@@ -187,8 +187,9 @@ class Segmentation(MapTask, ClassTask):
 
     def _share_right(self, winners: Tensor, reference: Tensor, valid: Tensor | None) -> Tensor:
         judged = self._judged(reference, valid)
-        right = (winners == self.in_view(reference)) & judged
-        return right.flatten(2).sum(-1) / judged.flatten(2).sum(-1)  # 0 / 0 is NaN
+        right, areas = winners == self.in_view(reference), self.areas(judged)
+        counted = judged if areas is None else judged * areas
+        return (right * counted).flatten(2).sum(-1) / counted.flatten(2).sum(-1)  # 0 / 0 is NaN
 
     def reference(self, consensus: Tensor) -> Tensor:
         """Return the most probable class of each pixel; classes stay as they are."""
@@ -197,7 +198,8 @@ class Segmentation(MapTask, ClassTask):
 
     def deviation(self, outputs: Tensor, center: Tensor, valid: Tensor | None) -> Tensor:
         """Return the squared distance of the probabilities, mean over valid pixels."""
-        return masked_mean((outputs - center[None]).double().square().sum(2), valid)
+        apart = (outputs - center[None]).double().square().sum(2)
+        return masked_mean(apart, valid, self.areas(apart))
 
     def along(
         self,
@@ -248,8 +250,11 @@ class Segmentation(MapTask, ClassTask):
         region = region_confidence(sure, winners, judged, counts.sum(-2))
         correct = (iou >= REGION_IOU).float().where(region.isfinite(), torch.nan)
         shown = (truth - UNSEEN) * judged + UNSEEN
+        score = both.sum(-1) / counts.sum((-2, -1))
         return {
-            "score": both.sum(-1) / counts.sum((-2, -1)),
+            "score": score
+            if self.areas(truth) is None
+            else self._share_right(winners, truth, inside),
             "class_iou": iou,
             "class_dice": dice,
             "mean_iou": iou.nanmean(-1),
@@ -296,7 +301,8 @@ class _SegmentsAlong(Along):
         home, seen = output.move(backward, outputs), output.valid(backward, outputs)
         cast = votes(_winners(home, 2)[1], seen, outputs.shape[2])
         self.votes = cast if self.votes is None else self.votes + cast
-        self.mean.add(home, seen, self.weights[done : done + len(outputs)])
+        weights = self.weights[done : done + len(outputs)]
+        self.mean.add(home, seen, weights, self.task.areas(outputs))
 
     def summary(self) -> dict[str, Tensor]:
         """Return the variables of the scan, once all elements were added."""
