@@ -23,7 +23,7 @@ def failures(
     imports: Import = None,
     format_: str = "text",
 ) -> None:
-    """Find the samples and positions where a model is confidently wrong.
+    """Find where a model is confidently wrong.
 
     \b
     orbical failures run.zarr
