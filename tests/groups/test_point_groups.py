@@ -154,6 +154,8 @@ def test_o3_holds_each_rotation_and_its_inversion():
         ("pointgroup:d6H", "did you mean 'D6h'"),
         ("pointgroup:5", "NAME: unknown name '5'"),
         ("pointgroup", "expected 'pointgroup:NAME'"),
+        ("polarity", "such as 'sign', got 'polarity'"),
+        ("rotation:8", "did you mean 'rotations'"),
         ("octahedral:ful", "did you mean 'full'"),
         ("octahedral:2", "KIND: unknown name '2'"),
         ("translations3d:100", "got 8,120,601 in"),

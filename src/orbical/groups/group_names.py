@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import TypeVar
 
 from ..errors import InputError, check_name
@@ -109,6 +110,9 @@ def _parse_one(text: str) -> Group:
             repr(text),
             remedy="pass the group made by orbical.groups.from_matrices",
         )
+    about = [known for known, each in CATALOG.items() if len(name) > 3 and name in each.summary]
+    if about and not get_close_matches(name, CATALOG):  # a word for what a group does
+        raise InputError("group", f"the name of a group, such as {about[0]!r}", repr(name))
     check_name("group", name, CATALOG)
     entry = CATALOG[name]
     signature = inspect.signature(entry.make)

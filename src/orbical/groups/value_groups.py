@@ -386,7 +386,7 @@ def _cells(name: str, columns: int, rows: int, mirrors: str) -> Group:
 
 @register()
 def sign() -> Group:
-    """Return the group of a signal and its negative: both polarities of a sensor or microphone.
+    """Return the group of a signal and its negative, of which the polarity is reversed.
 
     >>> sign().parts["gain"].tolist()
     [1.0, -1.0]

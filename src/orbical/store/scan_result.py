@@ -198,6 +198,16 @@ def _dataset(store: Store) -> xr.Dataset:
     data = data.assign_coords(
         {name: (one.dims, _text(one.values), one.attrs) for name, one in data.coords.items()}
     )
+    for name, one in data.data_vars.items():
+        if one.dims[-1:] == ("character",):
+            data[name] = xr.apply_ufunc(
+                _words,
+                one,
+                input_core_dims=[["character"]],
+                dask="parallelized",
+                output_dtypes=[f"U{one.shape[-1]}"],
+                keep_attrs=True,
+            )
     data.attrs = {key: value for key, value in data.attrs.items() if "orbical" not in key}
     held = store.path is None and data.nbytes <= _HELD_BYTES
     result: xr.Dataset = data.load() if held else data
@@ -209,6 +219,16 @@ def _rows_at_once(store: Store) -> int:
     chunk = store.record.run.chunk
     largest = max(math.prod(array.chunks) for array in store.arrays.values())
     return chunk * max(1, _VALUES_AT_ONCE // largest)
+
+
+def _words(codes: np.ndarray) -> np.ndarray:
+    """Return texts from code points `[..., L]`, of which negative ones are padding.
+
+    >>> _words(np.array([[97, 98, -1], [-1, -1, -1]])).tolist()
+    ['ab', '']
+    """
+    known = np.ascontiguousarray(np.maximum(codes, 0), np.uint32)
+    return known.view(f"U{codes.shape[-1]}")[..., 0]
 
 
 def _text(values: np.ndarray) -> np.ndarray:
