@@ -10,8 +10,8 @@
 Four questions, and where to find the answers:
 
 * How does a model behave along the orbits of its inputs? `scan`, `nero`, `embedding`, `view`,
-  `report`, `figures`; `worst_case` searches between the sampled elements. `groups`, `actions` and
-  `tasks` define what moves and what is scored.
+  `report`, `figures`; `worst_case` and `flips` search between the sampled elements. `groups`,
+  `actions` and `tasks` define what moves and what is scored.
 * Can its confidence be trusted there? `calibration`; sets with guaranteed coverage are in
   `conformal`, and when not to answer in `selective`. `check` holds a scan against thresholds.
 * What does a built-in symmetry allow, at best and at worst? `bounds`.
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
         training,
         zoo,
     )
-    from .adversarial import worst_case
+    from .adversarial import flips, worst_case
     from .advice import advise
     from .checks import check
     from .interface import report, view
@@ -77,6 +77,7 @@ __all__ = [
     "embedding",
     "errors",
     "figures",
+    "flips",
     "groups",
     "integrations",
     "interface",
@@ -100,7 +101,7 @@ if not TYPE_CHECKING:  # a machine that only trains with our losses needs neithe
     __getattr__ = lazy_exports(
         __name__,
         {
-            "adversarial": "worst_case",
+            "adversarial": "flips worst_case",
             "advice": "advise",
             "checks": "check",
             "interface": "report view",

@@ -1,10 +1,11 @@
-"""The element of a continuous group that hurts a model most, sample by sample.
+"""Search between the elements of a scan: where a model is worst, and where its prediction flips.
 
-A scan looks at finitely many elements; `worst_case` also searches between them.
+A scan looks at finitely many elements; `worst_case` and `flips` also look between them.
 """
 
 from __future__ import annotations
 
 from .cases import of_scan, worst_case
+from .flip_search import Flip, flips
 
-__all__ = ["worst_case"]
+__all__ = ["Flip", "flips", "worst_case"]

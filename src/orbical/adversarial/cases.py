@@ -19,7 +19,7 @@ from ..data import read_rows
 from ..errors import InputError, ModelError, real_number, whole_number
 from ..groups import Array, Chart, Group, as_group, chart_of
 from ..nero import circle_bracket, circle_order
-from ..scanning import Runner, Sweep, plan, progress_bar, ready
+from ..scanning import Recipe, Runner, Sweep, plan, progress_bar, ready
 from ..store import Scan
 from ..tasks import Task, as_task
 from .search import Objective, descend, golden_section, nearest_elements, valleys
@@ -122,21 +122,8 @@ def worst_case(
     starts, rounds = whole_number("starts", starts, 1), whole_number("rounds", rounds, 1)
     if lipschitz is not None and not real_number("lipschitz", lipschitz) >= 0:
         raise InputError("lipschitz", "a number >= 0", repr(lipschitz))
-    recipe = plan(
-        models,
-        data,
-        group=as_group(group),  # type: ignore[arg-type]
-        task=as_task(task),  # type: ignore[arg-type]
-        keep="consensus",
-        batch_size=batch_size,
-        chunk="auto",
-        device=device,
-        threads=torch.get_num_threads(),
-        workers=0,
-        fingerprint=None,
-        known=None,
-        preprocess=preprocess,
-    )
+    settings = {"batch_size": batch_size, "device": device, "preprocess": preprocess}
+    recipe = live_recipe(models, data, as_group(group), as_task(task), **settings)  # type: ignore[arg-type]
     chart = chart_of(recipe.group)
     found: dict[str, list[dict[str, Array]]] = {name: [] for name in recipe.models}
     searches = len(found) * len(recipe.samples)
@@ -153,6 +140,23 @@ def worst_case(
         for name, parts in found.items()
     }
     return _table(joined, runner, level)
+
+
+def live_recipe(models: Any, data: Any, group: Group, task: Task, **settings: Any) -> Recipe:
+    """Return the recipe of a search with live models, which stores nothing."""
+    return plan(
+        models,
+        data,
+        group=group,
+        task=task,
+        keep="consensus",
+        chunk="auto",
+        threads=torch.get_num_threads(),
+        workers=0,
+        fingerprint=None,
+        known=None,
+        **settings,
+    )
 
 
 @dataclass(frozen=True)
@@ -179,9 +183,13 @@ class _Found:
 
 
 def of_scan(
-    scan: Scan, models: Any, group: Group | str | None, task: Task | str | None
+    scan: Scan,
+    models: Any,
+    group: Group | str | None,
+    task: Task | str | None,
+    needed: bool = True,
 ) -> tuple[dict[str, Any], Any, Group, Task]:
-    """Return the models by their names in a scan, its data, its group and its task."""
+    """Return the models by their names in a scan, its data if `needed`, its group and its task."""
     if group is not None and as_group(group).fingerprint() != scan.group.fingerprint():
         raise InputError("group", f"none, or that of the scan, {scan.group.spec}")
     if not scan.complete:
@@ -202,6 +210,8 @@ def of_scan(
         for name, values in sorted(scan.data.data_vars.items())
         if values.attrs.get("meaning") == "input"
     }
+    if not inputs and not needed:
+        return dict(models), None, scan.group, chosen
     if not inputs:
         raise InputError(
             "data",

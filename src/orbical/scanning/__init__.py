@@ -5,7 +5,7 @@ from __future__ import annotations
 from .description import describe_data, plain
 from .engine import scan
 from .progress import progress_bar
-from .recipe import checked_data, plan
+from .recipe import Recipe, checked_data, plan
 from .sweep import Sweep, errors_in, refuse_faults
 from .units import Runner, ready
 

@@ -1,0 +1,231 @@
+"""Where along a circle or a line the prediction of a model flips, refined with the model itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from .._trees import Tree, concatenate, leaves, to_device
+from ..data import read_rows
+from ..errors import InputError, whole_number
+from ..groups import Array, Chart, chart_of
+from ..scanning import Recipe, Runner, ready
+from ..store import FINISHED, Scan, arrays_of
+from .cases import live_recipe, of_scan
+from .search import Objective
+
+_ROWS = 1024
+
+
+@dataclass(frozen=True)
+class Flip:
+    """A change of a predicted class along the orbit.
+
+    Attributes:
+        model: The name of the model.
+        sample: The index of the sample.
+        at: The coordinate at which the prediction changes, such as the angle in degrees.
+        width: How precisely that is known: it changes within `width` around `at`.
+        before: The class on the side of smaller coordinates.
+        after: The class on the other side.
+        nearest: The index of the sample of class `after` whose input is nearest to the moved one,
+            by the root mean square difference; None without labels and inputs.
+    """
+
+    model: str
+    sample: int
+    at: float
+    width: float
+    before: int
+    after: int
+    nearest: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields in plain values."""
+        return asdict(self)
+
+
+def flips(
+    scan: Scan,
+    samples: Iterable[int] | int | None = None,
+    *,
+    models: Any = None,
+    data: Any = None,
+    rounds: int = 10,
+    device: str = "auto",
+    preprocess: Callable[[Tree], Tree] | None = None,
+) -> list[Flip]:
+    """Find where along a circle or a line predictions flip from one class to another.
+
+    A scan knows them between two of its elements. With the models at hand, each is refined by
+    bisection, which halves the width in each round; two flips between neighboring elements cannot
+    be seen. The nearest sample of the class that it flips to often says why.
+
+    Args:
+        scan: a scan of predicted classes along one coordinate, such as `rotations:72`.
+        samples: the index of a sample, or several; by default all.
+        models: models by their names in the scan, or one model, to refine with; None for none.
+        data: the data of the scan, if its inputs are not stored in it.
+        rounds: steps of the bisection.
+        device: a torch device, or `"auto"`.
+        preprocess: as for the scan.
+
+    Returns:
+        The flips, by model, sample and coordinate.
+
+    Raises:
+        InputError: if the orbit is not a circle or a line, or predictions are not classes.
+
+    Example:
+        >>> import orbical as ob
+        >>> def side(images):  # which half is brighter, left or right?
+        ...     return torch.stack([part.sum((1, 2, 3)) for part in images.chunk(2, -1)], 1)
+        >>> x = torch.zeros(1, 1, 8, 8)
+        >>> x[..., 2:6, :3] = 1.0
+        >>> scan = ob.scan(side, x, group="rotations:9", task="classification", keep="inputs",
+        ...                progress=False)
+        >>> [(flip.at, flip.width) for flip in ob.flips(scan)]
+        [(100.0, 40.0), (260.0, 40.0)]
+        >>> [round(flip.at) for flip in ob.flips(scan, models=side)]
+        [90, 270]
+    """
+    arrays, group = arrays_of(scan), scan.group
+    chart = chart_of(group)
+    if chart is None or len(chart.names) != 1 or chart.held or "predicted" not in arrays:
+        raise InputError(
+            "scan", "predicted classes along one continuous coordinate", f"{group.spec}"
+        )
+    rounds = whole_number("rounds", rounds, 1)
+    wanted = range(arrays.samples) if samples is None else np.atleast_1d(np.asarray(samples))
+    rows = np.asarray(wanted, int)
+    if len(rows) and not (rows.min() >= 0 and rows.max() < arrays.samples):
+        raise InputError("samples", f"indices below {arrays.samples}", samples)
+    closed = group.layout.kind == "circle"
+    order = np.argsort(chart.start[:, 0], kind="stable")
+    found: list[Flip] = []
+    for model, name in enumerate(arrays.models):
+        for block, (classes, done) in arrays.sample_blocks("predicted", FINISHED, model=model):
+            own = rows[(rows >= block.start) & (rows < block.stop)]
+            for sample in own:
+                if np.isfinite(done[sample - block.start]).all():
+                    seen = classes[sample - block.start][order]
+                    found += _on_grid(name, int(sample), seen, chart, order, closed)
+    if models is None or not found:
+        return found
+    return _refined(scan, found, chart, models, data, rounds, device, preprocess)
+
+
+def _on_grid(
+    model: str, sample: int, classes: Array, chart: Chart, order: Array, closed: bool
+) -> list[Flip]:
+    """Return the flips between sampled elements, at the middle of two of them."""
+    after = np.roll(classes, -1)
+    places = np.flatnonzero(classes != after)
+    low, step = chart.start[order, 0], float(chart.step[0])
+    if not closed:
+        places = places[places < len(classes) - 1]
+    return [
+        Flip(model, sample, float(low[k] + step / 2), step, int(classes[k]), int(after[k]))
+        for k in places
+    ]
+
+
+def _refined(
+    scan: Scan,
+    found: Sequence[Flip],
+    chart: Chart,
+    models: Any,
+    data: Any,
+    rounds: int,
+    device: str,
+    preprocess: Callable[[Tree], Tree] | None,
+) -> list[Flip]:
+    """Refine flips of the given models by bisection, and find the nearest samples."""
+    named, stored, group, task = of_scan(scan, models, None, None, needed=data is None)
+    given = stored if data is None else data
+    settings = {"batch_size": "auto", "device": device, "preprocess": preprocess}
+    recipe = live_recipe(named, given, group, task, **settings)
+    own = [flip for flip in found if flip.model in named]
+    with ready(recipe) as runner:
+        samples = sorted({flip.sample for flip in own})
+        batch = concatenate([read_rows(recipe.samples, slice(n, n + 1)).inputs for n in samples])
+        batch = to_device(batch, runner.sweep.device)
+        row = {sample: place for place, sample in enumerate(samples)}
+        result = [flip for flip in found if flip.model not in named]
+        for name in named:
+            mine = [flip for flip in own if flip.model == name]
+            if mine:
+                result += _bisected(runner, name, chart, batch, row, mine, rounds)
+    return sorted(result, key=lambda one: (scan.models.index(one.model), one.sample, one.at))
+
+
+def _bisected(
+    runner: Runner,
+    model: str,
+    chart: Chart,
+    batch: Tree,
+    row: Mapping[int, int],
+    flips: Sequence[Flip],
+    rounds: int,
+) -> list[Flip]:
+    """Halve the intervals of one model's flips, all at once."""
+    sweep = runner.sweep
+    reference = torch.zeros(len(row), dtype=torch.long, device=sweep.device)
+    objective = Objective(sweep, model, chart, batch, reference, False, 1.0)
+    sample = np.array([row[flip.sample] for flip in flips])
+    before, after = (
+        np.array([getattr(flip, end) for flip in flips]) for end in ("before", "after")
+    )
+    low = np.array([[flip.at - flip.width / 2] for flip in flips])
+    width, base = float(chart.step[0]), np.zeros(len(flips), int)
+    for _ in range(rounds):
+        width /= 2
+        middle = chart.add(low, np.full_like(low, width))
+        seen = np.concatenate(
+            [
+                objective.predicted(sample[part], middle[part], base[part])
+                for part in np.array_split(
+                    np.arange(len(flips)), -(-len(flips) // sweep.batch_size)
+                )
+            ]
+        )
+        same = seen == before
+        low, after = np.where(same[:, None], middle, low), np.where(same, after, seen)
+    end = chart.add(low, np.full_like(low, width))
+    inputs, _ = objective._moved(chart.elements(end, base), sample)
+    near = _nearest(runner.recipe, inputs, after, np.array([flip.sample for flip in flips]))
+    places = chart.add(low, np.full_like(low, width / 2))[:, 0]
+    return [
+        Flip(model, flip.sample, float(at), width, flip.before, int(to), nearest)
+        for flip, at, to, nearest in zip(flips, places, after, near, strict=True)
+    ]
+
+
+def _nearest(recipe: Recipe, inputs: Tree, after: Array, own: Array) -> list[int | None]:
+    """Return for each moved input the sample of a class with the nearest input."""
+    if recipe.first_target is None or recipe.first_target.ndim != 1:
+        return [None] * len(after)
+    moved = _flat(inputs)
+    best, nearest = np.full(len(after), np.inf), np.full(len(after), -1)
+    for start in range(0, len(recipe.samples), _ROWS):
+        rows = slice(start, min(start + _ROWS, len(recipe.samples)))
+        read = read_rows(recipe.samples, rows)
+        labels = recipe.target_of(rows, read.targets)
+        assert labels is not None
+        apart = torch.cdist(moved, _flat(read.inputs)).numpy()
+        apart[after[:, None] != labels.cpu().numpy()[None]] = np.inf
+        apart[own[:, None] == np.arange(rows.start, rows.stop)[None]] = np.inf
+        closer = apart.min(1) < best
+        nearest = np.where(closer, start + apart.argmin(1), nearest)
+        best = np.minimum(best, apart.min(1))
+    return [int(place) if place >= 0 else None for place in nearest]
+
+
+def _flat(inputs: Tree) -> torch.Tensor:
+    """Return inputs as rows of numbers."""
+    parts = [leaf.flatten(1).double().cpu().nan_to_num(0.0) for leaf in leaves(inputs)]
+    return torch.cat([part.reshape(len(parts[0]), -1) for part in parts], 1)
