@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Annotated
 
 import typer
 
 from .._text import number, percent
-from .arguments import Import, Store
+from .arguments import Import, Store, open_scan
 from .formats import Cell, Number, Sheet, formatted, show
 
 
@@ -45,11 +44,8 @@ def advise(
         code: Print the Python code of the first remedy that helps.
     """
     from ..advice import advise as of_scan
-    from ..store import load
 
-    scan = load(store)
-    if not scan.complete:
-        warnings.warn(scan.caveat, stacklevel=2)
+    scan = open_scan(store)
     found = of_scan(scan, passing=passing, coverage=coverage, margin=margin, level=level, seed=seed)
     records = [
         {"model": one.model, "verdict": one.verdict}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,7 +15,12 @@ from ..errors import InputError, OrbicalError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from ..store import Scan
     from ..tasks import Task
+
+
+Options = dict[str, Any]
+"""Options by the names of the arguments that they set."""
 
 
 def path_or_url(text: str) -> Path:
@@ -29,6 +35,16 @@ def path_or_url(text: str) -> Path:
         return as_path("path", text) if "://" in text else Path(text)
     except InputError as error:
         raise typer.BadParameter(error.problem) from error  # which names the option
+
+
+def open_scan(path: Path) -> Scan:
+    """Open a saved scan, and warn if it is unfinished."""
+    from ..store import load
+
+    scan = load(path)
+    if not scan.complete:
+        warnings.warn(scan.caveat, stacklevel=2)
+    return scan
 
 
 @contextmanager
@@ -168,7 +184,7 @@ def own_task(text: str | None) -> Task | None:
     return found
 
 
-def task_options(task: str, given: dict[str, Any], option: str = "") -> dict[str, Any]:
+def task_options(task: str, given: Options, option: str = "") -> Options:
     """Return the options that were given, and refuse those that the task does not have.
 
     `option` is the name on the command line, if it is not that of the argument.
@@ -195,12 +211,12 @@ def task_options(task: str, given: dict[str, Any], option: str = "") -> dict[str
     return {name: given[name] for name in takers}
 
 
-def load_data(text: str, **images: Any) -> Any:
+def load_data(text: str, **images: object) -> object:
     """Read the data set of a command: a path, an import path, a COCO folder or a built-in name."""
     return load_data_and_classes(text, **images)[0]
 
 
-def load_data_and_classes(text: str, **images: Any) -> tuple[Any, list[str] | None]:
+def load_data_and_classes(text: str, **images: object) -> tuple[object, list[str] | None]:
     """Read a data set and, if it has them, the names of its classes.
 
     `images` are options for images in files: `size`, `unreadable` and the columns of a table.
@@ -250,7 +266,7 @@ _OPTIONS = {
 _OPTIONS |= {"path": "--path-column", "label": "--label-column", "labeled": "--unlabeled"}
 
 
-def _open_path(text: str, images: dict[str, Any]) -> Any:
+def _open_path(text: str, images: Options) -> object:
     from ..data import open_path
 
     with naming(**_OPTIONS):
@@ -266,7 +282,7 @@ def image_options(
     classes: str | None = None,
     root: str | None = None,
     unlabeled: bool = False,
-) -> dict[str, Any]:
+) -> Options:
     """Return the options of images that were given, as the sources take them.
 
     >>> image_options("224", None, "file"), image_options("224x320", "skip")
@@ -316,7 +332,7 @@ def listed_names(text: str | None, option: str) -> list[str] | None:
         raise InputError(option, problem=f"{text!r} cannot be read as text ({error})") from error
 
 
-def _import_data(text: str) -> Any:
+def _import_data(text: str) -> object:
     """Import a data set, or call the function that returns it."""
     from .._imports import import_attribute
 
@@ -333,7 +349,7 @@ def _import_data(text: str) -> Any:
         ) from error
 
 
-def _read_coco(text: str) -> Any:
+def _read_coco(text: str) -> Mapping[str, Any]:
     """Read the key objects of `coco:FOLDER:WINDOW:RADIUS:CLASS,CLASS`."""
     from ..datasets import coco
 
@@ -349,7 +365,7 @@ def _read_coco(text: str) -> Any:
     return coco(folder, classes, *(int(number) for number in numbers))
 
 
-def key_point_settings(task: str, text: str | None) -> dict[str, Any]:
+def key_point_settings(task: str, text: str | None) -> Options:
     """Return settings of the task of key points from text such as `64x48:1-2,3-4`.
 
     >>> key_point_settings("key_points", "64x48:1-2")
@@ -367,7 +383,7 @@ def key_point_settings(task: str, text: str | None) -> dict[str, Any]:
             named = {"swaps": COCO_SWAPS, "sigmas": COCO_SIGMAS, "edges": COCO_EDGES}
             return {"size": (height, width), **named}
         swaps = [] if pairs == "none" else [pair.split("-") for pair in pairs.split(",") if pair]
-        found: dict[str, Any] = {"size": (height, width)}
+        found: Options = {"size": (height, width)}
         if pairs:
             found["swaps"] = [(int(first), int(second)) for first, second in swaps]
     except ValueError:

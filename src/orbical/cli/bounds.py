@@ -12,10 +12,14 @@ import typer
 from .._text import counted, in_column, number, percent, printable
 from ..data import read_npy, read_npz
 from ..errors import InputError
+from .arguments import Options
 from .formats import Cell, Number, Sheet, Span, formatted, print_json, show
 
 if TYPE_CHECKING:
-    from ..bounds import Bounds, Comparison
+    import numpy as np
+
+    from ..actions import Action
+    from ..bounds import Bounds, Comparison, Orbits
     from ..store import Scan
 
 _UNMATCHED = "these data give no bound on the cost of the symmetry."
@@ -105,14 +109,17 @@ def bounds(
         _show(found, format_)
 
 
-def _orbits(scan: Scan, ids: Path | None, data: Path | None, tolerance: float | None) -> Any:
+def _orbits(
+    scan: Scan, ids: Path | None, data: Path | None, tolerance: float | None
+) -> Orbits | np.ndarray | None:
     """Return the orbits of a scan from a file or from its data; None if the scan contains them."""
     from ..bounds import match_orbits
 
     if ids is not None and data is not None:
         raise InputError("--orbits", "--orbits or --data for a scan", "both")
     if ids is not None:
-        return read_npy(ids, "--orbits")
+        known: np.ndarray = read_npy(ids, "--orbits")
+        return known
     if data is not None:
         x, count = _read(data)["x"], scan.record.data.samples
         if len(x) != count:
@@ -130,21 +137,21 @@ def _orbits(scan: Scan, ids: Path | None, data: Path | None, tolerance: float | 
     return None
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path) -> Options:
     arrays = read_npz(path, "--data")
     if not {"x", "y"} <= arrays.keys():
         raise InputError("--data", "arrays x and y", f"{sorted(arrays)} in {path.name}")
     return arrays
 
 
-def _action(x: Any) -> Any:
+def _action(x: np.ndarray) -> Action | None:
     """Return the action by shape: images `[N, C, H, W]`, volumes `[N, C, D, H, W]`, or points."""
     from ..actions import Images, Volumes
 
     return {4: Images(), 5: Volumes()}.get(x.ndim)
 
 
-def _of_data(arrays: dict[str, Any], name: str, tolerance: float | None, bins: int) -> Bounds:
+def _of_data(arrays: Options, name: str, tolerance: float | None, bins: int) -> Bounds:
     from ..bounds import OrbitTable, classification
     from ..groups import parse
 
@@ -156,7 +163,7 @@ def _of_data(arrays: dict[str, Any], name: str, tolerance: float | None, bins: i
     return classification(table, bins=bins)
 
 
-def _as_json(found: dict[str, Bounds]) -> dict[str, Any]:
+def _as_json(found: dict[str, Bounds]) -> dict[str, object]:
     return {name: each.to_dict() for name, each in found.items()}
 
 

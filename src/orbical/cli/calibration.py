@@ -5,7 +5,6 @@ from __future__ import annotations
 import glob
 import math
 import statistics
-import warnings
 from collections.abc import Iterable, Mapping
 from itertools import groupby
 from pathlib import Path
@@ -15,7 +14,7 @@ import typer
 
 from .._text import percent
 from ..errors import InputError
-from .arguments import Import, path_or_url, save_figure
+from .arguments import Import, open_scan, path_or_url, save_figure
 from .formats import Cell, Number, Sheet, Span, formatted, show
 
 if TYPE_CHECKING:
@@ -143,7 +142,7 @@ def _matching(text: str) -> tuple[str, list[Path]]:
     return name, paths
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path) -> Row:
     from ..data import read_outputs
 
     try:
@@ -152,7 +151,7 @@ def _read(path: Path) -> dict[str, Any]:
         raise InputError("FILES", problem=str(error)) from error
 
 
-def _table(name: str, outputs: Mapping[str, Any], settings: _Draws) -> dict[str, Interval]:
+def _table(name: str, outputs: Row, settings: _Draws) -> dict[str, Interval]:
     from ..calibration import outputs_table
 
     try:
@@ -169,7 +168,7 @@ def _numbers(table: dict[str, Interval]) -> dict[str, Row]:
     }
 
 
-def _draw(outputs: dict[str, dict[str, Any]], path: Path, settings: _Draws) -> None:
+def _draw(outputs: dict[str, Row], path: Path, settings: _Draws) -> None:
     from ..calibration import reliability_curve, top_label
     from ..figures.calibration import reliability_diagram
 
@@ -286,11 +285,8 @@ def _show_runs(methods: dict[str, list[Path]], settings: _Draws, format_: str) -
 def _show_scan(path: Path, settings: _Draws, figure: Path | None, format_: str) -> None:
     """Show how calibrated each model of a scan is, at the identity and along the orbit."""
     from ..calibration import scan_table
-    from ..store import load
 
-    scan = load(path)
-    if not scan.complete:
-        warnings.warn(scan.caveat, stacklevel=2)
+    scan = open_scan(path)
     rows = scan_table(scan, **settings).to_dict("records")
     if figure is not None:
         from ..calibration import error_curve

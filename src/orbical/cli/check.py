@@ -6,14 +6,14 @@ import inspect
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from .._imports import existing_file
 from .._text import printable
 from ..errors import InputError
-from .arguments import Import, Store, announce_folder
+from .arguments import Import, Options, Store, announce_folder
 from .formats import Cell, Number, Sheet, Span, formatted, show
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def check(
     from ..store import load
 
     subject = store if store.suffix == ".npz" else load(store)
-    given: dict[str, Any] = shortcuts | _thresholds("max", max_) | _thresholds("min", min_)
+    given: Options = shortcuts | _thresholds("max", max_) | _thresholds("min", min_)
     given |= {"bins": bins, "level": level, "resamples": resamples, "strict": strict}
     given["models"] = model
     table = existing_file("--config", config) if config else Path("pyproject.toml")

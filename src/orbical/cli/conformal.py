@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import textwrap
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,8 +10,8 @@ import typer
 
 from .._text import number, percent
 from ..errors import InputError, check_name
-from .arguments import Store, save_figure
-from .formats import Cell, Number, Sheet, formatted, show
+from .arguments import Options, Store, open_scan, save_figure
+from .formats import Cell, Sheet, formatted, show, with_interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,15 +56,12 @@ def conformal(
     """
     from ..conformal import CALIBRATED, along_orbit, coverage_table, holds_values
     from ..data import read_outputs
-    from ..store import load
 
-    settings: dict[str, Any] = {"share": share, "level": level, "seed": seed}
+    settings: Options = {"share": share, "level": level, "seed": seed}
     saved = store.suffix == ".npz"
     if saved and (figure is not None or calibrate):
         raise InputError("--figure, --calibrate", "a scan for them", "saved outputs")
-    subject: Any = read_outputs(store) if saved else load(store)
-    if not saved and not subject.complete:
-        warnings.warn(subject.caveat, stacklevel=2)
+    subject: Any = read_outputs(store) if saved else open_scan(store)
     numbers = holds_values(subject if saved else subject.data)
     for place in calibrate or []:
         check_name("--calibrate", place, CALIBRATED)
@@ -103,7 +99,7 @@ _OF_ORBITS = (
 def _method(name: str | None, coverage: float, numbers: bool) -> ConformalSets | ConformalIntervals:
     from ..conformal import APS, LAC, RAPS, Absolute, Normalized
 
-    known: dict[str, Any] = {"absolute": Absolute, "normalized": Normalized}
+    known: Options = {"absolute": Absolute, "normalized": Normalized}
     if not numbers:
         known = {"lac": LAC, "aps": APS, "raps": RAPS}
     if name is not None:
@@ -120,11 +116,11 @@ def _sheet(model: str, table: pd.DataFrame, about: str, extent: str) -> Sheet:
         parts = each[[name for name in each if name.startswith(("coverage", "size"))]]
         mean = parts.mul(each["weight"], axis=0).sum()
         covered = [
-            _number(each.iloc[int(each["identity"].argmax())], "coverage"),
-            _number(mean, "coverage"),
-            _number(worst, "coverage", worst["element"]),
+            with_interval(each.iloc[int(each["identity"].argmax())], "coverage"),
+            with_interval(mean, "coverage"),
+            with_interval(worst, "coverage", worst["element"]),
         ]
-        rows.append([str(place), *covered, _number(mean, "size")])
+        rows.append([str(place), *covered, with_interval(mean, "size")])
     headings = ["calibrated", "coverage at\nthe identity", "mean over\nthe orbit"]
     headings += ["at the worst\nelement", f"mean {extent} over\nthe orbit"]
     return Sheet(model, headings, rows, about, _samples(table), "model")
@@ -132,14 +128,10 @@ def _sheet(model: str, table: pd.DataFrame, about: str, extent: str) -> Sheet:
 
 def _sheet_without_orbit(model: str, table: pd.DataFrame, about: str, extent: str) -> Sheet:
     """Return the coverage and the mean size of saved outputs."""
-    cells: list[Cell] = [_number(table.iloc[0], name) for name in ("coverage", "size")]
+    cells: list[Cell] = [with_interval(table.iloc[0], name) for name in ("coverage", "size")]
     return Sheet(model, ["coverage", f"mean {extent}"], [cells], about, _samples(table), "model")
 
 
 def _samples(table: pd.DataFrame) -> str:
     held, tested = (int(table[name].iloc[0]) for name in ("held", "tested"))
     return f"calibrated on {held} samples, tested on {tested}"
-
-
-def _number(row: Any, name: str, note: str = "") -> Number:
-    return Number(row[name], interval=(row[f"{name}_low"], row[f"{name}_high"]), note=note)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Annotated
 
 import typer
 
 from .._text import counted, percent
-from .arguments import Import, Store
+from .arguments import Import, Store, open_scan
 from .formats import Cell, Number, Sheet, formatted, show
 
 
@@ -42,11 +41,8 @@ def failures(
         seed: Seed of the halves.
     """
     from ..nero import failures as find
-    from ..store import load
 
-    scan = load(store)
-    if not scan.complete:
-        warnings.warn(scan.caveat, stacklevel=2)
+    scan = open_scan(store)
     found = find(scan, by or None, clusters=clusters, most=most, level=level, seed=seed)
     headings = ["failure", "share wrong", "confidence", "harm", "others", "elsewhere", "samples"]
     rows: list[list[Cell]] = [

@@ -40,6 +40,16 @@ class Number(NamedTuple):
     bold: bool = False
 
 
+def with_interval(row: Any, name: str, note: str = "") -> Number:
+    """Return a number of a table with its ends, `name_low` and `name_high`.
+
+    >>> with_interval({"ece": 0.1, "ece_low": 0.0, "ece_high": 0.2}, "ece")
+    Number(value=0.1, spread=None, interval=(0.0, 0.2), note='', bold=False)
+    """
+    value, low, high = (float(row[f"{name}{end}"]) for end in ("", "_low", "_high"))
+    return Number(value, interval=(low, high), note=note)
+
+
 class Span(NamedTuple):
     """An interval."""
 
@@ -81,7 +91,7 @@ def formatted(*formats: str) -> Callable[[Callable[..., None]], Callable[..., No
         parameters = inspect.signature(command, eval_str=True).parameters.items()
 
         @wraps(command)
-        def run(*args: Any, **options: Any) -> None:
+        def run(*args: object, **options: object) -> None:
             chosen = [name for name in formats if options.pop(f"as_{name}", False)]
             if len(chosen) > 1:
                 given = ", ".join(f"--{name}" for name in chosen)
@@ -97,16 +107,16 @@ def formatted(*formats: str) -> Callable[[Callable[..., None]], Callable[..., No
 
 def show(
     format_: str,
-    content: Any,
+    content: object,
     sheets: Sequence[Sheet] = (),
     footer: str = "",
-    records: list[dict[str, Any]] | None = None,
+    records: Iterable[Mapping[str, object]] | None = None,
 ) -> None:
     """Print results in a format: the content, its `records`, or sheets with a footer."""
     if format_ == "json":
         print_json(content)
     elif format_ == "csv":
-        rows = content if records is None else records
+        rows: Any = content if records is None else records
         keys = list(dict.fromkeys(key for row in rows for key in row))
         sys.stdout.write(csv_text([keys, *([row.get(key) for key in keys] for row in rows)]))
     elif format_ == "text":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -112,7 +112,7 @@ def _exact_to(group: Group, nothing: str) -> str:
     return "" if degree is None else f"degree {degree}" if degree else nothing
 
 
-def _facts(group: Group) -> dict[str, Any]:
+def _facts(group: Group) -> dict[str, object]:
     from ..groups import exact_degree
 
     return {

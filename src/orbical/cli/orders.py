@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from .._text import percent
-from .arguments import path_or_url
-from .formats import Cell, Number, Sheet, formatted, show
+from .arguments import Store
+from .formats import Cell, Number, Sheet, formatted, show, with_interval
 from .scan_tables import position_sheets
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 @formatted("json", "csv", "markdown", "latex")
 def orders(
-    store: Annotated[Any, typer.Argument(parser=path_or_url, metavar="STORE")],
+    store: Store,
     random: str = "2,4,8",
     level: float = 0.95,
     seed: Annotated[int, typer.Option(min=0)] = 0,
@@ -30,7 +33,6 @@ def orders(
     in every order, in some and in none, and what averaging over orders gains and costs.
 
     Args:
-        store: A saved scan of a choice among options.
         random: Numbers of random orders to average, such as 2,4,8.
         level: Nominal coverage of the intervals, which are over questions.
         seed: Seed of the random orders.
@@ -49,7 +51,7 @@ def orders(
         worst = worst_orders(scan, level=level)
         kinds = ("always", "sometimes", "never")
         rows: list[list[Cell]] = [
-            [str(model), *(_cell(worst.sel(model=model), kind) for kind in kinds)]
+            [str(model), *(with_interval(worst.sel(model=model), kind) for kind in kinds)]
             for model in worst["model"].values
         ]
         sheets.append(Sheet("Questions answered rightly", ["model", *kinds], rows))
@@ -62,7 +64,7 @@ def orders(
                 [
                     str(about["orders"].values[place]),
                     str(int(about["cost"][place])),
-                    _cell(about.isel(orders=place), "accuracy"),
+                    with_interval(about.isel(orders=place), "accuracy"),
                     Number(float(about["ece"][place])),
                     percent(float(about["changed"][place]), 1),
                 ]
@@ -73,12 +75,7 @@ def orders(
     show(format_, records, sheets)
 
 
-def _records(table: str, values: Any) -> list[dict[str, Any]]:
+def _records(table: str, values: xr.Dataset) -> list[dict[str, object]]:
     """Return a labeled table as rows that name it."""
     rows = values.to_dataframe().reset_index().to_dict("records")
     return [{"table": table, **row} for row in rows]
-
-
-def _cell(table: Any, name: str) -> Number:
-    value, low, high = (float(table[f"{name}{end}"]) for end in ("", "_low", "_high"))
-    return Number(value, interval=(low, high))

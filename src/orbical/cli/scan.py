@@ -9,7 +9,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Timer
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,6 +18,7 @@ from .._text import percent
 from ..errors import InputError, Interrupted, ModelError, unknown_name
 from .arguments import (
     Import,
+    Options,
     Preprocess,
     Read,
     announce_folder,
@@ -32,6 +33,10 @@ from .arguments import (
     task_options,
 )
 from .scan_tables import print_audit, print_positions, print_summary
+
+if TYPE_CHECKING:
+    from ..actions import Action
+    from ..tasks import Reader
 
 _CONNECT_S = 20
 _NOTICE_S = 2
@@ -182,7 +187,7 @@ def scan(
         from ..datasets import STRUCTURE_SUFFIXES, read_structures
         from ..scanning import scan as run
 
-        named: dict[str, Any] = named_models(model)
+        named: Options = dict(named_models(model))
         if task not in known.TASKS and ":" not in task:
             raise unknown_name("--task", task, known.TASKS)
         if out is None and quiet:
@@ -225,7 +230,7 @@ def scan(
                 remedy="pass --task atoms, or an action for each field with --input",
             )
         if of_atoms and structures:
-            content = read_structures(Path(data))  # with the names of its molecules
+            content: object = read_structures(Path(data))  # with the names of its molecules
         else:
             content, names = load_data_and_classes(data, **pictures)
             if names is not None:
@@ -270,10 +275,10 @@ def _calculators(
     models: Mapping[str, str],
     quantities: str | None = None,
     workers: int = 1,
-    action: Any = None,
-    reader: Any = None,
+    action: Action | None = None,
+    reader: Reader | None = None,
     score: str | None = None,
-) -> tuple[dict[str, Any], Any]:
+) -> tuple[Options, Any]:
     """Load the models and build the task with the quantities that all of them offer.
 
     Without `quantities` these are energy and forces, or the one of them that is offered.
@@ -303,7 +308,7 @@ def _calculators(
     return loaded, Atoms(offered, score, action, reader)
 
 
-def _size_of_view(task: str, action: Any, pictures: dict[str, Any]) -> dict[str, Any]:
+def _size_of_view(task: str, action: Action | None, pictures: Options) -> Options:
     """Return the size of the view of a detector that sees whole images; a window has its own."""
     size = pictures.get("size")
     from ..tasks import takes
@@ -314,7 +319,7 @@ def _size_of_view(task: str, action: Any, pictures: dict[str, Any]) -> dict[str,
 
 
 @contextmanager
-def executor_of(workers: int, cluster: str | None) -> Iterator[Any]:
+def executor_of(workers: int, cluster: str | None) -> Iterator[object]:
     """Return the executor of `--workers` or `--cluster`, None for neither."""
     if cluster is not None and workers > 1:
         raise InputError("--cluster", "no --workers beside it", "both")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,6 +14,7 @@ from ..data import read_npy
 from ..errors import InputError
 from .arguments import (
     Import,
+    Options,
     OwnTask,
     Preprocess,
     Read,
@@ -26,6 +27,9 @@ from .arguments import (
     own_task,
     path_or_url,
 )
+
+if TYPE_CHECKING:
+    from ..interface import Session
 
 _EXPOSED = (
     "Anyone with the link and its token can then view the scan and run your models; the connection "
@@ -166,7 +170,7 @@ def view(
 view.__doc__ = f"{view.__doc__}".replace("{exposed}", _EXPOSED)
 
 
-def _refuse(kinds: tuple[str, str], **given: Any) -> None:
+def _refuse(kinds: tuple[str, str], **given: object) -> None:
     """Refuse options for the first of two kinds of view that only the second takes."""
     for name, value in given.items():
         if value is not None:
@@ -181,11 +185,11 @@ def _refuse(kinds: tuple[str, str], **given: Any) -> None:
 def first_look(
     models: Sequence[str],
     data: str,
-    given: Mapping[str, Any],
-    images: dict[str, Any],
+    given: Options,
+    images: Options,
     samples: int | None,
     out: Path | None,
-) -> Any:
+) -> Session:
     """Scan a few samples and return a session, behind which more are scanned."""
     sources = named_models(models, "MODEL")
     _check_data(data)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -23,7 +23,7 @@ from .arguments import (
     named_models,
     own_task,
 )
-from .formats import Cell, Number, Sheet, show
+from .formats import Cell, Sheet, show, with_interval
 from .scan import message_when_stopped
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def worst_case(
             typer.echo(f"worst   {out}   (orbical view {store} --worst {out})")
 
 
-def data_of(scan: Scan, source: str, task: Task, size: str | None) -> Any:
+def data_of(scan: Scan, source: str, task: Task, size: str | None) -> object:
     """Load the data of a scan; refuse others, by their number and their first samples."""
     from ..data import Samples
     from ..scanning import describe_data
@@ -144,7 +144,7 @@ def _print(found: xr.Dataset) -> None:
     models = [str(model) for model in found["model"].values]
     parts = [found.sel(place=place) for place in found["place"].values]
     rows: list[list[Cell]] = [
-        [words, *(_number(part.sel(model=model), name) for model in models)]
+        [words, *(with_interval(part.sel(model=model), name) for model in models)]
         for words, part, name in zip(
             (*_WHERE, "missed by the scan"),
             (*parts, found),
@@ -166,8 +166,3 @@ def _print(found: xr.Dataset) -> None:
         )
     title = f"{found.sizes['sample']:,} samples, searched {found.attrs['searched']}"
     show("text", None, [Sheet(title, [f"mean {found.attrs['metric']}", *models], rows)])
-
-
-def _number(own: xr.Dataset, name: str) -> Number:
-    value, low, high = (float(own[f"{name}{end}"]) for end in ("", "_low", "_high"))
-    return Number(value, interval=(low, high))

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 from ...errors import check_name
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from ...store import Scan
 
 DEMOS = sorted(module.name for module in pkgutil.iter_modules(__path__))
@@ -37,7 +39,7 @@ class Request:
         """The path of the scan; all demos share a folder, so that one view shows them all."""
         return self.out / f"{self.name}.zarr"
 
-    def weights(self, train: Callable[[Path], Any]) -> Path | None:
+    def weights(self, train: Callable[[Path], object]) -> Path | None:
         """Return the folder of newly trained weights, or None for those that ship."""
         if not self.train:
             return None
@@ -45,7 +47,7 @@ class Request:
         train(folder)
         return folder
 
-    def scan(self, models: Mapping[str, Any], data: Any, **settings: Any) -> Scan:
+    def scan(self, models: Mapping[str, object], data: object, **settings: Any) -> Scan:
         """Scan the models and save the result."""
         from ...scanning import scan
 
@@ -58,8 +60,8 @@ class Made:
     """The results of a demo: the scan, its models for live inference, and figures by name."""
 
     scan: Scan
-    models: Mapping[str, Any]
-    figures: Mapping[str, Any]
+    models: Mapping[str, object]
+    figures: Mapping[str, Figure]
 
 
 def most_variable(scan: Scan, model: str | None = None) -> int:
@@ -68,7 +70,9 @@ def most_variable(scan: Scan, model: str | None = None) -> int:
     return int(score.std("element").mean("model").values.argmax())
 
 
-def usual_figures(scan: Scan, sample: int, image: Any, classes: Sequence[str] | None) -> Any:
+def usual_figures(
+    scan: Scan, sample: int, image: object, classes: Sequence[str] | None
+) -> dict[str, Figure]:
     """Draw the mean score at every element, and the response of one sample."""
     from ... import figures, nero
 

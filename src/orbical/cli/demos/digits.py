@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from . import Made, Request
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
     from torch import Tensor
+
+    from ...store import Scan
 
 PURPOSE = "two networks on MNIST digits at 72 rotations; one was trained on upright digits only"
 SAMPLES = 1000
@@ -65,7 +68,7 @@ def enlarged_digits() -> tuple[Tensor, Tensor]:
     return functional.pad((2 * enlarged - 0.5).clamp(0, 1), (5, 5, 5, 5)), labels
 
 
-def figures_of(scan: Any) -> dict[str, Any]:
+def figures_of(scan: Scan) -> dict[str, Figure]:
     """Draw the aggregate plot of each digit, some individual plots and the embedding."""
     import numpy as np
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from . import Made, Request, usual_figures
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from ...store import Scan
 
 PURPOSE = "optical flow in generated particle images under D4 x time reversal (16 elements)"
 SAMPLES = 30
@@ -32,7 +37,7 @@ def run(request: Request) -> Made:
     return Made(result, models, figures_of(result))
 
 
-def classical() -> dict[str, Any]:
+def classical() -> dict[str, object]:
     """Return OpenCV's methods if it is installed."""
     from importlib.util import find_spec
 
@@ -43,13 +48,13 @@ def classical() -> dict[str, Any]:
     return {"farneback": Farneback(), "dis": InverseSearch()}
 
 
-def figures_of(scan: Any) -> dict[str, Any]:
+def figures_of(scan: Scan) -> dict[str, Figure]:
     """Draw the aggregate plot, the pair whose error varies most, and the embedding."""
     from ... import embedding, figures
 
     error = scan.data["score"].sel(model="directed").values
     most = int((error.std(1) / error.mean(1)).argmax())
-    made: dict[str, Any] = usual_figures(scan, most, scan.data["input"].values[most, 0], None)
+    made = usual_figures(scan, most, scan.data["input"].values[most, 0], None)
     if scan.data.sizes["sample"] > 8:
         made["embedding"] = figures.embedding(embedding.embed(scan, model="directed"))
     return made

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from . import Made, Request, most_variable, usual_figures
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from ...store import Scan
 
 PURPOSE = "three networks on generated point clouds under rotations of space; one is invariant"
 SAMPLES = 80
@@ -38,11 +43,11 @@ def run(request: Request) -> Made:
     return Made(result, models, figures_of(result, clouds.classes))
 
 
-def _models(weights: Path | None) -> dict[str, Any]:
+def _models(weights: Path | None) -> dict[str, object]:
     from ...errors import MissingExtra
     from ...zoo import pointnet
 
-    models = {}
+    models: dict[str, object] = {}
     for name in pointnet.NAMES:
         try:
             models[name] = pointnet.load(name, weights)
@@ -51,7 +56,7 @@ def _models(weights: Path | None) -> dict[str, Any]:
     return models
 
 
-def figures_of(scan: Any, classes: tuple[str, ...]) -> dict[str, Any]:
+def figures_of(scan: Scan, classes: tuple[str, ...]) -> dict[str, Figure]:
     """Draw the aggregate plot, the cloud whose score varies most, and the embedding."""
     from ... import embedding, figures
     from ...figures import cloud_picture
@@ -59,5 +64,5 @@ def figures_of(scan: Any, classes: tuple[str, ...]) -> dict[str, Any]:
     sample = most_variable(scan, "augmented")
     cloud = cloud_picture(scan.data["input"].values[sample])
     placed = embedding.embed(scan, model="plain")
-    made: dict[str, Any] = usual_figures(scan, sample, cloud, classes)
+    made = usual_figures(scan, sample, cloud, classes)
     return {**made, "embedding": figures.embedding(placed, color="label")}
