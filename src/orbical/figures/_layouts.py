@@ -8,13 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._text import on_scale, plain
-from ._text_fitting import CENTERED, inches
+from ._text_fitting import CENTERED, Look, inches
 from .style import FAINT, INK, SEQUENTIAL, SOFT
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.lines import Line2D
+    from matplotlib.projections.polar import PolarAxes
+    from mpl_toolkits.mplot3d import Axes3D
 
 Array = np.ndarray
 
@@ -47,7 +54,7 @@ class Curves:
     """
 
     prepare: Callable[[Any, Orbit, bool], None]
-    draw: Callable[[Any, Orbit, Array, str, str], Any]
+    draw: Callable[[Axes, Orbit, Array, str, str], Line2D]
     caption: Callable[[Orbit, bool], list[str]]
     order: Callable[[Orbit], Array]
     projection: str | None = None
@@ -62,7 +69,7 @@ class Surface:
     `margin` the inches of text to the left of the first in a row.
     """
 
-    draw: Callable[[Sequence[Any], Orbit, Array, bool], Any]
+    draw: Callable[[Sequence[Any], Orbit, Array, bool], ScalarMappable]
     caption: list[str]
     panels: Callable[[Orbit], list[str]] = lambda orbit: [""]
     projection: str | None = None
@@ -70,7 +77,7 @@ class Surface:
     margin: Callable[[Orbit], float] = lambda orbit: 0.0
 
 
-def color_scale(orbit: Orbit) -> dict[str, Any]:
+def color_scale(orbit: Orbit) -> Look:
     """Return the color scale of an orbit, the same for every panel of a figure.
 
     What is good has one color, as in the view: where lower is better the map is reversed.
@@ -89,7 +96,7 @@ def _rings(orbit: Orbit, small: bool) -> Array:
     return rings[(rings > low) & (rings <= high)]
 
 
-def _prepare_circle(axes: Any, orbit: Orbit, small: bool) -> None:
+def _prepare_circle(axes: PolarAxes, orbit: Orbit, small: bool) -> None:
     """Set up polar axes: zero upwards and counter-clockwise, as the top of an image rotates."""
     low, high = orbit.limits
     axes.set_theta_zero_location("N")
@@ -102,7 +109,7 @@ def _prepare_circle(axes: Any, orbit: Orbit, small: bool) -> None:
     axes.spines["polar"].set_visible(False)
 
 
-def _draw_circle(axes: Any, orbit: Orbit, values: Array, color: str, line: str) -> Any:
+def _draw_circle(axes: Axes, orbit: Orbit, values: Array, color: str, line: str) -> Line2D:
     angle = np.deg2rad(orbit.axes["angle"])
     around = np.append(angle, angle[0] + 2 * np.pi)
     return axes.plot(around, values[_closed(orbit)], line, color=color)[0]
@@ -122,7 +129,7 @@ def _circle_caption(orbit: Orbit, small: bool) -> list[str]:
     ]
 
 
-def _prepare_line(axes: Any, orbit: Orbit, small: bool) -> None:
+def _prepare_line(axes: Axes, orbit: Orbit, small: bool) -> None:
     ((name, places),) = orbit.axes.items()
     axes.grid(True)
     axes.set_ylim(*_padded(orbit.limits))
@@ -136,7 +143,7 @@ def _prepare_line(axes: Any, orbit: Orbit, small: bool) -> None:
     axes.set_xlabel(name)
 
 
-def _draw_line(axes: Any, orbit: Orbit, values: Array, color: str, line: str) -> Any:
+def _draw_line(axes: Axes, orbit: Orbit, values: Array, color: str, line: str) -> Line2D:
     (places,) = orbit.axes.values()
     return axes.plot(places, values[orbit.index], line, color=color, marker="o", markersize=2.5)[0]
 
@@ -157,7 +164,7 @@ def _padded(limits: tuple[float, float]) -> tuple[float, float]:
     return limits[0] - room, limits[1] + room
 
 
-def _draw_plane(axes: Sequence[Any], orbit: Orbit, values: Array, small: bool) -> Any:
+def _draw_plane(axes: Sequence[Axes], orbit: Orbit, values: Array, small: bool) -> ScalarMappable:
     (panel,) = axes
     (vertical, rows), (across, columns) = orbit.axes.items()
     image = panel.imshow(
@@ -170,8 +177,7 @@ def _draw_plane(axes: Sequence[Any], orbit: Orbit, values: Array, small: bool) -
         panel.plot(columns[column], rows[row], "+", color=color, mew=width, ms=7 - 2 * small)
     panel.set_xlabel(across)
     panel.set_ylabel(vertical)
-    for axis in (panel.xaxis, panel.yaxis):
-        axis.get_major_locator().set_params(nbins=3 if small else 5)
+    panel.locator_params(nbins=3 if small else 5)
     return image
 
 
@@ -183,7 +189,9 @@ def _edges(centers: Array) -> Array:
     return np.concatenate([[2 * centers[0] - inner[0]], inner, [2 * centers[-1] - inner[-1]]])
 
 
-def _draw_slices(axes: Sequence[Any], orbit: Orbit, values: Array, small: bool) -> Any:
+def _draw_slices(
+    axes: Sequence[PolarAxes], orbit: Orbit, values: Array, small: bool
+) -> ScalarMappable:
     azimuth, angle = (orbit.axes[name] for name in ("azimuth", "angle"))
     borders = np.clip(_edges(angle), angle[0], angle[-1])
     for number, panel in enumerate(axes):
@@ -200,7 +208,7 @@ def _draw_slices(axes: Sequence[Any], orbit: Orbit, values: Array, small: bool) 
     return image
 
 
-def _draw_ball(axes: Sequence[Any], orbit: Orbit, values: Array, small: bool) -> Any:
+def _draw_ball(axes: Sequence[Axes3D], orbit: Orbit, values: Array, small: bool) -> ScalarMappable:
     """Draw rotation vectors in space, with the front quarter cut out to show the inside."""
     (panel,) = axes
     names = ("rx", "ry", "rz")
@@ -208,7 +216,7 @@ def _draw_ball(axes: Sequence[Any], orbit: Orbit, values: Array, small: bool) ->
     shown = orbit.index[~((places[orbit.index, 0] > 0) & (places[orbit.index, 1] < 0))]
     panel.set_facecolor("none")  # else it would cover the text of its neighbor
     panel.view_init(elev=25, azim=-45)  # from where rx > 0 and ry < 0
-    points = panel.scatter(
+    points: ScalarMappable = panel.scatter(
         *places[shown].T,
         c=values[shown],
         s=6 if small else 14,
@@ -226,7 +234,7 @@ def _draw_ball(axes: Sequence[Any], orbit: Orbit, values: Array, small: bool) ->
     return points
 
 
-def _draw_tiles(axes: Sequence[Any], orbit: Orbit, values: Array, small: bool) -> Any:
+def _draw_tiles(axes: Sequence[Axes], orbit: Orbit, values: Array, small: bool) -> ScalarMappable:
     (panel,) = axes
     index = _table(orbit.index)
     cells = np.where(index >= 0, values[index], np.nan)
@@ -325,7 +333,7 @@ def _ticks(named: dict[str, Array], count: int) -> _Ticks:
     return words, ""
 
 
-def _readable_on(color: Any) -> str:
+def _readable_on(color: Array) -> str:
     red, green, blue = color[:3]
     return INK if 0.299 * red + 0.587 * green + 0.114 * blue > 0.5 else "white"
 

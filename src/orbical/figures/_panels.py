@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 import textwrap
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ._layouts import LAYOUTS, Curves, Orbit, Surface
-from ._text_fitting import CENTERED, fitted, inches, legend_of, wrapped
+from ._text_fitting import CENTERED, Look, fitted, inches, legend_of, wrapped
 from .style import COLUMN, INK, PAGE, SOFT, figure, readable
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
 Array = np.ndarray
 _SMALL = 1.3
@@ -64,7 +66,7 @@ def draw_sheet(sheet: Sheet, width: float | None = None) -> Figure:
     return _surfaces(sheet, layout, width)
 
 
-def show_picture(axes: Any, pixels: Array, title: str = "", size: float = 8) -> None:
+def show_picture(axes: Axes, pixels: Array, title: str = "", size: float = 8) -> None:
     """Show an image without ticks.
 
     Args:
@@ -82,7 +84,7 @@ def show_picture(axes: Any, pixels: Array, title: str = "", size: float = 8) -> 
     frame_only(axes)
 
 
-def frame_only(axes: Any) -> None:
+def frame_only(axes: Axes) -> None:
     """Replace the ticks of axes by a thin frame."""
     axes.set(xticks=[], yticks=[])
     axes.spines[:].set(visible=True, color=SOFT, linewidth=0.5)
@@ -104,7 +106,7 @@ def _curves(sheet: Sheet, layout: Curves, given: float | None) -> Figure:
     lines = math.ceil(len(names) / columns)
     fig = figure(width, down * (plot * layout.aspect + 0.25) + 0.5 + 0.17 * max(lines - 2, 0))
     grid = fig.add_gridspec(down, len(ratios), width_ratios=ratios)
-    handles: dict[str, Any] = {}
+    handles: dict[str, Line2D] = {}
     for place, panel in enumerate(sheet.panels):
         row, column = divmod(place, across)
         axes = fig.add_subplot(grid[row, wide * column + wide - 1], projection=layout.projection)
@@ -213,7 +215,7 @@ def _surfaces(sheet: Sheet, layout: Surface, given: float | None) -> Figure:
     size = 9 if not small and side > _SMALL else 8 if side > 0.9 else 7
     grid = fig.add_gridspec(len(rows), len(ratios), width_ratios=ratios)
     first = labeled + pictured
-    drawn: list[Any] = []
+    drawn: list[Axes] = []
     broken = False
     for number, row in enumerate(rows):
         if row.label:
@@ -248,7 +250,7 @@ def _surfaces(sheet: Sheet, layout: Surface, given: float | None) -> Figure:
     return fig
 
 
-def _label_outer(axes: Any, left: bool, bottom: bool) -> None:
+def _label_outer(axes: Axes, left: bool, bottom: bool) -> None:
     """Remove the labels that the plot to the left, or below, has already."""
     axes.tick_params(labelleft=left, labelbottom=bottom)
     if not left:
@@ -257,9 +259,9 @@ def _label_outer(axes: Any, left: bool, bottom: bool) -> None:
         axes.set_xlabel("")
 
 
-def _write_label(axes: Any, text: str, color: str, size: float) -> None:
+def _write_label(axes: Axes, text: str, color: str, size: float) -> None:
     axes.set_axis_off()
-    look = {"color": readable(color), "weight": "bold", "size": size}
+    look: Look = {"color": readable(color), "weight": "bold", "size": size}
     axes.text(0.5, 0.5, text, rotation=90, **CENTERED, **look)
 
 

@@ -8,7 +8,9 @@ from typing import Any
 
 from .style import FONT
 
-CENTERED: dict[str, Any] = {"ha": "center", "va": "center"}
+Look = dict[str, Any]
+"""How something is drawn: keywords of matplotlib."""
+CENTERED: Look = {"ha": "center", "va": "center"}
 _AFTER_A_SIGN = re.compile(r"(?<=[-_ ./,:])")
 _HANDLE = 0.55
 """Inches of the line of a legend entry, and of the gap after it."""

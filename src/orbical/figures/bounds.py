@@ -9,13 +9,14 @@ import numpy as np
 
 from .._text import percent
 from ..errors import InputError
-from ._text_fitting import CENTERED
+from ._text_fitting import CENTERED, Look
 from .style import COLUMN, FAINT, INK, MODELS, PAGE, SEQUENTIAL, SOFT, figure, styled
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from ..bounds import Bounds, Comparison, OrbitTable, Taxonomy
+    from ..bounds import Bound, Bounds, Comparison, OrbitTable, Taxonomy
 
 __all__ = [
     "calibration_interval",
@@ -91,20 +92,21 @@ def calibration_interval(bounds: Bounds) -> Figure:
     return fig
 
 
-def _named_bound(ax: Any, y: int, bound: Any) -> None:
+def _named_bound(ax: Axes, y: int, bound: Bound) -> None:
     if not bound.applies:
         ax.text(0, y, f"does not apply: {bound.reason}", va="center", color=SOFT, style="italic")
         return
-    start, stop = (0, bound.value) if bound.kind == "upper" else (bound.value, 1)
+    value = float(bound)
+    start, stop = (0.0, value) if bound.kind == "upper" else (value, 1.0)
     color = SOFT if bound.vacuous else INK
     ax.plot([start, stop], [y, y], color=FAINT, lw=3, solid_capstyle="butt")
-    ax.plot(bound.value, y, marker="|", color=color, ms=10, mew=1.6)
-    note = f"{bound.value:.3f}" + (" (vacuous)" if bound.vacuous else "")
+    ax.plot(value, y, marker="|", color=color, ms=10, mew=1.6)
+    note = f"{value:.3f}" + (" (vacuous)" if bound.vacuous else "")
     # On the side of the mark that stays inside the axis.
-    _beside(ax, bound.value, y, note, left=bound.value > 0.8, color=color, fontsize=7)
+    _beside(ax, value, y, note, left=value > 0.8, color=color, fontsize=7)
 
 
-def _beside(ax: Any, x: float, y: float, text: str, *, left: bool, **style: Any) -> None:
+def _beside(ax: Axes, x: float, y: float, text: str, *, left: bool, **style: Any) -> None:
     """Write text on one side of a place."""
     ha, shift = ("right", -0.012) if left else ("left", 0.012)
     ax.text(x + shift, y, text, ha=ha, va="center", bbox=_BOX | {"pad": 0.4}, **style)
@@ -175,7 +177,7 @@ def forced_overconfidence(confidence: Array, curves: Mapping[str, tuple[Array, A
     return fig
 
 
-def _forced(ax: Any, confidence: Array, curves: Mapping[str, tuple[Array, Array]]) -> None:
+def _forced(ax: Axes, confidence: Array, curves: Mapping[str, tuple[Array, Array]]) -> None:
     highest = max(float(np.max(curve)) for pair in curves.values() for curve in pair)
     for i, (name, (mean, orbitwise)) in enumerate(curves.items()):
         color = MODELS[i % len(MODELS)]
@@ -233,7 +235,7 @@ def fibers(
     return fig
 
 
-def _fiber_panel(ax: Any, x: Array, label: Array, orbit: Array, confidence: Array) -> None:
+def _fiber_panel(ax: Axes, x: Array, label: Array, orbit: Array, confidence: Array) -> None:
     for name in np.unique(orbit):
         members = x[orbit == name]
         angle = np.arctan2(*(members - members.mean(0)).T[::-1])
@@ -243,8 +245,9 @@ def _fiber_panel(ax: Any, x: Array, label: Array, orbit: Array, confidence: Arra
     for f, level in enumerate(levels):
         for y in np.unique(label):
             here = (confidence == level) & (label == y)
-            style = {"ec": "white" if f else INK, "hatch": _HATCHES[f % len(_HATCHES)]}
-            ax.scatter(*x[here].T, s=110, lw=0.8, zorder=2, **_look(y), **style)
+            hatch = _HATCHES[f % len(_HATCHES)]
+            look = _look(y) | {"ec": "white" if f else INK, "hatch": hatch}
+            ax.scatter(x[here, 0], x[here, 1], s=110, lw=0.8, zorder=2, **look)
     counts = {"orbit": len(np.unique(orbit)), "fiber": len(levels)}
     text = "\n".join(f"{count} {kind}" + "s" * (count > 1) for kind, count in counts.items())
     ax.text(0.5, 0.5, text, color=SOFT, bbox=_BOX, zorder=3, transform=ax.transAxes, **CENTERED)
@@ -253,7 +256,7 @@ def _fiber_panel(ax: Any, x: Array, label: Array, orbit: Array, confidence: Arra
     ax.spines[:].set_visible(False)
 
 
-def _look(label: int) -> dict[str, Any]:
+def _look(label: int) -> Look:
     """Return the color and the marker of a label."""
     return {"fc": MODELS[label % len(MODELS)], "marker": _MARKERS[label % len(_MARKERS)]}
 
@@ -341,7 +344,7 @@ def group_comparison(comparison: Comparison) -> Figure:
     return fig
 
 
-def _allowed(ax: Any, rows: Sequence[Mapping[str, Any]], best: str) -> None:
+def _allowed(ax: Axes, rows: Sequence[Mapping[str, Any]], best: str) -> None:
     """Draw the range of accuracies, or the floor of errors, of each group."""
     labels = best == "accuracy_ceiling"
     for place, row in enumerate(rows):
@@ -350,8 +353,8 @@ def _allowed(ax: Any, rows: Sequence[Mapping[str, Any]], best: str) -> None:
         if row[best] is not None:
             low, end = row["accuracy_floor"] if labels else 0.0, max(end, row[best])
             alpha, mark = (0.3, "*") if row["cost"] is None else (1, "")
-            style = {"color": MODELS[place % len(MODELS)], "alpha": alpha, "lw": 7}
-            ax.plot([low, row[best]], [place] * 2, solid_capstyle="butt", **style)
+            look: Look = {"color": MODELS[place % len(MODELS)], "alpha": alpha, "lw": 7}
+            ax.plot([low, row[best]], [place] * 2, solid_capstyle="butt", **look)
             note = f"{row[best]:.3f}{mark}"
             ax.text(end, place, f" {note}", va="center", fontsize=7, weight="bold")
     ax.set(ylim=(len(rows) - 0.4, -0.5), yticks=range(len(rows)))

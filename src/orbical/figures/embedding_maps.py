@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import textwrap
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..errors import InputError, check_name
 from ._layouts import LAYOUTS, Curves, Orbit
 from ._panels import frame_only, show_picture
-from ._text_fitting import CENTERED, fitted, legend_of
+from ._text_fitting import CENTERED, Look, fitted, legend_of
 from .nero_plots import images_of, model_first, model_names, orbit_of, values_of
 from .style import (
     COLUMN,
@@ -29,6 +29,8 @@ from .style import (
 
 if TYPE_CHECKING:
     import xarray as xr
+    from matplotlib.axes import Axes
+    from matplotlib.cm import ScalarMappable
     from matplotlib.figure import Figure
 
 __all__ = ["embedding"]
@@ -53,7 +55,7 @@ class _Glyph:
 def embedding(
     array: xr.DataArray,
     responses: xr.DataArray | None = None,
-    image: Any = None,
+    image: object = None,
     *,
     color: str = "mean",
     title: str = "",
@@ -106,7 +108,7 @@ def embedding(
 
 
 def _glyphs(
-    array: xr.DataArray, responses: xr.DataArray | None, image: Any
+    array: xr.DataArray, responses: xr.DataArray | None, image: object
 ) -> tuple[list[_Glyph], Orbit | None]:
     """Return the samples to draw next to the map, and their orbit."""
     if responses is None:
@@ -197,11 +199,13 @@ def _draw(
     return fig
 
 
-def _scatter(axes: Any, one: xr.DataArray, array: xr.DataArray, color: str) -> Any:
+def _scatter(
+    axes: Axes, one: xr.DataArray, array: xr.DataArray, color: str
+) -> ScalarMappable | None:
     """Draw the points of one model; return what a color bar needs, None for classes."""
     places = one.values[:, :2]
     count = len(places)
-    look = {
+    look: Look = {
         "s": float(np.clip(4000 / max(count, 1), 2, 18)),
         "alpha": 0.85 if count <= 2000 else 0.5,
         "linewidths": 0,
@@ -211,9 +215,8 @@ def _scatter(axes: Any, one: xr.DataArray, array: xr.DataArray, color: str) -> A
     if values.dtype.kind not in "iubUSO":  # numbers, not classes
         low, high = _range(array, color, everywhere)
         order = np.argsort(np.nan_to_num(values), kind="stable")
-        return axes.scatter(
-            *places[order].T, c=values[order], cmap=SEQUENTIAL, vmin=low, vmax=high, **look
-        )
+        look |= {"cmap": SEQUENTIAL, "vmin": low, "vmax": high}
+        return axes.scatter(places[order, 0], places[order, 1], c=values[order], **look)
     from matplotlib.patheffects import withStroke
 
     names = np.unique(everywhere)
@@ -224,16 +227,16 @@ def _scatter(axes: Any, one: xr.DataArray, array: xr.DataArray, color: str) -> A
     for name, shade in zip(names, class_colors(names).values(), strict=True):
         members = places[(values == name) & np.isfinite(places).all(1)]
         if len(members):
-            axes.scatter(*members.T, color=shade, label=str(name), **look)
+            axes.scatter(members[:, 0], members[:, 1], color=shade, label=str(name), **look)
             # On the member in the middle, so that the name is among its own points.
             middle = members[((members - np.median(members, 0)) ** 2).sum(1).argmin()]
             stroke = [withStroke(linewidth=2.5, foreground="white")]
-            style = {"color": readable(shade), "weight": "bold", "path_effects": stroke}
+            style: Look = {"color": readable(shade), "weight": "bold", "path_effects": stroke}
             axes.annotate(str(name), middle, **CENTERED, **style)
     return None
 
 
-def _write_classes(fig: Figure, maps: list[Any], color: str) -> None:
+def _write_classes(fig: Figure, maps: list[Axes], color: str) -> None:
     """Write the legend of the classes below, each once."""
     named = {
         name: handle
@@ -273,7 +276,7 @@ def _meaning(array: xr.DataArray, color: str) -> str:
     return color
 
 
-def _furnish(axes: Any, array: xr.DataArray, frame: Array) -> None:
+def _furnish(axes: Axes, array: xr.DataArray, frame: Array) -> None:
     """Label the components and set the same frame for every map; their scale has no unit."""
     method = _NAMES.get(array.attrs.get("method", ""), "component")
     low, high = np.nanmin(frame, axis=0), np.nanmax(frame, axis=0)
@@ -298,7 +301,7 @@ def _sides(glyphs: list[_Glyph], places: Array) -> tuple[list[_Glyph], list[_Gly
     return left, right
 
 
-def _draw_glyph(axes: Any, glyph: _Glyph, model: str, orbit: Orbit, color: str) -> None:
+def _draw_glyph(axes: Axes, glyph: _Glyph, model: str, orbit: Orbit, color: str) -> None:
     """Draw a small orbit without text."""
     layout = LAYOUTS[orbit.kind]
     values = glyph.values.get(model, glyph.values[""])
@@ -312,7 +315,7 @@ def _draw_glyph(axes: Any, glyph: _Glyph, model: str, orbit: Orbit, color: str) 
     axes.set_title(glyph.name, fontsize=6, fontweight="normal", pad=2)
 
 
-def _lead(fig: Figure, small: Any, axes: Any, point: Array, on_left: bool) -> None:
+def _lead(fig: Figure, small: Axes, axes: Axes, point: Array, on_left: bool) -> None:
     """Circle a sample on the map, and draw a line from its orbit to it."""
     from matplotlib.patches import ConnectionPatch
 

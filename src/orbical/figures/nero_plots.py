@@ -102,7 +102,7 @@ def aggregate(
 
 def individual(
     array: xr.DataArray,
-    image: Any = None,
+    image: object = None,
     *,
     limits: tuple[float, float] | None = None,
     title: str = "",
