@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -22,6 +22,8 @@ from .predictor import PartialOutputs, Predictor, Raw, to_numpy
 USUAL = ("energy", "forces")
 _SHAPES: dict[str, tuple[int, ...]] = {"energy": (), "dipole": (3,), "stress": (6,)}
 _MESSAGE_LENGTH = 300
+Answer = dict[str, np.ndarray] | str
+"""The quantities of a molecule, or why there are none."""
 
 
 def is_calculator(thing: object) -> bool:
@@ -124,7 +126,7 @@ class CalculatorPredictor(Predictor):
         given = {name: torch.as_tensor(values, device=device) for name, values in outputs.items()}
         return PartialOutputs(given, errors) if errors else given
 
-    def _calculate(self, molecules: list[object]) -> list[dict[str, Any] | str]:
+    def _calculate(self, molecules: Sequence[object]) -> list[Answer]:
         if self.workers == 1:
             return [calculate(self._calculator, one, self.quantities) for one in molecules]
         if self._pool is None:
@@ -144,7 +146,7 @@ class CalculatorPredictor(Predictor):
             ) from error
 
 
-def _molecules(batch: Tree) -> tuple[list[Any], np.ndarray]:
+def _molecules(batch: Tree) -> tuple[Sequence[object], np.ndarray]:
     """Return a batch as `ase.Atoms`, and which of its places `[N, n]` are atoms."""
     from ase import Atoms
 
@@ -169,7 +171,7 @@ def _molecules(batch: Tree) -> tuple[list[Any], np.ndarray]:
     return molecules, present
 
 
-def calculate(calculator: Any, atoms: Any, quantities: tuple[str, ...]) -> dict[str, Any] | str:
+def calculate(calculator: Any, atoms: Any, quantities: tuple[str, ...]) -> Answer:
     """Return the quantities of one molecule, or the reason why that failed."""
     from ase.calculators.calculator import all_changes
 
@@ -199,7 +201,7 @@ def make_calculator(given: object) -> Any:
     """Return a calculator, made by its factory if one is given."""
     thing = import_attribute(given, "model") if isinstance(given, str) else given
     if _is_maker(thing) and callable(thing):
-        maker: Callable[[], Any] = thing
+        maker: Callable[[], object] = thing
         try:
             thing = maker()
         except Exception as error:
@@ -213,7 +215,7 @@ def make_calculator(given: object) -> Any:
     return thing
 
 
-_in_worker: dict[str, Any] = {}
+_in_worker: dict[str, object] = {}
 
 
 def _start_worker(maker: object) -> None:
@@ -222,5 +224,5 @@ def _start_worker(maker: object) -> None:
     _in_worker["calculator"] = make_calculator(maker)
 
 
-def _calculate_in_worker(atoms: object, quantities: tuple[str, ...]) -> dict[str, Any] | str:
+def _calculate_in_worker(atoms: object, quantities: tuple[str, ...]) -> Answer:
     return calculate(_in_worker["calculator"], atoms, quantities)

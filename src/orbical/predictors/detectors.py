@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import ast
-import hashlib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 
 import torch
 from torch import Tensor
@@ -16,7 +15,7 @@ from ..errors import InputError, check_name
 from . import _decodings
 from ._decodings import DECODINGS
 from .model_files import OnnxPredictor, TflitePredictor
-from .predictor import Predictor, Shape
+from .predictor import Predictor, Shape, Wrapper
 
 RAW = "raw"
 _GRAY = 114 / 255  # what YOLO networks are trained with
@@ -24,7 +23,7 @@ _USUAL_SIZE = (640, 640)
 _MOST_CANDIDATES = 300
 
 
-class DetectorPredictor(Predictor):
+class DetectorPredictor(Wrapper):
     """A detector in an ONNX or TensorFlow Lite file that returns boxes in pixels of the view.
 
     Images `[N, 3, H, W]` with values in 0..1 are brought to the size of the network: with gray
@@ -88,20 +87,15 @@ class DetectorPredictor(Predictor):
         self.overlap = self._how.overlap if overlap is None else float(overlap)
         self.takes_unit_images = self._how.letterbox or self._bytes
         self.classes = _class_names(network)
-        named = f":{decoding}" if decoding else ""
-        self.source = f"{network.source}{named}"
+        settings = (self.decoding, self.size, self.confidence, self.overlap, self.most)
+        super().__init__(network, str(settings))
+        self.source += f":{decoding}" if decoding else ""
 
     @property
     def declared_inputs(self) -> dict[str, tuple[Shape, str]]:
         """The images that need no border: those of the network's own size."""
         sides = self.size or (None, None)
         return {"images": ([None, 3, *sides], "tensor(float)")}
-
-    @contextmanager
-    def ready(self, device: torch.device) -> Iterator[None]:
-        """Prepare the network."""
-        with self.network.ready(device):
-            yield
 
     def __call__(self, batch: Tree) -> dict[str, Tensor]:
         """Return the detections of a batch of images."""
@@ -142,12 +136,6 @@ class DetectorPredictor(Predictor):
         scores, order = scores.masked_fill(~kept, 0).topk(min(self.most, count))
         labels = labels.gather(1, order).masked_fill(scores == 0, -1)
         return boxes.gather(1, order[..., None].expand(-1, -1, 4)), scores, labels
-
-    def fingerprint(self) -> str | None:
-        """Return a hash of the file and of the settings."""
-        settings = (self.decoding, self.size, self.confidence, self.overlap, self.most)
-        about = f"{self.network.fingerprint()} {settings}"
-        return hashlib.sha256(about.encode()).hexdigest()[:16]
 
 
 def as_detector(network: Predictor, decoding: str | None = None) -> Predictor:

@@ -179,15 +179,11 @@ def as_hugging_face(model: Any) -> HuggingFacePredictor | None:
 
     Nothing is imported: without the module there is no such object.
     """
-    models: Any
-    pipelines: Any
-    models, pipelines = (
-        sys.modules.get(f"transformers.{name}") for name in ("modeling_utils", "pipelines.base")
-    )
-    if pipelines is not None and isinstance(model, pipelines.Pipeline):
+    pipeline = getattr(sys.modules.get("transformers.pipelines.base"), "Pipeline", ())
+    if isinstance(model, pipeline):
         return HuggingFacePredictor(model.model, getattr(model, "image_processor", None))
-    is_module = models is not None and isinstance(model, torch.nn.Module)
-    if is_module and isinstance(unwrapped(model), models.PreTrainedModel):
+    pretrained = getattr(sys.modules.get("transformers.modeling_utils"), "PreTrainedModel", ())
+    if isinstance(model, torch.nn.Module) and isinstance(unwrapped(model), pretrained):
         return HuggingFacePredictor(model)
     return None
 

@@ -35,6 +35,7 @@ SCORINGS = {
 NORMALIZATIONS = ("none", "tokens", "bytes")
 Prompt = str | Callable[[str, Sequence[str]], str]
 Tokens = tuple[int, ...]
+Json = dict[str, Any]
 _LONG_PREFIX = 8
 """The shortest common beginning of prompts that is worth a pass of its own."""
 _RETRIED = (408, 409, 429, 500, 502, 503, 504)
@@ -63,7 +64,7 @@ def filled(prompt: Prompt, question: str, options: Sequence[str]) -> str:
     return shown[0] + (question if asked else "") + shown[1]
 
 
-def _questions(batch: Any) -> Iterator[tuple[str, Sequence[str]]]:
+def _questions(batch: Tree) -> Iterator[tuple[str, Sequence[str]]]:
     """Yield the questions of a batch with their options, or raise."""
     if not isinstance(batch, dict) or not {"question", "options"} <= {*batch}:
         raise ModelError("expected texts question and options, as task='choice' has them")
@@ -195,7 +196,7 @@ class CausalLM(Predictor):
         ]
         device = next(self.module.parameters()).device
         shared = min(_common(texts), *(places[0] for places in needed))
-        cached: dict[str, Any] = {}
+        cached: Json = {}
         if shared >= _LONG_PREFIX and len(texts) > 1:
             begin = torch.tensor([texts[0][:shared]], device=device)
             cache = self.module(begin, use_cache=True, **self._kept(begin[0, -1:] * 0))
@@ -220,7 +221,7 @@ class CausalLM(Predictor):
             {place: logs[row, column[place]] for place in each} for row, each in enumerate(needed)
         ]
 
-    def _kept(self, places: Tensor) -> dict[str, Any]:
+    def _kept(self, places: Tensor) -> Json:
         """Return the argument that computes logits at some places only: vocabularies are large."""
         return {"logits_to_keep": places} if self._keeps else {}
 
@@ -236,7 +237,7 @@ class CausalLM(Predictor):
         about = f"{self.scoring} {self.normalize} {self.chat} {prompt}"
         return state_hash(about, self.module.state_dict())
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> Json:
         """Return what is pickled: another process keeps scores of its own."""
         return {**self.__dict__, "_scores": {}}
 
@@ -255,7 +256,7 @@ def _common(texts: list[Tokens]) -> int:
 def _loaded(path: Path, tokenizer: Any) -> tuple[Any, Any]:
     """Load a model and its tokenizer from a folder or a GGUF file; no code in it is run."""
     library = import_extra("transformers", "transformers", f"the model {str(path)!r}")
-    here: dict[str, Any] = {"local_files_only": True}
+    here: Json = {"local_files_only": True}
     folder = path
     if path.suffix == ".gguf":
         import_extra("gguf", "transformers", f"the model {str(path)!r}")
@@ -336,7 +337,7 @@ class Endpoint(Predictor):
     def _answer(self, question: str, options: Sequence[str]) -> list[float] | str:
         """Return the scores of the letters, or what went wrong."""
         text = filled(self.prompt, question, options)
-        wanted: dict[str, Any] = {"model": self.model, "max_tokens": 1, "temperature": 0}
+        wanted: Json = {"model": self.model, "max_tokens": 1, "temperature": 0}
         if self.chat:
             path, messages = "/chat/completions", [{"role": "user", "content": text}]
             wanted |= {"messages": messages, "logprobs": True, "top_logprobs": self.top}
@@ -348,7 +349,7 @@ class Endpoint(Predictor):
         except (OSError, ValueError, KeyError, IndexError, TypeError) as error:
             return f"{type(error).__name__}: {words_of(error)}"
 
-    def _asked(self, path: str, wanted: dict[str, Any]) -> dict[str, Any]:
+    def _asked(self, path: str, wanted: Json) -> Json:
         """Send a request, again where the service is busy, and return what it answers."""
         headers = {"Content-Type": "application/json"}
         if os.environ.get(self.key):
@@ -358,7 +359,7 @@ class Endpoint(Predictor):
             request = urllib.request.Request(self.url + path, body, headers)
             try:
                 with urllib.request.urlopen(request, timeout=self.timeout_s) as answer:
-                    found: dict[str, Any] = json.load(answer)
+                    found: Json = json.load(answer)
                     return found
             except urllib.error.HTTPError as error:
                 if error.code not in _RETRIED or attempt + 1 == self.attempts:
@@ -367,7 +368,7 @@ class Endpoint(Predictor):
         raise AssertionError  # the last attempt returns or raises
 
 
-def _letters(answer: dict[str, Any], count: int) -> list[float]:
+def _letters(answer: Json, count: int) -> list[float]:
     """Return the log-probability of each letter from the answer of an endpoint."""
     stated = answer["choices"][0].get("logprobs")
     if not stated:

@@ -6,7 +6,8 @@ import hashlib
 import threading
 import warnings
 import zipfile
-from collections.abc import Callable, Iterable, Iterator
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -55,7 +56,26 @@ def named_inputs(batch: Tree, names: Iterable[str], kind: str) -> dict[str, torc
     return named
 
 
-class OnnxPredictor(Predictor):
+class _File(Predictor):
+    """A model in a file, which declares its inputs and may be made for one batch size."""
+
+    declared_inputs: Mapping[str, tuple[Shape, str]]
+
+    def __call__(self, batch: Tree) -> Raw:
+        """Run the model, piece by piece if it was made for one batch size."""
+        sizes = (shape[0] for shape, _ in self.declared_inputs.values() if shape)
+        fixed = next((size for size in sizes if isinstance(size, int)), None)
+        return in_fixed_batches(self._run, batch, fixed)
+
+    @abstractmethod
+    def _run(self, batch: Tree) -> Raw: ...
+
+    def fingerprint(self) -> str | None:
+        """Return a hash of the file."""
+        return file_hash(self.source)
+
+
+class OnnxPredictor(_File):
     """An ONNX file, run by onnxruntime. Needs the extra `onnx`.
 
     A batch with one tensor feeds the only input; a dictionary feeds inputs by name. One output is
@@ -67,18 +87,13 @@ class OnnxPredictor(Predictor):
 
     def __init__(self, path: str) -> None:
         onnxruntime = import_extra("onnxruntime", "onnx", f"the model {path!r}")
-        self.source = path
-        self._path = path
+        self.source = self._path = path
         self._onnxruntime = onnxruntime
         self._session = self._open(["CPUExecutionProvider"])
         self._inputs = {entry.name: entry for entry in self._session.get_inputs()}
-        sizes = {entry.shape[0] for entry in self._inputs.values() if entry.shape}
-        self._size = next((size for size in sizes if isinstance(size, int)), None)
-
-    @property
-    def declared_inputs(self) -> dict[str, tuple[Shape, str]]:
-        """The shape of each input, with names or None for free sizes, and its type."""
-        return {name: ([*entry.shape], entry.type) for name, entry in self._inputs.items()}
+        self.declared_inputs = {
+            name: ([*entry.shape], entry.type) for name, entry in self._inputs.items()
+        }
 
     @property
     def declared_outputs(self) -> dict[str, Shape]:
@@ -106,15 +121,11 @@ class OnnxPredictor(Predictor):
             self._session = self._open(["CUDAExecutionProvider", "CPUExecutionProvider"])
         yield
 
-    def __call__(self, batch: Tree) -> Raw:
-        """Run the session."""
-        return in_fixed_batches(self._run, batch, self._size)
-
     def _run(self, batch: Tree) -> Raw:
         outputs = as_tensors(self._session.run(None, self._feed(batch)))
         return outputs[0] if len(outputs) == 1 else outputs
 
-    def _feed(self, batch: Tree) -> dict[str, Any]:
+    def _feed(self, batch: Tree) -> dict[str, np.ndarray]:
         named = named_inputs(batch, self._inputs, "ONNX")
         for name, entry in self._inputs.items():
             if not _fits(named[name], entry.shape):
@@ -139,10 +150,11 @@ def external_files(path: Path) -> list[Path]:
     )
 
 
-def _cast(value: torch.Tensor, kind: str) -> Any:
+def _cast(value: torch.Tensor, kind: str) -> np.ndarray:
     """Convert to an ONNX type such as `tensor(float)`, all of which torch has by the same name."""
     name = kind.removeprefix("tensor(").removesuffix(")")
-    return value.to(getattr(torch, name, value.dtype)).cpu().numpy()
+    cast: torch.Tensor = value.to(getattr(torch, name, value.dtype))
+    return cast.cpu().numpy()
 
 
 class ExportedPredictor(Predictor):
@@ -238,7 +250,7 @@ Entry = dict[str, Any]
 """What the interpreter tells about a tensor."""
 
 
-class TflitePredictor(Predictor):
+class TflitePredictor(_File):
     """A `.tflite` file, run by LiteRT on the CPU. Needs the extra `litert`.
 
     A batch with one tensor feeds the only input; a dictionary feeds inputs by name. One output is
@@ -264,13 +276,7 @@ class TflitePredictor(Predictor):
             ) from error
         self._one_caller = threading.Lock()  # a first look scans while the page asks
         self._inputs = {entry["name"]: entry for entry in self._net.get_input_details()}
-        sizes = {shape[0] for shape, _ in self.declared_inputs.values() if shape}
-        self._size = next((size for size in sizes if isinstance(size, int)), None)
-
-    @property
-    def declared_inputs(self) -> dict[str, tuple[Shape, str]]:
-        """The shape of each input, with None for free sizes, and the type of its values."""
-        return {
+        self.declared_inputs = {
             name: (_declared_shape(entry), "tensor(float)" if _scale(entry) else _type(entry))
             for name, entry in self._inputs.items()
         }
@@ -283,7 +289,7 @@ class TflitePredictor(Predictor):
     def __call__(self, batch: Tree) -> Raw:
         """Run the interpreter."""
         with self._one_caller:
-            return in_fixed_batches(self._run, batch, self._size)
+            return super().__call__(batch)
 
     def _run(self, batch: Tree) -> Raw:
         moved = False
@@ -324,10 +330,6 @@ class TflitePredictor(Predictor):
             values = (values.astype(np.float32) - entry["quantization"][1]) * np.float32(scale)
         found = torch.as_tensor(values)
         return found.permute(0, 3, 1, 2) if channels_last and found.ndim == 4 else found
-
-    def fingerprint(self) -> str | None:
-        """Return a hash of the file."""
-        return file_hash(self.source)
 
 
 def _declared_shape(entry: Entry) -> list[int | None]:

@@ -71,7 +71,7 @@ class TorchPredictor(Predictor):
             batch = tree_map(lambda leaf: leaf.clone(), batch)  # not made in inference mode
             return _detached(self._run(batch))
 
-    def cast(self, leaf: object) -> Any:
+    def cast(self, leaf: object) -> object:
         """Return a floating-point tensor in the precision of the weights, and anything else as is.
 
         Args:
@@ -124,7 +124,7 @@ def _forward_names(module: torch.nn.Module) -> frozenset[str]:
     return parameter_names(module.forward)
 
 
-def _detached(raw: object) -> Any:
+def _detached(raw: object) -> Raw:
     """Detach the tensors of a raw output, inside plain containers and Hugging Face outputs."""
     if isinstance(raw, torch.Tensor):
         return raw.detach()
@@ -169,7 +169,7 @@ class SklearnPredictor(Predictor):
         every[:, self._columns] = known
         return every
 
-    def _table(self, batch: Tree) -> Any:
+    def _table(self, batch: Tree) -> object:
         """Return a data frame as it is, unless the estimator was fitted without column names."""
         if not hasattr(batch, "to_numpy"):
             columns = [leaf.flatten(1).cpu().numpy() for leaf in leaves(batch)]
@@ -224,7 +224,7 @@ class FunctionPredictor(Predictor):
         on: `"torch"` or `"numpy"`, the arrays it takes; None tries both once, torch first.
     """
 
-    def __init__(self, function: Callable[..., Any], on: str | None = None) -> None:
+    def __init__(self, function: Callable[..., object], on: str | None = None) -> None:
         self.function = function
         self._on = on
         self._named = parameter_names(function)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import torch
@@ -13,13 +11,13 @@ from torch import Tensor
 from .._trees import Tree, as_tensors, concatenate, tree_map
 from ..errors import InputError
 from ..groups import Group, as_group
-from .predictor import PartialOutputs, Predictor, Raw, state_hash
+from .predictor import PartialOutputs, Raw, Wrapper
 
 if TYPE_CHECKING:
     from ..tasks import Task
 
 
-class OrbitAverage(Predictor):
+class OrbitAverage(Wrapper):
     """A model that answers with the mean over the orbit of its input.
 
         h_G(x) = sum_g w_g g^-1 h(g x)
@@ -53,11 +51,10 @@ class OrbitAverage(Predictor):
     def __init__(self, model: object, group: Group | str, task: Task | str | None = None) -> None:
         from . import as_predictor
 
-        self.model = as_predictor(model)
-        self.group = as_group(group)
-        self.task = _checked(task)
+        self.group, self.task = as_group(group), _checked(task)
+        about = f"{self.group.fingerprint()} {self.task.describe()}"
+        super().__init__(as_predictor(model), about)
         self.outputs = "probabilities" if hasattr(self.task, "outputs") else None
-        self.one_at_a_time = self.model.one_at_a_time
         self.source = f"{self.model.source}, averaged over {self.group.spec}"
 
     def __call__(self, batch: Tree) -> Raw:
@@ -109,22 +106,6 @@ class OrbitAverage(Predictor):
         home = self._home(answers)
         valid = self.task.output.valid(self.group.inverse(), answers)
         return self._weighted(self.task.deviation(home, self._mean(answers), valid))
-
-    @contextmanager
-    def ready(self, device: torch.device) -> Iterator[None]:
-        """Prepare the averaged model."""
-        with self.model.ready(device):
-            yield
-
-    def fingerprint(self) -> str | None:
-        """Return a hash of the model, the group and the task, or None if the model has none."""
-        inner = self.model.fingerprint()
-        about = f"{inner} {self.group.fingerprint()} {self.task.describe()}"
-        return None if inner is None else state_hash(about, {})
-
-    def request(self, quantities: tuple[str, ...]) -> None:
-        """Pass the quantities that the task needs to the model."""
-        self.model.request(quantities)
 
     def _answers(self, batch: Tree) -> Raw:
         """Return the outputs along the orbit, `[K, N, ...]`; one element at a time is in memory."""

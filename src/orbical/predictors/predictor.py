@@ -89,6 +89,35 @@ class Predictor(ABC):
         return None
 
 
+class Wrapper(Predictor):
+    """A predictor around another one, which is prepared and asked through it.
+
+    Args:
+        model: the inner predictor.
+        about: what makes another model of it, for the fingerprint.
+    """
+
+    def __init__(self, model: Predictor, about: str) -> None:
+        self.model, self._about = model, about
+        self.source, self.outputs = model.source, model.outputs
+        self.one_at_a_time = model.one_at_a_time
+
+    @contextmanager
+    def ready(self, device: torch.device) -> Iterator[None]:
+        """Prepare the inner model."""
+        with self.model.ready(device):
+            yield
+
+    def request(self, quantities: tuple[str, ...]) -> None:
+        """Pass the quantities that the task needs to the inner model."""
+        self.model.request(quantities)
+
+    def fingerprint(self) -> str | None:
+        """Return a hash of the inner model and of what is done around it, None if it has none."""
+        inner = self.model.fingerprint()
+        return None if inner is None else state_hash(f"{inner} {self._about}", {})
+
+
 def to_numpy(batch: Tree) -> Tree:
     """Convert a batch of tensors to NumPy arrays."""
     return tree_map(lambda leaf: leaf.detach().cpu().numpy(), batch)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from .._imports import import_extra, name_of
@@ -14,14 +12,14 @@ from .._ragged import EDGES, NODES, real_nodes, to_padded, to_ragged
 from .._trees import Tree, tree_map
 from ..errors import InputError
 from .model_objects import TorchPredictor
-from .predictor import PartialOutputs, Predictor, Raw, state_hash
+from .predictor import PartialOutputs, Raw, Wrapper
 
 __all__ = ["RaggedPredictor", "to_pyg", "to_ragged"]
 
-Pack = Callable[[dict[str, Tensor]], Any]
+Pack = Callable[[dict[str, Tensor]], object]
 
 
-class RaggedPredictor(Predictor):
+class RaggedPredictor(Wrapper):
     """A model that takes graphs of different sizes in one batch, without padding.
 
     It receives a dictionary: the fields of all nodes one after the other (`pos [total, 3]`,
@@ -61,11 +59,9 @@ class RaggedPredictor(Predictor):
 
         if pack is not None and not callable(pack):
             raise InputError("pack", "a function of a ragged batch", repr(pack))
-        self.model = as_predictor(model)
+        super().__init__(as_predictor(model), f"ragged {'' if pack is None else name_of(pack)}")
         self.pack = pack
         self.nodes, self.edges = frozenset(nodes), frozenset(edges)
-        self.source, self.outputs = self.model.source, self.model.outputs
-        self.one_at_a_time = self.model.one_at_a_time
 
     def __call__(self, batch: Tree) -> Raw:
         """Return the model's outputs for a padded batch, padded alike."""
@@ -85,7 +81,7 @@ class RaggedPredictor(Predictor):
             return PartialOutputs(self._padded(raw.outputs, mask), raw.errors)
         return self._padded(raw, mask)
 
-    def _padded(self, raw: object, mask: Tensor, name: str = "") -> Any:
+    def _padded(self, raw: object, mask: Tensor, name: str = "") -> Raw:
         """Pad the outputs with a row for each node, by their names or their length."""
         if isinstance(raw, Mapping):
             return {key: self._padded(value, mask, str(key)) for key, value in raw.items()}
@@ -96,22 +92,6 @@ class RaggedPredictor(Predictor):
             return raw  # of graphs, or the task says what is wrong
         # If every graph has one node, the length does not tell.
         return to_padded(raw, mask) if name in self.nodes or total != len(mask) else raw
-
-    @contextmanager
-    def ready(self, device: torch.device) -> Iterator[None]:
-        """Prepare the model."""
-        with self.model.ready(device):
-            yield
-
-    def request(self, quantities: tuple[str, ...]) -> None:
-        """Pass the quantities that the task needs to the model."""
-        self.model.request(quantities)
-
-    def fingerprint(self) -> str | None:
-        """Return a hash of the model and of the name of `pack`."""
-        inner = self.model.fingerprint()
-        packed = "" if self.pack is None else name_of(self.pack)
-        return None if inner is None else state_hash(f"{inner} ragged {packed}", {})
 
 
 def to_pyg(batch: dict[str, Tensor]) -> Any:
