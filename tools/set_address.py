@@ -25,7 +25,20 @@ def with_address(name: str, text: str, repository: str, site: str) -> str:
     if name == "CITATION.cff":
         text = re.sub(r"^(repository-code|url): .*\n", "", text, flags=re.MULTILINE)
         return f"{text}repository-code: {repository}\nurl: {site}\n"
-    return text.replace(f"{CHECKOUT}  # in a checkout of this repository", "pip install orbical")
+    text = text.replace(f"{CHECKOUT}  # in a checkout of this repository", "pip install orbical")
+    return _with_absolute_links(text, repository, site) if name == "README.md" else text
+
+
+def _with_absolute_links(text: str, repository: str, site: str) -> str:
+    """Return the README with addresses that work on the page of a package index.
+
+    >>> _with_absolute_links("[a](docs/faq.md#b) ![p](docs/images/p.png) [l](LICENSE)", "r", "s")
+    '[a](s/faq/#b) ![p](s/images/p.png) [l](r/blob/HEAD/LICENSE)'
+    """
+    text = re.sub(r"\]\(docs/([\w/-]+?)(?:/?index)?\.md", rf"]({site}/\1/", text)
+    text = re.sub(r"\]\(docs/([^)]+)\)", rf"]({site}/\1)", text)
+    text = re.sub(r"\]\((?!https?:|#)([A-Z][\w.]+)\)", rf"]({repository}/blob/HEAD/\1)", text)
+    return text.replace('src="src/orbical/interface/web/icon.svg"', f'src="{site}/images/icon.svg"')
 
 
 FILES = (
