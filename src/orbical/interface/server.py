@@ -34,7 +34,7 @@ THREADS = 8
 LIVE_THREADS = 32
 """Threads that wait for models, so that a model that hangs delays no other answer."""
 LIVE_KINDS = ("place", "sample")
-PATIENT_KINDS = ("columns", "consistency", "headline")
+PATIENT_KINDS = ("advice", "columns", "consistency", "failures", "headline")
 """These read the whole scan for what a page asks for last; a click goes first."""
 _LAUNCH = """<!doctype html><meta charset="utf-8"><title>orbical</title>
 <meta name="referrer" content="no-referrer"><meta http-equiv="refresh" content="0; url={address}">

@@ -18,6 +18,7 @@ from ..wire import encode
 from . import runs, sample_maps, sample_views, scan_state
 from .calibration_plots import calibration
 from .class_answers import confusion, coverage
+from .diagnosis import advice, failures, whatif
 from .following import Following
 from .limits import bounds, worst_cases
 from .listing import histograms, listed
@@ -28,7 +29,10 @@ from .set_recipes import sample_set
 from .subset_curves import aggregate, classes, consistency, spread
 
 HANDLERS: dict[str, Callable[[Request], Answer]] = {
+    "advice": advice,
     "aggregate": aggregate,
+    "failures": failures,
+    "whatif": whatif,
     "consistency": consistency,
     "columns": histograms,
     "spread": spread,

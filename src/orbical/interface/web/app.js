@@ -11,6 +11,7 @@ import { atSamePlace, validated } from "./core/selection_rules.js";
 import { createTheme } from "./core/theme.js";
 import { createThumbnails } from "./core/thumbnails.js";
 import { decode } from "./core/wire.js";
+import { createDiagnosis } from "./sections/diagnosis.js";
 import { createExport } from "./sections/export.js";
 import { createFindingsPanel } from "./sections/findings.js";
 import { createGuide } from "./sections/guide.js";
@@ -98,6 +99,8 @@ function render({ model, el }) {
     app.findings = createFindings(app);
     app.story = createStory(shell.bar, app);
     app.panel = createFindingsPanel(shell.findings, app);
+    shell.diagnosis.hidden = Boolean(state.report);
+    app.diagnosis = createDiagnosis(shell.diagnosis, app);
     const keys = createKeyboard(model.get("host") === undefined ? el : document, shortcuts(app));
     refresh = createRefresh(store, app.request, (kind) => state[kind] !== false);
     mounted = [
@@ -108,6 +111,7 @@ function render({ model, el }) {
       app.findings,
       app.story,
       app.panel,
+      app.diagnosis,
       app.names,
       app.undo,
       keys,

@@ -1,4 +1,4 @@
-// A panel that opens at a button: hints and menus. Closes on Escape and on a click outside.
+// Panels that open at a button: hints and menus. Closes on Escape and on a click outside.
 
 import { h, uid } from "./dom.js";
 
@@ -57,4 +57,38 @@ export function attachPopover(button, { label, content, kind = "menu" }) {
     button.focus();
   });
   return { open, close, panel };
+}
+
+/**
+ * Join a button and a panel that stays open while the page is used. `begin` fills it when it opens; `inner` may take
+ * the key Escape for something in it, and returns whether it did.
+ */
+export function attachPanel(opener, panel, { begin, inner = () => false }) {
+  opener.setAttribute("aria-expanded", "false");
+  opener.setAttribute("aria-controls", panel.id);
+  opener.after(panel);
+
+  function open() {
+    begin();
+    panel.showPopover();
+    panel.style.top = `${opener.getBoundingClientRect().bottom + 6}px`;
+    opener.setAttribute("aria-expanded", "true");
+    panel.querySelector("button")?.focus();
+  }
+
+  function close() {
+    panel.hidePopover();
+    opener.setAttribute("aria-expanded", "false");
+    opener.focus();
+  }
+
+  const toggle = () => (panel.matches(":popover-open") ? close() : open());
+  opener.addEventListener("click", toggle);
+  panel.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return;
+    event.stopPropagation();
+    event.preventDefault();
+    if (!inner()) close();
+  });
+  return { toggle, close, destroy: () => (opener.removeEventListener("click", toggle), panel.remove()) };
 }

@@ -2,6 +2,7 @@
 
 import { newId, viewOf } from "../core/saved_list.js";
 import { button, fill, h, show, uid, write } from "../core/dom.js";
+import { attachPanel } from "../core/popover.js";
 import { sentence, singular, whole } from "../core/text.js";
 
 const MOST_TITLE = 200;
@@ -25,9 +26,13 @@ export function createFindingsPanel(opener, app) {
       "data-transient": true,
       role: "group",
       "aria-label": "Findings",
-      onkeydown: escape,
     },
-    h("div", { class: "head" }, h("h2", {}, "Findings"), button("Close", close, { class: "tool" })),
+    h(
+      "div",
+      { class: "head" },
+      h("h2", {}, "Findings"),
+      button("Close", () => held.close(), { class: "tool" }),
+    ),
     fixed ? null : adding,
     unsaved,
     list,
@@ -35,34 +40,10 @@ export function createFindingsPanel(opener, app) {
   );
   let editing = "";
   let editor = null; // kept while findings arrive: what is typed stays
-  opener.setAttribute("aria-expanded", "false");
-  opener.setAttribute("aria-controls", id);
-  opener.after(panel);
-
-  function open() {
-    findings.reload();
-    draw();
-    panel.showPopover();
-    panel.style.top = `${opener.getBoundingClientRect().bottom + 6}px`;
-    opener.setAttribute("aria-expanded", "true");
-    panel.querySelector("button")?.focus();
-  }
-
-  function close() {
-    panel.hidePopover();
-    opener.setAttribute("aria-expanded", "false");
-    opener.focus();
-  }
-
-  const toggle = () => (panel.matches(":popover-open") ? close() : open());
-
-  function escape(event) {
-    if (event.key !== "Escape") return;
-    event.stopPropagation();
-    event.preventDefault();
-    if (editing) edit("");
-    else close();
-  }
+  const held = attachPanel(opener, panel, {
+    begin: () => (findings.reload(), draw()),
+    inner: () => Boolean(editing) && (edit(""), true),
+  });
 
   function edit(which) {
     [editing, editor] = [which, null];
@@ -140,7 +121,10 @@ export function createFindingsPanel(opener, app) {
     return h(
       "li",
       { "aria-current": story.at() === finding.id ? "true" : null },
-      button(finding.title, () => (close(), story.go(at), story.focus()), { class: "go", title: "Show this view" }),
+      button(finding.title, () => (held.close(), story.go(at), story.focus()), {
+        class: "go",
+        title: "Show this view",
+      }),
       finding.note ? h("p", { class: "text" }, finding.note) : null,
       fixed ? null : tools,
     );
@@ -180,11 +164,10 @@ export function createFindingsPanel(opener, app) {
     renew();
   }
 
-  opener.addEventListener("click", toggle);
   const stops = [findings.on(told), story.on(renew)];
   findings.reload();
   return {
-    toggle,
-    destroy: () => (stops.forEach((stop) => stop()), opener.removeEventListener("click", toggle), panel.remove()),
+    toggle: held.toggle,
+    destroy: () => (stops.forEach((stop) => stop()), held.destroy()),
   };
 }

@@ -92,6 +92,7 @@ export const keyTable = [
   [["Ctrl+Z", "Ctrl+Shift+Z"], "undo and redo a change of the subset"],
   [["p"], "pin the selected sample beside others, or take its pin away"],
   [["t"], "tag the selected sample"],
+  [["y"], "diagnosis: where it fails, what would help, what if"],
   [["f"], "enlarge a section to the whole window, and back"],
   [["+", "−", "0"], "enlarged input or prediction: zoom in, out, fit the window"],
   [["Esc"], "leave the enlarged section; clear the subset; close a menu"],

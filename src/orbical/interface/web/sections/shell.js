@@ -9,6 +9,7 @@ export function createShell(root, { onhelp, ontheme }) {
   const name = h("span", { class: "scan-name" }, "Loading …");
   const exporter = button("Export", null, { class: "tool", disabled: true });
   const findings = button("Findings", null, { class: "tool", disabled: true });
+  const diagnosis = button("Diagnosis", null, { class: "tool", disabled: true });
   const themer = button("", ontheme, { class: "tool icon theme-toggle" });
   const helper = button("?", onhelp, { class: "tool icon", "aria-label": "Help", title: "Help  ?" });
   const bar = h(
@@ -16,7 +17,7 @@ export function createShell(root, { onhelp, ontheme }) {
     { class: "topbar" },
     h("h1", {}, mark(), "orbical", name),
     menus,
-    h("div", { class: "actions" }, exporter, findings, themer, helper),
+    h("div", { class: "actions" }, diagnosis, findings, exporter, themer, helper),
   );
   const filters = h("section", { class: "filters", "aria-label": "Filters" });
   const banner = h("div", { class: "banner", role: "alert", hidden: true });
@@ -45,7 +46,7 @@ export function createShell(root, { onhelp, ontheme }) {
     show(waiting, kind === "loading" || kind === "error");
     if (kind === "error")
       fill(waiting, h("div", { class: "message" }, h("strong", {}, "Could not open the scan"), h("p", {}, text)));
-    exporter.disabled = findings.disabled = kind !== "ready";
+    exporter.disabled = findings.disabled = diagnosis.disabled = kind !== "ready";
   }
 
   function theme(now) {
@@ -79,6 +80,7 @@ export function createShell(root, { onhelp, ontheme }) {
     strip,
     exporter,
     findings,
+    diagnosis,
     state,
     theme,
     connection,

@@ -61,6 +61,7 @@ export function shortcuts(app) {
     t: () => app.sections.headings.tag?.() ?? true,
     d: () => app.theme.toggle(),
     b: () => app.panel.toggle(),
+    y: () => (state.report ? false : app.diagnosis.toggle()),
     ",": () => app.story.step(-1),
     ".": () => app.story.step(1),
     x: () => app.exporter.open(),

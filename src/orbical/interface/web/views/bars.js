@@ -73,7 +73,7 @@ export function createView(el, state) {
   );
   const meaning = h("p", { class: "bars-key" }, h("i", { class: "tick" }), "consensus over the orbit");
   const note = h("p", { class: "view-note" });
-  el.append(chart, meaning, note);
+  el.append(note, chart, meaning);
   let key = "";
   let rows = [];
 

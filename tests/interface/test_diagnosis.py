@@ -1,0 +1,101 @@
+"""Failures, advice and what if in the view: the numbers of Python."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import orbical as ob
+from orbical.errors import InputError
+from orbical.interface.session import Session
+from orbical.interface.session.request import mask_of_set
+
+
+@pytest.fixture(scope="module")
+def scan() -> ob.Scan:
+    """A network that finds light above or below, and is wrong where it is turned."""
+    images, _ = ob.datasets.digits()
+
+    def upper_half(images: torch.Tensor) -> torch.Tensor:
+        halves = [images[..., :4, :], images[..., 4:, :]]
+        return 9 * torch.stack([half.sum((1, 2, 3)) for half in halves], 1)
+
+    some = images[:160]
+    return ob.scan(
+        {"upper": upper_half},
+        (some, upper_half(some).argmax(1)),
+        group="rotations:12",
+        task="classification",
+        keep="probabilities",
+        progress=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def session(scan: ob.Scan) -> Session:
+    return Session({"run": scan})
+
+
+def asked(session: Session, kind: str, **fields: Any) -> Any:
+    return session.handle({"kind": kind, "sequence": 1, "selection": {}, **fields})
+
+
+def test_failures_are_those_of_python_with_a_view_of_each(session: Session, scan: ob.Scan) -> None:
+    about, _ = asked(session, "failures")
+    found = ob.nero.failures(scan)
+    assert about["searched"] == found.searched
+    sure = [one for one in about["failures"] if one["confirmed"]]
+    assert [one["sentence"] for one in sure] == [one.sentence for one in found]
+    for one, failure in zip(sure, found, strict=True):
+        samples = np.flatnonzero(mask_of_set(session.scan_view(), one["set"]))
+        np.testing.assert_array_equal(samples, found.samples_of(failure))
+        assert one["element"] in failure.elements
+        assert one["sample"] in samples
+        score = scan.data["score"].values[0, one["sample"], list(failure.elements)]
+        assert score.mean() < scan.data["score"].values[0].mean()
+
+
+def test_advice_is_that_of_python(session: Session, scan: ob.Scan) -> None:
+    about, _ = asked(session, "advice")
+    assert about["models"] == [one.to_dict() for one in ob.advise(scan)]
+
+
+@pytest.mark.parametrize(
+    "change", [{}, {"average": 4}, {"recalibrate": "pooled", "reject": "fitted"}, {"coverage": 0.9}]
+)
+def test_what_if_is_that_of_python(session: Session, scan: ob.Scan, change: Any) -> None:
+    about, arrays = asked(session, "whatif", change=change)
+    wanted = ob.advice.what_if(scan, **change)
+    before = ob.advice.what_if(scan)
+    for name in ("accuracy", "ece", "answered", "cost"):
+        np.testing.assert_allclose(arrays[f"after/{name}"], wanted[name])
+        np.testing.assert_allclose(arrays[f"before/{name}"], before[name])
+    assert ("after/coverage" in arrays) == ("coverage" in change)
+    assert about["code"] == wanted.attrs["code"]
+    assert about["after"]["pooled_ece"] == wanted["pooled_ece"].values.tolist()
+
+
+@pytest.mark.parametrize("change", [{"average": 5}, {"recalibrate": "upright"}, {"speed": 1}, []])
+def test_other_changes_are_refused(session: Session, change: Any) -> None:
+    with pytest.raises(InputError, match="change"):
+        asked(session, "whatif", change=change)
+
+
+def test_what_cannot_be_told_is_said(nets: Any) -> None:
+    images, labels = ob.datasets.digits()
+    made = {
+        "few": ob.scan(
+            nets, (images[:6], labels[:6]), group="flips", task="classification", progress=False
+        ),
+        "unlabeled": ob.scan(
+            nets, images[:60], group="flips", task="classification", progress=False
+        ),
+    }
+    few, unlabeled = (Session({name: one}) for name, one in made.items())
+    assert "16 samples" in asked(few, "failures")[0]["reason"]
+    assert asked(few, "advice")[0]["models"][0]["verdict"] == "not enough samples"
+    assert "labels" in asked(unlabeled, "advice")[0]["reason"]
+    assert asked(unlabeled, "whatif")[0]["available"] is False
