@@ -11,6 +11,7 @@ from ...advice import RECALIBRATED, advise, what_if
 from ...errors import InputError, OrbicalError, check_name
 from ...nero import failures as find_failures
 from ...store import Json
+from ..selection import Selection
 from .request import Answer, Request, keep_set
 from .scan_view import ScanView
 
@@ -60,7 +61,8 @@ def _failures(view: ScanView) -> Json:
 def _worst_of(view: ScanView, model: str, samples: Array, elements: tuple[int, ...]) -> int:
     """Return the sample whose score is worst at some elements."""
     upward = view.metrics["score"].higher_is_better is not False
-    score, number = view.variable(view.metrics["score"], "truth"), view.models.index(model)
+    score = view.variable(view.metrics["score"], view.reference(Selection()))
+    number = view.models.index(model)
     some = samples[:: max(1, len(samples) // 200)]
     rows = np.stack([view.response(score, int(one), number)[list(elements)] for one in some])
     means = np.nanmean(rows, 1)
