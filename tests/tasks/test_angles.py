@@ -75,8 +75,7 @@ def test_the_mean_of_angles_is_on_the_circle_and_exact_if_all_agree():
 
 def test_a_heading_beside_a_position_is_compared_around_the_circle():
     x = clouds()
-    task = ob.tasks.Mixed(ob.actions.Points(), {"place": "position", "heading": "angle"},
-                          sizes={"place": 2})  # fmt: skip
+    task = ob.tasks.Mixed(ob.actions.Points(), {"place": "position", "heading": "angle"})
     truth = {"place": x.mean(1), "heading": heading(x)}
 
     def model(points):

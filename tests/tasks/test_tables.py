@@ -124,6 +124,7 @@ def test_texts_and_products_of_columns():
     assert [parse("columns:-x:x=y").name(k) for k in (0, 1, 3)] == [
         "change none", "change -x", "change x=-y, y=x",
     ]  # fmt: skip
+    assert str(columns(["-x", "x=y"])) == str(columns("-x", "x=y"))
     both = columns("-x").compose(columns("a=b"))
     assert both.parts["columns"].tolist() == [["a", "b", "x"], ["b", "a", "-x"]]
     assert len(product(columns("-x"), parse("sign"))) == 4
@@ -145,3 +146,16 @@ def test_texts_and_products_of_columns():
 def test_what_cannot_be_done_is_refused(group, words):
     with pytest.raises(InputError, match=words):
         ob.scan(pipeline().fit(*table()), table(), group=group, task="classification")
+
+
+def test_a_table_is_tested_for_equivariance_as_it_is():
+    frame, labels = table()
+    even = LogisticRegression().fit(frame[["dy", "count"]], labels)
+    ob.testing.assert_equivariant(
+        lambda given: even.predict_proba(given[["dy", "count"]]), frame, group="columns:-dx",
+        task=ob.tasks.Classification(outputs="probabilities"),
+    )  # fmt: skip
+    with pytest.raises(AssertionError):
+        ob.testing.assert_equivariant(
+            pipeline().fit(frame, labels), frame, group="columns:-dx", task="classification"
+        )

@@ -205,6 +205,8 @@ def columns(*moves: str) -> Group:
         >>> len(columns("-dx", "dx=dy")), len(columns("a=b=c", "x1=x2,y1=y2"))
         (8, 6)
     """
+    if len(moves) == 1 and not isinstance(moves[0], str):
+        moves = (*moves[0],)  # a list of them
     if not moves:
         raise InputError("moves", "a sign or an exchange of columns, such as '-x' or 'x=y'", "none")
     changes = {str(move): _column_changes(str(move)) for move in moves}

@@ -372,7 +372,7 @@ def _shapes(inputs: Tree) -> str:
     """
     fields = sorted(inputs.items()) if isinstance(inputs, dict) else [("", inputs)]
     shapes = [
-        (name, tuple(getattr(leaf, "shape", ())) if isinstance(leaf, Tensor) else str(leaf))
+        (name, tuple(leaf.shape) if hasattr(leaf, "shape") else str(leaf))
         for name, field in fields
         for leaf in ([f"{len(field)} texts"] if isinstance(field, list) else leaves(field))
     ]

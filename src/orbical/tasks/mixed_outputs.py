@@ -14,7 +14,7 @@ from ..actions import Action, ActionTree, Angles, Blocks, Irreps, PixelPosition,
 from ..errors import InputError, ModelError, check_name
 from ..groups import Elements
 from .regression import Regression, output_action
-from .task import Orbit, Reader, Variable, described, is_real, per_element, per_sample
+from .task import Orbit, Reader, Task, Variable, described, is_real, per_element, per_sample
 
 __all__ = ["Mixed"]
 
@@ -33,8 +33,8 @@ class Mixed(Regression):
         input: the action on the inputs, or a tree of actions; as for `Regression`.
         representation: how each output moves, by name: `{"center": "position", "energy":
             "trivial"}`, with what `Regression` takes; or as text, `center=position,energy=trivial`.
-        sizes: the numbers of components, by name; by default 3 of vectors and positions, 2 of
-            positions in images, and 1 of what does not move.
+        sizes: the numbers of components, by name; by default 3 of vectors and positions (2 of
+            points of the plane), 2 of positions in images, and 1 of what does not move.
         units: the units, by name; angles have their own.
         read: a function that picks the dictionary from a raw model output.
 
@@ -83,6 +83,17 @@ class Mixed(Regression):
         self.score_meaning = f"Euclidean distance of {first} from the truth"
         self.score_unit = self._units.get(first, "")
 
+    def for_inputs(self, x: Tree, action: ActionTree | None = None) -> Task:
+        """Return the task for these inputs: vectors and positions of points of the plane have 2."""
+        task = super().for_inputs(x, action)
+        forms = {name: form for name, form in self.forms.items() if form in ("vector", "position")}
+        unstated = [name for name in forms if name not in self.sizes]
+        plane = isinstance(x, Tensor) and "plane" in task.input.moved_by(x) and x.shape[-1] == 2
+        if not plane or not unstated:
+            return task
+        sizes = {**dict.fromkeys(unstated, 2), **self.sizes}
+        return Mixed(task.input, self.forms, sizes, self.units, self._read)
+
     def settings(self) -> Settings:
         """Return the arguments of the constructor other than `input` and `read`."""
         forms = {
@@ -99,7 +110,10 @@ class Mixed(Regression):
         """Put the targets of all outputs side by side."""
         if isinstance(data, tuple) and len(data) == 2 and isinstance(data[1], Mapping):
             truth = {name: as_array(name, values) for name, values in data[1].items()}
-            return data[0], self._joined(truth, "labels", InputError)
+            plain = hasattr(data[0], "shape")
+            suited = self.for_inputs(as_array("data", data[0])) if plain else self
+            assert isinstance(suited, Mixed)
+            return data[0], suited._joined(truth, "labels", InputError)
         return data
 
     def _joined(self, given: object, argument: str, error: type[Exception]) -> Tensor:

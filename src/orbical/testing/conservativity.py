@@ -17,7 +17,7 @@ from ..groups import trivial
 from ..predictors import as_predictor
 from ..scanning import Sweep, refuse_faults
 from ..tasks import UNITS, Atoms, Quantities, Task, as_task
-from .equivariance import tensors_of
+from .equivariance import with_tensors
 
 __all__ = ["ConservativityError", "assert_conservative", "conservativity_error"]
 
@@ -120,7 +120,7 @@ def conservativity_error(
     directions = whole_number("directions", directions, 1)
     if step is not None and not real_number("step", step) > 0:
         raise InputError("step", "a length in Å above 0", repr(step))
-    x = tensors_of(task, x)
+    _, x = with_tensors(task, x)
     predictor, device = as_predictor(model), x["pos"].device
     with predictor.ready(device):
         sweep = Sweep({"model": predictor}, trivial(), task, device, batch_size)

@@ -110,8 +110,7 @@ def equivariance_error(
     group = as_group(group)
     task = as_task(task)
     batch_size = whole_number("batch_size", batch_size, 1)
-    x = tensors_of(task, x)
-    task = task.for_inputs(x)
+    task, x = with_tensors(task, x)
     check_group(task.input, group, x)
     task.check_group(group, x)
     task.input.check_values(x)
@@ -154,10 +153,12 @@ def equivariance_error(
     return EquivarianceError(parts, group, _precision(x, predictions), lost)
 
 
-def tensors_of(task: Task, x: Any) -> Tree:
-    """Return the inputs of a test as tensors, in their own precision."""
+def with_tensors(task: Task, x: Any) -> tuple[Task, Tree]:
+    """Return the task that suits the inputs of a test, and these as tensors of their precision."""
     try:
-        return Samples((task.take((x, None))[0], None)).whole()
+        samples = Samples((task.take((x, None))[0], None))
+        inputs = samples.whole()
+        return task.for_inputs(inputs, samples.action), inputs
     except InputError as error:
         raise error.about("x") from error
 

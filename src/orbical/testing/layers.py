@@ -21,7 +21,7 @@ from ..groups import Elements, Group, as_group, trivial
 from ..predictors import as_predictor
 from ..scanning import Sweep, refuse_faults
 from ..tasks import Task, as_task
-from .equivariance import tensors_of
+from .equivariance import with_tensors
 
 __all__ = ["LayerErrors", "layer_errors"]
 
@@ -176,10 +176,9 @@ def layer_errors(
     module = getattr(predictor, "module", None)
     if not isinstance(module, nn.Module):
         raise InputError("model", "a torch module, whose layers can be seen", type(model).__name__)
-    x = tensors_of(task, x)
+    task, x = with_tensors(task, x)
     count = min(whole_number("samples", samples, 4), len(next(leaves(x))))
     x = tree_map(lambda leaf: leaf[:count], x)
-    task = task.for_inputs(x)
     check_group(task.input, group, x)
     task.check_group(group, x)
     group = task.on_outputs(group)
