@@ -256,7 +256,7 @@ def _check_scan(
         )
     for name in models:
         check_name("model", name, scan.models)
-    size, failures = scan.data.sizes["sample"], scan.failures
+    size, failures = scan.record.data.samples, scan.failures
     return [
         _row(found, rule.name, model, rule.what, size, len(failures[model]))
         for rule in rules

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -62,27 +62,15 @@ def position_bias(scan: Scan | xr.Dataset, *, level: float = 0.95) -> xr.Dataset
         >>> ob.nero.position_bias(scan)["bias"].values.round(3).tolist()
         [[0.667, -0.333, -0.333]]
     """
-    import xarray as xr
-
     arrays = arrays_of(scan)
     orders, weights = _orders(arrays), arrays.weights / arrays.weights.sum()
-    labeled = "label" in arrays
-    found: dict[str, list[Array]] = {}
+    found = []
     for model in range(len(arrays.models)):
         predicted, probabilities, done = _answers(arrays, model)
-        labels = arrays.read("label")[done] if labeled else None
-        for name, values in _of_positions(predicted, probabilities, labels, orders, weights, level):
-            found.setdefault(name, []).append(values)
+        labels = arrays.read("label")[done] if "label" in arrays else None
+        found.append(_of_positions(predicted, probabilities, labels, orders, weights, level))
     names = [chr(65 + place) for place in range(orders.shape[1])]
-    table = {
-        name: (("model", "position")[: np.ndim(values[0]) + 1], np.stack(values))
-        for name, values in found.items()
-    }
-    return xr.Dataset(
-        table,
-        coords={"model": arrays.models, "position": names},
-        attrs={"group": arrays.group.spec, "level": level},
-    )
+    return _labeled(arrays, level, found, "position", names)
 
 
 def _of_positions(
@@ -117,6 +105,25 @@ def _of_positions(
     with np.errstate(invalid="ignore"):
         share = np.einsum("nk,nkp->np", right, inside) / inside.sum(1)
     yield from _with_ends("accuracy", share, level, 0.0)
+
+
+def _labeled(
+    arrays: ScanArrays,
+    level: float,
+    found: Iterable[Iterable[tuple[str, Array]]],
+    dim: str,
+    names: Sequence[str] | None = None,
+) -> xr.Dataset:
+    """Return what was found for each model as a data set, along one more dimension."""
+    import xarray as xr
+
+    tables = [dict(of_model) for of_model in found]
+    stacked = {name: np.stack([table[name] for table in tables]) for name in tables[0]}
+    return xr.Dataset(
+        {name: (("model", dim)[: values.ndim], values) for name, values in stacked.items()},
+        coords={"model": arrays.models} | ({} if names is None else {dim: [*names]}),
+        attrs={"group": arrays.group.spec, "level": level},
+    )
 
 
 def _with_ends(name: str, values: Array, level: float, low: float) -> Iterator[tuple[str, Array]]:
@@ -168,40 +175,31 @@ def worst_orders(scan: Scan | xr.Dataset, *, level: float = 0.95) -> xr.Dataset:
         >>> found["order"].values.tolist(), found["sometimes"].values.tolist()
         ([['A B']], [1.0])
     """
-    import xarray as xr
-
     arrays = arrays_of(scan)
     if "correct" not in arrays:
         raise InputError("scan", "labels", "none")
-    names = np.array(
-        [arrays.group.name(k).removeprefix("order ") for k in range(len(arrays.group))]
-    )
-    rows: dict[str, list[Array]] = {name: [] for name in ("order", "score", "correct")}
-    shares: dict[str, list[Array]] = {}
-    for model in range(len(arrays.models)):
-        score = arrays.read("score", model=model)
-        done = np.isfinite(score).all(1)
-        known = np.where(np.isnan(score), np.inf, score)
-        tied = known <= known.min(1, keepdims=True) * (1 + _ROUNDING)
-        worst = tied.argmax(1)
-        correct = arrays.read("correct", model=model).astype(float).mean(1)
-        named = np.where(tied.all(1), NO_WORST, names[worst])
-        rows["order"].append(np.where(done, named, ""))
-        rows["score"].append(np.where(done, score[np.arange(len(score)), worst], np.nan))
-        rows["correct"].append(np.where(done, correct, np.nan))
-        kinds = {"always": correct == 1, "never": correct == 0}
-        kinds["sometimes"] = ~(kinds["always"] | kinds["never"])
-        for kind, marks in kinds.items():
-            for end, part in zip(_ENDS, bounded_mean_interval(marks[done], level), strict=True):
-                shares.setdefault(f"{kind}{end}", []).append(np.asarray(part))
-    return xr.Dataset(
-        {
-            **{name: (("model", "sample"), np.stack(values)) for name, values in rows.items()},
-            **{name: ("model", np.stack(values)) for name, values in shares.items()},
-        },
-        coords={"model": arrays.models},
-        attrs={"group": arrays.group.spec, "level": level},
-    )
+    found = (_worst_of(arrays, model, level) for model in range(len(arrays.models)))
+    return _labeled(arrays, level, found, "sample")
+
+
+def _worst_of(arrays: ScanArrays, model: int, level: float) -> Iterator[tuple[str, Array]]:
+    """Yield the worst order of each question for one model, and shares of questions."""
+    group = arrays.group
+    names = np.array([group.name(place).removeprefix("order ") for place in range(len(group))])
+    score = arrays.read("score", model=model)
+    done = np.isfinite(score).all(1)
+    known = np.where(np.isnan(score), np.inf, score)
+    tied = known <= known.min(1, keepdims=True) * (1 + _ROUNDING)
+    worst = tied.argmax(1)
+    correct = arrays.read("correct", model=model).astype(float).mean(1)
+    yield "order", np.where(done, np.where(tied.all(1), NO_WORST, names[worst]), "")
+    yield "score", np.where(done, score[np.arange(len(score)), worst], np.nan)
+    yield "correct", np.where(done, correct, np.nan)
+    kinds = {"always": correct == 1, "never": correct == 0}
+    kinds["sometimes"] = ~(kinds["always"] | kinds["never"])
+    for kind, marks in kinds.items():
+        for end, part in zip(_ENDS, bounded_mean_interval(marks[done], level), strict=True):
+            yield f"{kind}{end}", np.asarray(part)
 
 
 def order_averages(
@@ -244,44 +242,37 @@ def order_averages(
         >>> found["orders"].values.tolist(), found["accuracy"].values.round(2).tolist()
         (['1', '2 random', 'cyclic', 'all'], [[0.33, 0.48, 1.0, 1.0]])
     """
-    import xarray as xr
-
     arrays = arrays_of(scan)
     _orders(arrays)
     for name in ("probabilities", "label"):
         if name not in arrays:
             raise InputError("scan", "a labeled choice with probabilities", f"none of {name}")
     sets = _sets_of_orders(arrays.group, random, seed)
-    found: dict[str, list[Array]] = {}
+    found = []
     for model in range(len(arrays.models)):
         _, probabilities, done = _answers(arrays, model)
         assert probabilities is not None
         labels = arrays.read("label")[done]
-        each: dict[str, list[Any]] = {}
-        for chosen in sets.values():
-            means = np.stack([probabilities[:, rows].mean(1) for rows in chosen])
-            predicted, confidence = means.argmax(-1), means.max(-1)
-            correct = predicted == labels
-            share = correct.mean(0)
-            terms = correct[0] if len(chosen) == 1 else share
-            errors = ece(torch.as_tensor(confidence), torch.as_tensor(correct), bins=bins)
-            ends = zip(_ENDS, bounded_mean_interval(terms, level), strict=True)
-            values = {f"accuracy{end}": float(part) for end, part in ends}
-            values["ece"] = float(errors.mean())
-            values["changed"] = float((predicted != predicted[0]).any(0).mean())
-            for name, value in values.items():
-                each.setdefault(name, []).append(value)
-        for name, column in each.items():
-            found.setdefault(name, []).append(np.array(column))
-    cost = [len(chosen[0]) for chosen in sets.values()]
-    return xr.Dataset(
-        {
-            "cost": ("orders", cost),
-            **{name: (("model", "orders"), np.stack(rows)) for name, rows in found.items()},
-        },
-        coords={"model": arrays.models, "orders": [*sets]},
-        attrs={"group": arrays.group.spec, "level": level},
-    )
+        each = [_averaged(probabilities, labels, chosen, bins, level) for chosen in sets.values()]
+        found.append([(name, np.array([one[name] for one in each])) for name in each[0]])
+    means = _labeled(arrays, level, found, "orders", [*sets])
+    return means.assign(cost=("orders", [len(chosen[0]) for chosen in sets.values()]))
+
+
+def _averaged(
+    probabilities: Array, labels: Array, chosen: list[Array], bins: int, level: float
+) -> dict[str, float]:
+    """Measure the means over some sets of orders that are one way to average."""
+    means = np.stack([probabilities[:, rows].mean(1) for rows in chosen])
+    predicted, confidence = means.argmax(-1), means.max(-1)
+    correct = predicted == labels
+    terms = correct[0] if len(chosen) == 1 else correct.mean(0)
+    errors = ece(torch.as_tensor(confidence), torch.as_tensor(correct), bins=bins)
+    ends = zip(_ENDS, bounded_mean_interval(terms, level), strict=True)
+    return {f"accuracy{end}": float(part) for end, part in ends} | {
+        "ece": float(errors.mean()),
+        "changed": float((predicted != predicted[0]).any(0).mean()),
+    }
 
 
 def _sets_of_orders(group: Group, random: Sequence[int], seed: int) -> dict[str, list[Array]]:
