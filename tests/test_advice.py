@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 import torch
 import xarray as xr
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.tree import DecisionTreeClassifier
 from typer.testing import CliRunner
 
 import orbical as ob
 from orbical.cli import _register, app
+from orbical.conformal import halves
 from orbical.errors import InputError
 
 K = 8
@@ -157,7 +160,7 @@ def test_the_gain_is_the_difference_of_costs_that_what_if_states():
 def test_what_if_equals_a_computation_by_hand():
     data = separated_by_confidence(400)
     found = ob.advice.what_if(data, reject=0.8, passing=0.25)
-    _, tested = ob.conformal.orbit_coverage.halves(np.arange(400), 0.5, 0)
+    _, tested = halves(np.arange(400), 0.5, 0)
     right = data["correct"].values[0, tested]
     acted = data["confidence"].values[0, tested] >= 0.8
     assert found["answered"][0].values == pytest.approx(acted.mean(0))
@@ -226,3 +229,46 @@ def test_the_code_of_a_change_runs(change):
     names = {"held_out_probs": probs, "held_out_labels": held_out_labels, "new_probs": probs}
     names["model"] = torch.nn.Linear(4, 6)
     exec(code, names)
+
+
+def turned(images: torch.Tensor, labels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return images at all quarter turns."""
+    every = [images.rot90(k, (2, 3)) for k in range(4)]
+    return torch.cat(every), labels.repeat(4)
+
+
+def fitted(estimator, images: torch.Tensor, labels: torch.Tensor):
+    """Fit a classifier of scikit-learn, and return a model of images."""
+    estimator.fit(images.flatten(1).numpy(), labels.numpy())
+
+    def model(images: torch.Tensor) -> torch.Tensor:
+        probs = estimator.predict_proba(images.flatten(1).double().numpy())
+        return torch.as_tensor(np.log(probs + 1e-9))
+
+    return model
+
+
+def test_three_causes_are_told_apart():
+    images, labels = ob.datasets.digits()
+    upright, new = (images[:1000], labels[:1000]), (images[1000:], labels[1000:])
+    everywhere, some = turned(*upright), turned(images[:250], labels[:250])
+    mixed = torch.cat([upright[0], some[0]]), torch.cat([upright[1], some[1]])
+    many = torch.cat([upright[0]] * 8 + [everywhere[0]]), labels[:1000].repeat(12)
+    near, small = KNeighborsClassifier(1), DecisionTreeClassifier(max_depth=6, random_state=0)
+    tree = DecisionTreeClassifier(random_state=0)
+    for estimator, train, verdict in (
+        (near, upright, "data"),
+        (near, everywhere, "no failure"),
+        (small, many, "architecture"),
+        (tree, mixed, "generalization"),
+    ):
+        found = ob.advice.cause(fitted(estimator, *train), train, new, group="cyclic:4")
+        assert found.verdict == verdict, found.sentence
+        assert json.loads(json.dumps(found.to_dict()))["verdict"] == verdict
+        assert found.covered[0] == pytest.approx(0.9, abs=0.01)
+
+
+def test_training_data_need_labels():
+    images, labels = ob.datasets.digits()
+    with pytest.raises(InputError, match="train"):
+        ob.advice.cause(torch.nn.Flatten(), images, (images, labels), group="cyclic:4")
