@@ -32,7 +32,8 @@ EXTRAS = PROJECT["project"]["optional-dependencies"]
 
 HEAVY = {"dask", "matplotlib", "xarray", "zarr"}
 HEAVY_MODULES = {
-    *("store", "nero", "adversarial", "embedding", "figures", "interface", "integrations"),
+    *("store", "nero", "adversarial", "advice", "embedding", "figures", "interface"),
+    "integrations",
 }
 OPTIONAL = {"ase", "cv2", "e3nn", "mlxtend", "onnx", "onnxruntime", "umap"}
 

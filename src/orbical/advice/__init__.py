@@ -11,7 +11,7 @@ the confidence is at least `1 - passing`. For calibrated confidence no other thr
 
 from __future__ import annotations
 
-from .changes import Change, what_if
+from .changes import RECALIBRATED, Change, what_if
 from .origins import Cause, cause
 from .ranking import Advice, Expectation, Remedy, advise
 
