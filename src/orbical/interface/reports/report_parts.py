@@ -12,12 +12,16 @@ import base64
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 
 import numpy as np
 import torch
 
+from ... import __version__
+from ..._text import percent
 from ...store import Json
 from ..selection import Selection
+from ..session.calibration_plots import calibration
 from ..session.class_answers import consensus_classes
 from ..session.filter_columns import sample_columns
 from ..session.input_pictures import THUMBNAIL, as_drawn, fields_of, thinned, thumbnails
@@ -26,7 +30,7 @@ from ..session.request import Request, UnknownSet, mask_of_set, packed
 from ..session.sample_maps import sample_map
 from ..session.sample_views import STILL, reference_action, references_of
 from ..session.saved_lists import saved_sets
-from ..session.scan_state import headline, title_of
+from ..session.scan_state import headline, noun_of, title_of
 from ..session.scan_state import state as state_of
 from ..session.scan_view import PLACE, ScanView
 from ..wire import PNG, Array, Quantized, encode_part, quantize, quantize_log_odds
@@ -91,6 +95,7 @@ def parts_of(
         "left_out": made.left_out,
         "sets": _named_sets(view, chosen.samples),
     }
+    facts["cover"] = cover(view)
     found, _ = headline(Request(view))
     facts["headline"] = {**found, "sample": int(np.searchsorted(chosen.samples, found["sample"]))}
     plan = planned_maps(view, methods, references(view), len(chosen.samples))
@@ -120,6 +125,35 @@ def parts_of(
         yield "worst", encode_part(*rows_of(view, chosen.samples))
     if state["bounds"]:
         yield "bounds", encode_part(bounds(Request(view))[0], {})
+
+
+def cover(view: ScanView) -> list[tuple[str, str]]:
+    """Return what a report is about, as titles and words: models, data, verdicts, versions."""
+    record, count = view.scan.record, view.samples
+    sources = [f"{one.name} ({one.source})" if one.source else one.name for one in record.models]
+    noun = noun_of(view) if count != 1 else noun_of(view).removesuffix("s")
+    truth = "labeled" if view.scan.labeled else "without labels"
+    share = "" if view.complete else f", {percent(view.scan.share_done)} scanned"
+    versions = ", ".join(f"{name} {version}" for name, version in record.versions.items())
+    lines = [
+        ("Models", ", ".join(sources)),
+        ("Data", f"{count:,} {noun}, {truth}{share}"),
+        ("Orbit", f"{view.group.spec}, {len(view.group)} positions"),
+        ("Task", f"{record.task.name}; score: {record.score.meaning}"),
+    ]
+    about, _ = calibration(Request(view, Selection(scope="orbit")))
+    verdicts = [
+        f"{one['model']} {one['verdict']}, ECE {one['value']:.3f} ({one['low']:.3f} to "
+        f"{one['high']:.3f})"
+        for one in about.get("measures", ())
+    ]
+    if verdicts:
+        lines.append(("Calibration over the orbit", "; ".join(verdicts)))
+    return [
+        *lines,
+        ("Scanned", f"{record.created[:10]} with {versions}"),
+        ("Report", f"{date.today().isoformat()} with orbical {__version__}"),
+    ]
 
 
 def _named_sets(view: ScanView, samples: Array) -> list[Json]:

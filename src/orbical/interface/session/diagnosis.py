@@ -65,8 +65,9 @@ def _worst_of(view: ScanView, model: str, samples: Array, elements: tuple[int, .
     number = view.models.index(model)
     some = samples[:: max(1, len(samples) // 200)]
     rows = np.stack([view.response(score, int(one), number)[list(elements)] for one in some])
-    means = np.nanmean(rows, 1)
-    return int(some[np.nanargmin(means if upward else -means)])
+    known = np.isfinite(rows)
+    means = np.where(known, rows, 0).sum(1) / np.maximum(known.sum(1), 1)
+    return int(some[np.where(known.any(1), means if upward else -means, np.inf).argmin()])
 
 
 def advice(request: Request) -> Answer:

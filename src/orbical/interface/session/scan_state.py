@@ -59,7 +59,7 @@ def state(view: ScanView, titles: list[dict[str, str]]) -> Answer:
         "models": [{"name": name, "live": name in live.answering} for name in view.models],
         "classes": view.classes,
         "samples": view.samples,
-        "noun": _noun(view),
+        "noun": noun_of(view),
         "names": sample_names(view),
         "group": group_json(group),
         "metrics": [vars(metric) for metric in view.metrics.values()],
@@ -122,7 +122,7 @@ def _telling_sample(view: ScanView, model: int, element: int) -> int:
     return int(block.start + behind.argmax())
 
 
-def _noun(view: ScanView) -> str:
+def noun_of(view: ScanView) -> str:
     """Return the word for samples; atoms with a periodic cell, first and last, are crystals."""
     if not _molecular(view):
         return NOUNS.get(view.input_view, "samples")

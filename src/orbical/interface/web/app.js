@@ -64,6 +64,7 @@ function render({ model, el }) {
     store.set(validated(kept, state), { from: "state" });
     shell.name(state.scans.length > 1 ? "" : (state.title ?? ""));
     shell.state("ready");
+    shell.cover(state.report?.cover);
     const ownWords = state.preview && !state.preview.follows; // a first look says in its strip what it found
     shell.headline(ownWords ? "" : "…"); // its place, so that nothing moves when it comes
     const app = createContext({

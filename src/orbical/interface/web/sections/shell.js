@@ -1,6 +1,6 @@
 // The page: a bar, the overview on the left, one sample on the right.
 
-import { button, fill, h, show } from "../core/dom.js";
+import { button, fill, h, show, write } from "../core/dom.js";
 import { node } from "../draw/svg.js";
 
 /** Make the frame of the page; `state(kind, text)` shows the skeleton, the page, or an error. */
@@ -22,7 +22,8 @@ export function createShell(root, { onhelp, ontheme }) {
   const filters = h("section", { class: "filters", "aria-label": "Filters" });
   const banner = h("div", { class: "banner", role: "alert", hidden: true });
   const preview = h("div", { class: "preview", hidden: true, role: "region", "aria-label": "First look" });
-  const headline = h("section", { class: "headline", "aria-label": "Finding", hidden: true });
+  const [said, cover] = [h("p", {}), h("dl", { class: "cover", hidden: true })];
+  const headline = h("section", { class: "headline", "aria-label": "Finding", hidden: true }, said, cover);
   const [overview, detail] = [h("div", { class: "overview" }), h("div", { class: "one" })];
   const strip = h("div", { class: "pin-strip" });
   const main = h("main", { class: "main", tabindex: "-1" }, overview, detail, strip);
@@ -85,10 +86,17 @@ export function createShell(root, { onhelp, ontheme }) {
     theme,
     connection,
     name: (text) => (name.textContent = name.title = text),
-    headline: (text) => (show(headline, Boolean(text)), (headline.textContent = text ?? "")),
+    headline: (text) => (show(headline, Boolean(text)), write(said, text ?? "")),
+    /** What a report is about: lines of titles and words. */
+    cover: (lines = []) => (show(cover, lines.length > 0), fill(cover, coverLines(lines))),
     announce: (text) => (spoken.textContent = text),
     destroy: () => (page.remove(), spoken.remove()),
   };
+}
+
+/** The lines of a cover. */
+export function coverLines(lines) {
+  return lines.map(([title, words]) => h("div", {}, h("dt", {}, title), h("dd", {}, words)));
 }
 
 /** The sign of the house: an orbit with a point on it. */

@@ -3,6 +3,7 @@ import { button, h, show, write } from "../core/dom.js";
 import { svgBlob } from "../core/downloads.js";
 import { pageSvg } from "../core/page_svg.js";
 import { toFragment } from "../core/selection.js";
+import { coverLines } from "./shell.js";
 
 const CALM_FRAMES = 3;
 const MOST_MS = 20000;
@@ -38,10 +39,23 @@ async function asOnPaper({ root, theme }, draw) {
   }
 }
 
+/** The first page: what was found, in which models and data, when and with what. */
+function coverPage({ title }, text, lines) {
+  return h(
+    "article",
+    { class: "cover-page" },
+    h("h1", {}, title),
+    h("p", {}, text),
+    h("dl", { class: "cover" }, coverLines(lines)),
+  );
+}
+
 /** Print all findings; `visit(place)` shows one of them. Afterwards the page is as it was. */
 export async function printStory(app, visit) {
   const before = app.store.get();
-  const pages = h("div", { class: "story-print" });
+  const { cover, headline } = app.state.report ?? {};
+  const first = cover ? coverPage(app.state, headline.text, cover) : null;
+  const pages = h("div", { class: "story-print" }, first);
   await asOnPaper(app, async () => {
     for (const [place, { title, note }] of app.findings.list().entries()) {
       visit(place);
