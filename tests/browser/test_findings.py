@@ -166,7 +166,7 @@ def test_a_report_opens_on_its_story_and_prints_a_finding_to_a_page(paged, told)
     assert not pressed & {*staged, *whole}
     paper = tab.pdf(prefer_css_page_size=True)
     sizes = re.findall(rb"/MediaBox \[0 0 (\d+)\S* (\d+)", paper)
-    assert sizes == [(b"841", b"594")] * 2  # A4 landscape
+    assert sizes == [(b"841", b"594")] * 3  # A4 landscape: the cover, and each finding
     expect(tab.locator(".story-print")).to_have_count(0)
     page.shows(".story .step", "Finding 2 of 2")
 

@@ -7,6 +7,7 @@ from reader import expect
 
 import orbical as ob
 from orbical.interface import report
+from orbical.interface.session import Session
 
 
 def test_the_page_says_what_was_found_and_opens_where_it_is_worst(paged, live_server, digit_scan):
