@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.cm import ScalarMappable
     from matplotlib.lines import Line2D
     from matplotlib.projections.polar import PolarAxes
-    from mpl_toolkits.mplot3d import Axes3D
 
 Array = np.ndarray
 
@@ -208,7 +207,7 @@ def _draw_slices(
     return image
 
 
-def _draw_ball(axes: Sequence[Axes3D], orbit: Orbit, values: Array, small: bool) -> ScalarMappable:
+def _draw_ball(axes: Sequence[Any], orbit: Orbit, values: Array, small: bool) -> ScalarMappable:
     """Draw rotation vectors in space, with the front quarter cut out to show the inside."""
     (panel,) = axes
     names = ("rx", "ry", "rz")
