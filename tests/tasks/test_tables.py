@@ -134,7 +134,8 @@ def test_texts_and_products_of_columns():
     ("group", "words"),
     [
         ("columns:-dz", "unknown name 'dz'; did you mean 'dy'"),
-        ("columns:-home", "'home', a column of text"),
+        ("columns:-home", "'home', a column of others"),
+        ("columns:-fair", "'fair', a column of others"),
         ("columns:home=dx", "exchanges of columns of the same kind"),
         ("columns:dx", "such as '-x' or 'x=y'"),
         ("columns:dx=dx", "different columns"),
@@ -159,3 +160,17 @@ def test_a_table_is_tested_for_equivariance_as_it_is():
         ob.testing.assert_equivariant(
             pipeline().fit(frame, labels), frame, group="columns:-dx", task="classification"
         )
+
+
+def test_names_of_columns_and_rows_may_be_numbers_and_counts_get_a_sign():
+    frame = pd.DataFrame({0: [1.0, 2.0], 1: np.array([3, 4], np.uint8)}, index=["a", "b"])
+    seen = []
+
+    def model(given):
+        seen.append(given)
+        return np.zeros((len(given), 2))
+
+    scan = ob.scan(model, (frame, [0, 1]), group="columns:-0,-1", task="classification",
+                   progress=False)  # fmt: skip
+    assert scan.names == ["a", "b"]
+    assert seen[0].iloc[-1].tolist() == [-2.0, -4.0]

@@ -72,12 +72,13 @@ class Columns(Exact):
                 raise unknown_name("group", name, self.names)
             others = {names[source] for source in sources[:, place]}
             alike = all(self.levels.get(other) == self.levels.get(name) for other in others)
-            if not alike or (name in self.levels and bool((signs[:, place] < 0).any())):
+            kinds = dict(zip(self.names, self.kinds, strict=False))
+            numbers = name not in self.levels and "bool" not in kinds.get(name, "")
+            if not alike or (not numbers and bool((signs[:, place] < 0).any())):
                 raise InputError(
                     "group",
                     "signs of columns of numbers, and exchanges of columns of the same kind",
-                    f"{name!r}, a column of {'text' if name in self.levels else 'numbers'}, in "
-                    f"{group.spec}",
+                    f"{name!r}, a column of {'numbers' if numbers else 'others'}, in {group.spec}",
                 )
 
     def encode(self, given: pd.DataFrame) -> Tensor:
@@ -100,6 +101,7 @@ class Columns(Exact):
                 codes = frame[name].fillna(-1).astype(int)
                 words = pd.Categorical.from_codes(codes, self.levels[name])
                 frame[name] = words if kind == "category" else words.astype(object)
-            else:
-                frame[name] = frame[name].astype(kind)
+            else:  # an unsigned number may have got a sign
+                signed = kind.startswith("u") and bool((frame[name] < 0).any())
+                frame[name] = frame[name].astype("int64" if signed else kind)
         return frame

@@ -119,6 +119,8 @@ class Frame(Source):
         self.columns = {str(name): column_of(frame[name]) for name in columns}
         inputs = frame[[name for name in frame if name != label and name not in columns]]
         self.action = _columns_of(inputs, where)
+        if type(frame.index).__name__ != "RangeIndex":
+            self.names = [str(name) for name in frame.index]
         self._rows = self.action.encode(inputs.rename(columns=str))
 
     def __len__(self) -> int:

@@ -221,7 +221,8 @@ def _records(data: Any) -> list[Any]:
     if isinstance(data, str | Path):
         return _rows_of_file(existing_file("data", Path(data).expanduser()))
     if _is_frame(data):
-        rows: list[Any] = data.astype(object).where(data.notna(), None).to_dict("records")
+        known = data.astype(object).where(data.notna(), None).rename(columns=str)
+        rows: list[Any] = known.to_dict("records")
         return rows
     if isinstance(data, Iterable) and not isinstance(data, Mapping):
         return list(data)  # a list, or a data set of Hugging Face
