@@ -136,3 +136,16 @@ def test_the_guide_shows_the_example_as_it_is_and_it_runs(tmp_path, monkeypatch,
     said = [line.partition(":")[0].strip() for line in capsys.readouterr().out.splitlines()]
     printed = page.split("```text\n")[1].split("```")[0].splitlines()
     assert [line.partition(":")[0].strip() for line in printed] == said
+
+
+def test_settings_of_a_task_of_ones_own_are_recorded_where_a_record_can_hold_them():
+    class Own(ob.tasks.Regression):
+        """A regression with a weight and a network."""
+
+        def __init__(self, input=None, weight=2.0, network=None, lost=1, read=None):
+            super().__init__(input, read=read)
+            self.weight, self.network = weight, network
+
+    task = Own(weight=3.0, network=torch.nn.Identity())
+    assert task.settings() == {"weight": 3.0}
+    assert "weight=3.0" in repr(task)

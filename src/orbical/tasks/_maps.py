@@ -16,10 +16,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from .._trees import Tree
-from ..actions import Action, ClassMaps, Settings, ValueMaps, Window, central, view_of
+from ..actions import Action, ClassMaps, ValueMaps, Window, central, view_of
 from ..errors import InputError, ModelError
 from ..groups import Group
-from .task import Task, described_output
+from .task import Task
 
 MAP = ("map_row", "map_column")
 _LEAST = 1e-9  # of an area, so that nothing is not divided by nothing
@@ -55,14 +55,6 @@ class MapTask(Task):
         self._sides = ("depth", "row", "column") if volumes else ("row", "column")
         sides = self._sides if self.window is None else ("image_row", "image_column")
         self.truth_dims = (*lead, *sides)
-
-    def settings(self) -> Settings:
-        """Return the arguments of the constructor other than `input` and `read`."""
-        return {
-            **super().settings(),
-            "interpolation": self.interpolation,
-            "output": described_output(self._output),
-        }
 
     def check_group(self, group: Group, x: Tree) -> None:
         """Refuse a group that changes maps otherwise than by moving their places."""

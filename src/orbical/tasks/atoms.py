@@ -13,7 +13,7 @@ from torch.nn.functional import pad
 
 from .._ragged import is_graph, to_padded
 from .._trees import Tree
-from ..actions import ActionTree, Points, Rows, Settings, Trivial, Vectors
+from ..actions import ActionTree, Points, Rows, Trivial, Vectors
 from ..errors import InputError, ModelError, unknown_name
 from ..groups import Elements
 from .quantities import (
@@ -102,10 +102,6 @@ class Atoms(Task):
         self.score_meaning = f"{MEASURES[self.chosen]} in {self.score_unit}"
         self._output = Quantities(self.quantities)
         super().__init__(_INPUT if input is None else input, self._output, read)
-
-    def settings(self) -> Settings:
-        """Return the arguments of the constructor other than `input` and `read`."""
-        return {"quantities": [*self.quantities], "score": self.chosen}
 
     # Data and truth.
 

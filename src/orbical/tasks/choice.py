@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from .._trees import Tree
-from ..actions import ActionTree, Classes, Settings, Texts
+from ..actions import ActionTree, Classes, Texts
 from ..errors import ModelError
 from ..groups import Elements
 from .classification import Classification
@@ -87,10 +87,6 @@ class Choice(Classification):
         """Return all orders of up to four options, and 24 orders of more."""
         count = x["options"].shape[1]
         return f"permutations:{count}" if count <= 4 else f"permutations:{count}:24"
-
-    def settings(self) -> Settings:
-        """Return the arguments of the constructor other than `input` and `read`."""
-        return {"outputs": self.outputs, "classes": self.classes}
 
     def variables(self, labeled: bool) -> dict[str, Variable]:
         """Declare the position of the chosen option, and all probabilities."""

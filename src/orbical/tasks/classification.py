@@ -11,7 +11,7 @@ from torch import Tensor
 
 from .._arrays import both_classes
 from .._text import number
-from ..actions import ActionTree, Classes, Settings, Trivial
+from ..actions import ActionTree, Classes, Trivial
 from ..errors import InputError, ModelError, check_name
 from ..groups import Elements, Group, with_classes
 from .task import (
@@ -64,10 +64,6 @@ class ClassTask(Task):
         self.outputs = outputs
         self.classes = class_names(classes)
 
-    def settings(self) -> Settings:
-        """Return the arguments of the constructor other than `input` and `read`."""
-        return {"outputs": self.outputs, "classes": self.classes}
-
     def check_classes(self, count: int, largest: int = -1, remedy: str = "") -> None:
         """Check that each of the model's classes has a name, and that the largest label is one."""
         if self.classes is not None and len(self.classes) != count:
@@ -104,10 +100,6 @@ class SampleClassTask(ClassTask):
     ) -> None:
         super().__init__(input, Trivial(), outputs, read, classes)
         self.representation = _checked_representation(representation)
-
-    def settings(self) -> Settings:
-        """Return the arguments of the constructor other than `input` and `read`."""
-        return {**super().settings(), "representation": self.representation}
 
     def on_outputs(self, group: Group) -> Group:
         """Return a group that knows the permutation of classes of each element."""
@@ -358,10 +350,6 @@ class Ordinal(Classification):
         check_name("score", score, SCORES)
         super().__init__(input, outputs, read, classes, representation)
         self.chosen, self.score_meaning = score, SCORES[score]
-
-    def settings(self) -> Settings:
-        """Return the arguments of the constructor other than `input` and `read`."""
-        return {**super().settings(), "score": self.chosen}
 
     def variables(self, labeled: bool) -> dict[str, Variable]:
         """Declare the scores by rank, and all probabilities."""

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from .._trees import Tree
-from ..actions import Action, ActionTree, Settings, ValueMaps
+from ..actions import Action, ActionTree, ValueMaps
 from ..errors import InputError, ModelError, check_name
 from ..groups import Elements
 from ._maps import (
@@ -115,14 +115,6 @@ class DenseRegression(MapTask):
             check_name("uncertainty", uncertainty, ("variance",))
         self.representation, self.uncertainty = representation, uncertainty
         self.score_meaning, self.score_unit = _MEANINGS[representation]
-
-    def settings(self) -> Settings:
-        """Return the arguments of the constructor other than `input` and `read`."""
-        return {
-            **super().settings(),
-            "representation": self.representation,
-            "uncertainty": self.uncertainty,
-        }
 
     def read(self, raw: object, outputs: str | None = None) -> dict[str, Tensor]:
         """Read `{"mean": [N, C, ...]}` and the variance `[N, C or 1, ...]`."""

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..actions import ActionTree, Boxes, Settings, Window, as_action
+from ..actions import ActionTree, Boxes, Window, as_action
 from ..errors import InputError, check_name, whole_number
 from ..groups import Elements, Group
 from ._detection_reading import faults_in, read_detections, read_objects
@@ -312,17 +312,6 @@ class Detection(Task):
             return False
         size = np.abs(group.linear("plane"))
         return bool((np.isclose(size, 0).sum((1, 2)) == 2).all())
-
-    def settings(self) -> Settings:
-        """Return the arguments of the constructor other than `input` and `read`."""
-        return {
-            "score": self.chosen,
-            "threshold": self.threshold,
-            "confident": self.confident,
-            "most": self.most,
-            "size": list(self.size),
-            "classes": self.classes,
-        }
 
     def _view(self, like: Tensor) -> Tensor:
         """Return left, top, right and bottom of the view, on the device of `like`.

@@ -13,7 +13,6 @@ from ..actions import (
     FieldWindow,
     ImagePair,
     PairWindow,
-    Settings,
     VectorField,
     as_action,
     central,
@@ -29,7 +28,6 @@ from .task import (
     Variable,
     as_truth,
     described,
-    described_output,
     is_real,
     per_element,
     unreadable,
@@ -104,14 +102,6 @@ class Flow(Task):
         self.interpolation = interpolation
         # A window shows only part of the pairs, which the truth is as large as.
         self.truth_dims = ANSWER_DIMS if window is None else ("axis", "pair_row", "pair_column")
-
-    def settings(self) -> Settings:
-        """Return the arguments of the constructor other than `input` and `read`."""
-        return {
-            "interpolation": self.interpolation,
-            "window": self.window,
-            "output": described_output(self._output),
-        }
 
     def read(self, raw: object, outputs: str | None = None) -> Tensor:
         """Read displacements `[N, 2, H, W]`."""

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from .._trees import Tree, to_device
-from ..actions import ActionTree, Images, PixelPoints, Settings, Window, checked_swaps, matrices
+from ..actions import ActionTree, Images, PixelPoints, Window, checked_swaps, matrices
 from ..errors import InputError, ModelError, check_name
 from ..groups import Elements, Group
 from .task import (
@@ -123,17 +123,6 @@ class KeyPoints(Task):
         self.sigmas = [_positive("sigmas", sigma) for sigma in many]
         self.radius = _positive("radius", radius)
         self.edges = [[int(first), int(second)] for first, second in edges]
-
-    def settings(self) -> Settings:
-        """Return the arguments of the constructor other than `input` and `read`."""
-        return {
-            "size": [*self.size],
-            "swaps": self.swaps,
-            "score": self.chosen,
-            "sigmas": self.sigmas,
-            "radius": self.radius,
-            "edges": self.edges,
-        }
 
     def check_group(self, group: Group, x: Tree) -> None:
         """Refuse mirrors unless `swaps` states which points they exchange."""

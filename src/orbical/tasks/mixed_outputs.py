@@ -10,7 +10,7 @@ from torch import Tensor
 
 from .._arrays import as_array
 from .._trees import Tree
-from ..actions import Action, ActionTree, Angles, Blocks, Irreps, PixelPosition, Settings
+from ..actions import Action, ActionTree, Angles, Blocks, Irreps, PixelPosition
 from ..errors import InputError, ModelError, check_name
 from ..groups import Elements
 from .regression import Regression, output_action
@@ -77,6 +77,7 @@ class Mixed(Regression):
         widths = {name: _width(form, actions[name]) for name, form in forms.items()}
         super().__init__(input, Blocks(actions, {**widths, **(sizes or {})}), read=read)
         self.forms, self.sizes, self.units = forms, dict(sizes or {}), dict(units or {})
+        self.representation = forms  # type: ignore[assignment] # one for each output
         angles = {name: of.symbol for name, of in actions.items() if isinstance(of, Angles)}
         self._units = {**angles, **self.units}
         first = next(iter(forms))
@@ -93,14 +94,6 @@ class Mixed(Regression):
             return task
         sizes = {**dict.fromkeys(unstated, 2), **self.sizes}
         return Mixed(task.input, self.forms, sizes, self.units, self._read)
-
-    def settings(self) -> Settings:
-        """Return the arguments of the constructor other than `input` and `read`."""
-        forms = {
-            name: form.describe() if isinstance(form, Action) else form
-            for name, form in self.forms.items()
-        }
-        return {"representation": forms, "sizes": self.sizes, "units": self.units}
 
     def read(self, raw: object, outputs: str | None = None) -> dict[str, Tensor]:
         """Read the outputs side by side, `{"mean": [N, D]}`."""

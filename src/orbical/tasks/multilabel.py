@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from .._text import number
-from ..actions import ActionTree, Settings
+from ..actions import ActionTree
 from ..errors import InputError, ModelError, check_name, real_number
 from ..groups import Elements
 from ._answers import ANSWER, answer_codes
@@ -97,10 +97,6 @@ class MultiLabel(SampleClassTask):
         super().__init__(input, outputs, read, classes, representation)
         self.chosen, self.score_meaning = score, SCORES[score]
         self.threshold = float(threshold)
-
-    def settings(self) -> Settings:
-        """Return the arguments of the constructor other than `input` and `read`."""
-        return {**super().settings(), "score": self.chosen, "threshold": self.threshold}
 
     def read(self, raw: object, outputs: str | None = None) -> Tensor:
         """Read the probabilities of labels, `[N, K]`."""

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from .._trees import Tree
-from ..actions import Action, ActionTree, Settings
+from ..actions import Action, ActionTree
 from ..errors import InputError
 from ..groups import Elements
 from ._pixel_counts import binned_error, confidence_bins, confusion, disagreement, overlap, votes
@@ -22,7 +22,6 @@ from .task import (
     Variable,
     as_truth,
     described,
-    described_output,
     is_real,
     per_element,
     per_sample,
@@ -96,10 +95,6 @@ class PointClassification(ClassTask):
         usual = CLOUDS if input is None else input
         moving = point_values(usual) if output is None else output
         super().__init__(usual, moving, outputs, read, classes)
-
-    def settings(self) -> Settings:
-        """Return the arguments of the constructor other than `input` and `read`."""
-        return {**super().settings(), "output": described_output(self._output)}
 
     # Data and truth.
 

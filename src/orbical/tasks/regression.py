@@ -21,7 +21,6 @@ from ..actions import (
     Points,
     Position,
     Positions,
-    Settings,
     Trivial,
     Vectors,
 )
@@ -251,15 +250,6 @@ class Regression(Task):
         apart = super().deviation(home.nan_to_num(0.0), consensus.nan_to_num(0.0), None)
         gap = torch.einsum("k,kb->b", orbit.weights.double(), apart)
         return {f"consensus_{name}": consensus, "variance_gap": gap.sqrt().float()}
-
-    def settings(self) -> Settings:
-        """Return the arguments of the constructor other than `input` and `read`."""
-        form = self.representation
-        return {
-            "representation": form.describe() if isinstance(form, Action) else form,
-            "per_point": self.per_point,
-            "uncertainty": self.uncertainty,
-        }
 
 
 def output_action(

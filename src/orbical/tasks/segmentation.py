@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from .._trees import concatenate
-from ..actions import Action, ActionTree, ClassMaps, Settings
+from ..actions import Action, ActionTree, ClassMaps
 from ..errors import InputError
 from ..groups import Elements
 from ._maps import UNSEEN, MapTask, RunningMean, masked_mean, reduced_labels, reduced_means
@@ -115,10 +115,6 @@ class Segmentation(MapTask, ClassTask):
         super().__init__(input, maps, outputs, read, classes)
         self.keep_map_settings(interpolation, output)
         self.ignore_index = _label("ignore_index", ignore_index)
-
-    def settings(self) -> Settings:
-        """Return the arguments of the constructor other than `input` and `read`."""
-        return {**super().settings(), "ignore_index": self.ignore_index}
 
     def read(self, raw: object, outputs: str | None = None) -> Tensor:
         """Read class probabilities `[N, C, ...]`, one map for each class."""

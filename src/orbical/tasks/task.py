@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -302,8 +303,18 @@ class Task(ABC):
         )
 
     def settings(self) -> Settings:
-        """Return the arguments of the constructor other than `input` and `read`."""
-        return {}
+        """Return the arguments of the constructor other than `input` and `read`.
+
+        Each is an attribute of its name; `score` is kept as `chosen`, and `output` as `_output`.
+        What a record cannot hold, or has no attribute, is left out.
+        """
+        kept = {name: _KEPT_AS.get(name, name) for name in inspect.signature(type(self)).parameters}
+        found = {
+            name: _plain(getattr(self, attribute))
+            for name, attribute in kept.items()
+            if name not in ("input", "read") and hasattr(self, attribute)
+        }
+        return {name: value for name, value in found.items() if _can_be_recorded(value)}
 
     def describe(self) -> Settings:
         """Return what identifies the task in the record of a scan."""
@@ -491,6 +502,25 @@ class Along:
         return self.task.summarize(outputs, self.target, self.elements, self.weights)
 
 
+_KEPT_AS = {"score": "chosen", "output": "_output"}
+
+
+def _plain(value: object) -> Any:
+    """Return a setting as a record holds it."""
+    if isinstance(value, Action):
+        return value.describe()
+    if isinstance(value, Mapping):
+        return {name: _plain(one) for name, one in value.items()}
+    return [_plain(one) for one in value] if isinstance(value, tuple | list) else value
+
+
+def _can_be_recorded(value: object) -> bool:
+    try:
+        return bool(json.dumps(value))
+    except (TypeError, ValueError):
+        return False
+
+
 def as_truth(target: object, count: int | None = None, name: str = "labels") -> Tensor:
     """Return targets as a tensor, of `count` samples where that is known."""
     values = as_array(name, target)
@@ -533,11 +563,6 @@ def how_to_read(given: object) -> str:
         f"pass read=lambda out: {picked} to ob.scan, or select the outputs with --read "
         "package.module:function"
     )
-
-
-def described_output(action: Action | None) -> Settings | None:
-    """Describe the action of the outputs in the settings of a task; None where none was passed."""
-    return None if action is None else action.describe()
 
 
 def unreadable(given: object, expected: str) -> ModelError:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from .._trees import Tree
-from ..actions import ActionTree, Images, Settings, Trivial
+from ..actions import ActionTree, Images, Trivial
 from ..errors import InputError, ModelError, check_name, whole_number
 from ..groups import Elements
 from ._answers import ANSWER, answer_codes, edit_distance, encoded, lengths, majority
@@ -85,10 +85,6 @@ class Text(Task):
         super().__init__(Images() if input is None else input, Trivial(), read)
         self.length = whole_number("length", length, 1)
         self.chosen, self.score_meaning = score, SCORES[score]
-
-    def settings(self) -> Settings:
-        """Return the arguments of the constructor other than `input` and `read`."""
-        return {"length": self.length, "score": self.chosen}
 
     def read(self, raw: object, outputs: str | None = None) -> dict[str, Tensor]:
         """Read `{"text": [N, length]}`, and the `confidence [N]` if there is one."""
