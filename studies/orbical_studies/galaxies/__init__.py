@@ -14,6 +14,7 @@ from ..framework import Study
 from .collecting import collect, sizes
 from .kinds import write_kinds
 from .packing import pack
+from .papers_size import collect_paper, pack_paper, train_paper
 from .settings import Settings
 from .simulation import coverage
 from .training import train
@@ -21,5 +22,6 @@ from .training import train
 steps = {
     **{"pack": pack, "train": train, "collect": collect},
     **{"sizes": sizes, "kinds": write_kinds, "coverage": coverage},
+    **{"pack-paper": pack_paper, "train-paper": train_paper, "collect-paper": collect_paper},
 }
 study = Study("galaxies", __doc__, Settings(), steps, report=f"{__name__}.report", palette=256)

@@ -26,11 +26,11 @@ TELESCOPE = {"psf": 0.7, "noise": 0.05}
 Split = tuple[Tensor, Tensor]
 
 
-def pack(settings: Settings, results: Results) -> None:
+def pack(settings: Settings, results: Results, size: int = SIZE) -> None:
     """Write the images of the data sets, split into train and test, and EFIGI's Hubble types."""
     arrays = {}
     for name in settings.data:
-        for part, (images, classes) in SPLITS[name]().items():
+        for part, (images, classes) in SPLITS[name](size).items():
             pixels = images.mul(255).round().byte().numpy()
             # Orbits of generated galaxies are matched exactly: they are packed as they are.
             arrays[f"{name}-{part}-pixels"] = sheet(pixels) if name in PHOTOGRAPHS else pixels
@@ -81,19 +81,19 @@ def _efigi_rows(count: int) -> tuple[Tensor, ...]:
     return order.tensor_split([int(TEST_SHARE * count)])
 
 
-def _efigi() -> dict[str, Split]:
-    images, labels = efigi(size=SIZE)
+def _efigi(size: int) -> dict[str, Split]:
+    images, labels = efigi(size=size)
     parts = _efigi_rows(len(labels))
     return {n: (images[i], labels[i]) for n, i in zip(("test", "train"), parts, strict=True)}
 
 
-def _galaxy_zoo() -> dict[str, Split]:
+def _galaxy_zoo(size: int) -> dict[str, Split]:
     names = {"train": "train", "test": "validation"}
-    return {part: galaxy_zoo(split=name, size=SIZE) for part, name in names.items()}
+    return {part: galaxy_zoo(split=name, size=size) for part, name in names.items()}
 
 
-def _generated() -> dict[str, Split]:
-    """Generate spirals of both senses; each test image has its mirror image beside it."""
+def _generated(size: int) -> dict[str, Split]:
+    """Generate spirals of both senses in one size; each test image has its mirror image."""
     trained, tested = GENERATED
     images, labels = galaxies(tested, size=GENERATED_SIZE, seed=1, **TELESCOPE)
     mirrored = torch.tensor([0, 2, 1])[labels]

@@ -33,6 +33,7 @@ class Settings(TrainingSettings):
     seeds: tuple[int, ...] = option((0, 1, 2), "seeds of each network", least=0)
     orders: tuple[int, ...] = option((1, 2, 3, 4, 6, 8, 12), "orders n of C_n and D_n", least=1)
     epochs: int = option(40, "epochs of each training", least=1)
+    paper_epochs: int = option(100, "epochs of each training at the paper's size", least=1)
     worlds: int = option(200, "simulated worlds of the coverage", least=1)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -35,7 +36,32 @@ def train(settings: Settings, results: Results) -> None:
     training.train(wanted, settings, results.work, setup, run)
 
 
-def run(splits: dict[str, Split], trial: Trial) -> tuple[dict[str, float], dict[str, np.ndarray]]:
+@dataclass(frozen=True)
+class Recipe:
+    """How a network is made and trained.
+
+    Attributes:
+        network: `network(group, classes, channels=, fields=)` returns a new one.
+        rate: The highest learning rate.
+        height: The share of the rate at a step, of the number of steps, in an epoch from 0.
+    """
+
+    network: Callable[..., GroupCNN]
+    rate: float
+    height: Callable[[int, int, int], float]
+
+
+def rise_and_cosine(step: int, steps: int, epoch: int) -> float:
+    """Return a short rise, then half a cosine down to 0."""
+    return min(1.0, (step + 1) / WARM_UP) * 0.5 * (1 + math.cos(step / steps * math.pi))
+
+
+OURS = Recipe(GroupCNN, RATE, rise_and_cosine)
+
+
+def run(
+    splits: dict[str, Split], trial: Trial, recipe: Recipe = OURS
+) -> tuple[dict[str, float], dict[str, np.ndarray]]:
     """Train one network and measure it.
 
     Returns:
@@ -49,7 +75,7 @@ def run(splits: dict[str, Split], trial: Trial) -> tuple[dict[str, float], dict[
     )
     scale = images.std((0, 2, 3), keepdim=True)  # the mean is not subtracted: the sky stays 0
     images, tested = images / scale, tested / scale
-    model = _trained(trial, images, labels)
+    model = _trained(trial, recipe, images, labels)
     arrays = {}
     # By default a GPU rounds the inputs of a convolution to ten bits.
     with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
@@ -93,18 +119,18 @@ def prepared(images: Tensor, blur: float) -> Tensor:
     return point_spread(images, blur) * ((1 - radius) * size / 8).clamp(0, 1)
 
 
-def _trained(trial: Trial, images: Tensor, labels: Tensor) -> GroupCNN:
+def _trained(trial: Trial, recipe: Recipe, images: Tensor, labels: Tensor) -> GroupCNN:
     torch.manual_seed(trial.seed)
     device, classes = images.device, int(labels.max()) + 1
     fields = [trial.fields, 2 * trial.fields, 4 * trial.fields]
-    model = GroupCNN(trial.group, classes, channels=images.shape[1], fields=fields).to(device)
+    made = recipe.network(trial.group, classes, channels=images.shape[1], fields=fields)
+    model = made.to(device)
     batches = len(labels) // BATCH
     steps = trial.epochs * batches
     on_gpu = device.type == "cuda"
-    optimizer = torch.optim.AdamW(model.parameters(), RATE, weight_decay=DECAY, fused=on_gpu)
+    optimizer = torch.optim.AdamW(model.parameters(), recipe.rate, weight_decay=DECAY, fused=on_gpu)
     schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimizer,
-        lambda step: min(1.0, (step + 1) / WARM_UP) * 0.5 * (1 + math.cos(step / steps * math.pi)),
+        optimizer, lambda step: recipe.height(step, steps, step // batches)
     )
     draw = torch.Generator(device).manual_seed(trial.seed)
     model.train()

@@ -22,9 +22,9 @@ from ..framework import Results, TrainingSettings, option
 from ..framework.packs import read_pack, write_pack
 from ..framework.training import device
 from ..framework.training import train as train_all
-from ..networks.point_attention import PointAttention
+from ..networks.point_transformer import PointTransformer
 
-NETWORKS = ("plain", "augmented", "attention", "attention-augmented", "invariant")
+NETWORKS = ("plain", "augmented", "transformer", "transformer-augmented", "invariant")
 WHOLE = 0  # the seed whose weights and probabilities of the true class are kept
 TEST_SHARE, SPLIT_SEED = 0.3, 0
 STEPS_OF_255 = 255
@@ -75,7 +75,7 @@ class Settings(TrainingSettings):
     ball: str = option("rotations3d:500", "rotations spread evenly over SO(3)")
     stored: int = 1024  # points of a cloud that are packed
     widths: tuple[int, ...] = (64, 128, 256)
-    batch: int = 2048
+    batch: int = 512
 
 
 @dataclass(frozen=True)
@@ -134,11 +134,11 @@ def _load(settings: Settings, work: Path) -> tuple[Settings, dict[str, Halves]]:
 
 def make(trial: Trial, classes: int, widths: tuple[int, ...]) -> nn.Module:
     """Build the untrained network of a trial."""
-    if not trial.network.startswith("attention"):
+    if not trial.network.startswith("transformer"):
         return pointnet_training.make(trial.network, classes, trial.seed, widths)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(trial.seed)
-        return PointAttention(classes)
+        return PointTransformer(classes)
 
 
 def run(

@@ -12,6 +12,7 @@ from __future__ import annotations
 from ..framework import Study
 from .collecting import collect
 from .packing import pack
+from .penalty import collect_penalty, pack_penalty, train_penalty
 from .settings import Settings
 from .training import train
 
@@ -19,6 +20,10 @@ study = Study(
     name="qm9",
     description=__doc__,
     settings=Settings(),
-    steps={"pack": pack, "train": train, "collect": collect},
+    steps={
+        **{"pack": pack, "train": train, "collect": collect},
+        **{"pack-penalty": pack_penalty, "train-penalty": train_penalty},
+        "collect-penalty": collect_penalty,
+    },
     report=f"{__name__}.report",
 )

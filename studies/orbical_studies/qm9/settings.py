@@ -28,6 +28,8 @@ SHOWN = "dipole"
 
 LIKELIHOOD, PRINTED = "likelihood", "printed"
 """Likelihood after a start by squared error; the paper's loss, likelihood and penalty, alone."""
+PENALTIES = {PRINTED: 0.1, f"{PRINTED}, 1": 1.0}
+"""The paper's weights of `|y - gamma| (2 nu + alpha)`."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ class Trial:
     Attributes:
         network: One of `NETWORKS`.
         target: `ALL` for eleven heads on one backbone, or one property for a head of its own.
-        loss: `LIKELIHOOD` or `PRINTED`.
+        loss: `LIKELIHOOD`, or one of `PENALTIES`.
         seed: Of weights and batches.
         epochs: Passes over the training molecules; the rate ends at 0.
         batch: Molecules a step.

@@ -21,10 +21,7 @@ from ..framework.training import train as train_all
 from ..networks import parameters_of
 from .network import Model, Shelf, answers, shelf
 from .packing import Pack, training_scale, unpack
-from .settings import COMPARED, LIKELIHOOD, PRINTED, PROPERTIES, Settings, Trial, trials
-
-PENALTY = 0.1
-"""The paper's weight of `|y - gamma| (2 nu + alpha)`, its smaller one."""
+from .settings import COMPARED, LIKELIHOOD, PENALTIES, PROPERTIES, Settings, Trial, trials
 
 RATE, WARM_UP, LARGEST_SLOPE = 2e-3, 500, 30.0
 START = 0.2
@@ -186,14 +183,14 @@ class Session:
         found = torch.stack(self.model.on_graph(graph)).double()
         weighted = found.clone()
         gamma, nu, alpha, beta = weighted.unbind(0)
-        weight = (beta * (1 + nu) / (alpha * nu)).detach().sqrt().mean(0)
-        weighted.register_hook(lambda slope: slope * weight)
+        scale = (beta * (1 + nu) / (alpha * nu)).detach().sqrt().mean(0)
+        weighted.register_hook(lambda slope: slope * scale)
         if self.starting:
             square = functional.huber_loss(found[0], target, delta=LINEAR_FROM, reduction="none")
             return nig_nll(gamma.detach(), nu, alpha, beta, target) + square.sum(1).mean()
         loss = nig_nll(gamma, nu, alpha, beta, target)
-        if self.trial.loss == PRINTED:
-            loss = loss + PENALTY * nig_regularizer(gamma, nu, alpha, target)
+        if weight := PENALTIES.get(self.trial.loss):
+            loss = loss + weight * nig_regularizer(gamma, nu, alpha, target)
         return loss
 
     def warm(self) -> None:

@@ -10,12 +10,16 @@ from __future__ import annotations
 
 from ..framework import Study
 from . import extrinsic
+from .papers_width import collect_width, train_width
 from .training import Settings, run
 
 study = Study(
     name="swiss-roll",
     description=__doc__,
     settings=Settings(),
-    steps={"run": run, "extrinsic": extrinsic.run},
+    steps={
+        **{"run": run, "extrinsic": extrinsic.run},
+        **{"train-width": train_width, "collect-width": collect_width},
+    },
     report=f"{__name__}.report",
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,7 +29,7 @@ WORLDS = (*((e / 8, 1 - e / 8) for e in range(9)), (0.0, 0.0))
 
 
 @dataclass(frozen=True)
-class Settings(framework.Settings):
+class Settings(framework.TrainingSettings):
     """What is trained and measured."""
 
     seeds: int = option(5, "networks of each kind in each world", least=1)
@@ -42,6 +42,7 @@ class Settings(framework.Settings):
     bins: int = option(100, "bins of the ECE", least=1)
     small: int = option(200, "points of a small test set", least=1)
     draws: int = option(200, "small test sets to draw", least=1)
+    paper_width: int = 512  # hidden width of both networks in the paper
     thinning: int = 10  # the test set is every tenth index; training points come from the rest
 
     def __post_init__(self) -> None:
@@ -127,13 +128,15 @@ def accuracy_ceiling(test: SwissRoll) -> float:
 
 
 def measurements(
-    settings: Settings, worlds: Sequence[tuple[float, float]] = WORLDS
+    settings: Settings,
+    worlds: Sequence[tuple[float, float]] = WORLDS,
+    seeds: Iterable[int] | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Train both networks in every world with every seed, and yield one row a measurement."""
     for correct, incorrect in worlds:
         roll = swiss_roll(correct, incorrect, settings.points)
         ceiling = accuracy_ceiling(split(roll, settings, 0)[1])
-        for seed in range(settings.seeds):
+        for seed in range(settings.seeds) if seeds is None else seeds:
             train, test = split(roll, settings, seed)
             torch.manual_seed(seed)
             networks = HeightInvariant(settings.width), perceptron(settings.plain_width)

@@ -1,0 +1,124 @@
+"""A point transformer: vector attention within neighborhoods of points."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+
+
+def gathered(values: Tensor, rows: Tensor) -> Tensor:
+    """Return the rows `[n, ..., c]` of values `[n, points, c]` for indices `[n, ...]`."""
+    flat = rows.flatten(1)[..., None].expand(-1, -1, values.shape[-1])
+    return values.gather(1, flat).unflatten(1, rows.shape[1:])
+
+
+@torch.no_grad()
+def spread_points(points: Tensor, count: int) -> Tensor:
+    """Choose points that lie far apart, `[n, count]`: each is the farthest from those before.
+
+    The first is the farthest from the center, so that the choice does not depend on the order of
+    the points.
+
+    >>> spread_points(torch.tensor([[[0.0, 0, 0], [0.1, 0, 0], [2.0, 0, 0]]]), 2).tolist()
+    [[2, 0]]
+    """
+    far = (points - points.mean(1, keepdim=True)).square().sum(-1)
+    chosen = [far.argmax(1)]
+    far = torch.full_like(far, torch.inf)
+    for _ in range(count - 1):
+        last = points.gather(1, chosen[-1][:, None, None].expand(-1, 1, 3))
+        far = torch.minimum(far, (points - last).square().sum(-1))
+        chosen.append(far.argmax(1))
+    return torch.stack(chosen, 1)
+
+
+@torch.no_grad()
+def nearest(centers: Tensor, points: Tensor, count: int) -> Tensor:
+    """Return the indices `[n, centers, count]` of the points that are nearest to each center."""
+    return torch.cdist(centers, points).topk(count, largest=False, sorted=False).indices
+
+
+def layers(before: int, after: int) -> nn.Sequential:
+    """Return a linear layer, a norm over channels and a ReLU, for values `[..., channels]`."""
+    return nn.Sequential(nn.Linear(before, after), nn.LayerNorm(after), nn.ReLU())
+
+
+class VectorAttention(nn.Module):
+    """Attention of each point to its neighbors with one weight for each channel, and a residual.
+
+    Args:
+        width: Channels of a point.
+
+    Paper: Zhao et al. 2021, "Point Transformer", eqs. 3 and 4: the softmax over neighbors of
+    `weigh(query_i - key_j + place_ij)` times `value_j + place_ij`, where `place_ij` is a function
+    of the difference of coordinates.
+    """
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.before, self.after = layers(width, width), nn.Linear(width, width)
+        self.query, self.key, self.value = (nn.Linear(width, width) for _ in range(3))
+        self.place = nn.Sequential(nn.Linear(3, width), nn.ReLU(), nn.Linear(width, width))
+        self.weigh = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, width))
+
+    def forward(self, points: Tensor, features: Tensor, near: Tensor) -> Tensor:
+        """Return features `[n, points, width]`; `near` holds the neighbors of each point."""
+        inner = self.before(features)
+        place = self.place(points[:, :, None] - gathered(points, near))
+        key, value = (gathered(layer(inner), near) for layer in (self.key, self.value))
+        weights = self.weigh(self.query(inner)[:, :, None] - key + place).softmax(2)
+        result: Tensor = features + self.after((weights * (value + place)).sum(2))
+        return result
+
+
+class PointTransformer(nn.Module):
+    """A point transformer for classification: attention at several resolutions, then the mean.
+
+    At each resolution every point attends to its neighbors. Between two of them points that lie far
+    apart are kept, each with the maximum over its neighbors. The output does not depend on the
+    order of the points. Rotating a cloud keeps neighborhoods and changes differences of
+    coordinates, so it changes the output.
+
+    Args:
+        classes: Number of classes.
+        widths: Channels at each resolution; each has a quarter of the points of the one before.
+        neighbors: Number of neighbors of a point, itself included.
+
+    Example:
+        >>> PointTransformer(10)(torch.rand(2, 100, 3)).shape
+        torch.Size([2, 10])
+
+    Paper: Zhao et al. 2021, with three resolutions of one layer each in place of five of up to six;
+    used in the NERO paper, section 3.3.
+    """
+
+    def __init__(
+        self, classes: int, widths: Sequence[int] = (32, 64, 128), neighbors: int = 16
+    ) -> None:
+        super().__init__()
+        self.neighbors = neighbors
+        self.embed = layers(3, widths[0])
+        self.attend = nn.ModuleList(VectorAttention(width) for width in widths)
+        self.shrink = nn.ModuleList(layers(3 + one, other) for one, other in pairwise(widths))
+        self.classify = nn.Sequential(
+            *(nn.Linear(widths[-1], widths[-1]), nn.BatchNorm1d(widths[-1]), nn.ReLU()),
+            *(nn.Dropout(0.3), nn.Linear(widths[-1], classes)),
+        )
+
+    def forward(self, clouds: Tensor) -> Tensor:
+        """Compute the logits `[n, classes]` of clouds `[n, points, 3]`."""
+        points, features = clouds, self.embed(clouds)
+        for place, attend in enumerate(self.attend):
+            if place:
+                centers = gathered(points, spread_points(points, max(1, points.shape[1] // 4)))
+                near = nearest(centers, points, min(self.neighbors, points.shape[1]))
+                apart = gathered(points, near) - centers[:, :, None]
+                joined = torch.cat([apart, gathered(features, near)], -1)
+                points, features = centers, self.shrink[place - 1](joined).amax(2)
+            near = nearest(points, points, min(self.neighbors, points.shape[1]))
+            features = attend(points, features, near)
+        result: Tensor = self.classify(features.mean(1))
+        return result
