@@ -75,7 +75,7 @@ class Settings(TrainingSettings):
     ball: str = option("rotations3d:500", "rotations spread evenly over SO(3)")
     stored: int = 1024  # points of a cloud that are packed
     widths: tuple[int, ...] = (64, 128, 256)
-    batch: int = 512
+    batch: int = 1024
 
 
 @dataclass(frozen=True)
@@ -91,9 +91,9 @@ class Trial:
 
 
 def trials(settings: Settings) -> Iterator[Trial]:
-    """List all trainings, the slowest first."""
-    for network in reversed(NETWORKS):
-        for data in DATA_SETS:
+    """List all trainings of one data set, then of the other, the slowest first."""
+    for data in DATA_SETS:
+        for network in reversed(NETWORKS):
             yield from (Trial(data, network, seed) for seed in range(settings.seeds))
 
 
