@@ -230,7 +230,10 @@ def test_one_seed_is_enough_to_refute_a_claim(tmp_path: Path) -> None:
             for line in text.split("\n")
             if " | " in line
         }
-        for text in (paths.page.read_text("utf-8"), render(study, changed, paths.template))
+        for text in (
+            render(study, Results(paths.results), paths.template),
+            render(study, changed, paths.template),
+        )
     )
     claims = {claim for claim, verdict in before.items() if verdict == "confirmed |"}
     assert len(claims) == 9

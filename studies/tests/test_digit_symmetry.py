@@ -174,7 +174,10 @@ def test_claims_are_decided_by_the_numbers(table: str, change, claim: str, tmp_p
         changed.write(name, change(rows) if name == table else rows)
     before, after = (
         next(line for line in page.splitlines() if claim in line)
-        for page in (paths.page.read_text("utf-8"), render(study, changed, paths.template))
+        for page in (
+            render(study, Results(paths.results), paths.template),
+            render(study, changed, paths.template),
+        )
     )
     assert before.endswith("| confirmed |")
     assert after.endswith("| not confirmed here |")

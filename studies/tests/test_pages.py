@@ -13,7 +13,7 @@ import orbical
 from orbical_studies import INDEX, STUDIES, study
 from orbical_studies.__main__ import main
 from orbical_studies.framework import Paths, Results
-from orbical_studies.framework.page import render
+from orbical_studies.framework.page import anchors, parted, render
 
 
 @pytest.fixture(params=STUDIES)
@@ -25,19 +25,34 @@ def name(request: pytest.FixtureRequest) -> str:
 def test_a_committed_page_is_rendered_from_the_committed_results(name: str) -> None:
     paths = Paths.in_checkout(name)
     text = render(study(name).study, Results(paths.results), paths.template)
-    assert text == paths.page.read_text(encoding="utf-8")
+    page, protocol = parted(text, name)
+    assert page == paths.page.read_text(encoding="utf-8")
+    assert not protocol or protocol == paths.protocol.read_text(encoding="utf-8")
 
 
 def test_the_figures_of_a_page_are_committed_and_no_others(name: str) -> None:
     paths = Paths.in_checkout(name)
-    shown = set(re.findall(rf"\({name}/([^)]+\.png)\)", paths.page.read_text(encoding="utf-8")))
-    assert shown == {path.name for path in paths.figures.iterdir()}
+    shown = re.findall(rf"\({name}/([^)]+\.png)\)", paths.page.read_text(encoding="utf-8"))
+    shown += re.findall(r"\(([^)/]+\.png)\)", paths.protocol.read_text(encoding="utf-8"))
+    assert {*shown} == {path.name for path in paths.figures.glob("*.png")}
 
 
-def test_a_page_is_short_and_has_everything_else_in_its_appendix(name: str) -> None:
+def test_a_page_is_short_and_shows_its_verdicts(name: str) -> None:
     text = Paths.in_checkout(name).page.read_text(encoding="utf-8")
-    answer, _ = re.split(r"^## Appendix$", text, maxsplit=1, flags=re.MULTILINE)
-    assert sum(any(map(str.isalnum, word)) for word in answer.split()) <= 2500
+    assert sum(any(map(str.isalnum, word)) for word in text.split()) <= 1200
+    assert re.search(r"^\| .*(verdict|decide) \|$", text, re.MULTILINE)
+    assert f"({name}/protocol.md)" in text
+
+
+def test_no_link_of_a_page_or_protocol_is_dead(name: str) -> None:
+    paths = Paths.in_checkout(name)
+    for page in (paths.page, paths.protocol):
+        for link in re.findall(r"\]\(([^)]+)\)", page.read_text(encoding="utf-8")):
+            path, _, part = link.partition("#")
+            target = page.parent / path if path else page
+            assert "//" in link or target.is_file(), link
+            if part and target.suffix == ".md" and not part.startswith("orbical."):
+                assert f"#{part}" in anchors(target.read_text(encoding="utf-8")), link
 
 
 def test_a_page_without_results_is_refused_in_one_line(
@@ -119,5 +134,11 @@ def test_no_link_of_the_index_is_dead() -> None:
         if part.startswith("orbical."):
             operator.attrgetter(part.removeprefix("orbical."))(orbical)
             continue
-        headings = re.findall(r"^#+ (.+)$", target.read_text("utf-8"), re.M) if part else []
-        assert not part or part in [slugify(heading, "-") for heading in headings], link
+        assert not part or f"#{part}" in anchors(target.read_text("utf-8")), link
+
+
+def test_anchors_are_those_of_the_site() -> None:
+    headings = ["The paper's regime", "Fig. 5: λ – and ε", "C_12 (size) & more"]
+    assert anchors("\n".join(f"## {each}" for each in headings)) == {
+        f"#{slugify(each, '-')}" for each in headings
+    }

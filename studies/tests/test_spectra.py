@@ -491,7 +491,10 @@ def test_claims_are_decided_by_the_numbers(tmp_path: Path) -> None:
                 rows = slice(None) if table == "limits" else frame["training"] == training_name
                 frame.loc[rows, column] = value
         changed.write(name, frame)
-    before, after = paths.page.read_text("utf-8"), render(study, changed, paths.template)
+    before, after = (
+        render(study, Results(paths.results), paths.template),
+        render(study, changed, paths.template),
+    )
     for claim in CHANGES.values():
         was, now = (
             next(line for line in page.splitlines() if line.startswith(claim)).rsplit("|", 2)[1]

@@ -186,7 +186,10 @@ def test_claims_are_decided_by_the_numbers(column: str, change, claim: str, tmp_
         changed.write(other, committed[other])
     before, after = (
         next(line for line in page.splitlines() if claim in line)
-        for page in (paths.page.read_text("utf-8"), render(study, changed, paths.template))
+        for page in (
+            render(study, Results(paths.results), paths.template),
+            render(study, changed, paths.template),
+        )
     )
     assert before.endswith("| confirmed |")
     assert after.endswith("| not confirmed here |")

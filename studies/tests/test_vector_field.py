@@ -227,7 +227,10 @@ def test_claims_are_decided_by_the_numbers(tmp_path: Path) -> None:
                 rows = (frame["field"] == field) & (frame["network"] == network)
                 frame.loc[rows & (frame["variance"] == "scalar"), column] *= factor
         changed.write(name, frame)
-    before, after = paths.page.read_text("utf-8"), render(study, changed, paths.template)
+    before, after = (
+        render(study, Results(paths.results), paths.template),
+        render(study, changed, paths.template),
+    )
     for claim in (claim for claims in CHANGES.values() for claim in claims):
         was, now = (
             next(line for line in page.splitlines() if claim in line).rsplit("|", 2)[1]

@@ -140,4 +140,19 @@ def _cell(value: Any) -> str:
     return number(value) if isinstance(value, float) else "" if value is None else str(value)
 
 
-FILTERS = {f.__name__: f for f in (fixed, percent, count, number, spread, share, verdict, table)}
+def columns(text: str, *places: int) -> str:
+    """Keep some columns of a Markdown table, by their places.
+
+    Example:
+        >>> print(columns("| claim | measured | verdict |\\n| - | - | - |\\n| a | 1 | yes |", 0, 2))
+        | claim | verdict |
+        | - | - |
+        | a | yes |
+    """
+    rows = ([cell.strip() for cell in line[1:-1].split("|")] for line in text.split("\n") if line)
+    return "\n".join("| " + " | ".join(row[place] for place in places) + " |" for row in rows)
+
+
+FILTERS = {
+    f.__name__: f for f in (columns, count, fixed, number, percent, share, spread, table, verdict)
+}

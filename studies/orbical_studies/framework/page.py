@@ -1,7 +1,9 @@
-"""Fill the hand-written page of a study with numbers."""
+"""Fill the hand-written page of a study with numbers, and cut it into the page and its protocol."""
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -58,9 +60,11 @@ def write_page(
 ) -> Iterator[Path]:
     """Write the page and its figures, and yield each file as it is written."""
     text = render(study, results, paths.template)
-    paths.page.parent.mkdir(parents=True, exist_ok=True)
-    paths.page.write_text(text, encoding="utf-8")
-    yield paths.page
+    for path, part in zip((paths.page, paths.protocol), parted(text, study.name), strict=True):
+        if part:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(part, encoding="utf-8")
+            yield path
     for name, figure in study.figures(results) if figures else ():
         from orbical.figures import save
 
@@ -70,6 +74,64 @@ def write_page(
             )
         path = save(figure, paths.figures / name)
         yield path if study.palette is None else _with_palette(path, study.palette)
+
+
+CUT = "\n<!-- protocol -->\n"
+LINK = re.compile(r"(?<=\]\()([^)#]*)(#[^)]*)?(?=\))")
+
+
+def parted(text: str, name: str) -> tuple[str, str]:
+    """Cut a rendered page at the line `<!-- protocol -->`, and mend the links between the parts.
+
+    Args:
+        text: The whole text; without the line all of it is the page.
+        name: Of the study; the protocol is `NAME/protocol.md` beside the page.
+
+    Example:
+        >>> page, protocol = parted(
+        ...     "# Tides\\n\\n[rules](#rules)\\n<!-- protocol -->\\n## Rules\\n![](tides/a.png)\\n",
+        ...     "tides",
+        ... )
+        >>> print(page.splitlines()[-1], protocol.splitlines()[-1])
+        [rules](tides/protocol.md#rules) ![](a.png)
+    """
+    front, cut, rest = text.partition(CUT)
+    if not cut:
+        return text, ""
+    title = front.partition("\n")[0]
+    rest = f"{title}: protocol and all results\n\n[Back to the finding](../{name}.md)\n\n{rest}"
+    own, others = anchors(front), anchors(rest)
+
+    def on_page(link: re.Match[str]) -> str:
+        path, part = link[1], link[2] or ""
+        moved = not path and part not in own and part in others
+        return f"{name}/protocol.md{part}" if moved else path + part
+
+    def on_protocol(link: re.Match[str]) -> str:
+        path, part = link[1], link[2] or ""
+        if re.match(r"\w+:", path):
+            return path + part
+        if not path:
+            return part if part in others else f"../{name}.md{part}"
+        return (
+            path.removeprefix(f"{name}/") if path.startswith(f"{name}/") else f"../{path}"
+        ) + part
+
+    return LINK.sub(on_page, front), LINK.sub(on_protocol, rest)
+
+
+def anchors(text: str) -> set[str]:
+    """Return the anchors of the headings of a text, each with its number sign.
+
+    >>> sorted(anchors("# The paper's regime\\n\\n### Fig. 5: λ\\n"))
+    ['#fig-5', '#the-papers-regime']
+    """
+    found = set()
+    for heading in re.findall(r"^#+ (.+)$", text, re.MULTILINE):
+        plain = unicodedata.normalize("NFKD", heading).encode("ascii", "ignore").decode()
+        plain = re.sub(r"[^\w\s-]", "", plain).strip().lower()
+        found.add("#" + re.sub(r"[-\s]+", "-", plain))
+    return found
 
 
 def _with_palette(path: Path, colors: int) -> Path:

@@ -33,6 +33,11 @@ class Paths:
         """Folder of the figures, beside the page."""
         return self.page.parent / self.name
 
+    @property
+    def protocol(self) -> Path:
+        """What the page leaves out: words, rules and all tables."""
+        return self.figures / "protocol.md"
+
     @classmethod
     def in_checkout(cls, name: str, root: Path = CHECKOUT) -> Paths:
         """Find the files of a study in the checkout that holds this package.
