@@ -99,7 +99,6 @@ def parted(text: str, name: str) -> tuple[str, str]:
     if not cut:
         return text, ""
     title = front.partition("\n")[0]
-    rest = f"{title}: protocol and all results\n\n[Back to the finding](../{name}.md)\n\n{rest}"
     own, others = anchors(front), anchors(rest)
 
     def on_page(link: re.Match[str]) -> str:
@@ -117,7 +116,8 @@ def parted(text: str, name: str) -> tuple[str, str]:
             path.removeprefix(f"{name}/") if path.startswith(f"{name}/") else f"../{path}"
         ) + part
 
-    return LINK.sub(on_page, front), LINK.sub(on_protocol, rest)
+    head = f"# Protocol: {title[2:]}\n\n[Back to the finding](../{name}.md)\n\n"
+    return LINK.sub(on_page, front), head + LINK.sub(on_protocol, rest)
 
 
 def anchors(text: str) -> set[str]:

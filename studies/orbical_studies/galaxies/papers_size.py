@@ -27,7 +27,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from orbical.zoo.group_cnn import GroupCNN, arranged
+from orbical.zoo.group_cnn import GroupCNN
+from orbical.zoo.layout import arranged
 
 from ..framework import Results, training
 from .packing import Split, pack, unpack
