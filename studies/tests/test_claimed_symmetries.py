@@ -20,6 +20,7 @@ from orbical.zoo.group_cnn import GroupCNN
 from orbical.zoo.pointnet import InvariantNet, PointNet
 from orbical_studies import networks
 from orbical_studies.networks.molecules import GIN, InvariantMPNN
+from orbical_studies.networks.point_attention import PointAttention
 from orbical_studies.networks.point_transformer import PointTransformer
 from orbical_studies.networks.steerable import SteerableMPNN
 from orbical_studies.networks.vector_fields import VectorFieldNet
@@ -105,6 +106,19 @@ def test_a_claimed_symmetry_holds(name: str) -> None:
         inputs = inputs.double()
     network = claim.network().double().eval()
     ob.testing.assert_equivariant(network, inputs, group=claim.group, task=claim.task)
+
+
+def test_attention_among_the_first_points_is_not_invariant_and_does_not_claim_to_be() -> None:
+    torch.manual_seed(0)
+    network = PointAttention(4, patches=16).double().eval()
+    for group in (ob.groups.permutations(70, 9), "rotations3d:4"):
+        with pytest.raises(AssertionError, match="not equivariant"):
+            ob.testing.assert_equivariant(network, CLOUDS.double(), group=group, task=CLOUD)
+    behind = np.arange(70)
+    behind[16:] = behind[16:][::-1]
+    others = ob.groups.from_parts("behind", {"rows": np.stack([np.arange(70), behind])})
+    ob.testing.assert_equivariant(network, CLOUDS.double(), group=others, task=CLOUD)
+    assert not claims_a_symmetry(PointAttention)
 
 
 def test_a_point_transformer_ignores_the_order_of_points_and_sees_rotations() -> None:

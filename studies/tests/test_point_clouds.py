@@ -17,7 +17,7 @@ from orbical_studies.framework import Paths, Results
 from orbical_studies.framework.formatting import verdict as as_verdict
 from orbical_studies.framework.page import render
 from orbical_studies.framework.training import read_trained
-from orbical_studies.networks.point_transformer import PointTransformer, VectorAttention
+from orbical_studies.networks.point_attention import PointAttention
 from orbical_studies.point_clouds import collecting, report, study, training
 from orbical_studies.point_clouds.collecting import Answers, calibrated_ece, summary_row
 from orbical_studies.point_clouds.training import Settings, Trial, split, unpack
@@ -40,7 +40,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     with pytest.MonkeyPatch.context() as patch:
         small = partial(pointnet_training.InvariantNet, degree=2)  # built quickly
         patch.setattr(pointnet_training, "InvariantNet", small)
-        patch.setattr(training, "PointTransformer", partial(PointTransformer, widths=(8, 8)))
+        patch.setattr(training, "PointAttention", partial(PointAttention, width=8, layers=1))
         for name in training.SOURCES:
             patch.setitem(training.SOURCES, name, halves)
         results = Results(tmp_path_factory.mktemp("study"))
@@ -134,17 +134,12 @@ def test_stored_weights_are_those_that_answered(results: Results) -> None:
     assert np.allclose(probs.amax(1), upright, atol=2e-3)
 
 
-def test_vector_attention_weighs_each_channel_of_each_neighbor() -> None:
-    torch.manual_seed(0)
-    layer, points, features = VectorAttention(4), torch.rand(1, 5, 3), torch.rand(1, 5, 4)
-    near = torch.tensor([[[i, (i + 1) % 5] for i in range(5)]])
+def test_the_attention_ignores_the_order_of_the_points_of_a_patch() -> None:
+    network = PointAttention(4, patches=8, neighbors=4, width=8).eval()
+    clouds = torch.rand(2, 30, 3, generator=torch.Generator().manual_seed(0))
+    order = torch.cat([torch.arange(8), 8 + torch.randperm(22)])
     with torch.inference_mode():
-        found = layer(points, features, near)[0, 3]
-        inner, place = layer.before(features[0]), layer.place(points[0, 3] - points[0, [3, 4]])
-        scores = layer.weigh(layer.query(inner)[3] - layer.key(inner)[[3, 4]] + place)
-        weights = scores.exp() / scores.exp().sum(0)
-        mixed = (weights * (layer.value(inner)[[3, 4]] + place)).sum(0)
-        assert torch.allclose(found, features[0, 3] + layer.after(mixed), atol=1e-6)
+        assert torch.allclose(network(clouds), network(clouds[:, order]), atol=1e-5)
 
 
 def test_a_flat_and_correct_network_has_no_spread() -> None:
@@ -200,10 +195,10 @@ def verdict(page: str, claim: str) -> list[str]:
     ("table", "where", "column", "value", "claim"),
     [
         ("summary", "plain", "accuracy_ball", 0.6, "The original is good near upright alone"),
-        ("summary", "transformer", "accuracy_ball", 0.5, "Here: the three planes flatter"),
+        ("summary", "attention", "accuracy_ball", 0.5, "Here: the three planes flatter"),
         ("summary", "invariant", "ece_ball", 0.01, "Here: a flat response is not a calibrated"),
         ("contrasts", "augmented", "p_holm", 0.2, "The augmented network is the more invariant"),
-        ("contrasts", "transformer-augmented", "same_sign", 2, "Here: it pays with accuracy"),
+        ("contrasts", "attention-augmented", "same_sign", 2, "Here: it pays with accuracy"),
     ],
 )
 def test_claims_are_decided_by_the_numbers_of_both_architectures(
@@ -236,7 +231,7 @@ def test_invariance_by_construction_is_compared_with_both_augmented_networks(
         changed.write(name, committed[name])
     frame = committed["contrasts"].copy()
     frame.loc[frame["first"] == "invariant", "difference"] = 0.05
-    frame.loc[frame["second"] == "transformer-augmented", "difference"] = difference
+    frame.loc[frame["second"] == "attention-augmented", "difference"] = difference
     frame = frame.assign(p_holm=0.01, same_sign=3)
     changed.write("contrasts", frame)
     claims = report.Measured(changed).claims("sweethome3d")

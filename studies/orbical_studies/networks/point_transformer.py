@@ -26,19 +26,24 @@ def spread_points(points: Tensor, count: int) -> Tensor:
     [[2, 0]]
     """
     far = (points - points.mean(1, keepdim=True)).square().sum(-1)
+    apart, rows = distances(points, points), torch.arange(len(points), device=points.device)
     chosen = [far.argmax(1)]
     far = torch.full_like(far, torch.inf)
     for _ in range(count - 1):
-        last = points.gather(1, chosen[-1][:, None, None].expand(-1, 1, 3))
-        far = torch.minimum(far, (points - last).square().sum(-1))
+        far = torch.minimum(far, apart[rows, chosen[-1]])
         chosen.append(far.argmax(1))
     return torch.stack(chosen, 1)
+
+
+def distances(some: Tensor, others: Tensor) -> Tensor:
+    """Return distances `[n, some, others]`, each computed by itself: order does not change them."""
+    return torch.cdist(some, others, compute_mode="donot_use_mm_for_euclid_dist")
 
 
 @torch.no_grad()
 def nearest(centers: Tensor, points: Tensor, count: int) -> Tensor:
     """Return the indices `[n, centers, count]` of the points that are nearest to each center."""
-    return torch.cdist(centers, points).topk(count, largest=False, sorted=False).indices
+    return distances(centers, points).topk(count, largest=False, sorted=False).indices
 
 
 def layers(before: int, after: int) -> nn.Sequential:

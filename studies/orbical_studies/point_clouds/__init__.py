@@ -12,13 +12,17 @@ from __future__ import annotations
 from ..framework import Study
 from .collecting import collect
 from .training import Settings, pack, train
+from .transformer import collect_transformer, train_transformer
 from .worst_cases import worst
 
 study = Study(
     name="point-clouds",
     description=__doc__,
     settings=Settings(),
-    steps={"pack": pack, "train": train, "collect": collect, "worst": worst},
+    steps={
+        **{"pack": pack, "train": train, "collect": collect, "worst": worst},
+        **{"transformer": train_transformer, "collect-transformer": collect_transformer},
+    },
     report=f"{__name__}.report",
     palette=256,
 )

@@ -26,11 +26,11 @@ BATHTUB = "bathtub"
 QUANTITIES = ("upright", "ball", "lost")
 CONTRASTS = (
     ("augmented", "plain"),
-    ("transformer-augmented", "transformer"),
-    ("transformer", "plain"),
-    ("transformer-augmented", "augmented"),
+    ("attention-augmented", "attention"),
+    ("attention", "plain"),
+    ("attention-augmented", "augmented"),
     ("invariant", "augmented"),
-    ("invariant", "transformer-augmented"),
+    ("invariant", "attention-augmented"),
 )
 
 
@@ -212,7 +212,7 @@ def chosen_samples(
 ) -> dict[str, int]:
     """Choose the typical bathtub, and the cloud whose recognition depends most on the rotation.
 
-    Of the clouds that all transformers recognize upright (0.9 or more, or the best
+    Of the clouds that all networks with attention recognize upright (0.9 or more, or the best
     half if there is none): `bathtub`, as in the paper, the one for which the smallest probability
     of the augmented network is the median of all bathtubs, and `lost`, the cloud of any class
     where it varies most.
@@ -222,9 +222,9 @@ def chosen_samples(
         names: Class of each sample.
         identity: Index of the identity.
     """
-    augmented = scores["transformer-augmented"]
-    transformers = [values for name, values in scores.items() if name.startswith("transformer")]
-    upright = np.min([values[:, identity] for values in transformers], axis=0)
+    augmented = scores["attention-augmented"]
+    attentive = [values for name, values in scores.items() if name.startswith("attention")]
+    upright = np.min([values[:, identity] for values in attentive], axis=0)
     bathtubs = np.flatnonzero(names == BATHTUB)
     known = bathtubs[upright[bathtubs] >= min(0.9, float(np.median(upright[bathtubs])))]
     lowest = augmented[known].min(1)

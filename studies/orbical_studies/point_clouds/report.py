@@ -21,15 +21,14 @@ from ..framework import Results
 from ..framework.statistics import wilson
 from ..hidden_failures import with_shares
 from .collecting import BATHTUB
-from .training import SOURCES
-from .worst_cases import SEARCHED
+from .training import NETWORKS, SOURCES
 
 AXES = {"x (sideways)": ("xy", 0.0), "y (upright)": ("xy", 90.0), "z (forwards)": ("xz", 90.0)}
 TITLES = {"modelnet10": "ModelNet10", "sweethome3d": "Sweet Home 3D"}
 DECIDES = "modelnet10"
-POINTNETS = ("plain", "augmented", "invariant")  # drawn together, the transformers apart
-TRANSFORMERS = ("transformer", "transformer-augmented", "invariant")
-ORIGINALS = {"augmented": "plain", "transformer-augmented": "transformer"}
+POINTNETS = ("plain", "augmented", "invariant")  # drawn together, those with attention apart
+ATTENTIVE = ("attention", "attention-augmented", "invariant")
+ORIGINALS = {"augmented": "plain", "attention-augmented": "attention"}
 TILT_EDGES = (0, 15, 30, 45, 60, 90, 120, 150, 180)
 MEANINGS = {"accuracy": "accuracy", "ece": "calibration error (ECE)"}
 
@@ -94,7 +93,7 @@ def facts(results: Results) -> dict[str, Any]:
         "turned": measured.turned,
         "claims": {data: measured.claims(data) for data in _names(results, "data")},
         "bathtubs": _bathtubs(classes[classes["data"] == DECIDES]),
-        "worst": with_shares(results["worst"], len(SEARCHED)).set_index("network"),
+        "worst": with_shares(results["worst"], len(NETWORKS)).set_index("network"),
         "groups": groups,
         "below_45": {n: g.weights[angle_of(g) < 45 - 1e-6].sum() for n, g in groups.items()},
         "explained_by_tilt": explained_by(tilt, plain),
@@ -157,7 +156,7 @@ class Measured:
         above = [self.contrast("invariant", name, "ball", data)["sign"] for name in ORIGINALS]
         flat = self.at("invariant", data)
         return {
-            "stronger": self.contrast("transformer", "plain", "upright", data)["sign"] > 0,
+            "stronger": self.contrast("attention", "plain", "upright", data)["sign"] > 0,
             "near_upright": all(self._near_upright(name, data) for name in ORIGINALS.values()),
             "more_invariant": self._all_below("lost", data),
             "pays": self._all_below("upright", data),
@@ -199,7 +198,7 @@ def figures(results: Results) -> Iterator[tuple[str, Figure]]:
     """
     for name, group, data, quantity, networks in (
         ("slices", "slices", DECIDES, "accuracy", POINTNETS),
-        ("slices-transformer", "slices", DECIDES, "accuracy", TRANSFORMERS[:2]),
+        ("slices-attention", "slices", DECIDES, "accuracy", ATTENTIVE[:2]),
         ("slices-sweethome3d", "slices", "sweethome3d", "accuracy", POINTNETS),
         ("ball", "ball", DECIDES, "accuracy", POINTNETS),
         ("ece", "slices", DECIDES, "ece", POINTNETS),
@@ -252,9 +251,9 @@ def _orbit(
 
 
 def _individual(results: Results, chosen: dict[str, Any], clouds: Any) -> Figure:
-    values = [results["individual"][f"{chosen['name']}/{network}"] for network in TRANSFORMERS]
+    values = [results["individual"][f"{chosen['name']}/{network}"] for network in ATTENTIVE]
     meaning = "probability of the true class"
-    array = _responses(TRANSFORMERS, _group(results, "slices"), values, meaning, True)
+    array = _responses(ATTENTIVE, _group(results, "slices"), values, meaning, True)
     array = array.assign_coords(sample=chosen["row"], label=chosen["class"])
     return individual(array, cloud_picture(clouds[chosen["row"]]))
 

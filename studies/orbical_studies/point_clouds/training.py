@@ -22,9 +22,9 @@ from ..framework import Results, TrainingSettings, option
 from ..framework.packs import read_pack, write_pack
 from ..framework.training import device
 from ..framework.training import train as train_all
-from ..networks.point_transformer import PointTransformer
+from ..networks.point_attention import PointAttention
 
-NETWORKS = ("plain", "augmented", "transformer", "transformer-augmented", "invariant")
+NETWORKS = ("plain", "augmented", "attention", "attention-augmented", "invariant")
 WHOLE = 0  # the seed whose weights and probabilities of the true class are kept
 TEST_SHARE, SPLIT_SEED = 0.3, 0
 STEPS_OF_255 = 255
@@ -91,9 +91,9 @@ class Trial:
 
 
 def trials(settings: Settings) -> Iterator[Trial]:
-    """List all trainings of one data set, then of the other, the slowest first."""
-    for data in DATA_SETS:
-        for network in reversed(NETWORKS):
+    """List all trainings, the slowest first."""
+    for network in reversed(NETWORKS):
+        for data in DATA_SETS:
             yield from (Trial(data, network, seed) for seed in range(settings.seeds))
 
 
@@ -134,11 +134,11 @@ def _load(settings: Settings, work: Path) -> tuple[Settings, dict[str, Halves]]:
 
 def make(trial: Trial, classes: int, widths: tuple[int, ...]) -> nn.Module:
     """Build the untrained network of a trial."""
-    if not trial.network.startswith("transformer"):
+    if not trial.network.startswith("attention"):
         return pointnet_training.make(trial.network, classes, trial.seed, widths)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(trial.seed)
-        return PointTransformer(classes)
+        return PointAttention(classes)
 
 
 def run(

@@ -12,13 +12,11 @@ from ..hidden_failures import searched
 from .training import NETWORKS, WHOLE, Settings, Trial, trained_network, unpack
 
 DATA, EACH = "modelnet10", 10
-SEARCHED = tuple(name for name in NETWORKS if not name.startswith("transformer"))
-"""A search takes an hour of a processor for a transformer, and a minute for the others."""
 
 
 def worst(settings: Settings, results: Results) -> None:
     """Search the worst case of the first test clouds of each class, from all sampled rotations."""
-    trials = finished([Trial(DATA, name, WHOLE) for name in SEARCHED], results.work)
+    trials = finished([Trial(DATA, name, WHOLE) for name in NETWORKS], results.work)
     networks = {
         trial.network: trained_network(trial, arrays, settings)
         for trial, (_, arrays) in zip(trials, read_trained(trials, results.work), strict=True)
