@@ -27,7 +27,7 @@ from orbical_studies.detection.measures import (
 from orbical_studies.detection.tables import read_tables
 from orbical_studies.detection.training import JITTERS, Settings, scan_shifts
 from orbical_studies.framework import Paths, Results, audits
-from orbical_studies.framework.page import render
+from orbical_studies.framework.page import parted, render
 
 TABLES = (
     *("trainings", "levels", "classes", "dark-spots", "period", "consensus", "certainty"),
@@ -176,11 +176,11 @@ def test_one_command_goes_from_images_to_the_page(
         written = (tmp_path / f"{name}.csv").read_text().partition("\n")[0]
         committed = Paths.in_checkout("detection").results / f"{name}.csv"
         assert written == committed.read_text().partition("\n")[0]
-    text = page.read_text("utf-8")
+    text = (tmp_path / "detection" / "protocol.md").read_text("utf-8")
     assert "not confirmed here" in text  # two steps teach nothing, and the page says so
     assert "2 steps of 2 views for each of 5 detectors, the five levels with seeds 0\n" in text
     assert "1 seeds lack a level and are left out" in text
-    made = {path.name for path in (tmp_path / "detection").iterdir()}
+    made = {path.name for path in (tmp_path / "detection").glob("*.png")}
     assert made == {
         "published.png",
         "aggregate.png",
@@ -231,8 +231,8 @@ def test_one_seed_is_enough_to_refute_a_claim(tmp_path: Path) -> None:
             if " | " in line
         }
         for text in (
-            render(study, Results(paths.results), paths.template),
-            render(study, changed, paths.template),
+            parted(render(study, Results(paths.results), paths.template), study.name)[1],
+            parted(render(study, changed, paths.template), study.name)[1],
         )
     )
     claims = {claim for claim, verdict in before.items() if verdict == "confirmed |"}

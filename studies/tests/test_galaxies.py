@@ -16,13 +16,14 @@ from orbical.zoo.group_cnn import GroupCNN
 from orbical_studies.__main__ import main
 from orbical_studies.data import galaxies
 from orbical_studies.framework import Paths, Results
-from orbical_studies.framework.page import render
+from orbical_studies.framework.page import parted, render
 from orbical_studies.framework.training import arrays_file
 from orbical_studies.galaxies import (
     contrasts,
     kinds,
     matching,
     packing,
+    papers_size,
     report,
     settings,
     shift,
@@ -89,7 +90,7 @@ def test_a_mirrored_test_galaxy_stands_beside_each_generated_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(packing, "GENERATED", (3, 6))
-    images, labels = packing.SPLITS["generated"]()["test"]
+    images, labels = packing.SPLITS["generated"](packing.SIZE)["test"]
     assert torch.equal(images[6:], images[:6].flip(-1))
     assert labels.tolist() == [0, 1, 2, 0, 1, 2, 0, 2, 1, 0, 2, 1]
 
@@ -249,6 +250,7 @@ def collected(tmp_path_factory: pytest.TempPathFactory) -> Results:
         sizes(chosen, results)
         kinds.write_kinds(chosen, results)
     results.write("coverage", Results(PATHS.results)["coverage"])
+    results.write("paper", Results(PATHS.results)["paper"])
     return results
 
 
@@ -274,6 +276,40 @@ def test_the_shift_between_catalogs_is_measured_as_it_is_and_moved(collected: Re
     assert rows[["correct", "incorrect", "extrinsic"]].sum(axis=1).to_numpy() == pytest.approx(1)
     asked = {"efigi": 40, "galaxyzoo2": 60}  # irregulars are neither
     assert (rows["galaxies"] == rows["tested"].map(asked)).all()
+
+
+def test_networks_at_the_papers_size_are_packed_trained_and_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw = torch.Generator().manual_seed(0)
+    made = (torch.rand(140, 3, 100, 100, generator=draw), torch.arange(140) % 2)
+    for name in settings.PHOTOGRAPHS:
+        monkeypatch.setitem(packing.SPLITS, name, lambda size: {"train": made, "test": made})
+    monkeypatch.setattr(packing, "hubble_types", lambda: torch.zeros(140))
+    monkeypatch.setattr(papers_size, "ORDERS", (1,))
+    monkeypatch.setattr(training, "ANGLES", 2)
+    results = Results(tmp_path)
+    chosen = Settings(paper_epochs=1, only="galaxyzoo2")
+    for step in ("pack-paper", "train-paper", "collect-paper"):
+        study.steps[step](chosen, results)
+    rows = results["paper"].set_index("head")
+    assert rows["parameters"].to_dict() == {"flat": 1_187_402, "pooled": 15_946}
+    assert not report.slopes_by_order(results["paper"])["whole"].any()
+
+
+@pytest.mark.parametrize(
+    ("slope", "accuracy", "ece"),
+    [(1.0, "confirmed", "confirmed"), (-1.0, "contradicted", "confirmed"), (0.0, "open", "open")],
+)
+def test_slopes_against_the_order_decide(slope: float, accuracy: str, ece: str) -> None:
+    orders = np.array([1, *(2, 4, 6, 8, 10, 12) * 2])
+    noise = 1e-3 * np.random.default_rng(0).normal(size=13)
+    rows = pd.DataFrame({"data": "zoo", "head": "flat", "order": orders})
+    rows["family"] = ["cyclic"] * 7 + ["dihedral"] * 6
+    rows["accuracy"] = rows["ece"] = slope / 100 * np.log2(orders) + noise
+    (found,) = report.slopes_by_order(rows).to_dict("records")
+    assert (found["accuracy_verdict"], found["ece_verdict"]) == (accuracy, ece)
+    assert float(found["accuracy"].split(" ")[0]) == pytest.approx(slope, abs=0.06)
 
 
 def test_collected_predictions_become_a_page_with_figures(collected: Results) -> None:
@@ -316,8 +352,8 @@ def test_claims_are_decided_by_the_numbers(tmp_path: Path) -> None:
         for rows, values in changes.get(path.stem, []):
             frame.loc[frame.query(rows).index, [*values]] = [*values.values()]
         changed.write(path.stem, frame)
-    before = PATHS.page.read_text(encoding="utf-8").splitlines()
-    after = render(study, changed, PATHS.template).splitlines()
+    before = PATHS.protocol.read_text(encoding="utf-8").splitlines()
+    after = parted(render(study, changed, PATHS.template), study.name)[1].splitlines()
     no, one, two = (
         "not confirmed here",
         "in 1 of 2, otherwise open",

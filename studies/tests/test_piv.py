@@ -17,7 +17,7 @@ from orbical.errors import InputError
 from orbical.tasks import Flow
 from orbical_studies.__main__ import main
 from orbical_studies.framework import Paths, Results
-from orbical_studies.framework.page import render
+from orbical_studies.framework.page import parted, render
 from orbical_studies.piv import measures, report, scans, study, training_means, trainings
 from orbical_studies.piv.settings import GROUP, MODELS, Settings
 
@@ -111,8 +111,8 @@ def test_the_command_writes_results_page_and_figures(small: Path) -> None:
         committed = Paths.in_checkout("piv").results / f"{name}.csv"
         header = committed.read_text().partition("\n")[0]
         assert (small / f"{name}.csv").read_text().partition("\n")[0] == header
-    assert len(list((small / "piv").iterdir())) == 7
-    assert "| generated | uniform | 1 | " in (small / "piv.md").read_text()
+    assert len(list((small / "piv").glob("*.png"))) == 7
+    assert "| generated | uniform | 1 | " in (small / "piv" / "protocol.md").read_text()
 
 
 def test_each_training_is_asked_about_each_pair(small: Path) -> None:
@@ -188,8 +188,8 @@ def test_claims_have_to_hold_in_every_set_of_pairs(tmp_path: Path) -> None:
     changed.write("samples", rows)
     for name in ("rotations", "truth-time", "pixels", "trainings", "laboratory"):
         changed.write(name, committed[name])
-    before = verdicts(paths.page.read_text("utf-8"))
-    after = verdicts(render(study, changed, paths.template))
+    before = verdicts(paths.protocol.read_text("utf-8"))
+    after = verdicts(parted(render(study, changed, paths.template), study.name)[1])
     claims = {claim for claim, verdict in before.items() if verdict == "confirmed"}
     assert len(claims) == 16
     held = {claim for claim in claims if after[claim] == "confirmed"}

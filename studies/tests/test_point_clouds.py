@@ -15,7 +15,7 @@ from orbical.groups import parse
 from orbical.zoo import pointnet_training
 from orbical_studies.framework import Paths, Results
 from orbical_studies.framework.formatting import verdict as as_verdict
-from orbical_studies.framework.page import render
+from orbical_studies.framework.page import parted, render
 from orbical_studies.framework.training import read_trained
 from orbical_studies.networks.point_attention import PointAttention
 from orbical_studies.point_clouds import collecting, report, study, training
@@ -213,8 +213,8 @@ def test_claims_are_decided_by_the_numbers_of_both_architectures(
     frame.loc[(frame["data"] == "modelnet10") & (network == where), column] = value
     changed.write(table, frame)
     before, after = (
-        render(study, Results(paths.results), paths.template),
-        render(study, changed, paths.template),
+        parted(render(study, Results(paths.results), paths.template), study.name)[1],
+        parted(render(study, changed, paths.template), study.name)[1],
     )
     assert verdict(before, claim) == ["confirmed", "confirmed"]
     assert verdict(after, claim) == ["not confirmed here", "confirmed"]

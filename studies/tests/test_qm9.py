@@ -17,7 +17,7 @@ from orbical.errors import InputError
 from orbical.losses import nig_nll
 from orbical_studies.data.qm9_molecules import Molecules
 from orbical_studies.framework import Paths, Results
-from orbical_studies.framework.page import render
+from orbical_studies.framework.page import parted, render
 from orbical_studies.qm9 import collecting, measures, packing, report, study, training
 from orbical_studies.qm9.network import Model, answers
 from orbical_studies.qm9.settings import NETWORKS, PRINTED, PROPERTIES, Settings, Trial, trials
@@ -305,7 +305,7 @@ def test_claims_are_decided_by_the_numbers(
 ) -> None:
     paths = Paths.in_checkout("qm9")
     committed, changed = Results(paths.results), Results(tmp_path)
-    for name in ("limits", "consistency", "agreement", "contrast", "resampled"):
+    for name in ("limits", "consistency", "agreement", "contrast", "resampled", "penalty"):
         changed.write(name, committed[name])
     frame = committed["results"]
     values = frame[column].where(frame["network"] != network, frame[column] * factor)
@@ -313,8 +313,8 @@ def test_claims_are_decided_by_the_numbers(
     lines = [
         next(line for line in page.splitlines() if claim in line)
         for page in (
-            render(study, Results(paths.results), paths.template),
-            render(study, changed, paths.template),
+            parted(render(study, Results(paths.results), paths.template), study.name)[1],
+            parted(render(study, changed, paths.template), study.name)[1],
         )
     ]
     assert [line.endswith("| confirmed |") for line in lines] == [before, not before]

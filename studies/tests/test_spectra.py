@@ -16,7 +16,7 @@ from orbical_studies.__main__ import main
 from orbical_studies.bond_graphs import bond_hashes
 from orbical_studies.data import infrared_spectra, qm9_molecules, spectra
 from orbical_studies.framework import Paths, Results
-from orbical_studies.framework.page import render
+from orbical_studies.framework.page import parted, render
 from orbical_studies.spectra import (
     calibration,
     contrasts,
@@ -381,10 +381,10 @@ def test_predictions_are_measured_into_tables_and_the_page_is_written_from_them(
     command("compare", packed, tmp_path)
     command("compare-more", packed, tmp_path)
     command("page", packed, tmp_path)
-    text = (tmp_path / "spectra.md").read_text()
+    text = (tmp_path / "spectra" / "protocol.md").read_text()
     assert text.count("| steerable | the paper's |") == 2
     drawn = {"samples", "wavenumbers", "explained", "signals", "remedy", "learning", "trainings"}
-    assert {path.stem for path in (tmp_path / "spectra").iterdir()} == drawn
+    assert {path.stem for path in (tmp_path / "spectra").glob("*.png")} == drawn
     tables = {*drawn - {"remedy", "learning"}, "results", "limits", "contrasts", "training_limits"}
     tables |= {"more_trainings", "more_limits", "more_contrasts"}
     assert {path.stem for path in tmp_path.glob("*.csv")} == tables
@@ -492,8 +492,8 @@ def test_claims_are_decided_by_the_numbers(tmp_path: Path) -> None:
                 frame.loc[rows, column] = value
         changed.write(name, frame)
     before, after = (
-        render(study, Results(paths.results), paths.template),
-        render(study, changed, paths.template),
+        parted(render(study, Results(paths.results), paths.template), study.name)[1],
+        parted(render(study, changed, paths.template), study.name)[1],
     )
     for claim in CHANGES.values():
         was, now = (

@@ -15,7 +15,7 @@ from orbical.bounds import OrbitTable, match_orbits
 from orbical.errors import InputError
 from orbical_studies.__main__ import main
 from orbical_studies.framework import Paths, Results
-from orbical_studies.framework.page import render
+from orbical_studies.framework.page import parted, render
 from orbical_studies.networks import parameters_of
 from orbical_studies.swiss_roll import shift_report, study, training
 from orbical_studies.swiss_roll.networks import HeightInvariant, SymmetricSets, perceptron
@@ -161,9 +161,9 @@ def test_the_command_writes_results_page_and_figures(tmp_path: Path) -> None:
     ]
     main(["swiss-roll", *options, *tiny, "--plain-width", "4", "--epochs", "1", "2"])
     assert len(Results(tmp_path)["results"]) == 10 * 2 * 2
-    made = {path.name for path in (tmp_path / "swiss-roll").iterdir()}
+    made = {path.name for path in (tmp_path / "swiss-roll").glob("*.png")}
     assert made == {"worlds.png", "accuracy-and-ece.png", "bias.png", "shift.png"}
-    assert "ECE, 2 |" in (tmp_path / "roll.md").read_text()
+    assert "ECE, 2 |" in (tmp_path / "swiss-roll" / "protocol.md").read_text()
 
 
 @pytest.mark.parametrize(
@@ -182,13 +182,13 @@ def test_claims_are_decided_by_the_numbers(column: str, change, claim: str, tmp_
     committed, changed = Results(paths.results), Results(tmp_path)
     frame = committed["results"]
     changed.write("results", frame.assign(**{column: change(frame)}))
-    for other in ("extrinsic", "kinds"):
+    for other in ("extrinsic", "kinds", "width"):
         changed.write(other, committed[other])
     before, after = (
         next(line for line in page.splitlines() if claim in line)
         for page in (
-            render(study, Results(paths.results), paths.template),
-            render(study, changed, paths.template),
+            parted(render(study, Results(paths.results), paths.template), study.name)[1],
+            parted(render(study, changed, paths.template), study.name)[1],
         )
     )
     assert before.endswith("| confirmed |")

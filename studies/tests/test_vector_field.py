@@ -15,7 +15,7 @@ from orbical.errors import InputError
 from orbical_studies.__main__ import main
 from orbical_studies.data.planar_fields import DOMAINS, vector_fields, whole_field
 from orbical_studies.framework import Paths, Results
-from orbical_studies.framework.page import render
+from orbical_studies.framework.page import parted, render
 from orbical_studies.networks.vector_fields import VectorFieldNet, VectorPerceptron
 from orbical_studies.vector_field import limits as theory
 from orbical_studies.vector_field import measures, study
@@ -184,9 +184,9 @@ def test_a_test_set_with_a_point_at_the_origin_is_refused() -> None:
 
 
 def test_the_command_writes_page_and_figures(made: Path) -> None:
-    figures = {path.name for path in (made / "vector-field").iterdir()}
+    figures = {path.name for path in (made / "vector-field").glob("*.png")}
     assert figures == {"fields.png", "angles.png", "profile.png"}
-    assert "MSE, 2 | bleed, 2 |" in (made / "fields.md").read_text()
+    assert "MSE, 2 | bleed, 2 |" in (made / "vector-field" / "protocol.md").read_text()
 
 
 def test_committed_results_stay_inside_their_bounds() -> None:
@@ -228,8 +228,8 @@ def test_claims_are_decided_by_the_numbers(tmp_path: Path) -> None:
                 frame.loc[rows & (frame["variance"] == "scalar"), column] *= factor
         changed.write(name, frame)
     before, after = (
-        render(study, Results(paths.results), paths.template),
-        render(study, changed, paths.template),
+        parted(render(study, Results(paths.results), paths.template), study.name)[1],
+        parted(render(study, changed, paths.template), study.name)[1],
     )
     for claim in (claim for claims in CHANGES.values() for claim in claims):
         was, now = (

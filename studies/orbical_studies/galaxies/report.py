@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from scipy.stats import linregress
+from scipy.stats import t as student_t
 
 from orbical.figures import LINES, MODELS, PAGE, SOFT, figure, styled
 
-from ..framework import Results, fixed
+from ..framework import Results, fixed, verdict
 from ..resampling import effect, simultaneous
 from .settings import EQUALS, PHOTOGRAPHS, PLAIN
 
@@ -98,9 +100,36 @@ def symmetry(contrasts: pd.DataFrame) -> pd.DataFrame:
     return in_points(simultaneous(contrasts[mean & contrasts["measure"].isin(DECIDING)]))
 
 
+def slopes_by_order(rows: pd.DataFrame) -> pd.DataFrame:
+    """Fit accuracy and ECE of the networks at the paper's size against log2 of the order.
+
+    Returns:
+        A row a catalog and head: slopes in points per doubling with intervals over trainings, for
+        two catalogs and two heads at once, and `whole`, whether the trainings that the rule asks
+        for are there.
+    """
+    found = []
+    for (data, head), some in rows.groupby(["data", "head"], sort=False):
+        groups = {*zip(some["family"], some["order"], strict=True)}
+        asked = {("cyclic", 1), *((f, n) for f in LETTERS for n in (4, 8, 12))}
+        row: dict[str, Any] = {"data": data, "head": head, "trained": len(some)}
+        row["whole"] = asked <= groups
+        for measure in ("accuracy", "ece") if row["whole"] else ():
+            fitted = linregress(np.log2(some["order"]), 100 * some[measure])
+            reach = student_t.ppf(1 - 0.05 / 8, len(some) - 2) * fitted.stderr
+            ends = (fitted.slope - reach, fitted.slope + reach)
+            row[measure] = f"{fitted.slope:+.2f} [{ends[0]:+.2f}, {ends[1]:+.2f}]"
+            falls = measure == "ece" and ends[1] < 0  # the claim is that it depends on the order
+            row[f"{measure}_verdict"] = verdict(ends[0] > 0 or falls, refuted=ends[1] < 0)
+        found.append(row)
+    return pd.DataFrame(found)
+
+
 def facts(results: Results) -> dict[str, Any]:
     """Return what the page refers to."""
     rows = _networks(results)
+    paper = results["paper"]
+    heads = paper.pivot(index=["data", "family", "order"], columns="head").sort_index()
     sizes, shift, kinds = (results[name] for name in ("sizes", "shift", "kinds"))
     of_size = in_points(results["size_contrasts"].query("family == 'both' and contrast == 'size'"))
     moved = symmetry(results["shift_contrasts"])
@@ -117,6 +146,9 @@ def facts(results: Results) -> dict[str, Any]:
     return {
         "titles": TITLES,
         "letters": LETTERS,
+        "at_100": heads,
+        "not_invariant": heads["gap_circle"].query("order > 1").eval("flat > pooled"),
+        "slopes_at_100": slopes_by_order(paper).set_index(["data", "head"]),
         "signed": signed,
         "judged": judged,
         "rows": rows,

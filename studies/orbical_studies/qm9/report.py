@@ -181,6 +181,7 @@ def facts(results: Results) -> dict[str, Any]:
         return contest(seeds[column][first][frame], seeds[column][second]["given"])
 
     return {
+        "penalties": results["penalty"].set_index(["property", "network", "loss"]),
         "at": at,
         "contest": compare,
         "symmetry": lambda column: symmetry_ratio(equal, column),

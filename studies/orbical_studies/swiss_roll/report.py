@@ -27,26 +27,33 @@ PAPER = pd.DataFrame(
 """Fig. 3 of the paper for its invariant network: one run each."""
 
 
-def _last(results: Results) -> pd.DataFrame:
+def _last(results: Results, table: str = "results") -> pd.DataFrame:
     """Return the measurements after the last epoch on the paper's line of worlds."""
-    rows = results["results"]
+    rows = results[table]
     on_line = rows["correct"] + rows["incorrect"] > 0
     return rows[(rows["epoch"] == rows["epoch"].max()) & on_line]
 
 
-def _line(results: Results, network: str) -> pd.DataFrame:
+def _line(results: Results, network: str, table: str = "results") -> pd.DataFrame:
     """Return means over seeds on the paper's line of worlds, by the correct share."""
-    last = _last(results)
+    last = _last(results, table)
     return last[last["network"] == network].groupby("correct").mean(numeric_only=True)
 
 
-def _follows(results: Results, column: str, sign: int) -> bool:
+def _follows(results: Results, column: str, sign: int, table: str = "results") -> bool:
     """Check whether a column rises (or falls), allowing steps within the deviation over seeds."""
-    last = _last(results)
+    last = _last(results, table)
     groups = last[last["network"] == INVARIANT].groupby("correct")[column]
     steps = sign * groups.mean().diff().iloc[1:]
     allowed = groups.std().fillna(0.0).rolling(2).max().iloc[1:]
     return bool(steps.sum() > 0 and (steps >= -allowed).all())
+
+
+def _beyond(rows: pd.DataFrame) -> dict[str, int]:
+    """Count networks above their accuracy ceiling, and outside of their ECE interval."""
+    low, high = rows["sharp_lower"] - 1e-4, rows["sharp_upper"] + 1e-4
+    above = rows["accuracy"] > rows["ceiling"] + 1e-9
+    return {"above": above.sum(), "outside": (~rows["ece"].between(low, high)).sum()}
 
 
 def facts(results: Results) -> dict[str, Any]:
@@ -57,7 +64,6 @@ def facts(results: Results) -> dict[str, Any]:
     groups = dict(iter(rows.groupby([rows["network"], names, "epoch"], sort=False)))
     last = rows["epoch"].max()
     measured = rows[rows["network"] == INVARIANT]
-    low, high = measured["sharp_lower"] - 1e-4, measured["sharp_upper"] + 1e-4
     invariant, plain = _line(results, INVARIANT), _line(results, PLAIN)
     return {
         "at": lambda network, world, epoch=last: groups[network, world, epoch],
@@ -67,8 +73,13 @@ def facts(results: Results) -> dict[str, Any]:
         "rows": rows,
         "paper": PAPER,
         "measurements": len(measured),
-        "above": (measured["accuracy"] > measured["ceiling"] + 1e-9).sum(),
-        "outside": (~measured["ece"].between(low, high)).sum(),
+        **_beyond(measured),
+        "wide": {
+            **_beyond(_last(results, "width").query("network == @INVARIANT")),
+            "line": _line(results, INVARIANT, "width"),
+            "rises": _follows(results, "accuracy", 1, "width"),
+            "falls": _follows(results, "ece", -1, "width"),
+        },
         "shortfall": invariant["ceiling"] - invariant["accuracy"],
         "invariant": invariant,
         "plain": plain,

@@ -19,16 +19,26 @@ SEED = 7
 
 def run(request: Request) -> Made:
     """Scan two networks of the same budget, and OpenCV's methods if it is installed."""
+    import xarray as xr
+
     from ...datasets import particle_pairs
     from ...tasks import Flow
     from ...zoo import flownet, flownet_training
 
     weights = request.weights(lambda folder: flownet_training.main(["--out", str(folder)]))
     made = particle_pairs(request.samples or SAMPLES, size=SIZE, seed=SEED)
+    data = xr.Dataset(
+        {
+            "x": (("sample", "frame", "channel", "row", "column"), made["pair"].numpy()),
+            "y": (("sample", "part", "row", "column"), made["flow"].numpy()),
+            "kind": ("sample", made["kinds"]),
+            "name": ("sample", made["names"]),
+        }
+    )
     models = {name: flownet.load(name, weights) for name in flownet.NAMES} | classical()
     result = request.scan(
         models,
-        (made["pair"], made["flow"]),
+        data,
         group="dihedral:4*time_reversal",
         task=Flow(),
         keep=("inputs",),
