@@ -65,10 +65,9 @@ class FlatCNN(GroupCNN):
 
     def __init__(self, group: Any, classes: int, size: int = SIZE, **options: Any) -> None:
         super().__init__(group, classes, **options)
-        dropout, linear, *others = self.classify
+        linear: Any = self.classify[1]
         cells = (size // 8) ** 2
-        wide = nn.Linear(linear.in_features * cells, linear.out_features)
-        self.classify = nn.Sequential(dropout, wide, *others)
+        self.classify[1] = nn.Linear(linear.in_features * cells, linear.out_features)
 
     def pooled(self, images: Tensor) -> Tensor:
         """Compute features `[n, fields * cells]`, invariant to no rotation."""
