@@ -9,8 +9,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import torch
-from torch import Tensor
-from torch.nn import functional
 
 from orbical_studies.esd import mnist_grid, overfitted
 from orbical_studies.esd.batches import Split
@@ -18,31 +16,6 @@ from orbical_studies.esd.regimes import Table1, point
 from orbical_studies.esd.settings import Settings
 from orbical_studies.esd.stacks import Samples
 from orbical_studies.framework import Results
-
-
-def test_the_kernels_compute_the_convolutions_of_every_network_and_their_gradients() -> None:
-    pytest.importorskip("triton", reason="the kernels are written in Triton")
-    if not torch.cuda.is_available():
-        pytest.skip("the kernels need a GPU")
-    from orbical_studies.esd.lenet_kernels import features
-
-    draw = torch.Generator("cuda").manual_seed(0)
-    images = torch.randn(5, 32, 32, generator=draw, device="cuda")
-    shapes = (3, 6, 1, 5, 5), (3, 6), (3, 16, 6, 5, 5), (3, 16)
-    weights = [0.1 * torch.randn(each, generator=draw, device="cuda") for each in shapes]
-    weights = [each.requires_grad_() for each in weights]
-
-    def plain(first: Tensor, bias: Tensor, second: Tensor, later: Tensor) -> Tensor:
-        x = functional.max_pool2d(functional.conv2d(images[:, None], first, bias).relu(), 2)
-        return functional.max_pool2d(functional.conv2d(x, second, later).relu(), 2).flatten(1)
-
-    expected = torch.stack([plain(*one) for one in zip(*weights, strict=True)])
-    found = features(images, *weights).float()
-    assert (found - expected).norm() < 0.01 * expected.norm()  # operands are bfloat16
-    slope = torch.randn(expected.shape, generator=draw, device="cuda")
-    gradients = (torch.autograd.grad(each, weights, slope) for each in (found, expected))
-    for one, other in zip(*gradients, strict=True):
-        assert (one - other).norm() < 0.1 * other.norm()
 
 
 def digits(count: int, draw: torch.Generator) -> Samples:

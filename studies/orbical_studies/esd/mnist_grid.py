@@ -121,21 +121,7 @@ def samples(settings: Settings, results: Results) -> dict[str, Samples]:
 
 
 class LeNets(Classifiers):
-    """Stacked LeNet-5; on a GPU, networks that see the same images have kernels of their own."""
-
-    def __call__(self, inputs: Tensor, *, own: bool) -> Tensor:
-        """Return logits `[networks, n, classes]`."""
-        if own or not inputs.is_cuda:
-            return super().__call__(inputs, own=own)
-        from .lenet_kernels import features  # imports Triton, which only some installations have
-
-        names = (f"features.{layer}.{kind}" for layer in (0, 3) for kind in ("weight", "bias"))
-        x = features(inputs[:, 0], *(self.parameters[name] for name in names))
-        for layer in (0, 2, 4):
-            both = (self.parameters[f"classify.{layer}.{kind}"] for kind in ("weight", "bias"))
-            weight, bias = (each.to(x.dtype) for each in both)
-            x = torch.baddbmm(bias[:, None], x.relu() if layer else x, weight.mT)
-        return x.float()
+    """Stacked LeNet-5, scored in single precision."""
 
     @torch.no_grad()
     def logits(self, inputs: Tensor, chunk: int = 20_000) -> Tensor:
