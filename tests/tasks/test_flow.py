@@ -159,7 +159,7 @@ def test_a_wrong_window_is_refused(window, words):
 @pytest.mark.parametrize("labeled", [True, False])
 def test_a_model_that_answers_more_or_less_than_the_window_is_refused(answered, labeled):
     made = particle_pairs(1, size=64)
-    with pytest.raises(ModelError, match="32 x 32 pixels, as the window has"):
+    with pytest.raises(ModelError, match=r"maps of \(32, 32\) pixels, as the images have"):
         ob.scan(
             lambda pairs: torch.zeros(len(pairs), 2, answered, answered),
             (made["pair"], made["flow"]) if labeled else made["pair"],
@@ -171,15 +171,14 @@ def test_a_model_that_answers_more_or_less_than_the_window_is_refused(answered, 
 
 def test_flow_of_the_wrong_size_is_refused():
     made = particle_pairs(1, size=64)
-    with pytest.raises(InputError, match="as the model predicts"):
-        ob.scan(
-            lambda pairs: torch.zeros(len(pairs), 2, 16, 16),
-            (made["pair"], made["flow"]),
-            group="dihedral:4",
-            task="flow",
-            progress=False,
-        )
-    with pytest.raises(InputError, match="size of the pairs"):
+    small = made["flow"][..., :24, :24]
+    for answer, truth, words in (
+        (lambda pairs: torch.zeros(len(pairs), 2, 16, 16), made["flow"], "as the images have"),
+        (still, small, "as the model predicts"),
+    ):
+        with pytest.raises((InputError, ModelError), match=words):
+            ob.scan(answer, (made["pair"], truth), group="dihedral:4", task="flow", progress=False)
+    with pytest.raises(InputError, match="size of the images"):
         ob.scan(
             still,
             (made["pair"], made["flow"][..., :24, :24]),

@@ -47,10 +47,13 @@ class MapTask(Task):
     truth_kind: ClassVar[str] = "map"
     detail_view: ClassVar[str] = "maps"
 
-    def keep_map_settings(self, interpolation: str, output: Action | None, *lead: str) -> None:
+    def keep_map_settings(
+        self, interpolation: str, output: Action | None, *lead: str, window: int | None = None
+    ) -> None:
         """Keep how maps are resampled and moved, and the names of their dimensions after `lead`."""
         self.interpolation, self._output = interpolation, output
-        self.window = self.input.size if isinstance(self.input, Window) else None
+        seen = self.input.size if isinstance(self.input, Window) else None
+        self.window = seen if window is None else window
         volumes = view_of(self.input) == "volume"
         self._sides = ("depth", "row", "column") if volumes else ("row", "column")
         sides = self._sides if self.window is None else ("image_row", "image_column")
@@ -64,12 +67,12 @@ class MapTask(Task):
 
     def joined(self, outputs: Tree, moved: Tree) -> Tree:
         """Check that the maps are as large as the inputs that the model saw."""
-        maps = self.primary(outputs)
-        if isinstance(moved, Tensor) and maps.shape[3:] != moved.shape[3:]:
-            what = ("pixels", "images") if moved.ndim == 5 else ("voxels", "volumes")
+        sides = tuple(self.primary(outputs).shape[3:])
+        if isinstance(moved, Tensor) and moved.shape[-len(sides) :] != sides:
+            kind, inputs = ("voxels", "volumes") if len(sides) == 3 else ("pixels", "images")
             raise ModelError(
-                f"model output: expected maps of {tuple(moved.shape[3:])} {what[0]}, as the "
-                f"{what[1]} have, got {tuple(maps.shape[3:])}; resize them with read="
+                f"model output: expected maps of {tuple(moved.shape[-len(sides) :])} {kind}, as "
+                f"the {inputs} have, got {sides}; resize them with read="
             )
         return outputs
 

@@ -15,16 +15,14 @@ from ..actions import (
     PairWindow,
     VectorField,
     as_action,
-    central,
     flat,
     is_own,
 )
-from ..errors import InputError, ModelError
+from ..errors import InputError
 from ..groups import Elements
-from ._maps import block_means, lengths, masked_mean, seen_mean
+from ._maps import MapTask, block_means, lengths, masked_mean
 from .task import (
     Reader,
-    Task,
     Variable,
     as_truth,
     described,
@@ -39,7 +37,7 @@ MAP_SIZE = 16
 ANSWER_DIMS = ("axis", "row", "column")
 
 
-class Flow(Task):
+class Flow(MapTask):
     """Predict the displacement of every pixel between two frames.
 
     Inputs are pairs `[N, 2, C, H, W]`, outputs displacements `[N, 2, H, W]` in pixels (dx to the
@@ -73,7 +71,6 @@ class Flow(Task):
     score_unit = "px"
     input_view: ClassVar[str] = "pair"
     detail_view: ClassVar[str] = "quiver"
-    truth_kind: ClassVar[str] = "map"
 
     def __init__(
         self,
@@ -98,21 +95,13 @@ class Flow(Task):
             pair, field = PairWindow(window, interpolation), FieldWindow(window, interpolation)
         moving = field if output is None else output
         super().__init__(pair if input is None else input, moving, read)
-        self.window, self._output = window, output
-        self.interpolation = interpolation
-        # A window shows only part of the pairs, which the truth is as large as.
-        self.truth_dims = ANSWER_DIMS if window is None else ("axis", "pair_row", "pair_column")
+        self.keep_map_settings(interpolation, output, "axis", window=window)
 
     def read(self, raw: object, outputs: str | None = None) -> Tensor:
         """Read displacements `[N, 2, H, W]`."""
         given = self.picked(raw)
         if not is_real(given) or given.ndim != 4 or given.shape[1] != 2:
             raise unreadable(given, "displacements [sample, 2, row, column]")
-        if self.window is not None and given.shape[2:] != (self.window, self.window):
-            raise ModelError(
-                f"model output: expected a flow of {self.window} x {self.window} pixels, as the "
-                f"window has, got {tuple(given.shape[2:])}"
-            )
         return torch.as_tensor(given).float()
 
     def check_target(self, target: object, count: int) -> Tensor:
@@ -128,14 +117,7 @@ class Flow(Task):
 
     def check_range(self, target: Tensor, outputs: Tensor) -> None:
         """Check that truth and output have the same size, or the truth surrounds the window."""
-        predicted, true = tuple(outputs.shape[2:]), tuple(target.shape[2:])
-        if self.window is None:
-            fits, size = true == predicted, f"{predicted} pixels, as the model predicts"
-        else:
-            fits = min(true) >= self.window and not any((side - self.window) % 2 for side in true)
-            size = f"the size of the pairs around the window of {self.window} pixels"
-        if not fits:
-            raise InputError("labels", f"a flow of {size}", true)
+        self.check_size(tuple(target.shape[2:]), tuple(outputs.shape[2:]))
 
     def variables(self, labeled: bool) -> dict[str, Variable]:
         """Declare the errors and the block means."""
@@ -158,13 +140,7 @@ class Flow(Task):
 
     def score(self, outputs: Tensor, reference: Tensor, valid: Tensor | None) -> Tensor:
         """Return the mean end-point error over valid pixels, in the window if there is one."""
-        if self.window is not None:
-            reference = central(reference, self.window)
-        return masked_mean(lengths(outputs - reference), valid)
-
-    def average(self, outputs: Tensor, weights: Tensor, valid: Tensor | None) -> Tensor:
-        """Average over the elements that see a pixel."""
-        return seen_mean(outputs, weights, valid)
+        return masked_mean(lengths(outputs - self.in_view(reference)), valid)
 
     def deviation(self, outputs: Tensor, center: Tensor, valid: Tensor | None) -> Tensor:
         """Return the mean squared distance over valid pixels, so that the gap is in pixels."""

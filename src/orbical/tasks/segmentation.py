@@ -138,22 +138,30 @@ class Segmentation(MapTask, ClassTask):
                 described(labels),
                 remedy=f"pass class indices, e.g. {one_hot}",
             )
-        judged = labels[labels != self.ignore_index]
-        if judged.numel() and not 0 <= int(judged.min()) <= int(judged.max()) <= LARGEST_CLASS:
+        least, most = self._range(labels, 0, LARGEST_CLASS)
+        if not 0 <= least <= most <= LARGEST_CLASS:
             raise InputError(
                 "labels",
                 f"class indices from 0, or ignore_index={self.ignore_index}",
-                f"{int(judged.min())} .. {int(judged.max())}",
+                f"{least} .. {most}",
             )
         return labels.to(torch.int16)
+
+    def _range(self, labels: Tensor, low: int, high: int) -> tuple[int, int]:
+        """Return the least and the largest label of judged pixels; others only where all fit."""
+        least, most = map(int, labels.aminmax()) if labels.numel() else (low, low)
+        if low <= least and most <= high:
+            return least, most
+        judged = labels[labels != self.ignore_index]
+        return (int(judged.min()), int(judged.max())) if len(judged) else (low, low)
 
     def check_range(self, target: Tensor, outputs: Tensor) -> None:
         """Check size and classes of the label maps against the outputs."""
         self.check_size(tuple(target.shape[1:]), tuple(outputs.shape[2:]))
-        largest = int(target.where(target != self.ignore_index, 0).max()) if len(target) else 0
+        classes = outputs.shape[1]
         self.check_classes(
-            outputs.shape[1],
-            largest,
+            classes,
+            self._range(target, 0, classes - 1)[1],
             "pass the label of pixels that are not judged as ignore_index= (--ignore-index)",
         )
 
