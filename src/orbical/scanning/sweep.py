@@ -31,7 +31,7 @@ from ..tasks import Task, Variable
 MOST_CLASSES = 256
 """The consensus over more classes is stored only where `keep` names it."""
 
-_SMALL_OUTPUTS = (2**20, 2**24)
+_SMALL_OUTPUTS = (2**19, 2**24)
 """Numbers in outputs along whole orbits that are held at once, on a CPU and on an accelerator."""
 
 _TOO_LARGE = "CUDNN_STATUS_NOT_SUPPORTED"
