@@ -100,31 +100,9 @@ class Picked(nn.Module):
         return maps
 
 
-class Boxes(nn.Module):
-    """A detector of torchvision that returns the same number of boxes for each image."""
-
-    def __init__(self, net: nn.Module, most: int = 20) -> None:
-        super().__init__()
-        self.net, self.most = net, most
-
-    def forward(self, x: Tensor) -> dict[str, Tensor]:
-        """Return boxes, scores and labels, padded."""
-        found = self.net(list(x))
-        empty = {"boxes": torch.nan, "scores": torch.nan, "labels": 0}
-
-        def padded(values: Tensor, fill: float) -> Tensor:
-            more = values.new_full((self.most, *values.shape[1:]), fill)
-            return torch.cat([values, more])[: self.most]
-
-        return {
-            name: torch.stack([padded(one[name], fill) for one in found])
-            for name, fill in empty.items()
-        }
-
-
 def accelerator() -> Iterator[Row]:
     """Scan to disk on an accelerator, against bare passes at the best batch of each network."""
-    from torchvision.models import detection, optical_flow
+    from torchvision.models import optical_flow
     from torchvision.models import segmentation as networks
 
     print(torch.cuda.get_device_name(), torch.__version__)
@@ -140,18 +118,10 @@ def accelerator() -> Iterator[Row]:
     net = UNet(3, 21, 32)
     yield _accelerator_row("U-Net, 21 classes", net, (images, labels), "segmentation", limit=1.3)
     depth = torch.rand(512, 1, 256, 256)
-    net = Picked(networks.deeplabv3_resnet50(**without | {"num_classes": 1}), "out")
-    some = images[:256], depth[:256]
-    yield _accelerator_row("depth, DeepLabV3, 256 images", net, some, "dense_regression")
     yield _accelerator_row("depth, U-Net", UNet(3, 1, 32), (images, depth), "dense_regression")
     pairs, fields = torch.rand(64, 2, 3, 256, 256), torch.rand(64, 2, 256, 256)
     net = Picked(optical_flow.raft_small(weights=None), -1)
     yield _accelerator_row("flow, RAFT small", net, (pairs, fields), "flow", limit=1.2)
-    boxes = torch.tensor([[40.0, 40, 120, 120, 1]]).expand(32, 1, 5).clone()
-    net = Boxes(detection.ssdlite320_mobilenet_v3_large(weights=None, weights_backbone=None))
-    yield _accelerator_row(
-        "detection, SSDlite", net, (images[:32], boxes), "detection", "translations:32:16", 1.2
-    )
     clouds, kinds = torch.rand(256, 2048, 3) - 0.5, torch.arange(256) % 10
     task = ob.tasks.Classification(ob.actions.Points())
     net = PointNet(10, (64, 128, 256))

@@ -12,6 +12,7 @@ from ..actions import Action, ActionTree, ValueMaps
 from ..errors import InputError, ModelError, check_name
 from ..groups import Elements
 from ._maps import (
+    MAP,
     MapTask,
     grid_values,
     lengths,
@@ -36,7 +37,6 @@ from .uncertainty import named_parts
 
 __all__ = ["DenseRegression"]
 
-MAP = ("map_row", "map_column")
 POINTS_SIDE = {2: 16, 3: 6}
 """Points along a side of an image or a volume where errors and variances are stored.
 

@@ -20,7 +20,7 @@ from ..actions import (
 )
 from ..errors import InputError
 from ..groups import Elements
-from ._maps import MapTask, block_means, lengths, masked_mean
+from ._maps import MAP, MapTask, block_means, lengths, masked_mean
 from .task import (
     Reader,
     Variable,
@@ -122,9 +122,8 @@ class Flow(MapTask):
     def variables(self, labeled: bool) -> dict[str, Variable]:
         """Declare the errors and the block means."""
         variables = self.common_variables(labeled, ANSWER_DIMS)
-        maps = ("map_row", "map_column")
         variables["flow"] = per_element("flow field", *ANSWER_DIMS, optional=True)
-        variables["flow_map"] = per_element("flow, means over blocks", "axis", *maps)
+        variables["flow_map"] = per_element("flow, means over blocks", "axis", *MAP)
         if labeled:
             variables["rmse"] = per_element(
                 "root mean square error in pixels", unit="px", higher_is_better=False
@@ -133,9 +132,9 @@ class Flow(MapTask):
                 "mean angular error in degrees", unit="degrees", higher_is_better=False
             )
             what = "true flow moved along, means over blocks"
-            variables["truth_map"] = per_element(what, "axis", *maps)
+            variables["truth_map"] = per_element(what, "axis", *MAP)
             what = "end-point error, means over the valid pixels of blocks"
-            variables["error_map"] = per_element(what, *maps)
+            variables["error_map"] = per_element(what, *MAP)
         return variables
 
     def score(self, outputs: Tensor, reference: Tensor, valid: Tensor | None) -> Tensor:

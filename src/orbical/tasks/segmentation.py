@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import torch
@@ -13,7 +13,15 @@ from .._trees import concatenate
 from ..actions import Action, ActionTree, ClassMaps
 from ..errors import InputError
 from ..groups import Elements
-from ._maps import UNSEEN, MapTask, RunningMean, masked_mean, reduced_labels, reduced_means
+from ._maps import (
+    MAP,
+    UNSEEN,
+    MapTask,
+    RunningMean,
+    masked_mean,
+    reduced_labels,
+    reduced_means,
+)
 from ._pixel_counts import (
     binned_error,
     confidence_bins,
@@ -39,7 +47,6 @@ from .task import (
 
 __all__ = ["Segmentation"]
 
-MAP = ("map_row", "map_column")
 LARGEST_CLASS = 32_000
 REGION_IOU = 0.5
 
@@ -205,15 +212,9 @@ class Segmentation(MapTask, ClassTask):
         apart = (outputs - center[None]).double().square().sum(2)
         return masked_mean(apart, valid, self.areas(apart))
 
-    def along(
-        self,
-        target: Tensor | None,
-        elements: Elements,
-        weights: Tensor,
-        keep: Collection[str] | None = None,
-    ) -> _SegmentsAlong:
+    def along(self, *given: Any) -> _SegmentsAlong:
         """Return what sums the outputs as they come, and keeps only the class of each pixel."""
-        return _SegmentsAlong(self, target, elements, weights, keep)
+        return _SegmentsAlong(self, *given)
 
     def summarize(
         self, outputs: Tensor, target: Tensor | None, elements: Elements, weights: Tensor

@@ -450,7 +450,10 @@ class Task(ABC):
         weights: Tensor,
         keep: Collection[str] | None = None,
     ) -> Along:
-        """Return what takes a model's outputs block by block and then returns their summary."""
+        """Return what takes outputs block by block; a task of large ones keeps only their sums.
+
+        `keep` are the optional variables that are asked for, None for all.
+        """
         return Along(self, target, elements, weights, keep)
 
     def _sample_first(self, summary: dict[str, Tensor], labeled: bool) -> dict[str, Tensor]:
@@ -463,17 +466,7 @@ class Task(ABC):
 
 
 class Along:
-    """The outputs of a model along the orbits of a batch: taken block by block, then summarized.
-
-    A task whose outputs are large overrides `Task.along` to keep sums of them only.
-
-    Args:
-        task: the task.
-        target: the targets of the batch, if they are known.
-        elements: all elements of the group.
-        weights: their weights.
-        keep: the optional variables that are asked for; None for all.
-    """
+    """The outputs of a model along the orbits of a batch: taken block by block, then summarized."""
 
     def __init__(
         self,
@@ -481,15 +474,12 @@ class Along:
         target: Tensor | None,
         elements: Elements,
         weights: Tensor,
-        keep: Collection[str] | None,
+        keep: Collection[str] | None = None,
     ) -> None:
         self.task, self.target, self.elements, self.weights = task, target, elements, weights
-        declared = task.variables(target is not None)
-        self.left_out = {
-            name
-            for name, variable in declared.items()
-            if variable.optional and keep is not None and name not in keep
-        }
+        declared = task.variables(target is not None).items()
+        optional = {name for name, variable in declared if variable.optional}
+        self.left_out = set() if keep is None else optional - {*keep}
         self.parts: list[Tree] = []
 
     def add(self, outputs: Tree, elements: Elements) -> None:
