@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import itertools
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -465,3 +466,22 @@ def test_lemmas_3_3_and_3_4_hold_where_samples_are_enumerated_or_many() -> None:
     c, y = (np.array([row[k] for row in world])[picked] for k in (0, 1))
     means = [((y - c) * (c <= c[:, k : k + 1]))[:, 2:].mean(1) for k in (0, 1)]
     assert np.mean(np.square(means[0] * means[1])) == pytest.approx(limit, rel=0.1)  # 3.4
+
+
+def test_the_lines_of_the_page_train_with_esd() -> None:
+    text = PATHS.page.read_text(encoding="utf-8")
+    loop, module = re.findall(r"```python\n(.+?)```", text, re.DOTALL)
+    torch.manual_seed(0)
+    model = torch.nn.Linear(2, 3)
+    batch = (torch.randn(8, 2), torch.arange(8) % 3)
+    names = {"model": model, "train_loader": [batch], "calibration_loader": [batch]}
+    names["optimizer"] = torch.optim.SGD(model.parameters(), 0.1)
+    before = model.weight.detach().clone()
+    exec(loop, names)
+    assert not torch.equal(before, model.weight)
+    lightning = pytest.importorskip("lightning")
+    names |= {"lightning": lightning, "torch": torch}
+    names["trainer"] = lightning.Trainer(max_epochs=1, accelerator="cpu", barebones=True)
+    before = model.weight.detach().clone()
+    exec(module, names)
+    assert not torch.equal(before, model.weight)
