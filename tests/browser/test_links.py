@@ -51,3 +51,9 @@ def test_a_copied_link_opens_in_another_browser_and_tabs_survive_a_restart(
         page.troubles.clear()
     finally:
         second.stop()
+
+
+def test_a_link_to_an_unknown_scan_leads_back(paged, live_server):
+    page = paged(live_server.url, "scan=gone", sections=())
+    page.tab.get_by_role("button", name="Show the first scan").click()
+    expect(page.tab.locator(".section.aggregate")).to_have_attribute("data-state", "ready")

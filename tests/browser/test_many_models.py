@@ -41,3 +41,19 @@ def test_plots_keep_240_pixels(paged: Any, twelve: Any, size: tuple[int, int], s
         "lines => lines.map(l => l.outerHTML)"
     )
     assert len({*looks}) == 12
+
+
+def test_many_models_are_chosen_in_a_menu(paged: Any, twelve: Any) -> None:
+    page = paged(twelve.url, "sample=1", sections=("aggregate",))
+    tab = page.tab
+    opener = tab.locator(".menus .group > [aria-controls]")
+    assert opener.inner_text() == "all of 12 ▾"
+    opener.click()
+    entries = tab.locator(".model-menu button")
+    assert entries.count() == 12
+    entries.nth(3).click()
+    page.until("() => location.hash.includes('models=')")
+    assert opener.inner_text() == "11 of 12 ▾"
+    assert tab.evaluate("document.activeElement.dataset.key").endswith("seed_3")
+    tab.get_by_role("button", name="all", exact=True).click()
+    page.until("() => !location.hash.includes('models=')")

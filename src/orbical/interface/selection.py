@@ -187,6 +187,8 @@ class Selection:
         answers: What the calibration section shows: "reliability", "confusion" or "sets"; of class
             maps "reliability" of pixels, or "regions".
         marks: What the map draws, "points" or "glyphs" of orbits.
+        scale: Whether the axis of a metric ends at the largest value, if that is far below the
+            largest possible one ("fit"), or there ("full").
 
     Example:
         >>> Selection(sample=12, filter=("label:6,9", "gap:0.1..")).to_fragment()
@@ -221,6 +223,7 @@ class Selection:
     against: str = _kept(_TEXT, "")
     answers: str = _one_of("reliability", "confusion", "sets", "regions")
     marks: str = _one_of("points", "glyphs")
+    scale: str = _one_of("fit", "full")
 
     @classmethod
     def from_json(cls, given: object) -> Selection:

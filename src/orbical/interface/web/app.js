@@ -37,7 +37,8 @@ function render({ model, el }) {
   });
   const theme = createTheme(el);
   const help = createHelp(el);
-  const shell = createShell(el, { onhelp: help.open, ontheme: theme.toggle });
+  const onback = () => store.set({ scan: "" });
+  const shell = createShell(el, { onhelp: help.open, ontheme: theme.toggle, onback });
   const parts = [theme, help, shell];
   let mounted = [];
   let known = null;

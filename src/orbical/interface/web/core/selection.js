@@ -29,6 +29,7 @@ export const DEFAULTS = Object.freeze({
   against: "",
   answers: "reliability",
   marks: "points",
+  scale: "fit",
 });
 
 /** The fields that decide which samples are shown. */

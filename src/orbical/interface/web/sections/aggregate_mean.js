@@ -5,7 +5,7 @@ import { fixed, precise } from "../draw/format.js";
 import { holding, onlyRounding } from "../draw/scales.js";
 import { createOrbitPlot } from "../plots/orbit.js";
 import { drawable } from "./frame.js";
-import { createLegend } from "./faces.js";
+import { createLegend, createScale } from "./faces.js";
 import { createWorstCase } from "./worst_case.js";
 
 /** What is counted where an answer has many parts. */
@@ -73,7 +73,8 @@ export function createMean(el, app, frame) {
   const legend = createLegend();
   const changes = createChanges(app);
   const worst = createWorstCase(app, draw);
-  el.append(legend.el, worst.el, changes.el);
+  const scale = createScale(app, () => draw());
+  el.append(scale.el, legend.el, worst.el, changes.el);
   const plot = createOrbitPlot(plotEl, app.group);
   let answer = null;
   let hovered = null;
@@ -106,7 +107,7 @@ export function createMean(el, app, frame) {
       values: answer.arrays.values.data,
       low: answer.arrays.low?.data,
       high: answer.arrays.high?.data,
-      range: holding(answer.range, marks),
+      range: scale.of(answer.arrays.values.data, holding(answer.range, marks)),
       rounding: metric.rounding,
       higherIsBetter: metric.higher_is_better,
       title: metric.title,
@@ -137,6 +138,12 @@ export function createMean(el, app, frame) {
   ];
   return {
     focus: () => plot.focus(),
-    destroy: () => (stops.forEach((stop) => stop()), changes.destroy(), worst.destroy(), plot.destroy()),
+    destroy: () => (
+      stops.forEach((stop) => stop()),
+      changes.destroy(),
+      worst.destroy(),
+      scale.destroy(),
+      plot.destroy()
+    ),
   };
 }

@@ -1,5 +1,7 @@
 // A section with several faces: a switch in its header, and one of them shown at a time.
 import { fill, h, modelLabel, show, write } from "../core/dom.js";
+import { short } from "../draw/format.js";
+import { upTo } from "../draw/scales.js";
 import { createSwitch } from "./frame.js";
 
 /**
@@ -47,6 +49,30 @@ export function createFaces(frame, app, field, label, faces) {
     now: () => face(app.store.get()[field]),
     destroy: () => (stop(), made.forEach((each) => each.destroy())),
   };
+}
+
+/** A switch between an axis that ends at the largest value and a whole one; away where these are the same. */
+export function createScale(app, redraw) {
+  const choice = createSwitch(
+    "End of the axis",
+    [
+      ["fit", "fit"],
+      ["full", "full"],
+    ],
+    (scale) => app.select({ scale }),
+  );
+  const stop = app.store.subscribe(["scale"], redraw);
+
+  /** The ends of the axis for some values. */
+  function of(values, range) {
+    const fitting = upTo(values, range);
+    const { scale } = app.store.get();
+    show(choice.el, fitting[1] < range[1]);
+    choice.set(scale, { fit: `up to ${short(Number(fitting[1].toPrecision(2)))}`, full: `up to ${short(range[1])}` });
+    return scale === "fit" ? fitting : range;
+  }
+
+  return { el: choice.el, of, destroy: stop };
 }
 
 const MANY = 4;

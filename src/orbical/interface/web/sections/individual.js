@@ -6,6 +6,7 @@ import { holding, onlyRounding } from "../draw/scales.js";
 import { createOrbitPlot } from "../plots/orbit.js";
 import { createFrame, drawable } from "./frame.js";
 import { hintFor, hints } from "./help.js";
+import { createScale } from "./faces.js";
 import { createProgress } from "./progress.js";
 import { createWorstCase } from "./worst_case.js";
 
@@ -68,7 +69,8 @@ export function createSection(el, app) {
     () => "Finer steps …",
     (given) => given.stopped && app.select({ dense: false }),
   );
-  frame.body.append(worst.el, working.el);
+  const scale = createScale(app, () => draw());
+  frame.body.append(scale.el, worst.el, working.el);
   let plots = [];
   let made = "";
   let answer = null;
@@ -107,7 +109,9 @@ export function createSection(el, app) {
     frame.note(said || `along the orbit${steps}${same}`);
     const models = app.shown(answer.models);
     const marks = worst.of(models, metric, (sample) => sample === answer.sample);
-    const range = holding(answer.range ?? [metric.low, metric.high], marks);
+    const whole = holding(answer.range ?? [metric.low, metric.high], marks);
+    const every = [answer.arrays.values, answer.arrays.consensus_values].flatMap((one) => Array.from(one?.data ?? []));
+    const range = scale.of(every, whole);
     const fixed = metric.low !== null && metric.high !== null; // the same colors for every sample
     const { unit: format, rounding, higher_is_better: higherIsBetter } = metric;
     const common = { models, range, fixed, higherIsBetter, format, rounding };
@@ -142,6 +146,7 @@ export function createSection(el, app) {
       stops.forEach((stop) => stop()),
       working.destroy(),
       worst.destroy(),
+      scale.destroy(),
       plots.forEach((plot) => plot.destroy())
     ),
   };

@@ -1,9 +1,12 @@
 // The bar of menus: data set, models, metric, labels or consensus.
 
-import { button, fill, h, modelLabel } from "../core/dom.js";
+import { button, fill, h, modelLabel, write } from "../core/dom.js";
+import { attachPopover } from "../core/popover.js";
 import { toggled } from "../core/selection_rules.js";
 import { sentence } from "../core/text.js";
 import { createSelect, createSwitch } from "./frame.js";
+
+const FEW = 4; // models that have a button each in the bar
 
 /** What is shown: the controls that all sections share. */
 export function createSection(el, app) {
@@ -32,25 +35,28 @@ export function createSection(el, app) {
   );
   for (const needy of ["truth", "both"]) reference.disable(needy, !state.task.labeled);
 
+  const many = state.models.length > FEW;
+  const opener = button("", null, { class: "toggle" });
+  const list = many ? h("div", { class: "group model-menu" }) : models; // buttons, behind one where they are many
+  if (many) {
+    models.append(opener);
+    const all = button("all", () => app.select({ models: [] }), { class: "link" });
+    attachPopover(opener, { label: "Models", content: () => [list, all] });
+  }
+
   function drawModels() {
     const all = state.models.map(({ name }) => name);
     const chosen = app.store.get().models;
-    fill(
-      models,
-      state.models.map(({ name }) => {
-        const on = !chosen.length || chosen.includes(name);
-        return button(
-          modelLabel(app.look(name)),
-          () => (app.select({ models: toggled(chosen, name, all) }), refocus(models, name)),
-          { class: "toggle", "aria-pressed": String(on), "data-key": name },
-        );
-      }),
-    );
-  }
-
-  /** The buttons were made anew: the focus stays on the one that was pressed. */
-  function refocus(group, key) {
-    group.querySelector(`[data-key="${CSS.escape(String(key))}"]`)?.focus();
+    const shown = chosen.length || all.length;
+    write(opener, `${shown === all.length ? "all" : shown} of ${all.length} ▾`);
+    const focused = list.contains(document.activeElement) ? document.activeElement?.getAttribute("data-key") : null;
+    const made = state.models.map(({ name }) => {
+      const on = String(!chosen.length || chosen.includes(name));
+      const press = () => app.select({ models: toggled(app.store.get().models, name, all) });
+      return button(modelLabel(app.look(name)), press, { class: "toggle", "aria-pressed": on, "data-key": name });
+    });
+    fill(list, made);
+    made.find((one) => one.dataset.key === focused)?.focus(); // the buttons were made anew
   }
 
   function draw() {

@@ -4,7 +4,7 @@ import { button, fill, h, show, write } from "../core/dom.js";
 import { node } from "../draw/svg.js";
 
 /** Make the frame of the page; `state(kind, text)` shows the skeleton, the page, or an error. */
-export function createShell(root, { onhelp, ontheme }) {
+export function createShell(root, { onhelp, ontheme, onback }) {
   const menus = h("div", { class: "menus" });
   const name = h("span", { class: "scan-name" }, "Loading …");
   const exporter = button("Export", null, { class: "tool", disabled: true });
@@ -46,7 +46,16 @@ export function createShell(root, { onhelp, ontheme }) {
     show(filters, kind === "ready");
     show(waiting, kind === "loading" || kind === "error");
     if (kind === "error")
-      fill(waiting, h("div", { class: "message" }, h("strong", {}, "Could not open the scan"), h("p", {}, text)));
+      fill(
+        waiting,
+        h(
+          "div",
+          { class: "message" },
+          h("strong", {}, "Could not open the scan"),
+          h("p", {}, text),
+          button("Show the first scan", onback, { class: "tool" }),
+        ),
+      );
     exporter.disabled = findings.disabled = diagnosis.disabled = kind !== "ready";
   }
 
