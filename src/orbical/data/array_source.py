@@ -53,7 +53,7 @@ class Chunked:
             return np.asarray(self._array[first:last])
         return np.concatenate([kept[2][first - kept[0] :], np.asarray(self._array[kept[1] : last])])
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Return what is pickled: another process keeps its own chunks."""
         return {**self.__dict__, "_kept": None}
 
@@ -108,7 +108,7 @@ class Arrays(Source):
             return None
         return hash_of([*(place.stamp() for place in places if place), *_content(self.labels)])
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Return what is pickled: of arrays mapped from files only the place in the file."""
         return {**self.__dict__, "_x": tree_map(lambda leaf: FilePart.of(leaf) or leaf, self._x)}
 

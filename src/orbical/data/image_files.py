@@ -98,7 +98,7 @@ class ImageReader:
         return image.crop((left, top, left + self.size, top + self.size))
 
     @property
-    def settings(self) -> tuple[Any, ...]:
+    def settings(self) -> tuple[object, ...]:
         """What distinguishes this reader from others."""
         function = self.transform
         return self.size, self.mode, None if function is None else name_of(function)
@@ -331,7 +331,7 @@ class ImageFolder(ImageFiles):
         self,
         path: str | Path,
         size: int | tuple[int, int] | None = None,
-        transform: Callable[[Any], Any] | None = None,
+        transform: Callable[[Any], object] | None = None,
         mode: str = "RGB",
         classes: Sequence[str] | None = None,
         unreadable: str = "raise",

@@ -241,6 +241,6 @@ class Stream(Source):
             self._position += 1
             yield item
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Return what is pickled: a copy begins at the first sample."""
         return {**self.__dict__, "_iterator": None, "_position": 0}

@@ -67,7 +67,7 @@ class Nifti(Source):
         self._shape, spacing = _form(*next(iter(self._files.items())))
         self.action = Volumes(spacing=spacing)
 
-    def labeled(self, labels: Any) -> Nifti:
+    def labeled(self, labels: object) -> Nifti:
         """Return the same files with other labels or label maps."""
         return Nifti(self._given, labels)
 
@@ -109,7 +109,7 @@ class Nifti(Source):
         return hash_of([stamp_of(self._files), stamp_of(self._maps), labels])
 
 
-def _are_files(given: Any) -> bool:
+def _are_files(given: object) -> bool:
     first = given[0] if isinstance(given, list | tuple) and given else given
     return isinstance(first, str | Path) and (Path(first).is_dir() or is_nifti(first))
 

@@ -138,11 +138,11 @@ def recorded_preprocessing(name: str | None) -> ImagePreprocessing | None:
 class _Transform:
     """A function with a text by which the record of a scan tells it from others."""
 
-    def __init__(self, function: Callable[[Any], Any], about: object) -> None:
+    def __init__(self, function: Callable[[Any], object], about: object) -> None:
         self.function = function
         self.__qualname__ = f"({' '.join(str(about).split())})"
 
-    def __call__(self, batch: Any) -> Any:
+    def __call__(self, batch: object) -> Any:
         return self.function(batch)
 
 

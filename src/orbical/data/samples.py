@@ -102,7 +102,7 @@ class Samples:
         """A text that changes with the data and is known without reading them, if any."""
         return self.source.stamp()
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Return what is pickled: another process reads the first samples itself."""
         return {**self.__dict__, "_kept": None}
 

@@ -32,7 +32,7 @@ _WANTED = dict.fromkeys(_OF_TABLES, "a table of image files") | {"labeled": "a f
 _ZARR = ("zarr.json", ".zarray", ".zgroup")
 
 
-def open_path(given: str | Path, **images: Any) -> Source:
+def open_path(given: str | Path, **images: object) -> Source:
     """Open the data set at a path.
 
     Args:
@@ -113,7 +113,7 @@ class ZarrArrays(NamedArrays):
             ) from error
         super().__init__(arrays, str(path), path)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self._path,)
 
 

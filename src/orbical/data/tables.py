@@ -58,7 +58,7 @@ class Table(ImageFiles):
         columns: Sequence[str] | None = None,
         root: str | Path | None = None,
         size: int | tuple[int, int] | None = None,
-        transform: Callable[[Any], Any] | None = None,
+        transform: Callable[[Any], object] | None = None,
         mode: str = "RGB",
         classes: Sequence[str] | None = None,
         unreadable: str = "raise",
@@ -131,7 +131,7 @@ class Frame(Source):
         return self._rows[start:stop], None if self.labels is None else self.labels[start:stop]
 
 
-def from_frame(data: Any) -> Source | None:
+def from_frame(data: object) -> Source | None:
     """Return the source of a pandas data frame, which is not imported for it."""
     named = type(data).__name__ == "DataFrame" and type(data).__module__.startswith("pandas")
     return Frame(data) if named else None

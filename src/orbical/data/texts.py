@@ -211,7 +211,7 @@ def _record(row: Record) -> Record:
     return {**row, **row["doc"]} if isinstance(row.get("doc"), Mapping) else dict(row)
 
 
-def _is_nested(row: Sequence[Any]) -> bool:
+def _is_nested(row: Sequence[object]) -> bool:
     """Check whether a row is a question, a list of its options, and the answer."""
     return len(row) == 3 and isinstance(row[1], list | tuple)
 
@@ -229,7 +229,7 @@ def _records(data: Any) -> list[Any]:
     raise InputError("data", "questions with options", type(data).__name__)
 
 
-def _is_frame(data: Any) -> bool:
+def _is_frame(data: object) -> bool:
     return hasattr(data, "to_dict") and hasattr(data, "columns") and hasattr(data, "notna")
 
 
@@ -323,7 +323,7 @@ def _fields(record: Record, place: int) -> tuple[Any, Any, Any, set[str]]:
     return record[asked], options, None if stated is None else record[stated], used
 
 
-def _as_text(question: Any) -> str:
+def _as_text(question: object) -> str:
     """Return a question as text; of a chat, what the user says."""
     if isinstance(question, list | tuple):
         said = [message for message in question if message.get("role") == "user"]
@@ -331,7 +331,7 @@ def _as_text(question: Any) -> str:
     return str(question)
 
 
-def _index(answer: Any, options: list[str], names: list[str], place: int) -> int | None:
+def _index(answer: object, options: list[str], names: list[str], place: int) -> int | None:
     """Return the index of the right option, from its index, name, letter or text; a tie is last."""
     if isinstance(answer, list | tuple) and len(answer) == 1:
         answer = answer[0]

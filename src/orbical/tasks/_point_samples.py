@@ -106,7 +106,7 @@ def _lacks_mask(inputs: object, action: Action) -> bool:
     return len(shape) == 3
 
 
-def _padded_targets(targets: Any, mask: Tensor, unknown: float) -> Tensor:
+def _padded_targets(targets: object, mask: Tensor, unknown: float) -> Tensor:
     """Pad targets of all points one after the other, or of each sample."""
     if isinstance(targets, Sequence) and len(targets) == len(mask):
         each = [torch.as_tensor(one) for one in targets]

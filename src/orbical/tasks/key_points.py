@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -354,7 +354,7 @@ def _extent(points: Tensor) -> tuple[Tensor, Tensor]:
     return longer, side.prod(-1).maximum(longer**2 / 4)
 
 
-def _sides(size: object, action: Any) -> tuple[int, int]:
+def _sides(size: object, action: object) -> tuple[int, int]:
     if size is None and isinstance(action, Window):
         return action.size, action.size
     match size:

@@ -99,7 +99,7 @@ class Mixed(Regression):
         """Read the outputs side by side, `{"mean": [N, D]}`."""
         return {"mean": self._joined(self.picked(raw), "model output", ModelError)}
 
-    def take(self, data: Any) -> Any:
+    def take(self, data: object) -> Any:
         """Put the targets of all outputs side by side."""
         if isinstance(data, tuple) and len(data) == 2 and isinstance(data[1], Mapping):
             truth = {name: as_array(name, values) for name, values in data[1].items()}

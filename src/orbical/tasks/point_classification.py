@@ -98,7 +98,7 @@ class PointClassification(ClassTask):
 
     # Data and truth.
 
-    def take(self, data: Any) -> Any:
+    def take(self, data: object) -> Any:
         """Pad samples of different sizes, and their labels."""
         return padded_samples(data, self.input, UNLABELED)
 

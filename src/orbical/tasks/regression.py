@@ -118,7 +118,7 @@ class Regression(Task):
             raise ModelError(f"model output: expected vectors of 2 or 3 components, got {width}")
         return fit_to_mean({**parts, "mean": mean}, self.output)
 
-    def take(self, data: Any) -> Any:
+    def take(self, data: object) -> Any:
         """Pad samples of different sizes, and their targets by point."""
         return padded_samples(data, self.input, torch.nan) if self.per_point else data
 

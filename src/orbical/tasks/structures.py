@@ -36,7 +36,7 @@ def is_structure(thing: object) -> bool:
     return all(hasattr(thing, name) for name in ("positions", "numbers", "cell", "pbc"))
 
 
-def batch_of(structures: Sequence[Any]) -> tuple[dict[str, Tensor], dict[str, Tensor] | None]:
+def batch_of(structures: Sequence[object]) -> tuple[dict[str, Tensor], dict[str, Tensor] | None]:
     """Collect structures, and their stored results, in one batch.
 
     Args:
@@ -71,7 +71,7 @@ def batch_of(structures: Sequence[Any]) -> tuple[dict[str, Tensor], dict[str, Te
     return inputs, _truth(structures, numbers.shape[1])
 
 
-def from_graphs(data: Any) -> tuple[dict[str, Tensor], dict[str, Tensor] | None] | None:
+def from_graphs(data: object) -> tuple[dict[str, Tensor], dict[str, Tensor] | None] | None:
     """Collect structures that are given as one batch without padding, or as graphs of PyG.
 
     Args:
@@ -183,7 +183,7 @@ def formula(numbers: Iterable[int]) -> str:
     return "".join(s + (str(counts[s]) if counts[s] > 1 else "") for s in order)
 
 
-def structure_names(structures: Sequence[Any]) -> list[str] | None:
+def structure_names(structures: Sequence[object]) -> list[str] | None:
     """Return the names of structures from `info["name"]`; None if none has one.
 
     Example:

@@ -222,7 +222,7 @@ class Task(ABC):
             return self._restored(self.settings(), as_action(CLOUDS), self._read)
         return self
 
-    def take(self, data: Any) -> Any:
+    def take(self, data: object) -> Any:
         """Convert data of the task's own kind to arrays, as `x` or `(x, y)`."""
         return data
 
