@@ -230,7 +230,7 @@ def test_the_figure_has_a_bar_for_each_layer_and_the_dictionary_is_plain(blobs):
 
 def test_the_command_prints_the_same(tmp_path, monkeypatch):
     images, labels = ob.datasets.digits()
-    (tmp_path / "mine.py").write_text(
+    (tmp_path / "layered.py").write_text(
         "import torch\nfrom orbical.zoo.group_cnn import GroupCNN\ntorch.manual_seed(0)\n"
         "net = GroupCNN('cyclic:1', 10, 1, (4, 8)).eval()\n"
     )
@@ -242,7 +242,7 @@ def test_the_command_prints_the_same(tmp_path, monkeypatch):
         keep="inputs", out=tmp_path / "run.zarr", progress=False,
     )  # fmt: skip
     _register()
-    words = ["why", str(scan.path), "-m", "net=mine:net", "--figure", str(tmp_path / "why.png")]
+    words = ["why", str(scan.path), "-m", "net=layered:net", "--figure", str(tmp_path / "why.png")]
     printed = CliRunner().invoke(app, [*words, "--json"])
     assert printed.exit_code == 0, printed.output
     found = layer_errors(net, images[:32], group="cyclic:4", task="classification")

@@ -61,6 +61,18 @@ def error(c: float, **settings: Any) -> np.ndarray:
     return found.per_element
 
 
+def layers(c: float) -> np.ndarray:
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(
+        torch.nn.Conv2d(1, 2, 3, stride=2, bias=False),
+        torch.nn.Flatten(),
+        torch.nn.Linear(18, 3, bias=False),
+    )
+    x = c * torch.randn(16, 1, 8, 8)
+    found = testing.layer_errors(net, x, group="cyclic:4", task="regression")
+    return np.concatenate([found.share, found.error])
+
+
 def asserted(c: float) -> float:
     x = c * torch.from_numpy(POINTS)
     task = ob.tasks.Regression(ob.actions.Vectors(), "vector")
@@ -129,6 +141,7 @@ SCALED: dict[str, tuple[Measured, int]] = {
     "bounds.normalize": (lambda c: bounds.normalize(c * np.arange(1.0, 7.0)), 0),
     "testing.equivariance_error": (error, 0),
     "testing.assert_equivariant": (asserted, 0),
+    "testing.layer_errors": (layers, 0),
     "nero.aggregate": (lambda c: nero.aggregate(scan(c)).values, 1),
     "nero.individual": (lambda c: nero.individual(scan(c), 3).values, 1),
     "nero.responses": (lambda c: nero.responses(scan(c)).values, 1),
@@ -171,7 +184,7 @@ FREE = {
             *("bounds.Estimate", "bounds.Fibers", "bounds.ModelOutputs", "bounds.Orbits"),
             *("bounds.Price", "bounds.Taxonomy", "testing.EquivarianceError"),
             *("testing.ConservativityError", "testing.TOLERANCE", "nero.Violation"),
-            *("nero.Failure", "nero.Failures"),
+            *("nero.Failure", "nero.Failures", "testing.LayerErrors"),
         ),
         RESULT,
     ),

@@ -110,8 +110,8 @@ class Globe(Periodic):
         interpolation: `"bilinear"`, or `"nearest"` for classes.
 
     Example:
-        >>> Globe().areas((4, 8)).flatten().tolist()  # twice sin 45 degrees, and the rest
-        [0.5857864022254944, 1.4142135381698608, 1.4142135381698608, 0.5857864022254944]
+        >>> Globe().areas((4, 8)).flatten()  # twice sin 45 degrees, and the rest
+        tensor([0.5858, 1.4142, 1.4142, 0.5858])
     """
 
     dims: ClassVar[tuple[str, ...]] = ("sample", "channel", "row", "column")

@@ -36,6 +36,7 @@ class RaggedPredictor(Wrapper):
         edges: the names of the fields with a row for each edge.
 
     Example:
+        >>> import torch
         >>> def springs(batch):
         ...     energy = torch.zeros(len(batch["cell"])).double()
         ...     energy.index_add_(0, batch["batch"], batch["pos"].square().sum(1))
@@ -104,6 +105,7 @@ def to_pyg(batch: dict[str, Tensor]) -> Any:
         The batch, with the same fields; atomic numbers `numbers` are also `z`.
 
     Example:
+        >>> import torch
         >>> ragged = {"pos": torch.zeros(3, 3), "numbers": torch.tensor([1, 1, 8]),
         ...           "batch": torch.zeros(3).long(), "ptr": torch.tensor([0, 3])}
         >>> to_pyg(ragged).z.tolist(), to_pyg(ragged).num_graphs
