@@ -3,8 +3,9 @@
     python benchmarks/interval_tables.py --workers 2
 
 simulates what is not yet in the file of results (`--results`), a line for each block of data sets,
-so that an interrupted run goes on where it was, and writes docs/intervals.md. `--trials 100` makes
-a quick version; `--only compare` restricts it to rows whose name contains the text.
+so that an interrupted run goes on where it was, and writes docs/intervals.md. `--trials 250` makes
+a quick version; `--only compare` restricts it to rows whose name contains the text; `--minutes 9`
+begins no block later. Settings of orbical are chosen with another `--seed` than that of the page.
 """
 
 from __future__ import annotations
@@ -17,20 +18,26 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 
 from orbical import bounds, calibration, selective
 from orbical.calibration import MEASURES, list_measures
-from orbical.calibration.measure_tables import Outputs, Settings
+from orbical.calibration.measure_tables import Outputs, Predictions, Settings
+from orbical.nero.agreement import areas_under_roc
 
 Array = np.ndarray
 Rng = np.random.Generator
-Ends = tuple[Array, Array, Array]
-"""Lower ends, upper ends and what they should contain, each `[W]`."""
+Found = tuple[float, str]
+"""The share that is right in a data set (of tests: whether it rejects), and the caution."""
+Draw = Callable[[Rng], Found]
 
-TRIALS, BLOCK, RESAMPLES = 1000, 125, 100
+TRIALS, BLOCK, RESAMPLES, SEED = 1000, 125, 200, 20261118
+LIMIT = 0.07
+"""The largest share of wrong results without a caution."""
+
 PAGE = Path(__file__).parents[1] / "docs" / "intervals.md"
 TEMPLATE = Path(__file__).with_name("interval_page.md")
 
@@ -43,6 +50,7 @@ WORLDS = {
     "rare failures": "overconfident, and wrong in 1.3 %; of a regressor 2 % of the errors are five "
     "times as large as predicted",
     "few samples": "20 overconfident samples (5 of plain means)",
+    "many samples": "500 samples, for tests; errors of opposite sign",
     "many classes": "20 classes, calibrated",
     "t8 noise": "300 errors with the tails of a Student t of 8 degrees of freedom and exact "
     "variances",
@@ -50,11 +58,16 @@ WORLDS = {
 }
 """Simulated worlds, by the name of their column; 200 samples unless stated otherwise."""
 
-FEW = {"few samples": 20, "t8 noise": 300}
+FEW = {"few samples": 20, "t8 noise": 300, "many samples": 500}
 
 
 def size_of(world: str) -> int:
     return FEW.get(world, 200)
+
+
+def weights_of(world: str, rng: Rng, size: int | None = None) -> dict[str, Array]:
+    """Return the argument `weights` of a world that has them."""
+    return {"weights": rng.uniform(0.2, 1.8, size or size_of(world))} if world == "weights" else {}
 
 
 @dataclass(frozen=True)
@@ -64,13 +77,13 @@ class Row:
     Attributes:
         function: the public function, `package.name`.
         what: the measure or the setting.
-        cells: simulates W data sets of a world, by its name.
+        cells: simulates a data set of a world, by its name.
         is_test: whether the share of rejections is tabulated, not that of intervals that cover.
     """
 
     function: str
     what: str
-    cells: dict[str, Callable[[Rng, int], Array]] = field(repr=False)
+    cells: dict[str, Draw] = field(repr=False)
     is_test: bool = False
 
     @property
@@ -79,19 +92,15 @@ class Row:
         return f"{self.function} {self.what}".strip()
 
 
-def covered(draw: Callable[[Rng, int], Ends]) -> Callable[[Rng, int], Array]:
-    """Return whether intervals contain the truth, up to rounding."""
-
-    def inside(rng: Rng, worlds: int) -> Array:
-        low, high, truth = (np.asarray(part, dtype=float) for part in draw(rng, worlds))
-        return (low <= truth + 1e-9) & (truth - 1e-9 <= high)
-
-    return inside
+def covers(found: Any, truth: float) -> Found:
+    """Return whether an interval contains the truth, up to rounding, and its caution."""
+    low, high = (found.low, found.high) if hasattr(found, "low") else found[-2:]
+    inside = float(low) <= truth + 1e-9 and truth - 1e-9 <= float(high)
+    return float(inside), getattr(found, "caution", "")
 
 
-def one_by_one(draw: Callable[[Rng], tuple[float, float, float]]) -> Callable[[Rng, int], Array]:
-    """Simulate data sets one at a time."""
-    return covered(lambda rng, worlds: np.array([draw(rng) for _ in range(worlds)]).T)
+def rejects(found: calibration.Comparison) -> Found:
+    return float(found.p_value < 0.05), found.caution
 
 
 # Classifiers: the probability of the wrong class, and how much more often it is true.
@@ -111,7 +120,7 @@ def doubts(rng: Rng, world: str, shape: tuple[int, ...]) -> tuple[Array, Array]:
     return doubt, EXCESS.get(world, 2.0) * doubt
 
 
-CLASSIFIERS = [name for name in WORLDS if name != "t8 noise"]
+CLASSIFIERS = [name for name in WORLDS if name not in ("t8 noise", "many samples")]
 
 
 @cache
@@ -130,15 +139,19 @@ def gaps_of_bins(world: str) -> Array:
     return np.abs(np.bincount(bins, wrong - doubt, 16)) / np.bincount(bins, minlength=16).clip(1)
 
 
-def pair_ends(measure: str, world: str, rng: Rng, worlds: int) -> Ends:
-    doubt, chance = doubts(rng, world, (worlds, size_of(world)))
-    right = rng.random(doubt.shape) >= chance
-    weights = rng.uniform(0.2, 1.8, doubt.shape) if world == "weights" else None
-    found = calibration.interval(measure, 1 - doubt, right, weights=weights, resamples=RESAMPLES)
-    truth = np.full(worlds, pair_truth(measure, world))
+def pair_of(rng: Rng, world: str, size: int | None = None) -> tuple[Array, Array]:
+    """Return the confidence and the correctness of predictions."""
+    doubt, wrong = doubts(rng, world, (size or size_of(world),))
+    return 1 - doubt, rng.random(doubt.shape) >= wrong
+
+
+def pair_covers(measure: str, world: str, rng: Rng) -> Found:
+    sure, right = pair_of(rng, world)
+    given = weights_of(world, rng)
+    found = calibration.interval(measure, sure, right, resamples=RESAMPLES, **given)
     if measure == "ece_max":  # of the bins that hold samples
-        truth = gaps_of_bins(world)[np.ceil(15 * (1 - doubt)).astype(int)].max(1)
-    return found.low.numpy(), found.high.numpy(), truth
+        return covers(found, gaps_of_bins(world)[np.ceil(15 * sure).astype(int)].max())
+    return covers(found, pair_truth(measure, world))
 
 
 def probabilities(rng: Rng, world: str, shape: tuple[int, ...]) -> tuple[Array, Array]:
@@ -169,27 +182,23 @@ def outputs_truth(measure: str, world: str) -> float:
     return float((1 - np.square(true).sum(-1)).mean())  # what remains after recalibration
 
 
-def outputs_ends(measure: str, world: str, rng: Rng, worlds: int) -> Ends:
-    entry, shape = MEASURES[measure], (worlds, size_of(world))
-    stated, true = probabilities(rng, world, shape)
-    labels = (rng.random(shape)[..., None] > true.cumsum(-1)).sum(-1).clip(max=true.shape[-1] - 1)
-    weights = rng.uniform(0.2, 1.8, shape[1]) if world == "weights" else None
-    settings = Settings(resamples=5 * RESAMPLES)  # a fifth of it for each class
-    assert entry.table_interval is not None
-    sets = [(stated, labels)] if measure in ("nll", "brier") else zip(stated, labels, strict=True)
-    ends = []
-    for probs, truth in sets:
-        given = Outputs(torch.from_numpy(probs), None, torch.from_numpy(truth), weights)
-        found = entry.table_interval(given, settings)
-        ends.append(torch.stack([found.low, found.high]).reshape(2, -1))
-    low, high = torch.cat(ends, 1).numpy()
-    return low, high, np.full(worlds, outputs_truth(measure, world))
+def outputs_cover(measure: str, world: str, rng: Rng) -> Found:
+    size = size_of(world)
+    stated, true = probabilities(rng, world, (size,))
+    labels = (rng.random((size, 1)) > true.cumsum(-1)).sum(-1).clip(max=true.shape[-1] - 1)
+    given = Outputs(
+        torch.from_numpy(stated), None, torch.from_numpy(labels), **weights_of(world, rng)
+    )
+    table = MEASURES[measure].table_interval
+    assert table is not None
+    found = table(given, Settings(resamples=5 * RESAMPLES))  # a fifth of it for each class
+    return covers(found, outputs_truth(measure, world))
 
 
 # Regressors.
 
 SCALE = {"overconfident": 1.3, "underconfident": 0.75, "few samples": 1.3, "weights": 1.3}
-REGRESSORS = [name for name in WORLDS if name not in ("sharp", "many classes")]
+REGRESSORS = [name for name in WORLDS if name not in ("sharp", "many classes", "many samples")]
 OF_MOMENTS = ("ence", "uce", "regression_esd", "regression_esd_normalized", "gence_sq_fiber")
 """Measures of squared errors and variances: 0 for exact variances, whatever the tails."""
 
@@ -216,26 +225,17 @@ def regression_truth(measure: str, world: str) -> float:
     return float(entry(*gaussians(np.random.default_rng(99), world, (2_000_000,))))
 
 
-def regression_ends(measure: str, world: str, rng: Rng, worlds: int) -> Ends:
-    shape = (worlds, size_of(world))
-    given = [torch.from_numpy(part)[..., None] for part in gaussians(rng, world, shape)]
-    weights = rng.uniform(0.2, 1.8, shape[1]) if world == "weights" else None
-    if measure == "squared_error":
-        table = MEASURES[measure].table_interval
-        mass = None if weights is None else torch.from_numpy(weights)
-        found = table(calibration.measure_tables.Predictions(*given, None, mass), Settings())
-    else:
-        found = calibration.regression_interval(
-            measure, *given, weights=weights, resamples=RESAMPLES
-        )
-    return found.low.numpy(), found.high.numpy(), np.full(worlds, regression_truth(measure, world))
+def regression_covers(measure: str, world: str, rng: Rng) -> Found:
+    given, weights = gaussians(rng, world, (size_of(world),)), weights_of(world, rng)
+    table = {"only": [measure], "resamples": 5 * RESAMPLES // 2}  # a fifth of it is drawn
+    found = calibration.regression_table(*given, **table, **weights)[measure]
+    return covers(found, regression_truth(measure, world))
 
 
-def bleed_ends(world: str, rng: Rng, worlds: int) -> Ends:
-    noise = torch.from_numpy(rng.gamma(2.0, 0.5, (worlds, size_of(world))))[..., None]
-    given = calibration.measure_tables.Predictions(noise, noise, noise, noise)
-    found = MEASURES["aleatoric_bleed"].table_interval(given, Settings())
-    return found.low.numpy(), found.high.numpy(), np.full(worlds, 1.5)
+def bleed_covers(world: str, rng: Rng) -> Found:
+    noise = torch.from_numpy(rng.gamma(2.0, 0.5, (size_of(world), 1)))
+    given = Predictions(noise, noise, noise, noise)
+    return covers(MEASURES["aleatoric_bleed"].table_interval(given, Settings()), 1.5)
 
 
 # Two models on the same samples.
@@ -309,21 +309,16 @@ TWO_MODELS: dict[str, World] = {
     "rare failures": rarely_wrong,
     "few samples": with_gaps(0.5, 0.95, 0.05, -0.05),
     "many classes": lambda rng, size: tuple(drawn(rng, rng.uniform(0.1, 0.9, size), 0.05, -0.05)),
+    "many samples": with_gaps(0.84, 0.96, 0.04, -0.04),
     "weights": with_gaps(0.84, 0.96, 0.04, -0.04),
 }
 """Two models with equal errors; where nothing else is said, of opposite sign."""
 
 
-def compare_rejects(measure: str, world: str, rng: Rng, worlds: int) -> Array:
-    size = size_of(world)
-    options = {"weights": rng.uniform(0.2, 1.8, size)} if world == "weights" else {}
-    found = (
-        calibration.compare(
-            measure, *TWO_MODELS[world](rng, size), resamples=RESAMPLES, seed=seed, **options
-        )
-        for seed in range(worlds)
-    )
-    return np.array([float(one.p_value) < 0.05 for one in found])
+def compare_rejects(measure: str, world: str, rng: Rng) -> Found:
+    models = TWO_MODELS[world](rng, size_of(world))
+    options = {"resamples": RESAMPLES, "seed": int(rng.integers(1 << 30))}
+    return rejects(calibration.compare(measure, *models, **options, **weights_of(world, rng)))
 
 
 def rejection_rate(
@@ -371,21 +366,20 @@ def opposite_factor(measure: str, factor: float = 1.3) -> float:
     return (low + high) / 2
 
 
-def regressors_reject(measure: str, world: str, rng: Rng, worlds: int) -> Array:
-    """Two regressors: equal up to a little noise, or errors of opposite sign."""
-    size, rejected = size_of(world), []
+def regressors(measure: str, world: str, rng: Rng, size: int) -> tuple[list[Pair], Array]:
+    """Return two regressors and the target: equal up to a little noise, or opposite errors."""
     alike = world in ("calibrated", "t8 noise")
-    for seed in range(worlds):
-        mean, variance, target = gaussians(rng, world if alike else "calibrated", (size,))
-        noise = rng.uniform(0.98, 1.02, size)
-        factors = (noise, 1 / noise) if alike else (1.3, opposite_factor(measure))
-        given = [(mean, variance * times) for times in factors]
-        options = {"weights": rng.uniform(0.2, 1.8, size)} if world == "weights" else {}
-        found = calibration.regression_compare(
-            measure, *given, target, resamples=RESAMPLES, seed=seed, **options
-        )
-        rejected.append(float(found.p_value) < 0.05)
-    return np.array(rejected)
+    mean, variance, target = gaussians(rng, world if alike else "calibrated", (size,))
+    noise = rng.uniform(0.98, 1.02, size)
+    factors = (noise, 1 / noise) if alike else (1.3, opposite_factor(measure))
+    return [(mean, variance * times) for times in factors], target
+
+
+def regressors_reject(measure: str, world: str, rng: Rng) -> Found:
+    models, target = regressors(measure, world, rng, size_of(world))
+    options = {"resamples": RESAMPLES, "seed": int(rng.integers(1 << 30))}
+    given = weights_of(world, rng)
+    return rejects(calibration.regression_compare(measure, *models, target, **options, **given))
 
 
 # Means.
@@ -403,102 +397,79 @@ TERMS: dict[str, tuple[Callable[[Rng, tuple[int, ...]], Array], float]] = {
 """Terms of a mean, and the mean; between 0 and 1 but for the first and t8."""
 
 UNIT = [name for name in TERMS if name not in ("calibrated", "t8 noise", "weights")]
-SHARES = ("sharp", "rare failures")
 
 
-def terms_of(world: str, rng: Rng, worlds: int) -> tuple[Array, Array]:
+def terms_of(world: str, rng: Rng) -> Array:
+    return TERMS[world][0](rng, (5 if world == "few samples" else size_of(world),))
+
+
+@cache
+def moments_of(world: str) -> tuple[float, float]:
+    """Return the second and the third central moment of the terms of a world."""
     draw, truth = TERMS[world]
-    size = 5 if world == "few samples" else size_of(world)
-    return draw(rng, (worlds, size)), np.full(worlds, truth)
+    apart = draw(np.random.default_rng(0), (400_000,)) - truth
+    return float(np.square(apart).mean()), float((apart**3).mean())
 
 
-def mean_ends(world: str, rng: Rng, worlds: int) -> Ends:
+def mean_covers(world: str, rng: Rng) -> Found:
     """The interval of NLL and Brier, whose calibrated model is the true one here."""
-    values, truth = terms_of(world, rng, worlds)
-    spread = TERMS[world][0](np.random.default_rng(0), (400_000,)) - truth[0]
-    moments = {2: np.square(spread).mean(), 3: (spread**3).mean()}
-    weights = rng.uniform(0.2, 1.8, values.shape[1]) if world == "weights" else None
-    found = calibration.mean_interval(
-        values,
-        np.full_like(values, truth[0]),
-        np.full_like(values, moments[2]),
-        calibrated_third=np.full_like(values, moments[3]),
-        weights=weights,
+    values, truth = terms_of(world, rng), TERMS[world][1]
+    usual, second, third = (np.full_like(values, one) for one in (truth, *moments_of(world)))
+    given = weights_of(world, rng)
+    found = calibration.mean_interval(values, usual, second, calibrated_third=third, **given)
+    return covers(found, truth)
+
+
+def terms_cover(function: Callable[[Array], Any], world: str, rng: Rng) -> Found:
+    return covers(function(terms_of(world, rng)), TERMS[world][1])
+
+
+def of_sums(function: Callable[..., Any]) -> Callable[[Array], Any]:
+    """Return a function of sums as one of terms."""
+    return lambda terms: function(
+        *map(np.asarray, (len(terms), terms.sum(), np.square(terms).sum()))
     )
-    return found.low.numpy(), found.high.numpy(), truth
 
 
-def sums_ends(function: Callable[..., Ends], world: str, rng: Rng, worlds: int) -> Ends:
-    values, truth = terms_of(world, rng, worlds)
-    count = np.full(worlds, values.shape[1])
-    _, low, high = function(count, values.sum(1), np.square(values).sum(1))
-    return low, high, truth
+PLAIN: dict[str, Callable[[Array], Any]] = {
+    "interval_of_sums": of_sums(calibration.interval_of_sums),
+    "share_interval_of_sums": of_sums(calibration.share_interval_of_sums),
+    "bounded_mean_interval": calibration.bounded_mean_interval,
+    "share_interval": lambda terms: calibration.share_interval(terms, np.full_like(terms, 0.9)),
+    "wilson_interval": lambda terms: calibration.wilson_interval(terms.mean(), len(terms)),
+    "bootstrap_interval": lambda terms: calibration.bootstrap_interval(terms, resamples=200),
+}
+"""Functions of the terms of a mean alone."""
 
 
-def bounded_ends(world: str, rng: Rng, worlds: int) -> Ends:
-    values, truth = terms_of(world, rng, worlds)
-    _, low, high = calibration.bounded_mean_interval(values)
-    return low, high, truth
+def means_reject(world: str, rng: Rng) -> Found:
+    return rejects(calibration.compare_means(terms_of(world, rng), terms_of(world, rng)))
 
 
-def share_ends(world: str, rng: Rng, worlds: int) -> Ends:
-    values, truth = terms_of(world, rng, worlds)
-    found = calibration.share_interval(values, np.full_like(values, truth[0]))
-    return found.low.numpy(), found.high.numpy(), truth
-
-
-def wilson_ends(world: str, rng: Rng, worlds: int) -> Ends:
-    values, truth = terms_of(world, rng, worlds)
-    low, high = calibration.wilson_interval(values.mean(1), np.full(worlds, values.shape[1]))
-    return low.numpy(), high.numpy(), truth
-
-
-def bootstrap_ends(world: str, rng: Rng) -> tuple[float, float, float]:
-    values, truth = terms_of(world, rng, 1)
-    _, low, high = calibration.bootstrap_interval(values[0], resamples=200)
-    return low, high, float(truth[0])
-
-
-def means_reject(world: str, rng: Rng, worlds: int) -> Array:
-    (a, _), (b, _) = terms_of(world, rng, worlds), terms_of(world, rng, worlds)
-    found = (calibration.compare_means(*pair) for pair in zip(a, b, strict=True))
-    return np.array([float(one.p_value) < 0.05 for one in found])
-
-
-def any_rejects(world: str, rng: Rng, worlds: int) -> Array:
+def any_rejects(world: str, rng: Rng) -> Found:
     """Whether any of five comparisons without a difference is found, after Holm's correction."""
-    each = []
-    for _ in range(worlds):
-        (a, _), (b, _) = terms_of(world, rng, 5), terms_of(world, rng, 5)
-        p = [calibration.compare_means(*pair).p_value for pair in zip(a, b, strict=True)]
-        each.append((calibration.holm(np.array(p)) < 0.05).any())
-    return np.array(each)
+    pairs = [(terms_of(world, rng), terms_of(world, rng)) for _ in range(5)]
+    p_values = np.array([float(calibration.compare_means(*pair).p_value) for pair in pairs])
+    return float((calibration.holm(p_values) < 0.05).any()), ""
 
 
 # What has an interval of its own.
 
 
-def pooled_ends(world: str, rng: Rng) -> tuple[float, float, float]:
+def pooled_covers(world: str, rng: Rng) -> Found:
     """Four positions of an orbit, whose outputs have the same label."""
-    doubt, chance = doubts(rng, world, (size_of(world),))
-    right = rng.random(doubt.shape) >= chance
-    columns = [(1 - doubt, right) for _ in range(4)]
+    columns = [pair_of(rng, world)] * 4
     _, error = calibration.pooled_reliability(columns, np.full(4, 0.25))
-    return float(error.low), float(error.high), pair_truth("ece", world)
+    return covers(error, pair_truth("ece", world))
 
 
-def curve_covers(world: str, rng: Rng, worlds: int) -> Array:
+def curve_covers(world: str, rng: Rng) -> Found:
     """The share of places at which the band of a reliability curve contains the accuracy."""
-    shares = []
-    for _ in range(worlds):
-        doubt, chance = doubts(rng, world, (size_of(world),))
-        right = rng.random(doubt.shape) >= chance
-        curve = calibration.reliability_curve(1 - doubt, right, resamples=20, points=51)
-        truth = 1 - EXCESS.get(world, 2.0) * (1 - curve.place)
-        known = ~curve.accuracy.isnan()
-        inside = (curve.low <= truth + 1e-9) & (truth - 1e-9 <= curve.high)
-        shares.append(float(inside[known].double().mean()) if bool(known.any()) else np.nan)
-    return np.array(shares)[~np.isnan(shares)]
+    curve = calibration.reliability_curve(*pair_of(rng, world), resamples=20, points=51)
+    truth = 1 - EXCESS.get(world, 2.0) * (1 - curve.place)
+    known = ~curve.accuracy.isnan()
+    inside = (curve.low <= truth + 1e-9) & (truth - 1e-9 <= curve.high)
+    return float(inside[known].double().mean()) if bool(known.any()) else 1.0, curve.caution
 
 
 @cache
@@ -508,58 +479,59 @@ def aurc_truth(world: str) -> float:
     return float((chance[order].cumsum() / np.arange(1, len(order) + 1)).mean())
 
 
-def aurc_ends(world: str, rng: Rng) -> tuple[float, float, float]:
+def aurc_covers(world: str, rng: Rng) -> Found:
+    return covers(selective.risk_coverage(*pair_of(rng, world)), aurc_truth(world))
+
+
+def oracle_covers(world: str, rng: Rng) -> Found:
     doubt, chance = doubts(rng, world, (size_of(world),))
-    right = rng.random(doubt.shape) >= chance
-    found = selective.risk_coverage(1 - doubt, right)
-    return found.low, found.high, aurc_truth(world)
+    error, reach = np.abs(chance - doubt).mean(), calibration.oracle_bound(size_of(world))
+    return covers((error - reach, error + reach), pair_truth("ece", world))
 
 
-def oracle_ends(world: str, rng: Rng, worlds: int) -> Ends:
-    doubt, chance = doubts(rng, world, (worlds, size_of(world)))
-    error, reach = np.abs(chance - doubt).mean(1), calibration.oracle_bound(size_of(world))
-    return error - reach, error + reach, np.full(worlds, pair_truth("ece", world))
+SHARE = {"sharp": 0.94, "rare failures": 0.987}
 
 
-def ceiling_ends(world: str, rng: Rng) -> tuple[float, float, float]:
+def ceiling_covers(world: str, rng: Rng) -> Found:
     """Forty orbits; the label of an orbit is right in the given share of its samples."""
-    share = {"sharp": 0.94, "rare failures": 0.987}.get(world, 0.8)
-    size = size_of(world)
+    share, size = SHARE.get(world, 0.8), size_of(world)
     orbit = rng.integers(0, 40, size)
     label = orbit % 2 ^ (rng.random(size) >= share)
     table = bounds.OrbitTable.from_labels(orbit, label, labels=2)
-    return (*bounds.certified_ceiling(table), share)
+    return covers(bounds.certified_ceiling(table), share)
 
 
-def neighbors_ends(world: str, rng: Rng) -> tuple[float, float, float]:
+def neighbors_cover(world: str, rng: Rng) -> Found:
     """Labels of points in the plane that are right in the given share, without a symmetry."""
-    share, size = {"sharp": 0.94, "rare failures": 0.987}.get(world, 0.8), size_of(world)
+    share, size = SHARE.get(world, 0.8), size_of(world)
     x = rng.normal(size=(size, 2))
     label = (x[:, 0] > 0).astype(int) ^ (rng.random(size) >= share)
-    found = bounds.neighbor_ceiling(x, label, "trivial")
-    return found.low, found.high, share
+    return covers(bounds.neighbor_ceiling(x, label, "trivial"), share)
 
 
-def floor_ends(world: str, rng: Rng) -> tuple[float, float, float]:
+def floor_covers(world: str, rng: Rng) -> Found:
     """Values that are noise of variance .25 around a smooth function of points in the plane."""
     x = rng.normal(size=(size_of(world), 2))
     value = 0.05 * x[:, :1] + rng.normal(0, 0.5, (len(x), 1))
-    found = bounds.neighbor_floor(x, value, "trivial")
-    return found.low, found.high, 0.25
+    return covers(bounds.neighbor_floor(x, value, "trivial"), 0.25)
 
 
-def per_world(
-    draw: Callable[..., Ends], worlds: list[str], *given: str, single: bool = False
-) -> dict[str, Callable[[Rng, int], Array]]:
-    """Return the cells of intervals in some worlds."""
-    wrapped = one_by_one if single else covered
-    return {world: wrapped(partial(draw, *given, world)) for world in worlds}
+AREAS = {
+    "calibrated": (1, 0.5),
+    "sharp": (3, 0.5),
+    "rare failures": (1, 0.05),
+    "few samples": (1, 0.5),
+}
+"""How far the scores of positive samples are shifted, in deviations, and their share."""
 
 
-def tests_in(
-    draw: Callable[..., Array], worlds: list[str], *given: str
-) -> dict[str, Callable[[Rng, int], Array]]:
-    return {world: partial(draw, *given, world) for world in worlds}
+def area_covers(world: str, rng: Rng) -> Found:
+    """Normal scores of two classes."""
+    (shift, share), size = AREAS[world], size_of(world)
+    label = np.arange(size) < share * size
+    score = rng.standard_normal(size) + shift * label
+    _, low, high = areas_under_roc(score[None], label[None].astype(int), 0.95)
+    return covers((low[0], high[0]), float(torch.special.ndtr(torch.tensor(shift / 2**0.5))))
 
 
 @cache
@@ -573,58 +545,62 @@ def rows() -> tuple[Row, ...]:
         kind: [one.name for one in list_measures(kind, listed="comparison") if one.terms is None]
         for kind in ("pair", "regression")
     }
+
+    def row(
+        function: str, what: str, draw: Callable[..., Found], worlds: Any, *given: Any, **kind: bool
+    ) -> Row:
+        cells = {world: partial(draw, *given, world) for world in worlds}
+        return Row(function if "." in function else f"calibration.{function}", what, cells, **kind)
+
     takes_none = ("brier_calibration", "brier_refinement")
-    of = "calibration."
-    found = [Row(of + "interval", name, per_world(pair_ends, CLASSIFIERS, name)) for name in pairs]
-    for name in outputs:
-        worlds = [one for one in CLASSIFIERS if one != "weights" or name not in takes_none]
-        function = "brier_part_intervals" if name in takes_none else "classification_table"
-        found.append(Row(of + function, name, per_world(outputs_ends, worlds, name)))
-    found += [
-        Row(of + "regression_interval", name, per_world(regression_ends, REGRESSORS, name))
-        for name in regression
-    ]
-    bleed = per_world(bleed_ends, ["calibrated", "few samples"])
-    found.append(Row(of + "regression_table", "aleatoric_bleed", bleed))
-    found += [
-        Row(of + "compare", name, tests_in(compare_rejects, list(TWO_MODELS), name), True)
-        for name in listed["pair"]
-    ]
-    worlds = ["calibrated", "underconfident", "few samples", "t8 noise", "weights"]
-    found += [
-        Row(of + "regression_compare", name, tests_in(regressors_reject, worlds, name), True)
-        for name in listed["regression"]
-    ]
+    tested = ["calibrated", "underconfident", "few samples", "t8 noise", "weights"]
+    quick = {"ence", "uce", "quantile_calibration"}  # many samples take long
     several = list(TERMS)[:-1]
-    sums = {"interval_of_sums": several, "share_interval_of_sums": UNIT}
-    found += [
-        Row(of + "compare_means", "", tests_in(means_reject, several), True),
-        Row(of + "holm", "of 5 comparisons", tests_in(any_rejects, several), True),
-        Row(of + "mean_interval", "", per_world(mean_ends, list(TERMS))),
+    worlds_of = dict.fromkeys(PLAIN, UNIT) | {
+        "interval_of_sums": several,
+        "bootstrap_interval": several,
+        "share_interval": SHARE,
+        "wilson_interval": SHARE,
+    }
+    unweighted = CLASSIFIERS[:-1]
+    return (
+        *(row("interval", name, pair_covers, CLASSIFIERS, name) for name in pairs),
         *(
-            Row(
-                of + name,
-                "",
-                {
-                    world: covered(partial(sums_ends, getattr(calibration, name), world))
-                    for world in worlds
-                },
-            )
-            for name, worlds in sums.items()
+            row("brier_part_intervals", name, outputs_cover, unweighted, name)
+            if name in takes_none
+            else row("classification_table", name, outputs_cover, CLASSIFIERS, name)
+            for name in outputs
         ),
-        Row(of + "bounded_mean_interval", "", per_world(bounded_ends, UNIT)),
-        Row(of + "share_interval", "", per_world(share_ends, list(SHARES))),
-        Row(of + "wilson_interval", "", per_world(wilson_ends, list(SHARES))),
-        Row(of + "bootstrap_interval", "mean", per_world(bootstrap_ends, several, single=True)),
-        Row(of + "pooled_reliability", "", per_world(pooled_ends, CLASSIFIERS[:-1], single=True)),
-        Row(of + "reliability_curve", "band", tests_in(curve_covers, CLASSIFIERS[:-1])),
-        Row(of + "oracle_bound", "", per_world(oracle_ends, CLASSIFIERS[:-1])),
-        Row("selective.risk_coverage", "", per_world(aurc_ends, CLASSIFIERS[:-1], single=True)),
-        Row("bounds.certified_ceiling", "", per_world(ceiling_ends, _ORBITS, single=True)),
-        Row("bounds.neighbor_ceiling", "2-D", per_world(neighbors_ends, _ORBITS, single=True)),
-        Row("bounds.neighbor_floor", "2-D", per_world(floor_ends, ["calibrated"], single=True)),
-    ]
-    return tuple(found)
+        *(
+            row("regression_interval", name, regression_covers, REGRESSORS, name)
+            for name in regression
+        ),
+        row("regression_table", "aleatoric_bleed", bleed_covers, ["calibrated", "few samples"]),
+        *(
+            row("compare", name, compare_rejects, TWO_MODELS, name, is_test=True)
+            for name in listed["pair"]
+        ),
+        *(
+            row("regression_compare", name, regressors_reject, worlds, name, is_test=True)
+            for name in listed["regression"]
+            for worlds in [[*tested, "many samples"] if name in quick else tested]
+        ),
+        row("compare_means", "", means_reject, several, is_test=True),
+        row("holm", "of 5 comparisons", any_rejects, several, is_test=True),
+        row("mean_interval", "", mean_covers, TERMS),
+        *(
+            row(name, "", terms_cover, worlds_of[name], function)
+            for name, function in PLAIN.items()
+        ),
+        row("pooled_reliability", "", pooled_covers, unweighted),
+        row("reliability_curve", "band", curve_covers, unweighted),
+        row("oracle_bound", "", oracle_covers, unweighted),
+        row("selective.risk_coverage", "", aurc_covers, unweighted),
+        row("bounds.certified_ceiling", "", ceiling_covers, _ORBITS),
+        row("bounds.neighbor_ceiling", "2-D", neighbors_cover, _ORBITS),
+        row("bounds.neighbor_floor", "2-D", floor_covers, ["calibrated"]),
+        row("nero.binary_rates", "auroc", area_covers, AREAS),
+    )
 
 
 _ORBITS = ["calibrated", "sharp", "rare failures", "few samples"]
@@ -648,6 +624,7 @@ SHOWN_BY = {
     "bounds.compare_groups": "bounds.certified_ceiling",
     "nero.aggregate": "calibration.interval_of_sums",
     "nero.averaging": "calibration.compare_means",
+    "nero.failures": "calibration.bounded_mean_interval",
     "bounds.price_from_pairs": "bounds.certified_ceiling",
     "nero.order_averages": "calibration.bounded_mean_interval",
     "nero.position_bias": "calibration.bounded_mean_interval",
@@ -665,63 +642,125 @@ SHOWN_BY = {
 
 # Running, and the page.
 
-Cell = tuple[int, str, int]
-"""The place of a row, a world, and the number of a block of data sets."""
+Cell = tuple[int, str, int, int]
+"""The place of a row, a world, the number of a block of data sets, and the seed."""
 
 
-def simulate(cell: Cell) -> dict[str, object]:
+@dataclass(frozen=True)
+class Share:
+    """What a block, or all blocks, of a cell found.
+
+    Attributes:
+        right: the share of intervals that cover, or of rejections.
+        caution: the share of results with a caution.
+        unsaid: the share of results that are wrong, without a caution.
+    """
+
+    right: float
+    caution: float
+    unsaid: float
+
+
+Results = dict[tuple[str, str, int], Share]
+
+
+def simulate(cell: Cell) -> dict[str, Any]:
     """Simulate one block of a cell; the same seed always draws the same data sets."""
     torch.set_num_threads(1)
-    place, world, block = cell
+    place, world, block, seed = cell
     row, started = rows()[place], time.perf_counter()
-    seed = np.random.SeedSequence([block, *f"{row.name} {world}".encode()])
-    shares = row.cells[world](np.random.default_rng(seed), BLOCK)
+    rng = np.random.default_rng([seed, block, *f"{row.name} {world}".encode()])
+    each = [row.cells[world](rng) for _ in range(BLOCK)]
+    right, said = np.array([one for one, _ in each]), np.array([text != "" for _, text in each])
+    wrong = right if row.is_test else 1 - right
+    shares = Share(right.mean(), said.mean(), (wrong * ~said).mean())
+    seconds = round(time.perf_counter() - started, 2)
+    named = {"row": row.name, "world": world, "block": block, "seconds": seconds}
+    return named | {name: float(value) for name, value in vars(shares).items()}
+
+
+def read_results(path: Path) -> Results:
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    each = (json.loads(line) for line in lines)
+    names = Share.__dataclass_fields__
     return {
-        "row": row.name,
-        "world": world,
-        "block": block,
-        "share": float(np.mean(shares)),
-        "seconds": round(time.perf_counter() - started, 2),
+        (one["row"], one["world"], one["block"]): Share(*(one[name] for name in names))
+        for one in each
     }
 
 
-def read_results(path: Path) -> dict[tuple[str, str, int], float]:
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    each = (json.loads(line) for line in lines)
-    return {(one["row"], one["world"], one["block"]): one["share"] for one in each}
+def earlier_rows(path: Path) -> str:
+    """Return a sentence about the rows with results that an earlier run is the source of."""
+    each = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    rows = sorted({f"`{one['row']}`" for one in each if one.get("earlier")})
+    how = (
+        "with 100 resamples; these functions have not changed since, and their limits of use were "
+        "chosen on those data sets"
+    )
+    return f" Some cells of {', '.join(rows)} are of an earlier run, {how}." if rows else ""
 
 
-def run(path: Path, trials: int, workers: int, only: str) -> None:
-    """Simulate what is missing among the results."""
-    known = read_results(path)
-    blocks = range(-(-trials // BLOCK))
+def _last_to_begin(name: str) -> bool:
+    """Return whether a row is fast, so that the slow ones are not left over at the end."""
+    return not any(slow in name for slow in ("smooth", "regression_compare", "classwise", "brier_"))
+
+
+def run(
+    path: Path, trials: int, workers: int, only: str, seed: int = SEED, minutes: float = np.inf
+) -> None:
+    """Simulate what is missing among the results, until it is too late to begin a block."""
+    known, ends_at = read_results(path), time.monotonic() + 60 * minutes
+    places = sorted(range(len(rows())), key=lambda place: _last_to_begin(rows()[place].name))
     missing = [
-        (place, world, block)
-        for block in blocks
-        for place, row in enumerate(rows())
-        for world in row.cells
-        if only in row.name and (row.name, world, block) not in known
+        (place, world, block, seed)
+        for part in range(0, -(-trials // BLOCK), 8)
+        for place in places
+        for world in sorted(rows()[place].cells, key=size_of, reverse=True)
+        for block in range(part, min(part + 8, -(-trials // BLOCK)))
+        if only in rows()[place].name and (rows()[place].name, world, block) not in known
     ]
+    # Blocks of a cell stay together, so that a process computes its truth once.
     with multiprocessing.get_context("fork").Pool(workers) as pool, path.open("a") as out:
-        for found in pool.imap_unordered(simulate, missing, chunksize=1):
+        for found in pool.imap_unordered(simulate, missing, chunksize=4):
             out.write(json.dumps(found) + "\n")
             out.flush()
+            if time.monotonic() > ends_at:
+                break
 
 
-def table(results: dict[tuple[str, str, int], float]) -> Iterator[str]:
+def joined(results: Results) -> dict[tuple[str, str], tuple[Share, int]]:
+    """Return the shares of each cell over its blocks, and the number of its data sets."""
+    cells: dict[tuple[str, str], list[Share]] = {}
+    for (row, world, _), found in results.items():
+        cells.setdefault((row, world), []).append(found)
+    return {
+        cell: (Share(*np.mean([list(vars(one).values()) for one in each], 0)), BLOCK * len(each))
+        for cell, each in cells.items()
+    }
+
+
+def fewer_draws(draws: dict[str, int], trials: int) -> str:
+    """Return a sentence about the rows with fewer data sets than most, or none."""
+    few = sorted({count for count in draws.values() if count < trials}, reverse=True)
+    rows = {count: [f"`{name}`" for name in sorted(draws) if draws[name] == count] for count in few}
+    texts = (f"{count:,} in those of {', '.join(names)}" for count, names in rows.items())
+    return f" There are fewer in some cells: {'; '.join(texts)}." if few else ""
+
+
+def table(shares: dict[tuple[str, str], tuple[Share, int]]) -> Iterator[str]:
     """Yield the lines of the table; a cell outside of its range is bold."""
     yield f"| function | {' | '.join(WORLDS)} |"
     yield "|---|" + "---|" * len(WORLDS)
     for row in rows():
         cells = []
         for world in WORLDS:
-            shares = [share for key, share in results.items() if key[:2] == (row.name, world)]
-            if not shares:
+            if (row.name, world) not in shares:
                 cells.append("" if world not in row.cells else "?")
                 continue
-            share = float(np.mean(shares))
-            good = share <= 0.07 if row.is_test else share >= 0.93
-            cells.append(f"{share:.1%}" if good else f"**{share:.1%}**")
+            found, _ = shares[row.name, world]
+            said = f" ({found.caution:.0%})" if found.caution >= 0.005 else ""
+            text = f"{found.right:.1%}"
+            cells.append((text if found.unsaid <= LIMIT else f"**{text}**") + said)
         what = f" `{row.what}`" if row.what in MEASURES else f" {row.what}" if row.what else ""
         kind = ", size" if row.is_test else ""
         yield f"| `{row.function}`{what}{kind} | {' | '.join(cells)} |"
@@ -734,27 +773,26 @@ def powers(trials: int) -> Iterator[str]:
         yield f"| {name} | {' | '.join(shares)} |"
 
 
-def fewer_draws(results: dict[tuple[str, str, int], float], trials: int) -> str:
-    """Return a sentence about the functions with fewer data sets than asked for, or none."""
-    counts: dict[str, dict[str, int]] = {}
-    for name, world, _ in results:
-        of_row = counts.setdefault(name.split()[0], {})
-        of_row[f"{name} {world}"] = of_row.get(f"{name} {world}", 0) + BLOCK
-    least = {name: min(each.values()) for name, each in counts.items()}
-    few = [f"`{name}` ({count})" for name, count in sorted(least.items()) if count < trials]
-    return f" Functions with fewer data sets in some cell: {', '.join(few)}." if few else ""
-
-
-def page(results: dict[tuple[str, str, int], float], trials: int) -> str:
+def page(results: Results, earlier: str = "") -> str:
     text = TEMPLATE.read_text(encoding="utf-8")
     worlds = "\n".join(f"- *{name}*: {meaning}." for name, meaning in WORLDS.items())
+    shares = joined(results)
+    draws: dict[str, int] = {}
+    for (row, _), (_, count) in shares.items():
+        draws[row] = min(count, draws.get(row, count))
+    outside = sum(one.unsaid > LIMIT for one, _ in shares.values())
+    none = "No cell of the table is outside of these ranges without a caution."
+    some = f"{outside} of the cells are outside of these ranges without one, and bold."
     return text.format(
-        trials=f"{trials:,}",
-        fewer=fewer_draws(results, trials),
+        trials=f"{TRIALS:,}",
+        fewer=fewer_draws(draws, TRIALS) + earlier,
+        cells=len(shares),
+        error=100 * (LIMIT * (1 - LIMIT) / TRIALS) ** 0.5,
+        bold=some if outside else none,
         resamples=RESAMPLES,
         worlds=worlds,
-        table="\n".join(table(results)),
-        powers="\n".join(powers(min(trials, 300))),
+        table="\n".join(table(shares)),
+        powers="\n".join(powers(300)),
         sharp=most_power(0.84, 0.92),
         spread=most_power(0.5, 0.92),
         shown="\n".join(f"| `{name}` | `{other}` |" for name, other in sorted(SHOWN_BY.items())),
@@ -765,13 +803,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--trials", type=int, default=TRIALS)
+    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--minutes", type=float, default=np.inf)
     parser.add_argument("--only", default="", help="rows whose name contains this text")
     parser.add_argument("--results", type=Path, default=Path("interval_tables.jsonl"))
     parser.add_argument("--no-page", action="store_true", help="only simulate")
     given = parser.parse_args()
-    run(given.results, given.trials, given.workers, given.only)
+    run(given.results, given.trials, given.workers, given.only, given.seed, given.minutes)
     if not given.no_page:
-        PAGE.write_text(page(read_results(given.results), given.trials), encoding="utf-8")
+        found = page(read_results(given.results), earlier_rows(given.results))
+        PAGE.write_text(found, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from sklearn.metrics import recall_score, roc_auc_score
 
 import orbical as ob
 from orbical.errors import InputError
-from orbical.nero.agreement import _areas
+from orbical.nero.agreement import areas_under_roc
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,7 @@ def test_the_interval_of_an_area_holds_also_near_one(area):
         scores = random.normal(size=(600, positives + negatives))
         scores[:, :positives] += np.sqrt(2) * norm.ppf(area)
         labels = np.tile(np.arange(positives + negatives) < positives, (600, 1)).astype(int)
-        _, low, high = _areas(scores, labels, 0.95)
+        _, low, high = areas_under_roc(scores, labels, 0.95)
         assert np.mean((low <= area) & (area <= high)) > 0.925
 
 

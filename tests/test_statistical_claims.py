@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from scipy.special import gammaincinv
 from scipy.stats import binomtest, norm, t
 
 import orbical as ob
@@ -129,7 +130,7 @@ def test_equal_differences_have_the_p_value_of_their_signs() -> None:
         assert bool(found.low <= 0) == (size < 6)
 
 
-def test_a_mean_of_few_skewed_terms_has_the_interval_of_johnson() -> None:
+def test_a_mean_of_few_skewed_terms_has_the_interval_of_johnson_or_of_a_gamma() -> None:
     """Terms 0, 0, 0, 1: variance 1/16 of the mean; a calibrated model has a third moment more."""
     found = mean_interval([0.0, 0, 0, 1], [0.2] * 4, [0.16] * 4, calibrated_third=[0.1] * 4)
     spread, third = np.sqrt(1 / 16), 4 * 0.1 / 64
@@ -142,17 +143,18 @@ def test_a_mean_of_few_skewed_terms_has_the_interval_of_johnson() -> None:
     assert (found.calibrated_low.item(), found.calibrated_high.item()) == pytest.approx(ends)
     plain = mean_interval([0.0, 0, 0, 1], [0.2] * 4, [0.5] * 4)  # a calibrated model spreads more
     spread, third = np.sqrt(0.5 / 4), (3 * -(0.25**3) + 0.75**3) / 64
-    reach = T + (T**2 + 2) * third / spread**3 / 3
+    terms = 1 / (third / (1 / 16) ** 1.5) ** 2  # so many make the variance that is seen
+    reach = (terms / gammaincinv(terms, 0.025) - 1) * terms**0.5 * T / C
     assert plain.high.item() == pytest.approx(0.25 + spread * reach)
 
 
-def test_an_accuracy_has_wilsons_interval_of_its_effective_samples() -> None:
+def test_an_accuracy_has_the_exact_interval_of_its_effective_samples() -> None:
     """Weights 1, 1, 1, 3 are worth 36 / 12 = 3 samples; the weight correct is 2 of 6."""
     found = share_interval([1, 1, 0, 0], [0.5] * 4, weights=[1, 1, 1, 3])
-    exact = binomtest(1, 3).proportion_ci(method="wilson")
+    exact = binomtest(1, 3).proportion_ci(method="exact")
     assert (found.low.item(), found.high.item()) == pytest.approx((exact.low, exact.high))
     plain = share_interval([1, 1, 0, 0, 0, 0], [0.5] * 6, level=0.8)
-    exact = binomtest(2, 6).proportion_ci(0.8, method="wilson")
+    exact = binomtest(2, 6).proportion_ci(0.8, method="exact")
     assert (plain.low.item(), plain.high.item()) == pytest.approx((exact.low, exact.high))
     reach = norm.ppf(0.9) * np.sqrt(0.25 / 6)
     usual = (plain.calibrated_low.item(), plain.calibrated_high.item())
@@ -160,7 +162,7 @@ def test_an_accuracy_has_wilsons_interval_of_its_effective_samples() -> None:
 
 
 def test_the_worst_position_is_judged_at_a_level_corrected_for_their_number() -> None:
-    """A quarter turn is wrong on 5 of 20 samples: Wilson's interval of 95 % for all four."""
+    """A quarter turn is wrong on 5 of 20 samples: the exact interval of 95 % for all four."""
     points = torch.tensor([[1.0, 0.0]]).repeat(20, 1)[:, None]
     points[:5, :, 0] = 2.0
 
@@ -176,7 +178,7 @@ def test_the_worst_position_is_judged_at_a_level_corrected_for_their_number() ->
         progress=False,
     )
     found = verdict(scan, "accuracy", minimum=0.3, place="worst")["net"]
-    exact = binomtest(15, 20).proportion_ci(1 - 0.05 / 4, method="wilson")
+    exact = binomtest(15, 20).proportion_ci(1 - 0.05 / 4, method="exact")
     assert found.value == 0.75
     assert (found.low, found.high) == pytest.approx((exact.low, exact.high))
 

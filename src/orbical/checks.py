@@ -17,6 +17,7 @@ import torch
 from ._text import counted, number
 from .calibration import (
     MEASURES,
+    MeanEnds,
     Verdict,
     bounded_mean_interval,
     checked_level,
@@ -92,7 +93,7 @@ class Check(Verdict):
         failed = f", {self.failed} with failures" if self.failed else ""
         return (
             f"{_STATES[self.outcome]} {self.model}: {self.what} {self.numbers} "
-            f"({self.name}, {counted(self.samples, 'sample')}{failed}{self._outlook})"
+            f"({self.name}, {counted(self.samples, 'sample')}{failed}{self._outlook}){self.said}"
         )
 
     @property
@@ -318,7 +319,7 @@ def _check_outputs(
             judged = _of_terms([top_label(**outputs)[1].numpy()], (0, 1), rule, level)
         else:
             ends = float(row.value), float(row.low), float(row.high)
-            judged = judge(*ends, **rule.limit, level=level), None
+            judged = judge(*ends, **rule.limit, level=level, caution=row.caution), None
         checked.append(_row(judged, rule.name, path.stem, title, size))
     return checked
 
@@ -368,12 +369,15 @@ def _of_terms(
 ) -> _Judged:
     """Judge the mean of terms `[n]`; at the worst of K elements, each end at a corrected level."""
     corrected = 1 - (1 - level) / len(columns)
-    ends = np.array([_mean_ends(column, bounds, corrected) for column in columns])
+    found = [_mean_ends(column, bounds, corrected) for column in columns]
+    ends, said = np.array([tuple(one) for one in found]), [one.caution for one in found]
     highest = "maximum" in rule.limit
     extremes = (np.fmax if highest else np.fmin).reduce(ends)  # of what is known
     if rule.of_squares:
         extremes = np.sqrt(extremes.clip(0))
-    judged = judge(*map(float, extremes), **rule.limit, level=level, positions=len(columns))
+    kept: dict[str, Any] = {"positions": len(columns), "caution": next(filter(None, said), "")}
+    value, low, high = map(float, extremes)
+    judged = judge(value, low, high, **rule.limit, level=level, **kept)
     if judged.outcome != "inconclusive":
         return judged, None
     if bounds is None:
@@ -385,18 +389,18 @@ def _of_terms(
 
 def _mean_ends(
     terms: np.ndarray, bounds: tuple[float, float] | None, level: float
-) -> tuple[float, float, float]:
+) -> MeanEnds[float]:
     """Return the mean of terms `[n]` and its interval, NaN where too few are known."""
     if not len(terms):
-        return np.nan, np.nan, np.nan
+        return MeanEnds((np.nan, np.nan, np.nan))
     if bounds is not None:
         mean, low, high = bounded_mean_interval(terms, level, low=bounds[0], high=bounds[1])
-        return float(mean), float(low), float(high)
+        return MeanEnds((float(mean), float(low), float(high)))
     values = torch.from_numpy(terms.astype(float))
     if len(terms) < _least_samples(level):
-        return float(values.mean()), np.nan, np.nan
+        return MeanEnds((float(values.mean()), np.nan, np.nan))
     found = mean_interval(values, values, torch.zeros_like(values), level)
-    return float(found.value), float(found.low), float(found.high)
+    return MeanEnds((float(found.value), float(found.low), float(found.high)), found.caution)
 
 
 def _least_samples(level: float) -> int:

@@ -13,6 +13,7 @@ import sys
 import numpy as np
 import pytest
 import torch
+from scipy.stats import binomtest
 from talking import ask, decode
 
 import orbical as ob
@@ -154,6 +155,32 @@ def test_checks_judge_the_same_numbers(
     printed = json.loads(capsys.readouterr().out)
     values = {(row["name"], row["model"]): row["value"] for row in printed}
     assert values == pytest.approx({(row.name, row.model): row.value for row in rows})
+
+
+def test_an_accuracy_has_one_interval(scan: ob.Scan, session: Session) -> None:
+    identity = scan.group.identity
+    along = ob.calibration.along_orbit(scan, "accuracy", interval=True)
+    band = ob.nero.aggregate(scan, metric="correct", interval=True)
+    _, page = ask(session, "aggregate", metric="correct")
+    table = ob.calibration.scan_table(scan, resamples=20).set_index(["model", "measure", "place"])
+    for model, name in enumerate(scan.models):
+        confidence, correct = ob.calibration.pair_at(scan, identity, name)
+        exact = binomtest(int(correct.sum()), len(correct)).proportion_ci(method="exact")
+        share = ob.calibration.share_interval(correct, confidence)
+        row = table.loc[name, "accuracy", "identity"]
+        bounded = ob.calibration.bounded_mean_interval(correct)
+        found = [
+            (share.low, share.high),
+            bounded[1:],
+            (row["low"], row["high"]),
+            *((one["low"][model, identity], one["high"][model, identity]) for one in (along, band)),
+            (page["low"][model, identity], page["high"][model, identity]),
+        ]
+        if scan.complete:
+            judged = ob.check(scan, min_identity_accuracy=0.5, models=[name])[0]
+            found.append((judged.low, judged.high))
+        for low, high in found:
+            assert (float(low), float(high)) == pytest.approx((exact.low, exact.high), abs=1e-9)
 
 
 def test_blocks_of_any_size_give_the_same_numbers(

@@ -46,6 +46,7 @@ from .intervals.brier_intervals import *
 from .intervals.comparisons import *
 from .intervals.curves import *
 from .intervals.interval_ends import *
+from .intervals.limits import MeanEnds, caution, of_pairs
 from .intervals.means import *
 from .intervals.resampled import *
 from .intervals.resampled import row_intervals

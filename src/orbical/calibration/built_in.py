@@ -14,7 +14,7 @@ from ..errors import whole_number
 from .intervals import cells
 from .intervals.brier_intervals import brier_part_intervals
 from .intervals.interval_ends import Interval, mapped
-from .intervals.limits import Evidence, caution, of_predictions
+from .intervals.limits import Evidence, caution, of_pairs, of_predictions
 from .intervals.means import mean_interval, share_interval
 from .intervals.resampled import cell_intervals, interval
 from .measure_tables import Outputs, Predictions, Settings
@@ -187,7 +187,9 @@ def _score(
         apart = finite - mean[..., None]
         variance, third = ((p * apart.pow(power)).sum(-1) for power in (2, 3))
         rest: dict[str, Any] = {"calibrated_third": third, "weights": outputs.weights}
-        return mean_interval(terms(outputs), mean, variance, settings.level, **rest)
+        found = mean_interval(terms(outputs), mean, variance, settings.level, **rest)
+        low, usual = (end.clamp(min=0) for end in (found.low, found.calibrated_low))
+        return replace(found, low=low, calibrated_low=usual)  # no term is negative
 
     return {"terms": of_arrays, "table_interval": of_outputs}
 
@@ -241,8 +243,9 @@ def _mean_of_classes(name: str) -> Callable[[Outputs, Settings], Interval]:
         mean = mapped(lambda part: part.mean(-1), found)
         beyond = (found.calibrated_high - found.calibrated).square().sum(-1).sqrt() / len(of_class)
         above = (mean.value - mean.calibrated - beyond).clamp(min=0)
-        method = "mean of the classes' intervals"  # which says nothing of a single class
-        return replace(mean, low=torch.minimum(mean.low, above), method=method, caution="")
+        limit = caution(name, of_pairs(outputs.pair[1]))  # of all classes, not of a single one
+        method = "mean of the classes' intervals"
+        return replace(mean, low=torch.minimum(mean.low, above), method=method, caution=limit)
 
     return of_outputs
 
@@ -284,7 +287,7 @@ def _bleed_interval(given: Predictions, settings: Settings) -> Interval:
     none = torch.zeros_like(terms)
     found = mean_interval(terms, none, none, settings.level, weights=given.weights)
     few = caution("aleatoric_bleed", Evidence(samples=terms.shape[-1]))
-    return replace(found, caution=found.caution or few)
+    return replace(found, caution=few or found.caution)
 
 
 # The entries. Each function is known by its own name unless another is given.

@@ -26,11 +26,11 @@ from .measure_tables import (
     regression_table,
     score_terms,
 )
-from .orbit.orbit_arrays import ENDS
+from .orbit.orbit_arrays import ENDS, SAID
 from .orbit.pixel_bins import by_point, holds_pixels, pixels_at
 from .orbit.positions import along_orbit, pair_at
 from .orbit.regression_orbit import holds_regression, predictions_along, predictions_at
-from .orbit.whole_orbit import pooled_over_orbit, scan_measures
+from .orbit.whole_orbit import pooled_over_orbit, said_anywhere, scan_measures
 from .pairs.from_outputs import top_label
 from .pairs.from_scans import pairs_within
 from .registry import MEASURES, Measure, MeasureLike, list_measures
@@ -229,8 +229,9 @@ def at_places(
         options: Options of the measure, such as `bins`.
 
     Returns:
-        `value` `[model, place]`, or `[model, by, place]`, and the ends; NaN where a place has none.
-        `element` is the index of the worst element `[model]`, or `[model, by]`.
+        `value` `[model, place]`, or `[model, by, place]`, and the ends; NaN where a place has none;
+        with an interval its `caution`, in the mean that of any position. `element` is the index of
+        the worst element `[model]`, or `[model, by]`.
 
     Example:
         >>> import orbical as ob, torch
@@ -247,7 +248,7 @@ def at_places(
     curve = along_orbit(
         scan, measure, by=by, interval=interval, resamples=resamples, **draws, **options
     )
-    table = _with_ends(curve)
+    table = _with_ends(curve.drop_vars(SAID, errors="ignore"))
     worth = curve if curve.attrs.get("higher_is_better", False) else -curve
     worst = worth.fillna(np.inf).argmin("element")
     places = {
@@ -255,6 +256,15 @@ def at_places(
         "mean": table.weighted(table["weight"]).mean("element"),
         "worst": table.isel(element=worst),
     }
+    said = {}
+    if interval:
+        cautions = curve[SAID].drop_vars(ENDS)
+        said = {
+            "identity": cautions.isel(element=curve.attrs["identity"]),
+            "mean": said_anywhere(cautions),
+            "pooled": xr.full_like(said_anywhere(cautions), ""),
+            "worst": cautions.isel(element=worst),
+        }
     if by is None:
         known = interval and measure in ("ece", MEASURES["ece"]) and not holds_regression(scan)
         kept = draws if known else {}
@@ -266,6 +276,7 @@ def at_places(
     parts = [
         places.get(place, places["mean"] * np.nan)
         .reset_coords(drop=True)
+        .assign({SAID: said[place].reset_coords(drop=True)} if place in said else {})
         .expand_dims(place=[place])
         for place in PLACES
     ]
@@ -305,8 +316,8 @@ def scan_table(
     Returns:
         A row for each `model`, `measure` and `place` of `orbical.groups.PLACES`, with `value`, the
         ends `low` and `high` of its interval, what a `calibrated` model shows (at the identity also
-        `calibrated_low` and `calibrated_high`, and the `caution` of the interval, if any), and the
-        name of the `element`, if it is a single one.
+        `calibrated_low` and `calibrated_high`), the `caution` of the interval, if any, and the name
+        of the `element`, if it is a single one.
 
     Example:
         >>> import orbical as ob, torch
@@ -339,7 +350,7 @@ def scan_table(
             known = tables.get(row["model"])
             said = row["place"] == "identity" and row["measure"] in (known or ())
             if known is not None and not said:  # the identity's own table has more draws
-                along.append(row | {"model": row["model"] + kind, "caution": ""})
+                along.append(row | {"model": row["model"] + kind})
         for model in [name for name in models if name not in tables]:
             lack = "variance" if regression else "confidence"
             text = f"model {model!r}: returns no {lack}, so it is not measured"

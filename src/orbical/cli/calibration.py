@@ -339,7 +339,11 @@ def _orbit_sheet(model: str, table: Mapping[str, Mapping[str, Row]]) -> Sheet:
         for measure, at in along.items()
         if measure not in apart or measure in most
     ]
+    cautions = {
+        measure: next((text for row in at.values() if (text := row["caution"])), "")
+        for measure, at in along.items()
+    }
     said = f"the {len(most)} of {len(apart)} components with the most bleed"
     headings = ["measure", *("\nthe ".join(text.rsplit(" the ", 1)) for text in PLACES.values())]
-    caption = said if len(apart) > len(most) else ""
-    return Sheet(model, headings, rows, ", along the orbit", caption, "model")
+    caption = (said if len(apart) > len(most) else "") + _cautions(cautions)
+    return Sheet(model, headings, rows, ", along the orbit", caption.strip(), "model")

@@ -103,7 +103,8 @@ def binary_rates(scan: Scan | xr.Dataset, *, positive: int = 1, level: float = 0
     Returns:
         A dataset of `auroc`, `sensitivity` and `specificity` `[model, element]`, each with `_low`
         and `_high`; NaN where a class has no sample. Intervals of shares are exact (Clopper and
-        Pearson), that of the AUROC is Newcombe's, a score interval that also holds near 1.
+        Pearson), that of the AUROC is Newcombe's, a score interval that also holds near 1; of
+        classes of different sizes with the larger of the variances that either may have.
 
     Raises:
         InputError: if the scan has no labels, or other than two classes.
@@ -148,7 +149,7 @@ def binary_rates(scan: Scan | xr.Dataset, *, positive: int = 1, level: float = 0
                 )
             }
             score = np.where(yes, sure, 1 - sure)
-            rates["auroc"] = _areas(score, np.where(known, label, -1), level)
+            rates["auroc"] = areas_under_roc(score, np.where(known, label, -1), level)
             for name, parts in rates.items():
                 for end, values in zip(("", "_low", "_high"), parts, strict=True):
                     found[f"{name}{end}"][model, run] = values
@@ -182,7 +183,7 @@ def _shares(right: Array, among: Array, level: float) -> tuple[Array, Array, Arr
     return share, low, high
 
 
-def _areas(score: Array, label: Array, level: float) -> tuple[Array, Array, Array]:
+def areas_under_roc(score: Array, label: Array, level: float) -> tuple[Array, Array, Array]:
     """Return areas under ROC curves of scores `[K, N]` and labels 0, 1 or -1, and their ends."""
     from scipy.stats import rankdata
 
@@ -202,10 +203,11 @@ def _area_ends(area: float, sizes: tuple[int, int], level: float) -> tuple[float
     from scipy.optimize import brentq
     from scipy.stats import norm
 
-    wide, more = norm.ppf(0.5 + level / 2), sum(sizes) / 2 - 1
+    wide = norm.ppf(0.5 + level / 2)
 
     def beyond(true: float) -> float:
-        spread = 1 + more * (1 - true) / (2 - true) + more * true / (1 + true)
+        less, more = sorted([(1 - true) / (2 - true), true / (1 + true)])
+        spread = 1 + (min(sizes) - 1) * less + (max(sizes) - 1) * more
         chance = true * (1 - true) * spread / (sizes[0] * sizes[1])
         return float((area - true) ** 2 - wide**2 * chance)
 

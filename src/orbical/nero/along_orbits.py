@@ -33,7 +33,8 @@ def aggregate(
             number of samples of each as the coordinate `samples`.
         metric: as in `responses`, except the predicted class: class indices have no mean.
         interval: whether to attach the ends of the interval as the coordinates `low` and `high`:
-            Wilson's for shares, otherwise that of a mean.
+            that of `orbical.calibration.share_interval_of_sums` for shares, otherwise of
+            `interval_of_sums`; and its `caution`, empty where nothing speaks against it.
         level: nominal coverage of the interval.
 
     Returns:
@@ -79,12 +80,15 @@ def aggregate(
     about = arrays.attributes(name)
     share, distance = about.get("units") == "share", about.get("higher_is_better") in (0, False)
     least = 0.0 if share or distance or name == "count" else None
+    found = sums.interval(share, least, level)
+    said = np.broadcast_to(np.asarray(found.caution, dtype=str), found[0].shape)
     mean, *ends = (
         (part if by else part[:, 0]) if "model" in dims else (part[0] if by else part[0, 0])
-        for part in sums.interval(share, least, level)
+        for part in (*found, said)
     )
     if interval:
-        coords |= {end: (dims, part) for end, part in zip(("low", "high"), ends, strict=True)}
+        names = ("low", "high", "caution")
+        coords |= {end: (dims, part) for end, part in zip(names, ends, strict=True)}
     return xr.DataArray(mean, coords, dims, name=name, attrs=like.attrs)
 
 

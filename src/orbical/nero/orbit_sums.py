@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..calibration import interval_of_sums, share_interval_of_sums
+from ..calibration import MeanEnds, interval_of_sums, share_interval_of_sums
 from ..store import ScanArrays
 
 Array = np.ndarray
@@ -44,17 +44,19 @@ class Sums:
 
     def interval(
         self, share: bool = False, least: float | None = None, level: float = 0.95
-    ) -> tuple[Array, Array, Array]:
+    ) -> MeanEnds[Array]:
         """Return the mean and the ends of its interval, `[M, S, K]` each.
 
         Args:
-            share: Whether values are shares, whose interval is Wilson's.
+            share: Whether values are shares.
             least: A value that nothing is below, such as 0 for distances.
             level: Nominal coverage.
         """
         of_sums = share_interval_of_sums if share else interval_of_sums
-        mean, low, high = of_sums(self.count, self.total, self.squares, level)
-        return mean, (low if least is None else np.maximum(low, least)), high
+        found = of_sums(self.count, self.total, self.squares, level)
+        mean, low, high = found
+        ends = mean, (low if least is None else np.maximum(low, least)), high
+        return MeanEnds(ends, getattr(found, "caution", ""))
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
 from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
 
 from orbical.calibration import gence_floor
 from orbical.figures import INK, MODELS, PAGE, SEQUENTIAL, figure, styled
@@ -36,7 +38,22 @@ def facts(results: Results) -> dict[str, Any]:
         "epochs": sorted(rows["epoch"].unique()),
         "rows": rows,
         "gence_floor": gence_floor,
+        "factor": factor,
     }
+
+
+def factor(larger: ArrayLike, smaller: ArrayLike, level: float = 0.95) -> tuple[float, float]:
+    """Return the interval of the ratio of two positive quantities over runs, by their logarithms.
+
+    Example:
+        >>> [round(end, 1) for end in factor([8.0, 10.0, 12.5], [1.0, 1.25, 0.8])]
+        [6.0, 16.6]
+    """
+    from scipy.stats import ttest_ind
+
+    test = ttest_ind(np.log(larger), np.log(smaller), equal_var=False)
+    low, high = np.exp(test.confidence_interval(level))
+    return float(low), float(high)
 
 
 def figures(results: Results) -> Iterator[tuple[str, Figure]]:

@@ -21,7 +21,7 @@ import numpy as np
 
 from ..._arrays import ArrayLike, as_numpy
 from ...errors import InputError, check_type, real_number
-from .interval_ends import checked_level, normal_quantile
+from .interval_ends import checked_level, exact_ends, normal_quantile
 
 __all__ = ["bounded_mean_interval", "samples_to_decide", "samples_to_decide_by_width"]
 
@@ -110,11 +110,7 @@ def _terms(values: ArrayLike, low: float, high: float) -> tuple[Array, bool]:
 
 def _exact_ends(terms: Array, size: Array, mean: Array, tail: float) -> Array:
     """Return the lower ends of Clopper and Pearson, `[K]`."""
-    from scipy.special import betaincinv
-
-    right = np.rint(size * np.nan_to_num(mean))
-    ends = betaincinv(np.maximum(right, 1), size - right + 1, tail)
-    return np.where(np.isnan(mean), np.nan, np.where(right > 0, ends, 0.0))
+    return np.asarray(exact_ends(np.rint(size * mean), size, tail)[0])
 
 
 def _betting_ends(terms: Array, size: Array, mean: Array, tail: float) -> Array:

@@ -35,6 +35,9 @@ _FITS = 40_000
 
 _FEWEST = 20
 
+_WIDER = 1.25
+"""How much more a fit loses than the resamples of a fitted model show."""
+
 
 def brier_part_intervals(
     *,
@@ -99,7 +102,7 @@ def brier_part_intervals(
         "brier_refinement": _interval(
             left,
             (left - (middle - below)).clamp(min=0),
-            left + (above - middle) + lost + skewness_missed(resampled[:, 1], level),
+            left + _WIDER * (above - middle + lost) + skewness_missed(resampled[:, 1], level),
             calibrated[:, 1],
             level,
         ),

@@ -22,6 +22,7 @@ from ..measures.soft import membership, soft_error
 from ..numerics import sorting
 from ..numerics.decay_sums import decayed_form
 from ..pairs.validation import working_float
+from .interval_ends import exact_ends
 
 FINE = 512
 """Number of cells from which samples are gathered; up to it each distinct confidence is a cell."""
@@ -265,18 +266,10 @@ def largest_gap_ends(
         >>> [round(float(end), 3) for end in largest_gap_ends(*one, 0.95)]
         [0.0, 0.1]
     """
-    from scipy.special import betaincinv
-
     filled = size > 0
-    outside = ((1 - level) / 2 / filled.sum(-1, keepdim=True).clamp(min=1)).expand(size.shape)
-    share = torch.where(filled, accuracy, 0.5)
-    right, wrong = share * size, (1 - share) * size
-    ends = ((right, wrong + 1, outside), (right + 1, wrong, 1 - outside))
-    low, high = (
-        torch.as_tensor(betaincinv(*(part.clamp(min=1e-300).numpy() for part in end)))
-        for end in ends
-    )
-    low, high = torch.where(right > 0, low, 0.0), torch.where(wrong > 0, high, 1.0)
+    outside = (1 - level) / 2 / filled.sum(-1, keepdim=True).clamp(min=1)
+    right = torch.where(filled, accuracy, 0.5) * size
+    low, high = map(torch.as_tensor, exact_ends(right.numpy(), size.numpy(), outside.numpy()))
     below, above = (torch.where(filled, part - confidence, 0.0) for part in (low, high))
     least = torch.maximum(below, -above).clamp(min=0).amax(-1) + 0.0  # no -0
     return least, torch.maximum(below.abs(), above.abs()).amax(-1)

@@ -115,9 +115,16 @@ def reliability_curve(
     sums = torch.stack([size * own, residual, size * own.square(), residual * own])
     mean, gap, square, product = sums @ kernel / weight
     spread = (square - mean.square()).clamp(min=0) + 0.25 / effective
-    shift = (1 + (product - mean * gap) / spread) * (place - mean)
-    ends = wilson_interval(mean + gap, effective, level)
-    curves = torch.stack([mean + gap, *ends]) + shift
+    slope, kept = 1 + (product - mean * gap) / spread, 0.25 / effective / spread
+    shift = slope * (place - mean)
+    level_at = mean + gap
+    low, high = wilson_interval(level_at, effective, level)
+    # The slope is as uncertain as that of a line, and may be that of a calibrated model.
+    noise = ((low - high) / 2).square() / spread
+    tilted = noise * (place - mean).square() + ((slope - 1) * kept * (place - mean)).square()
+    low = level_at - ((level_at - low).square() + tilted).sqrt()
+    high = level_at + ((high - level_at).square() + tilted).sqrt()
+    curves = torch.stack([level_at, low, high]) + shift
     least, most = (end.item() for end in z.double().aminmax())
     # Beyond the confidences that occur the curve would only repeat its ends.
     seen = (weight >= _FEWEST) & (place >= least - step) & (place <= most + step)

@@ -15,6 +15,7 @@ from ..._text import number
 from ...errors import InputError, whole_number
 from ..pairs.validation import pair
 from ..registry import BoundMeasure
+from .limits import one_caution
 
 __all__ = ["Interval", "check_draws", "checked_level"]
 
@@ -32,7 +33,8 @@ class Interval:
         calibrated_high: upper end.
         level: nominal coverage of both intervals.
         method: how the interval was made.
-        caution: why it may cover less often than stated; empty if nothing speaks for that.
+        caution: why it may cover less often than stated; empty if nothing speaks for that. Of
+            several rows it can be an array of texts.
     """
 
     value: Tensor
@@ -43,13 +45,14 @@ class Interval:
     calibrated_high: Tensor
     level: float
     method: str
-    caution: str = ""
+    caution: Any = ""
 
     def __str__(self) -> str:
         value, calibrated = in_short(self.value), in_short(self.calibrated)
         found = f"{value} [{in_short(self.low)}, {in_short(self.high)}]"
         usual = f"[{in_short(self.calibrated_low)}, {in_short(self.calibrated_high)}]"
-        caution = f"; {self.caution}" if self.caution else ""
+        text = one_caution(self.caution)
+        caution = f"; {text}" if text else ""
         return f"{found}, if calibrated {calibrated} {usual}{caution}"
 
     def __repr__(self) -> str:
@@ -119,6 +122,29 @@ def ends(
     above = (value - usual - _ROUNDING).clamp(min=0)
     slope = torch.where(far > usual, value / (far - usual).clamp(min=1e-300), 1.0)
     return above * slope.clamp(max=1), value + (far - middle)
+
+
+def exact_ends(right: Any, size: Any, outside: Any) -> tuple[Any, Any]:
+    """Return the ends of Clopper and Pearson of shares, also of fractional counts, as arrays.
+
+    Args:
+        right: how many are right; NaN where this is unknown.
+        size: of how many.
+        outside: the probability beyond each end.
+
+    Example:
+        >>> [round(float(end), 3) for end in exact_ends(28, 30, 0.025)]
+        [0.779, 0.992]
+    """
+    import numpy as np
+    from scipy.special import betaincinv
+
+    def least(some: Any) -> Any:
+        ends = betaincinv(np.maximum(some, 1e-300), size - some + 1, outside)
+        return np.where(np.isnan(some), np.nan, np.where(some > 0, ends, 0.0))
+
+    right, size = np.asarray(right, float), np.asarray(size, float)
+    return least(right), 1 - least(size - right)
 
 
 def skewness_missed(resampled: Tensor, level: float) -> Tensor:
@@ -217,3 +243,15 @@ def normal_quantile(level: float) -> float:
     """
     probability = torch.tensor((1 + level) / 2, dtype=torch.float64)
     return float(torch.special.ndtri(probability))
+
+
+def student_quantile(level: float, freedom: Tensor) -> Tensor:
+    """Return how many standard errors around a mean cover a level, by degrees of freedom.
+
+    >>> student_quantile(0.95, torch.tensor([0.0, 4.0, 1e9])).round(decimals=2)
+    tensor([ inf, 2.7800, 1.9600])
+    """
+    from scipy.special import stdtrit
+
+    quantile = torch.as_tensor(stdtrit(freedom.double().clamp(min=1e-9).numpy(), (1 + level) / 2))
+    return torch.where(freedom > 1e-9, quantile, torch.inf).to(freedom.dtype)

@@ -6,142 +6,154 @@ and `caution` is the one function that decides whether data are beyond it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
-from math import inf
-from typing import Generic, TypeVar
+from dataclasses import dataclass
+from math import inf, log
+from typing import Any, Generic, TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from ..measures.gaussian import vector_target
+from ..measures.gaussian import vector_target, whitened
 
 T = TypeVar("T")
 
 
 class MeanEnds(tuple[T, T, T], Generic[T]):
-    """A mean with the lower and upper end of its interval, and the `caution` it needs.
+    """A mean with the lower and upper end of its interval, and the `caution` it needs, if any.
 
     >>> MeanEnds((0.5, 0.1, 0.9), "2 samples")
     (0.5, 0.1, 0.9); 2 samples
     """
 
-    caution: str
+    caution: Any
 
-    def __new__(cls, ends: tuple[T, T, T], caution: str = "") -> MeanEnds[T]:
+    def __new__(cls, ends: tuple[T, T, T], caution: Any = "") -> MeanEnds[T]:
         """Return the tuple, which unpacks as any other."""
         found = super().__new__(cls, ends)
         found.caution = caution
         return found
 
     def __repr__(self) -> str:
-        return super().__repr__() + (f"; {self.caution}" if self.caution else "")
+        text = one_caution(self.caution)
+        return super().__repr__() + (f"; {text}" if text else "")
 
 
 @dataclass(frozen=True)
 class Evidence:
     """What data say about the regime they are in; nothing speaks against them by default.
 
+    Each is a number, or an array of those of several rows.
+
     Attributes:
         samples: the number of samples.
         errors: the number of wrong predictions, or of correct ones if these are fewer.
-        contributors: the number of samples that make the variance of a mean.
+        contributors: the number of samples that make the variance of a mean; 0 if all are equal.
         tails: how far the kurtosis of the errors exceeds that of a Gaussian, in standard errors.
-        distances: the share of pairs of calibrated models with smaller errors than a compared pair.
     """
 
-    samples: float = inf
-    errors: float = inf
-    contributors: float = inf
-    tails: float = -inf
-    distances: float = -inf
+    samples: Any = inf
+    errors: Any = inf
+    contributors: Any = inf
+    tails: Any = -inf
 
 
-_AT_LEAST = {
+_TEXTS = {
     "samples": "{seen:g} samples, fewer than {limit:g}",
     "errors": "{seen:g} wrong (or correct) predictions, fewer than {limit:g}",
     "contributors": "the variance is that of {seen:.1f} samples, fewer than {limit:g}",
-}
-_AT_MOST = {
+    "equal": "equal values show no variance",
     "tails": "the errors have heavier tails than a Gaussian",
-    "distances": "neither model need be calibrated, and equal errors differ too often here",
+    "unseen": "failures as rare as 1 in {one_of:.0f} may be missing among {seen:g} samples",
 }
 
-_FEW_TERMS = Evidence(contributors=6)
-_FEW_ERRORS = Evidence(errors=6)
-_HEAVY = Evidence(tails=1.8)
-_NONE = Evidence(samples=0, errors=0, contributors=0, tails=inf, distances=inf)
+UNSEEN = 1100
+"""Samples of a regressor from which failures that are missing among them hardly matter.
 
+Of n samples, `log(40) / n` of all cases can be missing, with a probability of 2.5 %. If these are
+errors of five predicted deviations, they add `25 log(40) / n` of the variance to a mean square,
+whose interval reaches `1.96 sqrt(2 / n)` of it: more than they add for n above 1,100.
+"""
 
-def _limits(*limits: Evidence) -> Evidence:
-    """Return limits of which the unnamed are those that nothing exceeds."""
-    named = {
-        field.name: value
-        for one in limits
-        for field in fields(Evidence)
-        if (value := getattr(one, field.name)) != field.default
-    }
-    return replace(_NONE, **named)
-
-
-_EQUAL_ERRORS = Evidence(distances=0.99, samples=300)
-_LIMITS = {
-    "mean": _limits(_FEW_TERMS),
-    "aleatoric_bleed": _limits(Evidence(samples=50)),
-    "bootstrap_interval": _limits(_FEW_TERMS, Evidence(samples=20)),
-    "share_interval_of_sums": _limits(Evidence(samples=20)),
-    "reliability_curve": _limits(Evidence(errors=20)),
-    "brier_refinement": _limits(_FEW_ERRORS, Evidence(samples=50)),
-    "ece": _limits(_FEW_ERRORS),
-    "ece_l2": _limits(_FEW_ERRORS),
-    "ece_debiased": _limits(_FEW_ERRORS),
-    "mmce": _limits(Evidence(errors=20)),
-    "mmce_squared": _limits(_FEW_ERRORS),
-    "squared_error": _limits(_HEAVY),
-    "gaussian_nll": _limits(_HEAVY),
-    "gence": _limits(_HEAVY),
-    "gence_sq": _limits(Evidence(tails=1.4)),
-    "regression_esd": _limits(_HEAVY),
-    "regression_esd_normalized": _limits(_HEAVY),
-    "gence_sq_fiber": _limits(Evidence(samples=50)),
-    "compare ece": _limits(_FEW_ERRORS),
-    "compare ks": _limits(_EQUAL_ERRORS),
-    "compare mmce": _limits(_EQUAL_ERRORS),
-    "compare ence": _limits(_EQUAL_ERRORS),
-    "compare quantile_calibration": _limits(_EQUAL_ERRORS),
-    "compare mahalanobis_calibration": _limits(_EQUAL_ERRORS),
+_UNBOUNDED: dict[str, float] = {"samples": UNSEEN, "tails": 1.8}
+_FEW_ERRORS: dict[str, float] = {"errors": 6}
+_LIMITS: dict[str, dict[str, float]] = {
+    "mean": {"contributors": 6},
+    "aleatoric_bleed": {"samples": 50},
+    "bootstrap_interval": {"contributors": 6, "samples": 20},
+    "reliability_curve": {"errors": 16},
+    "brier_refinement": {"errors": 6, "samples": 50},
+    "ece": _FEW_ERRORS,
+    "ece_l2": _FEW_ERRORS,
+    "ece_debiased": _FEW_ERRORS,
+    "mmce": {"errors": 20},
+    "mmce_squared": _FEW_ERRORS,
+    "squared_error": _UNBOUNDED,
+    "gaussian_nll": _UNBOUNDED,
+    "gaussian_crps": {"samples": UNSEEN},
+    "gence": _UNBOUNDED,
+    "gence_sq": _UNBOUNDED,
+    "regression_esd": _UNBOUNDED,
+    "regression_esd_normalized": _UNBOUNDED,
+    "gence_sq_fiber": {"samples": 50},
+    "compare ece": _FEW_ERRORS,
 }
-"""The limits of use by the name of a measure or function; what has none covers in all worlds."""
+"""The least (of tails the largest) evidence by the name of a measure or function, if it has any."""
 
 
-def caution(name: str, seen: Evidence) -> str:
+def caution(name: str, seen: Evidence, otherwise: Any = "") -> Any:
     """Return why an interval or a comparison may be wrong more often than stated, or "".
 
     Args:
         name: of the measure, `compare ` and the measure, or a function.
-        seen: what the data say.
+        seen: what the data say; of several rows, arrays.
+        otherwise: what is returned for a name without limits.
+
+    Returns:
+        A text, or an array of them, one for each row.
 
     Example:
         >>> caution("ece", Evidence(errors=3))
         '3 wrong (or correct) predictions, fewer than 6: the interval may be too short'
+        >>> caution("gence", Evidence(samples=200)).partition(":")[0]
+        'failures as rare as 1 in 54 may be missing among 200 samples'
+        >>> caution("ece", Evidence(errors=np.array([3, 9]))).tolist()[1]
+        ''
         >>> caution("ks", Evidence(errors=3))
         ''
     """
-    limit = _LIMITS.get(name, _NONE)
-    reasons = [
-        text.format(seen=getattr(seen, field), limit=getattr(limit, field))
-        for texts, beyond in ((_AT_LEAST, float.__lt__), (_AT_MOST, float.__gt__))
-        for field, text in texts.items()
-        if beyond(float(getattr(seen, field)), float(getattr(limit, field)))
-    ]
+    limits = _LIMITS.get(name)
+    if limits is None:
+        return otherwise
+    values = np.broadcast_arrays(*(np.asarray(getattr(seen, field), float) for field in limits))
+    rows = zip(*(part.ravel() for part in values), strict=True)
+    each = [_said(dict(zip(limits, map(float, row), strict=True)), limits) for row in rows]
+    return np.array(each, dtype=object).reshape(values[0].shape) if values[0].ndim else each[0]
+
+
+def _said(seen: dict[str, float], limits: dict[str, float]) -> str:
+    reasons = []
+    for field, limit in limits.items():
+        value = seen[field]
+        if value > limit if field == "tails" else value < limit:
+            kind = "unseen" if limit == UNSEEN else "equal" if value == 0 else field
+            reasons.append(_TEXTS[kind].format(seen=value, limit=limit, one_of=value / log(40)))
     return f"{'; '.join(reasons)}: the interval may be too short" if reasons else ""
 
 
+def one_caution(cautions: Any) -> str:
+    """Return the first caution among those of several rows, or "".
+
+    >>> one_caution(np.array(["", "few samples", "few samples"], dtype=object))
+    'few samples'
+    """
+    return next((str(text) for text in np.ravel(cautions) if text), "")
+
+
 def of_pairs(correct: Tensor) -> Evidence:
-    """Return the evidence of pairs `[..., N]`, that of the row with the fewest errors."""
-    size = correct.shape[-1]
-    right = correct.sum(-1)
-    fewest = torch.minimum(right, size - right)
-    return Evidence(samples=size, errors=int(fewest.min()) if fewest.numel() else inf)
+    """Return the evidence of pairs `[..., N]`."""
+    size, right = correct.shape[-1], correct.sum(-1)
+    return Evidence(samples=size, errors=torch.minimum(right, size - right).cpu().numpy())
 
 
 def of_terms(apart: Tensor) -> Evidence:
@@ -150,29 +162,25 @@ def of_terms(apart: Tensor) -> Evidence:
     Equal terms have no variance, and nobody contributes to it.
 
     Example:
-        >>> of_terms(torch.tensor([0.5, -0.5, 0.5, -0.5, 0.0])).contributors
+        >>> float(of_terms(torch.tensor([0.5, -0.5, 0.5, -0.5, 0.0])).contributors)
         4.0
     """
     square = apart.square()
     count = (square.sum(-1).square() / square.square().sum(-1)).nan_to_num(nan=0.0)
-    fewest = float(count.min()) if count.numel() else inf
-    return Evidence(samples=apart.shape[-1], contributors=fewest)
+    return Evidence(samples=apart.shape[-1], contributors=count.numpy())
 
 
 def of_predictions(mean: Tensor, variance: Tensor, target: Tensor) -> Evidence:
-    """Return the evidence of Gaussian predictions `[..., N, d]`, that of the heaviest tails.
+    """Return the evidence of Gaussian predictions `[..., N, d]`.
 
     The kurtosis is Mardia's, of squared Mahalanobis distances q:
 
         d^2 mean(q^2) / mean(q)^2,   of a Gaussian d (d + 2), with variance 8 d (d + 2) / n
     """
     error, spread, full = vector_target(mean, variance, target)
-    if full:
-        distance = (error * torch.linalg.solve(spread, error[..., None])[..., 0]).sum(-1)
-    else:
-        distance = (error.square() / spread).sum(-1)
+    distance, _ = whitened(error, spread, full)
     size, width = error.shape[-2:]
     usual = width * (width + 2)
     kurtosis = width**2 * distance.square().mean(-1) / distance.mean(-1).square()
     excess = (kurtosis - usual) / (8 * usual / size) ** 0.5
-    return Evidence(samples=size, tails=float(excess.nan_to_num(nan=-inf).max()))
+    return Evidence(samples=size, tails=excess.nan_to_num(nan=-inf).cpu().numpy())

@@ -12,8 +12,18 @@ from ..._arrays import ArrayLike, as_array, as_floating, as_numpy
 from ...errors import InputError
 from ..pairs.validation import sample_weights
 from .comparisons import Comparison
-from .interval_ends import Interval, check_draws, checked_level, normal_quantile, weighted_pair
-from .limits import Evidence, MeanEnds, caution, of_terms
+from .interval_ends import (
+    Interval,
+    check_draws,
+    checked_level,
+    exact_ends,
+    normal_quantile,
+    skewness_missed,
+    student_quantile,
+    tail_quantiles,
+    weighted_pair,
+)
+from .limits import Evidence, MeanEnds, caution, of_terms, one_caution
 
 __all__ = [
     "bootstrap_interval",
@@ -39,17 +49,20 @@ def mean_interval(
     """Return the interval of a score that is a mean over samples, such as NLL or Brier.
 
         value = sum_i s_i x_i,   v = n / (n-1) sum_i s_i^2 (x_i - value)^2
-        ends = value -+ sqrt(v') (c + (c^2 + 2) k / 3)
+        ends = value -+ sqrt(v') max((m / q - 1) sqrt(m) t / c,  t + (t^2 + 2) k' / 3)
 
-    with s_i the share of sample i in the weight, n = 1 / sum_i s_i^2, c the quantile of Student's t
-    with n - 1 degrees of freedom, and k the skewness of the mean towards that end, if it is
-    positive. At the upper end v' is the larger of v and of the variance for a calibrated model, and
-    k likewise: the errors of a sharp model are rare and cost much, in a small sample they may be
-    missing, and so would be their variance. The term of k corrects a studentized mean (Johnson
-    1978), with the factor that is right for the number of rare failures. Exact moments take the
-    place of resampling. One sample has no finite interval. Terms of infinite variance, such as
-    those of GENCE_sq under a Student t of 8 degrees of freedom, are covered less often; `caution`
-    says so where fewer than 6 samples make the variance.
+    with s_i the share of sample i in the weight, n = 1 / sum_i s_i^2, t and c the quantiles of
+    Student's t with n - 1 degrees of freedom and of a normal distribution, `k^2` what the squared
+    skewness of the mean towards that end exceeds a calibrated model's by, m = 1 / k^2 (at least 2),
+    and q the quantile of a Gamma distribution of shape m at `(1 - level) / 2`. The first is the
+    exact interval of m terms that vary as exponential ones, and Student's for k = 0: about m
+    samples make the variance, and their size is as uncertain as their number. Towards the end at
+    which a calibrated model is skewed, v' and k' are at least those of that model: the errors of a
+    sharp model are rare and cost much, in a small sample they may be missing, and so would be their
+    variance. The second is right for the number of rare failures (Johnson 1978). One sample has no
+    finite interval. Failures that are missing in the sample, and terms of infinite variance, are
+    covered less often; `caution` says so where fewer than 6 samples make the variance and no
+    calibrated model is known.
 
     Args:
         terms: `[..., N]`, the score of each sample.
@@ -102,31 +115,24 @@ def skewed_interval(
     seen = apart.square().sum(-1) * size / (size - 1)
     seen_third = apart.pow(3).sum(-1)
 
-    def away(spread: Tensor, tilt: Tensor) -> Tensor:
-        skewness = tilt.clamp(min=0) / _power(spread)
-        distance = spread.sqrt() * (reach + skewness * (reach**2 + 2) / 3)
+    def away(side: int) -> Tensor:
+        spread = torch.where(side * third >= 0, torch.maximum(seen, variance), seen)
+        own, usual = (
+            (side * third_).clamp(min=0) / _power(v)
+            for third_, v in ((seen_third, seen), (third, variance))
+        )
+        few = _few_terms_reach((own.square() - usual.square()).clamp(min=0).sqrt(), level)
+        tilt = torch.maximum(side * seen_third, side * third).clamp(min=0) / _power(spread)
+        rare = reach + tilt * (reach**2 + 2) / 3
+        distance = spread.sqrt() * torch.maximum(few * reach / usual_reach, rare)
         return distance.nan_to_num(nan=torch.inf)  # one sample says nothing of its spread
 
-    ends = (
-        value - away(seen, -seen_third),
-        value + away(torch.maximum(seen, variance), torch.maximum(seen_third, third)),
-    )
+    ends = value - away(-1), value + away(1)
     beside, tilted = variance.sqrt(), third / _power(variance) * (usual_reach**2 - 1) / 6
     usual = (expected - beside * (usual_reach - tilted), expected + beside * (usual_reach + tilted))
-    method, limit = "Student's t, skewed", caution("mean", of_terms(apart))
-    return Interval(value, *ends, expected, *usual, level, method, limit)
-
-
-def student_quantile(level: float, freedom: Tensor) -> Tensor:
-    """Return how many standard errors around a mean cover a level, by degrees of freedom.
-
-    >>> student_quantile(0.95, torch.tensor([0.0, 4.0, 1e9])).round(decimals=2)
-    tensor([ inf, 2.7800, 1.9600])
-    """
-    from scipy.special import stdtrit
-
-    quantile = torch.as_tensor(stdtrit(freedom.double().clamp(min=1e-9).numpy(), (1 + level) / 2))
-    return torch.where(freedom > 1e-9, quantile, torch.inf).to(freedom.dtype)
+    # A calibrated model's variance says what few samples do not.
+    limit = "" if bool((variance > 0).any()) else caution("mean", of_terms(apart))
+    return Interval(value, *ends, expected, *usual, level, "Student's t, skewed", limit)
 
 
 def share_interval(
@@ -136,12 +142,11 @@ def share_interval(
     *,
     weights: ArrayLike | None = None,
 ) -> Interval:
-    """Return the accuracy with Wilson's interval, which stays in [0, 1] and is never empty.
+    """Return the accuracy with its exact interval, which holds at every number of samples.
 
-        (s + c^2 / 2 +- c sqrt(s (1 - s / n) + c^2 / 4)) / (n + c^2),   s correct samples of n
-
-    with c the normal quantile. A calibrated model's accuracy is the mean confidence. With weights,
-    n is the effective number of samples, `(sum_i w_i)^2 / sum_i w_i^2` (Kish).
+    It is that of `bounded_mean_interval` for values that are true or false (Clopper and Pearson). A
+    calibrated model's accuracy is the mean confidence. With weights, the number of samples is the
+    effective one, `(sum_i w_i)^2 / sum_i w_i^2` (Kish).
 
     Args:
         correct: `[..., N]` boolean, or 0 and 1.
@@ -153,12 +158,12 @@ def share_interval(
         The interval.
 
     See Also:
-        wilson_interval: Of any share.
+        bounded_mean_interval: Of any mean of values with bounds.
 
     Example:
         >>> found = share_interval([True] * 20, [0.9] * 20)
         >>> round(float(found.low), 3), round(float(found.high), 3)
-        (0.839, 1.0)
+        (0.832, 1.0)
     """
     square = normal_quantile(checked_level(level)) ** 2
     z, hit, mass = weighted_pair(confidence, correct, weights)
@@ -166,10 +171,11 @@ def share_interval(
     share = shares(mass, z)
     value, expected = (hit * share).sum(-1), (z * share).sum(-1)
     size = 1 / share.square().sum(-1)
-    ends = wilson_interval(value, size, level)
+    low, high = exact_ends((value * size).numpy(), size.numpy(), (1 - level) / 2)
+    ends = torch.as_tensor(low), torch.as_tensor(high)
     beside = (square * (z * (1 - z) * share.square()).sum(-1)).sqrt()
     usual = (expected - beside).clamp(min=0), (expected + beside).clamp(max=1)
-    return Interval(value, *ends, expected, *usual, level, "Wilson")
+    return Interval(value, *ends, expected, *usual, level, "Clopper and Pearson")
 
 
 def wilson_interval(
@@ -194,13 +200,32 @@ def wilson_interval(
         >>> [round(float(end), 4) for end in wilson_interval(0.05, 100)]
         [0.0215, 0.1118]
     """
-    square = normal_quantile(checked_level(level)) ** 2
     given = (("share", share), ("size", size))
     share, size = (as_array(name, part).double() for name, part in given)
+    return _wilson_ends(share, size, torch.tensor(normal_quantile(checked_level(level))))
+
+
+def _wilson_ends(share: Tensor, size: Tensor, reach: Tensor) -> tuple[Tensor, Tensor]:
+    square = reach.square()
     middle = (share * size + square / 2) / (size + square)
     spread = (share * size * (1 - share)).clamp(min=0) + square / 4
-    reach = (square * spread).sqrt() / (size + square)
-    return (middle - reach).clamp(min=0), (middle + reach).clamp(max=1)
+    around = (square * spread).sqrt() / (size + square)
+    return (middle - around).clamp(min=0), (middle + around).clamp(max=1)
+
+
+def _few_terms_reach(skewness: Tensor, level: float) -> Tensor:
+    """Return how many standard errors lie between a mean and its end, if it is skewed that way.
+
+    Example:
+        >>> each = _few_terms_reach(torch.tensor([0.0, 0.2, 0.5, 1.0]), 0.95)
+        >>> [round(float(one), 2) for one in each]
+        [1.96, 2.73, 5.34, 10.26]
+    """
+    from scipy.special import gammaincinv
+
+    terms = skewness.double().clamp(min=1e-7).pow(-2).clamp(min=2)
+    least = torch.as_tensor(gammaincinv(terms.numpy(), (1 - level) / 2))
+    return (terms / least - 1) * terms.sqrt()
 
 
 def _power(variance: Tensor) -> Tensor:
@@ -303,8 +328,11 @@ def interval_of_sums(
         mean = total / count
         freedom = np.where(count > 1, count - 1.0, np.nan)
         reach = student_quantile(level, torch.from_numpy(freedom)).numpy()
-        around = reach * np.sqrt((squares / count - mean**2).clip(0) / freedom)
-    return mean, mean - around, mean + around
+        variance = (squares / count - mean**2).clip(0)
+        around = reach * np.sqrt(variance / freedom)
+        equal = (count > 1) & (variance <= 1e-12 * squares / count)
+    seen = Evidence(contributors=np.where(equal, 0.0, np.inf))
+    return MeanEnds((mean, mean - around, mean + around), caution("mean", seen))
 
 
 def share_interval_of_sums(
@@ -312,10 +340,12 @@ def share_interval_of_sums(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return mean, low and high end of a mean of values in [0, 1], from sums made block by block.
 
-    Wilson's interval, which stays in [0, 1] and is not empty even if all values are equal, with
-    as many samples as right and wrong answers would need for the variance that is seen:
+    If all values are 0 or 1 it is the exact interval of `share_interval`. Of others it is Wilson's,
+    with the quantile t of Student's t with n - 1 degrees of freedom and as many samples as right
+    and wrong answers would need for the variance that is seen:
 
-        mean = total / n,   size = n max(1, mean (1 - mean) / variance)
+        mean = total / n,   m = n max(1, mean (1 - mean) / variance)
+        (mean m + t^2 / 2 +- t sqrt(mean (1 - mean) m + t^2 / 4)) / (m + t^2)
 
     Args:
         count: `[...]`, the number of samples n.
@@ -329,7 +359,7 @@ def share_interval_of_sums(
     Example:
         >>> sums = map(np.array, (4, 3.0, 3.0))
         >>> [round(float(end), 3) for end in share_interval_of_sums(*sums)]
-        [0.75, 0.301, 0.954]
+        [0.75, 0.194, 0.994]
     """
     checked_level(level)
     count, total, squares = _sums(count, total, squares)
@@ -338,11 +368,12 @@ def share_interval_of_sums(
         freedom = np.where(count > 1, count - 1, np.nan)
         variance = (squares - count * mean**2) / freedom
         size = count * np.where(variance > 1e-12, mean * (1 - mean) / variance, 1.0).clip(1.0)
-    known = torch.from_numpy(np.where(count > 1, size, np.nan))
-    low, high = wilson_interval(np.asarray(mean), known, level)
-    fewest = Evidence(samples=min(np.ravel(count), default=np.inf))
-    limit = caution("share_interval_of_sums", fewest)
-    return MeanEnds((mean, low.numpy(), high.numpy()), limit)
+        reach = student_quantile(level, torch.from_numpy(np.asarray(freedom, float)))
+        ends = _wilson_ends(torch.as_tensor(mean), torch.as_tensor(size), reach)
+        binary = abs(total - squares) <= 1e-9 * total
+        exact = exact_ends(np.where(binary, np.rint(total), np.nan), count, (1 - level) / 2)
+    low, high = (np.where(binary, *both) for both in zip(exact, ends, strict=True))
+    return mean, low, high
 
 
 def bootstrap_interval(
@@ -355,10 +386,11 @@ def bootstrap_interval(
 ) -> tuple[float, float, float]:
     """Return a statistic of samples with its expanded percentile bootstrap interval.
 
-    Resamples of n samples vary less than n samples do: the tails are those that a normal
-    distribution has beyond `sqrt(n / (n-1)) t` instead of its own quantile, with t the quantile of
-    Student's t with n - 1 degrees of freedom (Hesterberg 2015). Skewed statistics of few samples
-    are still covered less often than stated; of a mean use `mean_interval`.
+    Resamples of n samples vary less than n samples do: the quantiles lie `sqrt(n / (n-1)) t / c`
+    times as far from the median, with t and c the quantiles of Student's t with n - 1 degrees of
+    freedom and of a normal distribution (Hesterberg 2015), and farther where few samples make a
+    skewed statistic. It is still covered less often than stated if these are missing in the sample;
+    of a bounded mean use `bounded_mean_interval`.
 
     Args:
         samples: `[N, ...]`; whole rows are drawn, so that what belongs together stays so.
@@ -386,12 +418,14 @@ def bootstrap_interval(
         raise InputError("samples", "at least 2 rows", f"shape {rows.shape}")
     generator = np.random.default_rng(seed)
     draws = (generator.integers(len(rows), size=len(rows)) for _ in range(resamples))
+    found = torch.tensor([float(statistic(rows[drawn])) for drawn in draws], dtype=torch.float64)
     size = torch.tensor(float(len(rows)))
-    reach = student_quantile(level, size - 1) * (size / (size - 1)).sqrt()
-    outside = float(torch.special.ndtr(-reach))
-    low, high = np.quantile([statistic(rows[drawn]) for drawn in draws], (outside, 1 - outside))
+    wider = student_quantile(level, size - 1) * (size / (size - 1)).sqrt() / normal_quantile(level)
+    low, middle, high = tail_quantiles(found, level)
+    low = middle - (middle - low) * wider - skewness_missed(-found, level)
+    high = middle + (high - middle) * wider + skewness_missed(found, level)
     apart = torch.from_numpy((rows - rows.mean(0)).reshape(len(rows), -1).T.astype(float))
-    limit = caution("bootstrap_interval", of_terms(apart))
+    limit = one_caution(caution("bootstrap_interval", of_terms(apart)))
     return MeanEnds((float(statistic(rows)), float(low), float(high)), limit)
 
 

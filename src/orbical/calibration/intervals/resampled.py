@@ -193,8 +193,7 @@ def _of_draws(
 
 def with_caution(answer: Interval, measure: BoundMeasure, seen: Evidence) -> Interval:
     """Say where the interval of a measure may be too short; a mean of terms has said it."""
-    text = caution(measure.name, seen)
-    return replace(answer, caution=text) if measure.distance is not None or text else answer
+    return replace(answer, caution=caution(measure.name, seen, answer.caution))
 
 
 def _within_one(found: Interval) -> Interval:
@@ -268,7 +267,7 @@ def regression_interval(
     else:
         value = on_vectors(chosen, partial(chosen.values, chosen.value))(*given, **fixed)
         answer = assemble(chosen, value, *draws, level)
-    return replace(answer, caution=caution(chosen.name, of_predictions(*given)))
+    return with_caution(answer, chosen, of_predictions(*given))
 
 
 def _mean_interval(

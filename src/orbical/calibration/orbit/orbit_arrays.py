@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     import xarray as xr
 
 ENDS = ("low", "high", "calibrated")
+SAID = "caution"
+"""The coordinate of an interval's limit of use, empty where it has none."""
 
 
 def groups_of(values: xr.DataArray, by: str | None) -> tuple[np.ndarray, np.ndarray]:
@@ -35,7 +37,8 @@ def labeled(
 ) -> xr.DataArray:
     """Return an array `[model, group, element]` labeled, with the attributes that figures need.
 
-    Its parts are places, and there the `value`, and the ends of its interval if it has one.
+    Its parts are places, and there the `value`, and the ends of its interval and their `caution` if
+    it has one.
     """
     import xarray as xr
 
@@ -45,6 +48,8 @@ def labeled(
         for end in ("value", *ENDS):
             if end in part:
                 values.setdefault(end, np.full(shape, np.nan))[place] = np.asarray(part[end])
+        if SAID in part:
+            values.setdefault(SAID, np.full(shape, "", object))[place] = part[SAID]
     dims = ("model", "element") if by is None else ("model", by, "element")
     values = {end: part[:, 0] if by is None else part for end, part in values.items()}
     coords: dict[str, Any] = {
@@ -55,6 +60,8 @@ def labeled(
     if by is not None:
         coords[by] = groups
     coords |= {end: (dims, values[end]) for end in ENDS if end in values}
+    if SAID in values:
+        coords[SAID] = (dims, values[SAID].astype(str))
     found = xr.DataArray(values["value"], dims=dims, coords=coords, name=name)
     entry = MEASURES.get(name)
     found.attrs = {key: part for key, part in like.attrs.items() if key != "limits"}

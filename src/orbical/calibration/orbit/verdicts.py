@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..._arrays import as_numpy
 from ..._text import number, percent
 from ...errors import InputError, check_name
 from ..intervals.interval_ends import checked_level
+from ..intervals.limits import one_caution
 from ..registry import MeasureLike
+from .orbit_arrays import SAID
 from .positions import along_orbit, equal_width_options
 from .regression_orbit import holds_regression
 from .whole_orbit import PLACES, mean_over_orbit, pooled_over_orbit
@@ -37,6 +39,7 @@ class Verdict:
         upper: Whether the limit is the largest value allowed; else it is the smallest.
         level: Nominal coverage of the interval, of all positions together.
         positions: The number of positions that the interval is corrected for.
+        caution: Why the interval may be too short; empty if nothing speaks for that.
     """
 
     outcome: str
@@ -47,9 +50,15 @@ class Verdict:
     upper: bool
     level: float
     positions: int
+    caution: str = field(default="", kw_only=True)
 
     def __str__(self) -> str:
-        return f"{self.outcome}: {self.numbers}"
+        return f"{self.outcome}: {self.numbers}{self.said}"
+
+    @property
+    def said(self) -> str:
+        """The caution as the end of a line."""
+        return f"; caution: {self.caution}" if self.caution else ""
 
     @property
     def numbers(self) -> str:
@@ -73,6 +82,7 @@ def judge(
     minimum: float | None = None,
     level: float = 0.95,
     positions: int = 1,
+    caution: str = "",
 ) -> Verdict:
     """Compare an interval with a limit.
 
@@ -84,6 +94,7 @@ def judge(
         minimum: the smallest. Pass one of the two.
         level: Nominal coverage of the interval.
         positions: The number of positions that the interval was corrected for.
+        caution: The caution of the interval, if it has one.
 
     Returns:
         The verdict.
@@ -102,7 +113,8 @@ def judge(
     if math.isnan(low) or math.isnan(high):
         within = [not math.isnan(value), False]
     outcome = "pass" if all(within) else "inconclusive" if any(within) else "fail"
-    return Verdict(outcome, value, low, high, limit, upper, checked_level(level), positions)
+    ends = (value, low, high, limit, upper, checked_level(level), positions)
+    return Verdict(outcome, *ends, caution=caution)
 
 
 UNDETECTED = "no error detected"
@@ -201,7 +213,7 @@ def verdict(
     """
     from ...store import opened
 
-    limits = {"maximum": maximum, "minimum": minimum}
+    limits: dict[str, Any] = {"maximum": maximum, "minimum": minimum}
     check_name("place", place, PLACES)
     checked_level(level)
     draws: dict[str, Any] = {"resamples": resamples, "seed": seed}
@@ -225,5 +237,7 @@ def verdict(
         value, low, high = (
             float(part.min() if minimum is not None else part.max()) for part in (one, *ends)
         )
-        judged[str(name)] = judge(value, low, high, **limits, level=level, positions=positions)
+        said = one_caution(one[SAID].values) if SAID in one.coords else ""
+        kept: dict[str, Any] = {"level": level, "positions": positions, "caution": said}
+        judged[str(name)] = judge(value, low, high, **limits, **kept)
     return judged

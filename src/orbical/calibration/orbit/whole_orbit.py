@@ -18,6 +18,7 @@ from ...errors import InputError
 from ...groups import PLACES
 from ..intervals.drawing import on_vectors
 from ..intervals.interval_ends import Interval
+from ..intervals.limits import one_caution
 from ..registry import (
     MEASURES,
     BoundMeasure,
@@ -27,7 +28,7 @@ from ..registry import (
     list_measures,
     takes_weights,
 )
-from .orbit_arrays import ENDS
+from .orbit_arrays import ENDS, SAID
 from .pixel_bins import holds_pixels, pixels_pooled
 from .pooled import pooled_ks, pooled_reliability
 from .positions import MEASURED_VALUES, along_orbit, equal_width_options, pair_blocks, pairs_of
@@ -109,7 +110,18 @@ def mean_over_orbit(
         for end in ENDS
         if end in curve.coords
     }
+    if SAID in curve.coords:  # that of any position
+        means[SAID] = said_anywhere(curve[SAID].drop_vars(ENDS))
     return found.assign_coords(means).assign_attrs(curve.attrs, statistic=PLACES["mean"])
+
+
+def said_anywhere(cautions: xr.DataArray) -> xr.DataArray:
+    """Return the first caution along the orbit, for each model."""
+    import xarray as xr
+
+    each = [one_caution(row) for row in cautions.values.reshape(-1, cautions.sizes["element"])]
+    like = cautions.isel(element=0, drop=True)
+    return xr.DataArray(np.reshape(np.array(each), like.shape), like.coords, like.dims)
 
 
 def pooled_over_orbit(

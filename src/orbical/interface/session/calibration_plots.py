@@ -12,8 +12,10 @@ from ...calibration import (
     Interval,
     Reliability,
     calibration_of_sums,
+    caution,
     cumulative_curve,
     error_verdict,
+    of_pairs,
     pooled_reliability,
     reliability,
 )
@@ -183,13 +185,17 @@ def _plots(sure: Array, right: Array, ends: Array | None = None) -> list[Json]:
             if ends is None
             else ends[places]
         )
+        said = caution(WITH_INTERVAL, of_pairs(pair[1]))
         for row, place in enumerate(places):
             diagram = Reliability(**{name: part[row] for name, part in vars(diagrams).items()})
-            plots[place] = _plot(diagram, (curves[0][row], curves[1][row]), mine[row].tolist())
+            drawn = (curves[0][row], curves[1][row])
+            plots[place] = _plot(diagram, drawn, mine[row].tolist(), str(said[row]))
     return plots
 
 
-def _plot(diagram: Reliability, curves: tuple[Array, Array], ends: list[float]) -> Json:
+def _plot(
+    diagram: Reliability, curves: tuple[Array, Array], ends: list[float], said: str = ""
+) -> Json:
     """Return what is drawn of a diagram, cumulative curves, and an error with its interval."""
     return {
         "count": int(diagram.count.sum()),
@@ -198,7 +204,7 @@ def _plot(diagram: Reliability, curves: tuple[Array, Array], ends: list[float]) 
         "accuracy": diagram.accuracy.numpy(),
         "cumulative_confidence": curves[0],
         "cumulative_accuracy": curves[1],
-        "measures": [_described(diagram, *ends)],
+        "measures": [_described(diagram, *ends) | {"caution": said}],
     }
 
 

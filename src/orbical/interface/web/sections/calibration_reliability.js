@@ -92,6 +92,7 @@ export function createReliabilityFace(el, app, frame) {
           [answer.scope === "orbit" ? "pooled ECE" : "ECE", number(one.value), interval],
           missed ? ["up to", number(one.high), " could be missed"] : ["by chance", number(one.expected)],
         ]),
+        ...(one.caution ? [h("p", { class: "caution" }, `Caution: ${one.caution}`)] : []),
       );
     });
     fill(list, items);
