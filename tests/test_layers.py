@@ -239,13 +239,38 @@ def test_the_command_prints_the_same(tmp_path, monkeypatch):
     net = ob.zoo.group_cnn.GroupCNN("cyclic:1", 10, 1, (4, 8)).eval()
     scan = ob.scan(
         {"net": net}, (images[:32], labels[:32]), group="cyclic:4", task="classification",
-        keep="inputs", out=tmp_path / "run.zarr", progress=False,
+        keep="inputs", preprocess="symmetric", out=tmp_path / "run.zarr", progress=False,
     )  # fmt: skip
     _register()
     words = ["why", str(scan.path), "-m", "net=layered:net", "--figure", str(tmp_path / "why.png")]
     printed = CliRunner().invoke(app, [*words, "--json"])
     assert printed.exit_code == 0, printed.output
-    found = layer_errors(net, images[:32], group="cyclic:4", task="classification")
+    options = {"group": "cyclic:4", "task": "classification", "preprocess": "symmetric"}
+    found = layer_errors(net, images[:32], **options)
     assert json.loads(printed.output)["share"] == pytest.approx(found.share.tolist(), abs=1e-3)
     assert (tmp_path / "why.png").exists()
     assert CliRunner().invoke(app, words).exit_code == 0
+
+
+def test_preprocessing_runs_after_the_move_and_before_the_network():
+    class Prepared(nn.Module):
+        def __init__(self, net: nn.Module) -> None:
+            super().__init__()
+            self.net = net
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.net(3 * x - 1)
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Conv2d(1, 4, 3, padding=1), nn.Tanh(), nn.Flatten(), nn.Linear(256, 3))
+    x, names = torch.rand(16, 1, 8, 8), ["0", "2", "3"]
+    options = {"group": "cyclic:4", "task": "classification"}
+    found = ob.testing.layer_errors(
+        net, x, layers=names, preprocess=lambda batch: 3 * batch - 1, **options
+    )
+    inside = [f"net.{name}" for name in names]
+    same = ob.testing.layer_errors(Prepared(net), x, layers=inside, **options)
+    bare = ob.testing.layer_errors(net, x, layers=names, **options)
+    assert found.total == pytest.approx(same.total)
+    assert found.share == pytest.approx(same.share)
+    assert found.total != pytest.approx(bare.total)

@@ -84,3 +84,26 @@ def test_scans_without_flips_to_find_are_refused(points):
     with pytest.raises(InputError, match="indices below 3"):
         ob.flips(scanned(points), [7])
     assert ob.flips(scanned(points), np.array([], int)) == []
+
+
+def test_the_models_of_a_search_see_what_those_of_the_scan_saw():
+    """A scan knows its preprocessing by name; a function of the user's must be passed again."""
+    images = torch.zeros(1, 3, 8, 8)
+    images[..., 2:6, :3] = 1.0
+
+    def side(x: torch.Tensor) -> torch.Tensor:  # predicts 0 and 1 only where pixels are prepared
+        left, right = (part.sum((1, 2, 3)) for part in x.chunk(2, -1))
+        other = torch.where(x.amin((1, 2, 3)) < 0, -1e9, 1e9)
+        return torch.stack([left, right, other], 1)
+
+    options = {"group": "rotations:9", "task": "classification", "keep": "inputs"}
+    scan = ob.scan(side, images, preprocess="imagenet", progress=False, **options)
+    assert [round(flip.at) for flip in ob.flips(scan, models=side)] == [90, 270]
+    scan = ob.scan(side, images, preprocess=lambda x: x - 0.5, progress=False, **options)
+    with pytest.raises(InputError, match="that of the scan"):
+        ob.flips(scan, models=side)
+    with pytest.raises(InputError, match="that of the scan"):
+        ob.worst_case(side, scan, progress=False)
+    assert len(ob.flips(scan, models=side, preprocess=lambda x: x - 0.5)) == 2
+    with pytest.raises(InputError, match="indices of samples"):
+        ob.flips(scan, "0.png")

@@ -15,7 +15,7 @@ from .._interrupts import stoppable
 from .._text import number, percent
 from .._trees import Tree, to_device
 from ..calibration import bounded_mean_interval, interval_of_sums
-from ..data import read_rows
+from ..data import preprocessing_of_scan, read_rows
 from ..errors import InputError, ModelError, real_number, whole_number
 from ..groups import Array, Chart, Group, as_group, chart_of
 from ..nero import circle_bracket, circle_order
@@ -79,7 +79,8 @@ def worst_case(
         rounds: steps of each search.
         batch_size: the number of inputs in a forward pass, or `"auto"`.
         device: a torch device, or `"auto"`.
-        preprocess: what is applied to each transformed batch, as for `orbical.scan`.
+        preprocess: what is applied to each transformed batch, as for `orbical.scan`; a scan knows
+            its own, if that was a name such as `"imagenet"`.
         lipschitz: the most that a score changes by one degree of the angle, if it is known.
         level: nominal coverage of the intervals.
         progress: whether to show a progress bar.
@@ -116,6 +117,7 @@ def worst_case(
     scan = data if isinstance(data, Scan) else None
     if scan is not None:
         models, data, group, task = of_scan(scan, models, group, task)
+        preprocess = preprocessing_of_scan(preprocess, scan.record.preprocess)
     for argument, value in (("group", group), ("task", task)):
         if value is None:
             raise InputError(argument, "one, because data is not a scan", "None")

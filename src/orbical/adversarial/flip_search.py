@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from .._trees import Tree, concatenate, leaves, to_device
-from ..data import read_rows
+from ..data import preprocessing_of_scan, read_rows
 from ..errors import InputError, whole_number
 from ..groups import Array, Chart, chart_of
 from ..scanning import Recipe, Runner, ready
@@ -57,7 +57,7 @@ def flips(
     data: Any = None,
     rounds: int = 10,
     device: str = "auto",
-    preprocess: Callable[[Tree], Tree] | None = None,
+    preprocess: object = None,
 ) -> list[Flip]:
     """Find where along a circle or a line predictions flip from one class to another.
 
@@ -72,7 +72,7 @@ def flips(
         data: the data of the scan, if its inputs are not stored in it.
         rounds: steps of the bisection.
         device: a torch device, or `"auto"`.
-        preprocess: as for the scan.
+        preprocess: as for the scan, which knows a name such as `"imagenet"` itself.
 
     Returns:
         The flips, by model, sample and coordinate.
@@ -100,8 +100,10 @@ def flips(
             "scan", "predicted classes along one continuous coordinate", f"{group.spec}"
         )
     rounds = whole_number("rounds", rounds, 1)
-    wanted = range(arrays.samples) if samples is None else np.atleast_1d(np.asarray(samples))
-    rows = np.asarray(wanted, int)
+    rows = np.atleast_1d(np.arange(arrays.samples) if samples is None else np.asarray(samples))
+    if rows.size and rows.dtype.kind not in "iu":
+        raise InputError("samples", "indices of samples", samples)
+    rows = rows.astype(int)
     if len(rows) and not (rows.min() >= 0 and rows.max() < arrays.samples):
         raise InputError("samples", f"indices below {arrays.samples}", samples)
     closed = group.layout.kind == "circle"
@@ -142,12 +144,13 @@ def _refined(
     data: Any,
     rounds: int,
     device: str,
-    preprocess: Callable[[Tree], Tree] | None,
+    preprocess: object,
 ) -> list[Flip]:
     """Refine flips of the given models by bisection, and find the nearest samples."""
     named, stored, group, task = of_scan(scan, models, None, None, needed=data is None)
     given = stored if data is None else data
-    settings = {"batch_size": "auto", "device": device, "preprocess": preprocess}
+    prepare = preprocessing_of_scan(preprocess, scan.record.preprocess)
+    settings = {"batch_size": "auto", "device": device, "preprocess": prepare}
     recipe = live_recipe(named, given, group, task, **settings)
     own = [flip for flip in found if flip.model in named]
     with ready(recipe) as runner:

@@ -12,6 +12,7 @@ from .._text import percent
 from .arguments import (
     Import,
     OwnTask,
+    Preprocess,
     Read,
     Store,
     import_optional,
@@ -32,6 +33,7 @@ def why(
     elements: Annotated[int, typer.Option(min=1)] = 6,
     samples: Annotated[int, typer.Option(min=4)] = 64,
     size: str | None = None,
+    preprocess: Preprocess = None,
     read: Read = None,
     task: OwnTask = None,
     figure: Path | None = None,
@@ -61,7 +63,7 @@ def why(
         figure: Write the bars to this file: .png, .pdf or .svg.
     """
     from ..adversarial import of_scan
-    from ..data import Samples, read_rows
+    from ..data import Samples, preprocessing_of_scan, read_rows
     from ..store import load
     from ..tasks import Task
     from ..testing import layer_errors
@@ -78,7 +80,7 @@ def why(
     inputs = read_rows(rows, slice(0, min(samples, len(rows)))).inputs
     found = layer_errors(
         source, inputs, group=scan.group, task=chosen, layers=layer or None, elements=elements,
-        samples=samples,
+        samples=samples, preprocess=preprocessing_of_scan(preprocess, scan.record.preprocess),
     )  # fmt: skip
     if figure is not None:
         from ..figures import layer_errors as draw

@@ -83,6 +83,7 @@ def worst_case(
     """
     with message_when_stopped(kept=False):
         from ..adversarial import worst_case as search
+        from ..data import preprocessing_of_scan
         from ..store import load
         from ..tasks import Task
 
@@ -102,7 +103,7 @@ def worst_case(
             rounds=rounds,
             device=device,
             batch_size=int(batch_size) if batch_size.isdigit() else batch_size,
-            preprocess=preprocess,
+            preprocess=preprocessing_of_scan(preprocess, scan.record.preprocess),
             progress=not quiet,
         )
         _write(found, out)

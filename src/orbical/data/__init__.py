@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         SCALES,
         ImagePreprocessing,
         as_preprocessing,
+        preprocessing_of_scan,
         recorded_preprocessing,
     )
     from .samples import Chosen, Rows, Samples, hash_of_rows, read_ahead, read_rows, spread_rows
@@ -48,7 +49,7 @@ else:  # commands that only read an array file need not wait for torch
             "image_files": "ImageFiles ImageFolder",
             "nifti_files": "Nifti",
             "preprocessing": "CHANNELS ImagePreprocessing LAYOUTS SCALES as_preprocessing "
-            "recorded_preprocessing",
+            "preprocessing_of_scan recorded_preprocessing",
             "samples": "Chosen Rows Samples hash_of_rows read_ahead read_rows spread_rows",
             "source": "Source hash_of padded",
             "sources": "ARRAY_SUFFIXES SUFFIXES open_path",

@@ -135,6 +135,18 @@ def recorded_preprocessing(name: str | None) -> ImagePreprocessing | None:
     return ImagePreprocessing.parse(name.removeprefix(_PREFIX))
 
 
+def preprocessing_of_scan(given: Any, recorded: str | None) -> Callable[[Any], Any] | None:
+    """Return what a scan applied to its batches: what is given again, or what its record names.
+
+    Raises:
+        InputError: if it is a function of the user's, and is not given: models would see others.
+    """
+    function = as_preprocessing(given) or recorded_preprocessing(recorded)
+    if function is None and recorded is not None:
+        raise InputError("preprocess", f"that of the scan, {recorded}", "None")
+    return function
+
+
 class _Transform:
     """A function with a text by which the record of a scan tells it from others."""
 

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from .._text import in_column, percent
 from .._trees import Tree, leaves, tree_map
 from ..actions import Images, Volumes, check_group, flat
+from ..data import as_preprocessing
 from ..errors import InputError, unknown_name, whole_number
 from ..groups import Elements, Group, as_group, trivial
 from ..predictors import as_predictor
@@ -121,6 +122,7 @@ def layer_errors(
     elements: int = 6,
     samples: int = 64,
     seed: int = 0,
+    preprocess: object = None,
 ) -> LayerErrors:
     r"""Measure where inside a network the symmetry is lost.
 
@@ -150,6 +152,7 @@ def layer_errors(
         elements: how many elements to try, drawn at random.
         samples: how many samples to use, the first ones; half of them fit.
         seed: seed of the elements.
+        preprocess: what is applied to each transformed batch, as for `orbical.scan`.
 
     Returns:
         The errors.
@@ -190,7 +193,8 @@ def layer_errors(
     ]
     device = next(leaves(x)).device
     with predictor.ready(device):
-        sweep = Sweep({"model": predictor}, trivial(), task, device, count)
+        prepare = as_preprocessing(preprocess)
+        sweep = Sweep({"model": predictor}, trivial(), task, device, count, prepare)
 
         def run(inputs: Tree) -> Tensor:
             outputs = sweep.answers(inputs, "model")
