@@ -259,10 +259,6 @@ def test_the_readme_says_no_more_than_the_tables() -> None:
     assert "in 1 frame of 11" in text
     moved = row("crepe", "changes", network="tiny", change="sign")["pitch moves"]
     assert round(1 / moved["value"]) == 11
-    assert "keeps its accuracy under shifts, yet changes many predictions" in text
-    shifted = row("efficientnet_lite", "networks", network="Lite0", family="shifts")
-    assert shifted["moved"]["low"] < shifted["upright"]["value"] < shifted["moved"]["high"]
-    assert shifted["answer changes"]["low"] > 0.1
     assert "nearly always chooses D, whatever D stands for" in text
     for questions in ("ARC-Challenge", "CommonsenseQA"):
         chosen = row("gemma", "letters", questions=questions, model="Gemma by letters", letter="D")
