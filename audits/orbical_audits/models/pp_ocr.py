@@ -206,7 +206,7 @@ def measured(scan: ob.Scan, first: np.ndarray, views: np.ndarray, seed: int) -> 
     rates = scan.data["cer"].values[0][first][:, views]
     upright = scan.data["confidence"].values[0][first][:, [scan.group.identity]]
     sure = scan.data["confidence"].values[0][first][:, views]
-    letters = (scan.data["text"].values[0][first][:, views] > ord(" ")).any(-1)
+    letters = np.strings.strip(scan.data["text"].values[0][first][:, views]) != ""
     failed = ~right & (sure > SURE)
     return {
         "exact": interval(right.mean(1), seed=seed),
@@ -281,7 +281,7 @@ def answered(reader: Any, ink: Tensor, angle: float | None, whole: bool) -> tupl
 def drawn(read: Any, scan: ob.Scan) -> Any:
     """Draw mirrored lines in which the network is surest of letters, and what it reads there."""
     place = int(np.flatnonzero(scan.data["flip"].values == "horizontal")[0])
-    letters = (scan.data["text"].values[0][:, place] > ord(" ")).any(-1)
+    letters = np.strings.strip(scan.data["text"].values[0][:, place]) != ""
     sure = scan.data["confidence"].values[0][:, place] * letters
     chosen = np.argsort(-sure)[:5]
     mirrored = torch.from_numpy(scan.data["input"].values[chosen]).flip(-1)
