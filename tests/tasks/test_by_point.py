@@ -262,3 +262,14 @@ def test_probabilities_that_are_zero_on_padding_are_probabilities():
     task = ob.tasks.PointClassification(outputs="probabilities")
     with pytest.raises(ModelError, match="NaN or infinite output"):
         scanned(zero, task=task)
+
+
+def test_the_score_of_values_by_point_is_named_for_what_it_is():
+    signals, truth = torch.zeros(2, 1, 4), torch.tensor([[1.0, 1.0, 1.0, 5.0]] * 2)
+    task = ob.tasks.Regression(ob.actions.Signals(), per_point=True)
+    scan = ob.scan(
+        lambda x: x[:, 0, :, None], (signals, truth[..., None]), group="sign", task=task,
+        progress=False,
+    )  # fmt: skip
+    assert scan.data["score"].values == pytest.approx(7**0.5)  # root of (1 + 1 + 1 + 25) / 4
+    assert "root mean square distance of points" in ob.nero.headline(scan)

@@ -430,3 +430,9 @@ def test_orders_of_other_options_are_answered_with_a_group_that_exists():
     with pytest.raises(ob.errors.InputError, match=r"pass permutations:4$"):
         scanned(group="permutations:3")
     ob.groups.parse("permutations:4")
+
+
+def test_a_function_of_one_argument_is_told_the_names_of_the_fields():
+    questions = [("Which is a fruit?", ["a stone", "an apple"], "B")] * 3
+    with pytest.raises(ob.errors.ModelError, match="a dictionary of 'question', 'options'"):
+        ob.scan(lambda prompts: ["A"] * len(prompts), questions, task="choice", progress=False)

@@ -272,7 +272,10 @@ class Sweep:
             outputs = self.task.read(given, self.predictors[name].outputs)
             expected, got = count * samples, count_inputs(outputs)
             if got != expected:
-                raise ModelError(f"expected {expected} outputs for as many inputs, got {got}")
+                raise ModelError(
+                    f"expected {expected} outputs for as many inputs, got {got}"
+                    f"{_if_fields(moved, got)}"
+                )
             outputs = to_device(split_leading(outputs, count, samples), self.device)
             return self.task.at_home(self.task.joined(outputs, moved), elements)
         except ModelError as error:
@@ -362,6 +365,18 @@ def _if_gray(inputs: Tree) -> str:
     """Return the remedy for gray images in a network for color images, which may be the cause."""
     gray = isinstance(inputs, Tensor) and inputs.ndim == 4 and inputs.shape[1] == 1
     return "; if the network takes color images, pass preprocess='color'" if gray else ""
+
+
+def _if_fields(inputs: Tree, got: int) -> str:
+    """Return the remedy for a function that took a dictionary of fields for a batch.
+
+    >>> _if_fields({"question": torch.zeros(8), "options": torch.zeros(8)}, 2)
+    "; a batch is a dictionary of 'question', 'options': name the function's parameters so"
+    """
+    if not isinstance(inputs, dict) or len(inputs) != got:
+        return ""
+    names = ", ".join(map(repr, inputs))
+    return f"; a batch is a dictionary of {names}: name the function's parameters so"
 
 
 def _shapes(inputs: Tree) -> str:

@@ -102,6 +102,8 @@ class Regression(Task):
         self.representation = representation
         self.per_point = per_point
         self.truth_dims = ("point", "component") if per_point else ("component",)
+        if per_point:
+            self.score_meaning = "root mean square distance of points from the truth"
         self.uncertainty = check_form(uncertainty)
         if isinstance(self.output, Angles):
             self.score_meaning, self.score_unit = "angle to the truth", self.output.symbol
