@@ -320,7 +320,12 @@ def test_rows_of_any_width_can_be_reordered():
 @pytest.mark.parametrize(
     ("action", "spec", "x", "words"),
     [
-        (actions.Images(), "cyclic:4", torch.rand(2, 1, 6, 8), "expected square images"),
+        (
+            actions.Images(),
+            "cyclic:4",
+            torch.rand(2, 1, 6, 8),
+            "got 6 x 8 pixels; crop them",
+        ),
         (actions.Images(), "cyclic:4", torch.rand(2, 6, 6), "[channel, row, column]"),
         (actions.Images(), "rotations:8", torch.rand(2, 1, 0, 6), "expected some pixels"),
         (actions.Images(), "cyclic:4", {"x": torch.rand(2, 1, 6, 6)}, "got fields ['x']"),

@@ -362,7 +362,9 @@ def check_square(group: Group, x: Any) -> None:
             "data",
             f"square images, because {group.spec} rotates them by 90 degrees",
             f"{x.shape[-2]} x {x.shape[-1]} pixels",
-            remedy="channels come before rows and columns" if _ends_in_channels(x) else "",
+            remedy="channels come before rows and columns"
+            if _ends_in_channels(x)
+            else "crop them, images in files with size=224 (--size 224)",
         )
 
 
