@@ -56,7 +56,7 @@ test-studies: $(DEV_READY) ## the studies and the audits
 	@echo "Tests of the studies and the audits"
 	@$(PYTEST) --part studies $(STUDIES)
 
-test-peers: $(PEERS_READY) ## comparisons with other libraries, in an environment of their own
+test-peers: $(PEERS_READY) ## comparisons with other libraries and a server of S3, in an environment of their own
 	@echo "Peers"
 	@$(RUN) $(PEERS)/bin/pytest --part peers $$(grep -rl --include='*.py' mark.peers tests) $(ARGS)
 
@@ -139,7 +139,7 @@ $(DEMO_READY): pyproject.toml constraints.txt
 $(PEERS_READY): pyproject.toml constraints.txt
 	@$(PYTHON) -m venv $(PEERS)
 	@echo "Installing the libraries to compare with into $(PEERS)"
-	@$(PEERS)/bin/python tools/install_packages.py -c constraints.txt -e '.[benchmarks]' hypothesis pytest pytest-timeout
+	@$(PEERS)/bin/python tools/install_packages.py -c constraints.txt -e '.[benchmarks,cluster,remote]' hypothesis 'moto[server]>=5' pytest pytest-timeout s3fs
 	@touch $(PEERS_READY)
 
 $(WEB_READY): package.json package-lock.json

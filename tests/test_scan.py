@@ -94,7 +94,7 @@ def test_running_out_of_memory_halves_the_batch_and_goes_on(digits):
     result = scan(model, digits, batch_size=100)
     reference = scan(lambda x: x.flatten(1)[:, :10], digits)
     assert result.complete
-    sizes_of_units = [unit.batch_size for unit in result._store.units.values() if unit.batch_size]
+    sizes_of_units = [unit.batch_size for unit in result._store.noted() if unit.batch_size]
     assert max(sizes_of_units) <= 25, "recorded, so that a resumed scan starts there"
     assert max(sizes) == 90, "three elements of 30 samples"
     assert sizes[-1] <= 20

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
 import importlib
 import os
 import sys
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +93,43 @@ def existing_file(argument: str, given: str | Path) -> Path:
     return path
 
 
+FETCHED: dict[Path, str] = {}
+"""The URLs of the local copies that this process made or found."""
+
+
+def local_file(argument: str, given: Any) -> Path:
+    """Return the path of a file; one at a URL is fetched once, and again when it has changed.
+
+    >>> str(local_file("data", "digits.npy"))
+    'digits.npy'
+    """
+    if "://" not in str(given):
+        return Path(given).expanduser()
+    remote: Any = as_path(argument, given)
+    if isinstance(remote, Path):
+        return remote
+    try:
+        state = f"{given} {remote.fs.ukey(remote.path)}"
+        caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        digest = hashlib.sha256(state.encode()).hexdigest()[:32]
+        copy = caches / "orbical" / "files" / digest / str(remote.name)
+        if not copy.exists():
+            copy.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            building = copy.with_name(f"{uuid.uuid4().hex}.partial")
+            remote.fs.get_file(remote.path, str(building))
+            building.replace(copy)
+    except FileNotFoundError as error:
+        raise InputError(
+            argument, "a file", f"{_shortened(given)}, which does not exist"
+        ) from error
+    except Exception as error:  # of any file system
+        raise InputError(
+            argument, problem=f"{_shortened(given)} cannot be fetched: {words_of(error)}"
+        ) from error
+    FETCHED[copy] = str(given)
+    return copy
+
+
 def as_path(argument: str, given: Any) -> Path:
     """Return the path of a store; `~` is expanded and links are followed.
 
@@ -122,7 +161,9 @@ def _of_url(argument: str, given: Any) -> Path:
         )
     places = import_extra("upath", "remote", "a URL", "universal-pathlib")
     try:
-        path: Any = places.UPath(given)
+        local = str(given).startswith(("file:", "local:"))
+        options = {} if local else {"use_listings_cache": False}  # others write there too
+        path: Any = places.UPath(given, **options)
         protocol = path.fs.protocol
         if not path.protocol:
             raise ValueError("no protocol")

@@ -147,7 +147,10 @@ def test_a_second_driver_is_refused(digits, tmp_path):
     ("settings", "words"),
     [
         (dict(executor="tcp://host:8786"), "executor: expected a dask.distributed.Client"),
-        (dict(executor=Dying(), out=None), "out: expected a folder that all processes see"),
+        (
+            dict(executor=Dying(), out=None),
+            "out: expected a folder or a URL",
+        ),
         (dict(executor=Dying(), devices=["cpu"]), "devices: expected no devices with an executor"),
         (dict(devices="some"), "devices: expected 'all' or a list"),
         (dict(threads=0), "threads: expected"),

@@ -67,14 +67,15 @@ def finished(path: Path) -> dict[str, Any]:
     found = ob.load(path)
     for array in found.arrays.values():
         array[:]
-    return {str(key): unit.files for key, unit in found._store.units.items()}
+    store = found._store
+    return {str(key): unit.files for key, unit in store.read_units([*store.units])}
 
 
 def content(path: Path) -> dict[str, Any]:
     """Return the checksums of a complete store."""
     assert ob.load(path).complete
     store = open_store(path)
-    return {"units": {str(key): unit.files for key, unit in store.units.items()}}
+    return {"units": {str(key): unit.files for key, unit in store.read_units([*store.units])}}
 
 
 def child(work: Callable[[], Any], result: Path | None = None) -> int:

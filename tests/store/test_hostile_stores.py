@@ -45,8 +45,11 @@ def stores(originals, tmp_path):
 def files_of_unit(path, model, chunk):
     lead = f"c/{chunk}/" if model is None else f"c/{model}/{chunk}"
     arrays = [file for file in path.rglob("*") if file.is_file() and lead in file.as_posix()]
-    mark = path / "units" / f"{'shared' if model is None else model}.{chunk}.json"
-    return [mark, *arrays]
+    return [mark_of(path, model, chunk), *arrays]
+
+
+def mark_of(path, model, chunk):
+    return next((path / "units").glob(f"{'shared' if model is None else model}.{chunk}.*"))
 
 
 @pytest.mark.parametrize(("model", "chunk"), [(0, 1), (1, 2)])
@@ -55,6 +58,14 @@ def test_a_unit_of_another_scan_is_not_taken_for_ones_own(stores, model, chunk):
     expected = everything(ob.load(own))
     for file in files_of_unit(foreign, model, chunk):
         shutil.copy(file, own / file.relative_to(foreign))
+    with pytest.raises(StoreError, match="is damaged"):  # beside the mark of its own arrays
+        everything(ob.load(own))
+    own_mark = next(
+        one
+        for one in (own / "units").glob(f"{model}.{chunk}.*")
+        if not (foreign / "units" / one.name).exists()
+    )
+    own_mark.unlink()
     with pytest.warns(UserWarning, match="no valid mark of this scan"):
         scan = ob.load(own)
     assert not scan.done[model, chunk]
@@ -67,14 +78,18 @@ def test_a_unit_of_another_scan_is_not_taken_for_ones_own(stores, model, chunk):
 
 def test_a_unit_of_another_model_of_the_scan_is_not_taken_either(stores):
     own, _ = stores
-    unit = files_of_unit(own, 1, 0)
-    for file in unit:
-        place = file.as_posix().replace("/c/1/0", "/c/0/0").replace("units/1.0", "units/0.0")
-        shutil.copy(file, place)
-    mark = json.loads((own / "units/0.0.json").read_text())
+    unit, own_mark = files_of_unit(own, 1, 0), mark_of(own, 0, 0)
+    for file in unit[1:]:
+        shutil.copy(file, file.as_posix().replace("/c/1/0", "/c/0/0"))
+    mark = json.loads(unit[0].read_text())
     del mark["checksum"]
     mark["model"] = 0
-    (own / "units/0.0.json").write_text(json.dumps({**mark, "checksum": digest(mark)}))
+    content = json.dumps({**mark, "checksum": digest(mark)})
+    own_mark.write_text(content)  # by the name of the one, and then of the other
+    with pytest.warns(UserWarning, match="no valid mark of this scan"):
+        assert not ob.load(own).done[0, 0]
+    own_mark.unlink()
+    own_mark.with_name(unit[0].name.replace("1.0", "0.0", 1)).write_text(content)
     with pytest.warns(UserWarning, match="no valid mark of this scan"):
         assert not ob.load(own).done[0, 0]
 
@@ -159,7 +174,7 @@ def test_a_chunk_or_a_mark_that_is_no_file_is_not_opened(stores, how):
         else:
             os.mkfifo(own / name)
 
-    replace("units/0.0.json")
+    replace(mark_of(own, 0, 0).relative_to(own))
     with pytest.warns(UserWarning, match="no valid mark"):
         assert not ob.load(own).done[0, 0]
     replace("score/c/1/1/0")

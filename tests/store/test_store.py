@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import itertools
 import json
@@ -9,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +20,7 @@ import xarray as xr
 
 import orbical as ob
 from orbical.errors import InputError, Interrupted, ModelError, StoreError
+from orbical.store import file_access, open_store, zarr_store
 from orbical.store.file_access import locked
 
 
@@ -407,4 +410,57 @@ def test_a_resumed_scan_keeps_the_stored_batch_size(tmp_path, digits):
 
     scan({"second": Counting()}, digits, path, batch_size=360)
     assert max(seen) <= 8
-    assert {unit.batch_size for unit in ob.load(path)._store.units.values()} == {8, None}
+    assert {
+        unit.batch_size for _, unit in (lambda s: s.read_units([*s.units]))(ob.load(path)._store)
+    } == {8, None}
+
+
+def test_models_that_are_added_at_once_have_places_of_their_own(scanned, digits, monkeypatch):
+    monkeypatch.setattr(file_access, "fcntl", None)  # a file system without locks
+    adders = [
+        threading.Thread(target=scan, args=({f"added {seed}": linear(seed)}, digits, scanned))
+        for seed in (1, 2, 3)
+    ]
+    for adder in adders:
+        adder.start()
+    for adder in adders:
+        adder.join()
+    found = ob.load(scanned)
+    assert sorted(found.models) == ["added 1", "added 2", "added 3", "model"]
+    assert found.complete
+    assert found.verify() == []
+    for seed in (1, 2, 3):
+        alone = scan(linear(seed), digits, None).data["score"].values[0]
+        together = found.data["score"].sel(model=f"added {seed}").values
+        np.testing.assert_array_equal(together, alone)
+
+
+def test_a_model_of_a_name_that_another_scan_has_just_added_is_refused(scanned, digits):
+    store = open_store(scanned)
+    entry = dataclasses.replace(store.record.models[0], name="new")
+    other = dataclasses.replace(entry, fingerprint="another")
+    open_store(scanned).add_models([entry])
+    store.add_models([other])
+    assert store.record.models[1] == entry
+    with pytest.raises(StoreError, match="another model under the name 'new'"):
+        scan({"new": linear(3)}, digits, scanned)
+
+
+def test_many_units_are_read_when_they_are_used(scanned, monkeypatch):
+    """Opening lists names; nothing is read or looked at for each unit."""
+    monkeypatch.setattr(zarr_store, "_FEW_UNITS", 1)
+    expected = ob.load(scanned).data.load()
+    read = []
+    files = zarr_store.read_files
+    monkeypatch.setattr(zarr_store, "read_files", lambda paths: read.extend(paths) or files(paths))
+    found = ob.load(scanned)
+    assert found.complete
+    assert read == []
+    mark = next((scanned / "units").glob("0.1.*"))
+    content = mark.read_bytes()
+    mark.write_bytes(content.replace(b'"score"', b'"scope"'))
+    with pytest.raises(StoreError, match=r"units/0.1.* \(model 'model'.* is missing or damaged"):
+        found.data["score"].load()
+    mark.write_bytes(content)
+    assert found.data.load().identical(expected)
+    assert found.failures == {"model": []}

@@ -82,23 +82,31 @@ def test_a_store_of_an_older_format_is_refused_by_name(tmp_path, few, sound):
     old = {"zarr_format": 3, "node_type": "group", "attributes": {"orbical": {"format": 2}}}
     (path / "zarr.json").write_text(json.dumps(old))
     for use in (ob.load, lambda store: scan(linear(), few, store)):
-        with pytest.raises(StoreError, match="has format 2, this version reads 5; scan again into"):
+        with pytest.raises(StoreError, match="has format 2, this version reads 6; scan again into"):
             use(path)
 
 
-def test_a_kill_while_room_is_made_for_a_model_is_explained_and_mended(tmp_path, few, sound):
+def test_a_kill_while_room_is_made_for_a_model_is_mended(tmp_path, few, sound, monkeypatch):
     from orbical.store import zarr_store as stores
 
     path = shutil.copytree(sound, tmp_path / "run.zarr")
     before = ob.load(path).data["score"].values
-    array = stores.open_store(path).root["score"]
-    array.resize((2, *array.shape[1:]))
-    with pytest.raises(StoreError, match="killed while adding a model; run the same scan"):
-        ob.load(path)
-    with pytest.warns(UserWarning, match="have been restored"):
-        result = scan({"model": linear(), "b": linear(1)}, few, path)
-    assert result.complete
+    with monkeypatch.context() as killed:
+        killed.setattr(stores.Store, "seal", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            scan({"model": linear(), "b": linear(1)}, few, path)
+    assert ob.load(path).models == ["model"], "read as before"
+    assert ob.load(path).verify() == []
+    result = scan({"model": linear(), "c": linear(2)}, few, path)
+    assert result.models == ["model", "b", "c"]
+    assert result.done.all(1).tolist() == [True, False, True]
+    assert scan({"b": linear(1)}, few, path).complete
+    assert result.verify() == []
     np.testing.assert_array_equal(result.data["score"].values[:1], before)
+
+
+def interrupted(store):
+    raise KeyboardInterrupt
 
 
 def test_a_store_that_cannot_be_replaced_is_named_and_stays(tmp_path, few, sound, monkeypatch):

@@ -315,9 +315,11 @@ def listed_names(text: str | None, option: str) -> list[str] | None:
     >>> listed_names("cat, dog", "--classes"), listed_names(None, "--classes")
     (['cat', 'dog'], None)
     """
+    from .._imports import as_path
+
     if text is None:
         return None
-    path = Path(text).expanduser()
+    path = Path(text) if "," in text or not text else as_path(option, text)
     if not path.is_file():
         if "," not in text and ("/" in text or path.suffix):
             raise InputError(

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from .._imports import FETCHED, local_file
 from .._ragged import NO_EDGE, from_ragged, is_graph, is_ragged, mask_of
 from .._trees import Tree, leaves, tree_map
 from ..errors import InputError
@@ -128,6 +129,7 @@ class FilePart:
     shape: tuple[int, ...]
     dtype: np.dtype
     read_only: bool
+    url: str | None = None
 
     @classmethod
     def of(cls, array: object) -> FilePart | None:
@@ -142,11 +144,14 @@ class FilePart:
             return None
         # The offset of a slice is that of the whole, so it is found from the addresses.
         offset = whole.offset + array.ctypes.data - whole.ctypes.data
-        return cls(Path(whole.filename), offset, array.shape, array.dtype, whole.mode == "r")
+        path = Path(whole.filename)
+        url = FETCHED.get(path)
+        return cls(path, offset, array.shape, array.dtype, whole.mode == "r", url)
 
     def open(self) -> np.ndarray:
-        """Map the part again."""
-        return np.memmap(self.path, self.dtype, "r", self.offset, self.shape)
+        """Map the part again; on another machine a file at a URL is fetched again."""
+        path = self.path if self.url is None else local_file("data", self.url)
+        return np.memmap(path, self.dtype, "r", self.offset, self.shape)
 
     def stamp(self) -> str:
         """Return the size and time of the file, and the place in it."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterator
 from inspect import isroutine, signature
 from pathlib import Path
 from typing import Any
 
-from .._imports import as_path, import_extra, name_of, words_of
+from .._codecs import check_codecs
+from .._imports import as_path, import_extra, local_file, name_of, words_of
 from ..errors import InputError
 from . import tables
 from .array_files import read_npy, read_npz
@@ -30,16 +32,17 @@ SUFFIXES = (*ARRAY_SUFFIXES, ".zarr", *tables.SUFFIXES, *NIFTI_SUFFIXES)
 _OF_TABLES = ("path", "label", "columns", "root")
 _WANTED = dict.fromkeys(_OF_TABLES, "a table of image files") | {"labeled": "a folder of images"}
 _ZARR = ("zarr.json", ".zarray", ".zgroup")
+_METADATA = (*_ZARR, ".zmetadata")
 
 
-def open_path(given: str | Path, **images: object) -> Source:
+def open_path(given: str | os.PathLike[str], **images: object) -> Source:
     """Open the data set at a path.
 
     Args:
         given: a folder of images; a table `.csv`, `.tsv` or `.parquet` of numbers, of image files
             (in a column `path`), or of questions with options (also `.jsonl`, `.json`); `.npz`;
             `.npy`; a Zarr array or group; NIfTI files or a folder of them; a folder that
-            `datasets.save_to_disk` wrote.
+            `datasets.save_to_disk` wrote. Of a URL: a file, or Zarr.
         **images: how images are read, such as `size=224` or `unreadable="skip"`; the arguments of
             `ImageFolder`, `Table` or `HuggingFace`.
 
@@ -58,6 +61,8 @@ def open_path(given: str | Path, **images: object) -> Source:
         3
     """
     path = as_path("data", given)
+    if not isinstance(path, Path) and not _is_zarr(path):
+        path = local_file("data", given)
     if not path.exists():
         raise InputError("data", "a file or a folder", f"{str(given)!r}, which does not exist")
     opener = _opener(path, of_images="path" in images)
@@ -75,7 +80,7 @@ def open_path(given: str | Path, **images: object) -> Source:
 
 def _opener(path: Path, of_images: bool = False) -> Callable[..., Source] | None:
     if path.is_dir():
-        if any((path / name).exists() for name in _ZARR):
+        if _is_zarr(path):
             return ZarrArrays
         if (path / "dataset_info.json").exists() or (path / "dataset_dict.json").exists():
             return _open_saved
@@ -88,6 +93,10 @@ def _opener(path: Path, of_images: bool = False) -> Callable[..., Source] | None
     if suffix in tables.SUFFIXES:
         return Table if of_images or has_images(path) else Frame
     return {".npz": _open_npz, ".npy": _open_npy}.get(suffix)
+
+
+def _is_zarr(path: Path) -> bool:
+    return any((path / name).exists() for name in _ZARR)
 
 
 def _open_npz(path: Path) -> Source:
@@ -105,7 +114,11 @@ class ZarrArrays(NamedArrays):
         import zarr
 
         try:
-            found = zarr.open(path, mode="r")
+            for file in path.rglob("*"):
+                if file.name in _METADATA:
+                    check_codecs(json.loads(file.read_bytes()))
+            options = dict(getattr(path, "storage_options", {}))
+            found = zarr.open(str(path), mode="r", storage_options=options or None)
             arrays = dict(found.arrays()) if isinstance(found, zarr.Group) else {"x": found}
         except Exception as error:
             raise InputError(
@@ -146,7 +159,7 @@ def as_source(data: object) -> Source:
         if isinstance(known, Nifti):
             return known.labeled(labels)
         if isinstance(labels, str | os.PathLike):
-            labels = read_npy(Path(labels), "labels")
+            labels = read_npy(local_file("labels", labels), "labels")
         if known is None:
             return Arrays(inputs, labels)
         labels = None if labels is None else whole_array(labels, "labels")
@@ -160,7 +173,7 @@ def _known(data: object) -> Source | None:
     if isinstance(data, Source):
         return data
     if isinstance(data, str | os.PathLike):
-        return open_path(Path(data))
+        return open_path(data)
     if isinstance(data, Iterator):
         raise InputError(
             "data",

@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from .._imports import existing_file, import_attribute
+from .._imports import existing_file, import_attribute, local_file
 from ..errors import InputError
 from .calculators import CalculatorPredictor, is_calculator
 from .detectors import DetectorPredictor, as_detector
@@ -110,8 +110,10 @@ def model_path(text: str) -> Path | None:
     >>> str(model_path("nets/yolo.onnx:yolov8")), model_path("package.module:net")
     ('nets/yolo.onnx', None)
     """
-    path = Path(_split_decoding(text)[0])
-    return path.expanduser() if path.suffix in _FILES or is_model_folder(text) else None
+    place = _split_decoding(text)[0]
+    if Path(place).suffix in _FILES:
+        return local_file("model", place)
+    return Path(place).expanduser() if is_model_folder(text) else None
 
 
 def _split_decoding(text: str) -> tuple[str, str | None]:

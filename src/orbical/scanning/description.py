@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 
 _MOST_UNITS = 512
+_MOST_CHOSEN_UNITS = 65_000  # a unit is a file of each array
 _MOST_NUMBERS = 64
 
 
@@ -76,6 +77,7 @@ def unit_size(
         chunk = min(
             _choose_chunk(sweep, samples, specs), _chunk_of_slow_models(sweep, len(samples))
         )
+        chunk = max(chunk, -(-len(samples) // _MOST_CHOSEN_UNITS))
     return min(max(chunk, -(-len(samples) // MOST_UNITS)), len(samples))
 
 
@@ -213,6 +215,7 @@ def adopt(
     """
     from ..store import fixed_arrays, repair
 
+    store.add_models([])  # of a scan that was killed while it added one
     stored = store.record
     if stored.group.fingerprint != given.group.fingerprint:
         raise StoreError(
@@ -227,14 +230,7 @@ def adopt(
                 f"{store.name} was made with another {key}: it holds {old}, got {new}; "
                 "choose another store or overwrite this one"
             )
-    known = {entry.name: entry for entry in stored.models}
-    same_device = stored.run.device == given.run.device
-    for entry in given.models:
-        if entry.name in known and not same_model(known[entry.name], entry, same_device):
-            raise StoreError(
-                f"{store.name} holds another model under the name {entry.name!r}: "
-                f"{_short(known[entry.name])}, got {_short(entry)}; use another name"
-            )
+    _refuse_other_models(store, given)
     for name, spec in specs.items():
         if spec.dims[:1] == ("model",) and store.shape(name)[1:] != spec.shape[1:]:
             raise StoreError(
@@ -257,11 +253,21 @@ def adopt(
     ):
         if parts:
             warnings.warn(f"{store.name}: {len(parts)} {what}", stacklevel=3)
-    new_models = [entry for entry in given.models if entry.name not in known]
-    if new_models:
-        store.add_models(new_models)
-    halved = [unit.batch_size for unit in store.units.values() if unit.batch_size]
+    store.add_models([entry for entry in given.models if entry.name not in stored.names])
+    _refuse_other_models(store, given)  # another scan may have added one of the same name
+    halved = [unit.batch_size for unit in store.noted() if unit.batch_size]
     return min([stored.run.batch_size, *halved])
+
+
+def _refuse_other_models(store: Store, given: Record) -> None:
+    known = {entry.name: entry for entry in store.record.models}
+    same_device = store.record.run.device == given.run.device
+    for entry in given.models:
+        if entry.name in known and not same_model(known[entry.name], entry, same_device):
+            raise StoreError(
+                f"{store.name} holds another model under the name {entry.name!r}: "
+                f"{_short(known[entry.name])}, got {_short(entry)}; use another name"
+            )
 
 
 def same_model(stored: ModelEntry, given: ModelEntry, same_device: bool) -> bool:
@@ -319,7 +325,7 @@ def check_finished(store: Store, recipe: Recipe, part: Part) -> None:
 
 def check_chunk(store: Store, chunk: int, digest: str | None) -> None:
     """Refuse samples that differ from those that a finished unit was made from."""
-    unit = store.units.get((None, chunk))
+    unit = store.unit((None, chunk))
     if unit is not None and None not in (unit.data, digest) and unit.data != digest:
         rows = store.record.rows(chunk)
         raise StoreError(

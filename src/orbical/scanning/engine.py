@@ -85,9 +85,10 @@ def scan(
             with an executor. Equal threads and batch sizes give equal bits.
         executor: who runs the units: a `dask.distributed.Client`, a
             `concurrent.futures.ProcessPoolExecutor`, or another object with `submit`. Workers
-            write to `out` themselves, so it must be a folder that all of them see.
+            write to `out` themselves, so it must be a folder or a URL that all of them see.
         part: run only part `"i/n"` of the units, i from 1 to n; other processes run the others
-            into the same folder. `"auto"` reads it from a SLURM job array or from torchrun.
+            into the same folder. `"auto"` reads it from a job array of SLURM, Grid Engine, LSF,
+            PBS, Kubernetes or AWS Batch, from srun or from torchrun.
         workers: the number of processes that read samples ahead; 0 reads in this one.
         fingerprint: a text that identifies the data, such as their version. A store with the same
             text is continued without reading the samples that are finished.
@@ -193,11 +194,9 @@ def scan(
 
 def _check_shared(path: Path | None, recipe: Recipe) -> None:
     """Refuse a store or data that several processes cannot share."""
-    from ..store import is_remote
-
-    if path is None or is_remote(path):
+    if path is None or getattr(path, "protocol", "") == "memory":
         given = "none" if path is None else repr(str(path))
-        raise InputError("out", "a folder that all processes see", given)
+        raise InputError("out", "a folder or a URL that all processes see", given)
     if recipe.samples.source.in_order:
         raise InputError(
             "data",
@@ -215,13 +214,13 @@ def _shared(
     known: Callable[[Store], int],
 ) -> tuple[Store, int]:
     """Open the store that the parts of a scan write to; the first of them creates it."""
-    from ..store import claimed, in_turn, locked, open_store
+    from ..store import claimed, exists, in_turn, locked, open_store
 
-    if not path.exists():
+    if not exists(path):
         try:
             new()
         except StoreError:
-            if not path.exists():  # else another part was faster
+            if not exists(path):  # else another part was faster
                 raise
     stack.enter_context(locked(path, shared=True))
     with in_turn(path):

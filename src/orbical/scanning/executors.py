@@ -27,7 +27,7 @@ from .spill import Ticket, forget_others, spilled
 if TYPE_CHECKING:
     from ..store import ArraySpec, Record, Store
 
-_MOST_SUBMITTED = 256
+_USUAL_PLACES = 512
 _MOST_DEATHS = 3  # in a row, without a result between them
 _POLL_S = 0.05
 _LOOK_S = 2.0
@@ -53,6 +53,10 @@ class Pool:
     def workers(self) -> list[Any]:
         """Return the workers that can be told apart: here one stands for all."""
         return [None]
+
+    def places(self) -> int:
+        """Return how many calls can run at once; many, if that is not known."""
+        return int(getattr(self._executor, "_max_workers", None) or _USUAL_PLACES)
 
     def lack(self) -> str | None:
         """Return what the scan waits for, if it cannot go on."""
@@ -122,6 +126,10 @@ class Cluster:
             )
         return list(found["workers"])
 
+    def places(self) -> int:
+        """Return how many calls can run at once."""
+        return int(max(1, sum(self._client.nthreads().values())))
+
     def lack(self) -> str | None:
         """Return what the scan waits for, if it cannot go on."""
         if self.workers():
@@ -167,7 +175,7 @@ class Remote:
         """Run units, in any order."""
         assert store.path is not None
         forget_others(self._ticket, store.path)
-        out = str(store.path.absolute())
+        out = store.path.absolute()
 
         def call(chunk: int) -> tuple[Any, ...]:
             order = workers.Order(out, chunk, pending[chunk], batch_size, store.durable)
@@ -184,11 +192,12 @@ class Remote:
         """Yield `(key, result)` of calls as they finish; calls of dead workers are repeated."""
         waiting = deque(keys)
         running: dict[Any, Any] = {}
+        places = self._crew.places()
         deaths = 0
         try:
             while waiting or running:
                 died = None
-                while waiting and len(running) < _MOST_SUBMITTED and died is None:
+                while waiting and len(running) < 2 * places and died is None:
                     try:
                         running[self._crew.submit(*call(waiting[0]))] = waiting[0]
                         waiting.popleft()
@@ -203,6 +212,7 @@ class Remote:
                         continue
                     deaths = 0
                     yield running.pop(future), result
+                    places = max(places, self._crew.places())  # clusters grow
                 if died is not None:
                     deaths += 1
                     _refuse_deaths(deaths, died)

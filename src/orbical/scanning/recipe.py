@@ -244,12 +244,14 @@ WHOLE = Part()
 
 
 def as_part(given: str | None, environment: Mapping[str, str] = os.environ) -> Part:
-    """Return the part that a text names; `auto` reads it from a job array or from torchrun.
+    """Return the part that a text names; `auto` reads it from what started this process.
 
     >>> as_part("3/16").holds(2), as_part("3/16").holds(3)
     (True, False)
     >>> str(as_part("auto", {"RANK": "0", "WORLD_SIZE": "4"}))
     '1/4'
+    >>> str(as_part("auto", {"AWS_BATCH_JOB_ARRAY_INDEX": "2", "AWS_BATCH_JOB_ARRAY_SIZE": "16"}))
+    '3/16'
     """
     if given is None:
         return WHOLE
@@ -261,29 +263,58 @@ def as_part(given: str | None, environment: Mapping[str, str] = os.environ) -> P
     return Part(int(found[1]), int(found[2]))
 
 
+_PARTS = "ORBICAL_PARTS"  # set by the user where a scheduler does not tell how many there are
+_SCHEDULERS = {  # the number of a task, the first, the last and their step; or texts of numbers
+    "a SLURM job array": [f"SLURM_ARRAY_TASK_{name}" for name in ("ID", "MIN", "MAX", "STEP")],
+    "a Grid Engine array": [f"SGE_TASK_{name}" for name in ("ID", "FIRST", "LAST", "STEPSIZE")],
+    "an LSF array": ["LSB_JOBINDEX", "1", "LSB_JOBINDEX_END", "LSB_JOBINDEX_STEP"],
+    "a PBS array": ["PBS_ARRAY_INDEX", "1", _PARTS, "1"],
+    "torchrun": ["RANK", "0", "WORLD_SIZE", "1"],
+    "a Kubernetes indexed job": ["JOB_COMPLETION_INDEX", "0", _PARTS, "1"],
+    "an AWS Batch array": ["AWS_BATCH_JOB_ARRAY_INDEX", "0", "AWS_BATCH_JOB_ARRAY_SIZE", "1"],
+    "srun": ["SLURM_PROCID", "0", "SLURM_NTASKS", "1"],
+}
+
+
 def _from_environment(environment: Mapping[str, str]) -> Part:
-    array = "SLURM_ARRAY_TASK_ID" in environment
-    ranks = "RANK" in environment and "WORLD_SIZE" in environment
-    if array == ranks:
+    """Return the part of this task, by what its scheduler tells it."""
+    known = {name: int(text) for name, text in environment.items() if _is_count(text)}
+    found = [
+        name
+        for name, (task, *_) in _SCHEDULERS.items()
+        if task in known and not (name == "an LSF array" and known[task] == 0)
+    ]
+    if len(found) > 1 and found[-1] == "srun":  # which also starts the script of an array
+        found.pop()
+    if len(found) != 1:
         raise InputError(
             "part",
-            "a SLURM job array (SLURM_ARRAY_TASK_ID) or torchrun (RANK, WORLD_SIZE) for 'auto'",
-            "both" if array else "neither",
+            f"{', '.join(_SCHEDULERS)} for 'auto'",
+            " and ".join(found) or "none of these",
             remedy="pass i/n, such as 3/16",
         )
-    if ranks:
-        rank, size = int(environment["RANK"]), int(environment["WORLD_SIZE"])
-        return as_part(f"{rank + 1}/{size}")
-    names = ("ID", "MIN", "MAX", "STEP", "COUNT")
-    task, least, most, step, count = (
-        int(environment.get(f"SLURM_ARRAY_TASK_{name}", default))
-        for name, default in zip(names, "00110", strict=True)
-    )
-    if most - least != step * (count - 1):
+    task, first, last, step = _SCHEDULERS[found[0]]
+    if last not in known:
+        raise InputError(
+            "part",
+            f"the number of parts of {found[0]} in {last}",
+            "none",
+            remedy=f"export {last}=16",
+        )
+    begin, each = known.get(first, int(first) if _is_count(first) else 1), known.get(step, 1)
+    # The last task of those that count from 0 is one less than their number.
+    end = known[last] - (1 if first == "0" else 0)
+    count = known.get("SLURM_ARRAY_TASK_COUNT", 0) if found == ["a SLURM job array"] else 0
+    if (end - begin) % each or (count and end - begin != each * (count - 1)):
         raise InputError(
             "part",
             "a job array of regular numbers, such as --array=1-16, for 'auto'",
-            f"{count} from {least} to {most}",
+            f"{count or 'some'} from {begin} to {end}",
             remedy="pass i/n, such as 3/16",
         )
-    return Part((task - least) // step + 1, count)
+    number = (known[task] - begin) // each + 1
+    return as_part(f"{number}/{(end - begin) // each + 1}")
+
+
+def _is_count(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) < 10

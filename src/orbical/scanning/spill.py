@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
 import shutil
 import sys
+import tempfile
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,42 +32,72 @@ _FILE = "recipe.pickle"
 class Ticket:
     """Where a recipe is, the folder it was written from, and the versions that made it."""
 
-    folder: str
+    folder: Path
     origin: str
     versions: tuple[tuple[str, str], ...]
 
     def load(self) -> Recipe:
-        """Read the recipe; this runs the code that it names."""
-        recipe: Recipe = cloudpickle.loads((Path(self.folder) / _FILE).read_bytes())
-        return recipe
+        """Read the recipe; this runs the code that it names.
+
+        Remote files are fetched, and deleted once they are mapped.
+        """
+        from ..store import is_remote
+
+        if not is_remote(self.folder):
+            return _read(self.folder)
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+            for file in self.folder.iterdir():
+                file.fs.get_file(file.path, str(Path(folder) / file.name))  # type: ignore[attr-defined]
+            return _read(Path(folder))
 
     @property
     def valid(self) -> bool:
         """Whether the scan that wrote it goes on: results of an earlier one must not mix in."""
-        return (Path(self.folder) / _FILE).exists()
+        return (self.folder / _FILE).exists()
+
+    def forget(self) -> None:
+        """Delete the recipe."""
+        from ..store import is_remote
+
+        if not is_remote(self.folder):
+            shutil.rmtree(self.folder, ignore_errors=True)
+        else:
+            with suppress(OSError):
+                self.folder.fs.rm(self.folder.path, recursive=True)  # type: ignore[attr-defined]
 
 
 @contextmanager
 def spilled(recipe: Recipe, out: Path) -> Iterator[Ticket]:
     """Write a recipe beside the store, where its workers find it, for as long as a scan runs."""
-    from ..store import explained
+    from ..store import explained, is_remote
 
     folder = out.absolute().with_name(f"{_prefix(out)}{uuid.uuid4().hex}")
+    ticket = Ticket(folder, str(Path.cwd()), own_versions())
     try:
         with explained(repr(str(out)), "cannot be created"):
-            folder.mkdir(0o700, parents=True)  # the data of others may be private
+            if not is_remote(out):
+                folder.mkdir(0o700, parents=True)  # the data of others may be private
         with explained(repr(str(folder)), "cannot be written"):
-            _write(recipe, folder)
-        yield Ticket(str(folder), str(Path.cwd()), own_versions())
+            if is_remote(out):
+                with tempfile.TemporaryDirectory() as here:
+                    _write(recipe, Path(here))
+                    for file in Path(here).iterdir():
+                        folder.fs.put_file(str(file), (folder / file.name).path)  # type: ignore[attr-defined]
+            else:
+                _write(recipe, folder)
+        yield ticket
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        ticket.forget()
 
 
 def forget_others(ticket: Ticket, out: Path) -> None:
     """Delete recipes of scans that were killed; the store is locked by this one."""
-    for folder in out.absolute().parent.glob(f"{_prefix(out)}*"):
-        if str(folder) != ticket.folder:
-            shutil.rmtree(folder, ignore_errors=True)
+    from ..store import is_remote
+
+    if not is_remote(out):  # where nothing is locked, others may be in use
+        for folder in out.absolute().parent.glob(f"{_prefix(out)}*"):
+            if folder != ticket.folder:
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def own_versions() -> tuple[tuple[str, str], ...]:
@@ -93,6 +125,12 @@ def _write(recipe: Recipe, folder: Path) -> None:
         except Exception as error:
             raise _unsendable(recipe, error) from error
     building.rename(folder / _FILE)
+
+
+def _read(folder: Path) -> Recipe:
+    with (folder / _FILE).open("rb") as file:
+        recipe: Recipe = _Reader(file, folder).load()
+    return recipe
 
 
 def _unsendable(recipe: Recipe, error: Exception) -> InputError:
@@ -125,29 +163,39 @@ class _Spiller(cloudpickle.Pickler):  # type: ignore[misc]
         self.folder = folder
         self.count = 0
 
-    def reducer_override(self, thing: object) -> Any:
-        """Return how a large array is read again; all else as cloudpickle does."""
+    def persistent_id(self, thing: object) -> Any:
+        """Return where a large array is found; all else is written as cloudpickle does."""
         if isinstance(thing, np.ndarray) and type(thing) in (np.ndarray, np.memmap):
             if thing.nbytes >= _SMALLEST and not thing.dtype.hasobject:
-                place = FilePart.of(thing)
-                return (
-                    (_mapped_array, (self._save(thing),))
-                    if place is None
-                    else (FilePart.open, (place,))
-                )
+                return FilePart.of(thing) or (self._save(thing),)
         elif type(thing) is Tensor and _is_dense(thing):
             order = sorted(range(thing.ndim), key=thing.stride, reverse=True)
             stored = thing.permute(order)
             if thing.nbytes >= _SMALLEST and stored.is_contiguous():
                 file = self._save(stored.reshape(-1).view(torch.uint8).numpy())
-                return _mapped_tensor, (file, thing.dtype, tuple(stored.shape), tuple(order))
-        return super().reducer_override(thing)
+                return file, thing.dtype, tuple(stored.shape), tuple(order)
+        return None
 
     def _save(self, array: np.ndarray) -> str:
-        path = self.folder / f"{self.count}.npy"
+        name = f"{self.count}.npy"
         self.count += 1
-        np.save(path, array, allow_pickle=False)
-        return str(path)
+        np.save(self.folder / name, array, allow_pickle=False)
+        return name
+
+
+class _Reader(pickle.Unpickler):
+    """Reads what `_Spiller` wrote, from the folder where it is now."""
+
+    def __init__(self, file: Any, folder: Path) -> None:
+        super().__init__(file)
+        self.folder = folder
+
+    def persistent_load(self, place: Any) -> Any:
+        """Map an array."""
+        if isinstance(place, FilePart):
+            return FilePart.open(place)
+        stored = np.load(self.folder / place[0], mmap_mode="c")  # writable, the file is not changed
+        return stored if len(place) == 1 else _as_tensor(stored, *place[1:])
 
 
 def _is_dense(tensor: Tensor) -> bool:
@@ -156,12 +204,8 @@ def _is_dense(tensor: Tensor) -> bool:
     return plain and not marked
 
 
-def _mapped_array(file: str) -> Any:
-    return np.load(file, mmap_mode="c")  # writable, without changing the file
-
-
-def _mapped_tensor(
-    file: str, dtype: torch.dtype, shape: tuple[int, ...], order: tuple[int, ...]
+def _as_tensor(
+    stored: np.ndarray, dtype: torch.dtype, shape: tuple[int, ...], order: tuple[int, ...]
 ) -> Tensor:
-    stored = torch.from_numpy(np.load(file, mmap_mode="c")).view(dtype).reshape(shape)
-    return stored.permute([order.index(dim) for dim in range(len(order))])
+    dense = torch.from_numpy(stored).view(dtype).reshape(shape)
+    return dense.permute([order.index(dim) for dim in range(len(order))])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import shutil
 import signal
 import socket
 import sys
@@ -47,7 +46,7 @@ class Description:
 class Order:
     """A unit to run: where to store it, and for which models."""
 
-    out: str
+    out: Path
     chunk: int
     models: list[str]
     batch_size: int
@@ -86,7 +85,7 @@ class _Desk:
         self._thread = ThreadPoolExecutor(1, "orbical")
         self._stack = ExitStack()
         self._runner: Runner | None = None
-        self._stores: dict[str, Store] = {}
+        self._stores: dict[Path, Store] = {}
         self.warnings: list[str] = []
 
     def do(self, work: Callable[[_Desk], T]) -> T:
@@ -138,11 +137,11 @@ class _Desk:
         store.durable = order.durable
         commit(store, runner, order.chunk, unit)
 
-    def _store(self, out: str) -> Store:
+    def _store(self, out: Path) -> Store:
         from ..store import open_store
 
         if out not in self._stores:
-            store = open_store(Path(out))
+            store = open_store(out)
             self.compare(store.record.models)
             self._stores[out] = store
         return self._stores[out]
@@ -186,7 +185,7 @@ def _at_desk(ticket: Ticket, work: Callable[[_Desk], T]) -> T:
 def _forget_recipe() -> None:
     """Delete the recipe of a driver that was killed."""
     if _here.desk is not None:
-        shutil.rmtree(_here.desk.ticket.folder, ignore_errors=True)
+        _here.desk.ticket.forget()
 
 
 def _ignore_ctrl_c() -> None:

@@ -4,33 +4,42 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import uuid
-import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from zarr.abc.store import ByteRequest
+from google_crc32c import value as crc32c
+from zarr.abc.store import ByteRequest, RangeByteRequest
 from zarr.core.buffer import Buffer, BufferPrototype
 from zarr.storage import FsspecStore, LocalStore, WrapperStore
 
 from ..errors import StoreError
-from .file_access import FOLDER, is_remote, write_file
+from .file_access import FOLDER, is_remote, listed, not_regular, read_files, write_file
 from .record import Json
 
 _CHECKSUM = "checksum"
 
 
-def checksum(content: bytes) -> str:
-    """Return the CRC-32 and the size of a file.
+CRC_BYTES = 4
+"""Of the checksum that Zarr's codec `crc32c` appends to each chunk."""
 
-    >>> checksum(b"orbit")
-    'b4720513-5'
+
+def checksum(content: bytes) -> str:
+    """Return what binds a chunk to its unit: the checksum that it ends with, and its size.
+
+    >>> checksum(bytes([1, 2, 3, 4, 5]))
+    '02030405-5'
     """
-    return f"{zlib.crc32(content):08x}-{len(content)}"
+    return f"{content[-CRC_BYTES:].hex()}-{len(content)}"
+
+
+def is_sound(content: bytes, known: str) -> bool:
+    """Check whether a chunk is the known one, and agrees with the checksum that it ends with."""
+    tail = crc32c(content[:-CRC_BYTES]).to_bytes(CRC_BYTES, "little")
+    return checksum(content) == known and content[-CRC_BYTES:] == tail
 
 
 def size_in(known: str) -> int:
@@ -62,24 +71,35 @@ def is_chunk(key: str) -> bool:
     return not key.endswith("zarr.json")
 
 
+class Ledger:
+    """What is known about the chunks of a scan; by itself, what this process has written."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, str] = {}  # checksums
+
+    def mark_of(self, key: str) -> str | None:
+        """Return the file that has the checksum of a chunk, if it has to be read first."""
+        return None
+
+    def learn(self, key: str, content: bytes | None) -> None:
+        """Take the checksums of the unit of a chunk from its file."""
+
+    def lost(self, key: str, why: str) -> StoreError:
+        """Return the error for a file that is missing or damaged."""
+        return StoreError(f"{key} is {why}")
+
+
 class CheckedStore(WrapperStore[Any]):
     """The files of a scan: each chunk is verified when it is read, and hashed when it is written.
 
-    Without this, a lost chunk reads as fill values. `known` has the checksums of all chunks of
-    finished units; other chunks belong to unfinished units and are read as missing.
+    Without this, a lost chunk reads as fill values. Chunks that the ledger does not know belong to
+    unfinished units and are read as missing.
     """
 
-    def __init__(
-        self,
-        store: object,
-        root: Path,
-        known: dict[str, str] | None = None,
-        lost: Callable[[str, str], StoreError] | None = None,
-    ) -> None:
+    def __init__(self, store: object, root: Path, ledger: Ledger | None = None) -> None:
         super().__init__(store)
         self.root = root
-        self.known = {} if known is None else known
-        self.lost = lost or (lambda key, why: StoreError(f"{key} is {why}"))
+        self.ledger = ledger or Ledger()
         self._token = uuid.uuid4().hex
 
     @classmethod
@@ -91,7 +111,7 @@ class CheckedStore(WrapperStore[Any]):
         return cls(FsspecStore.from_url(str(root), options), root)
 
     def _with_store(self, store: object) -> CheckedStore:
-        return CheckedStore(store, self.root, self.known, self.lost)
+        return CheckedStore(store, self.root, self.ledger)
 
     def __dask_tokenize__(self) -> str:
         return self._token  # what was read before a repair is not what is read after it
@@ -102,39 +122,53 @@ class CheckedStore(WrapperStore[Any]):
         """Read a file; refuse one that is missing or has changed."""
         if not is_chunk(key):
             return await super().get(key, prototype, byte_range)
-        if key not in self.known:
+        mark = self.ledger.mark_of(key)
+        if mark is not None:
+            said = await super().get(mark, prototype)
+            self.ledger.learn(key, None if said is None else said.to_bytes())
+        known = self.ledger.known.get(key)
+        if known is None:
             return None
-        found = await super().get(key, prototype)
-        self._verify(key, None if found is None else found.to_bytes())
+        self._refuse_odd(key)
+        found = await super().get(key, prototype, RangeByteRequest(0, size_in(known) + 1))
+        self._verify(key, known, None if found is None else found.to_bytes())
         return found
 
-    def read_local(self, key: str) -> bytes:
-        """Read the local file of a finished chunk in the calling thread, verified like others."""
-        try:
-            found: bytes | None = (self.root / key).read_bytes()
-        except FileNotFoundError:
-            found = None
-        return self._verify(key, found)
+    def read_local(self, key: str) -> bytes | None:
+        """Read a local file in the calling thread, verified like others."""
+        mark = self.ledger.mark_of(key)
+        if mark is not None:
+            self.ledger.learn(key, next(read_files([self.root / mark])))
+        known = self.ledger.known.get(key)
+        if known is None:
+            return None
+        self._refuse_odd(key)
+        return self._verify(key, known, next(read_files([self.root / key])))
 
-    def _verify(self, key: str, content: bytes | None) -> bytes:
+    def _refuse_odd(self, key: str) -> None:
+        why = "" if is_remote(self.root) else not_regular(self.root / key)
+        if why:
+            raise self.ledger.lost(key, why)
+
+    def _verify(self, key: str, known: str, content: bytes | None) -> bytes:
         if content is None:
-            raise self.lost(key, "missing")
-        if checksum(content) != self.known[key]:
-            raise self.lost(key, "damaged")
+            raise self.ledger.lost(key, "missing")
+        if not is_sound(content, known):
+            raise self.ledger.lost(key, "damaged")
         return content
 
     async def set(self, key: str, value: Buffer) -> None:
         """Write a file atomically."""
         await super().set(key, value)
         if is_chunk(key):
-            self.known[key] = checksum(value.to_bytes())
+            self.ledger.known[key] = checksum(value.to_bytes())
 
     async def _set_many(self, values: Iterable[tuple[str, Buffer]]) -> None:
         for key, value in values:
             await self.set(key, value)
 
 
-_NAME = re.compile(r"(shared|\d{1,9})\.(\d{1,9})\.json", re.ASCII)
+_NAME = re.compile(r"(shared|\d{1,9})\.(\d{1,9})\.([0-9a-f]{32})(\.note)?\.json", re.ASCII)
 _FAILURE = {"sample", "element", "places", "error"}
 
 UnitKey = tuple[int | None, int]
@@ -146,7 +180,8 @@ class UnitFile:
     """A finished unit: the checksums of its files by array, and where the model failed.
 
     `origin` is a hash of the scan and the model that made it, `data` one of the samples that it was
-    made from.
+    made from. What opening a scan needs is in the name of the file: the unit, its origin, and
+    whether there is something to note, so that a list of names is enough.
     """
 
     model: int | None
@@ -162,61 +197,49 @@ class UnitFile:
         """The unit."""
         return self.model, self.chunk
 
+    def name(self, usual_batch: int) -> str:
+        """Return the name of the file; failures and smaller batches are noted in it."""
+        noted = self.failures or (self.batch_size or usual_batch) < usual_batch
+        return mark_name(self.key, self.origin, bool(noted))
 
-def unit_path(folder: Path, key: UnitKey) -> Path:
-    """Return the file of a unit."""
-    model, chunk = key
-    return folder / FOLDER / f"{'shared' if model is None else model}.{chunk}.json"
+
+def mark_name(key: UnitKey, origin: str, noted: bool) -> str:
+    """Return the name of the file of a unit."""
+    lead = "shared" if key[0] is None else key[0]
+    return f"{lead}.{key[1]}.{origin}{'.note' if noted else ''}.json"
 
 
-def write_unit(folder: Path, unit: UnitFile, durable: bool) -> None:
+def has_note(name: str) -> bool:
+    """Check whether the file of a unit notes a failure or a smaller batch."""
+    return name.endswith(".note.json")
+
+
+def write_unit(folder: Path, unit: UnitFile, usual_batch: int, durable: bool) -> str:
     """Call a unit finished; all its arrays have been written before."""
-    write_file(unit_path(folder, unit.key), sealed(asdict(unit)), durable)
+    name = unit.name(usual_batch)
+    write_file(folder / FOLDER / name, sealed(asdict(unit)), durable)
+    return name
 
 
-def read_units(folder: Path, keys: Iterable[UnitKey]) -> Iterator[tuple[UnitKey, UnitFile | None]]:
-    """Yield those of the units that have a file; None for a file that is damaged."""
-    contents = (_remote if is_remote(folder) else _local)(folder, {*keys})
-    for key, content in contents:
-        yield key, _parsed(content, key)
+def listed_units(folder: Path, expected: Iterable[str]) -> Iterator[tuple[UnitKey, str, str]]:
+    """Yield the units that have a file: the unit, its origin and the name of its file.
+
+    `expected` are the names to ask for on file systems that cannot be listed.
+    """
+    for name in listed(folder / FOLDER, expected):
+        found = _NAME.fullmatch(name)
+        if found:
+            model, chunk, origin, _ = found.groups()
+            yield (None if model == "shared" else int(model), int(chunk)), origin, name
 
 
-def _local(folder: Path, keys: set[UnitKey]) -> Iterator[tuple[UnitKey, bytes | None]]:
-    """Read what lies in the folder, which is faster than to ask for each unit."""
-    try:
-        entries = sorted(os.scandir(folder / FOLDER), key=lambda entry: entry.name)
-    except FileNotFoundError:
-        return
-    for entry in entries:
-        named = _NAME.fullmatch(entry.name)
-        if named:
-            model, chunk = named.groups()
-            key = (None if model == "shared" else int(model), int(chunk))
-            if key in keys:
-                try:
-                    regular = entry.is_file(follow_symlinks=False)  # a pipe would be read for ever
-                    yield key, Path(entry.path).read_bytes() if regular else None
-                except OSError:
-                    yield key, None
-
-
-def _remote(folder: Any, keys: set[UnitKey]) -> Iterator[tuple[UnitKey, bytes | None]]:
-    """Request all units at once; not every remote file system lists its folders."""
-    paths = {unit_path(folder, key).path: key for key in keys}  # type: ignore[attr-defined]
-    for path, content in folder.fs.cat([*paths], on_error="return").items():
-        if isinstance(content, FileNotFoundError):
-            continue
-        if isinstance(content, Exception):
-            raise content
-        yield paths[path], content
-
-
-def _parsed(content: bytes | None, key: UnitKey) -> UnitFile | None:
+def parsed_unit(content: bytes | None, key: UnitKey, origin: str) -> UnitFile | None:
+    """Return what the file of a unit says; None if it is damaged, or that of another unit."""
     try:
         unit = UnitFile(**unsealed(content or b""))
-        return unit if unit.key == key and _is_sound(unit) else None
     except (ValueError, TypeError, RecursionError):
         return None
+    return unit if (unit.key, unit.origin) == (key, origin) and _is_sound(unit) else None
 
 
 def _is_sound(unit: UnitFile) -> bool:

@@ -17,7 +17,15 @@ from zarr.storage import MemoryStore
 from ..errors import StoreError
 from ..groups import Group
 from .checksums import CheckedStore
-from .file_access import exists, explained, is_remote, locked, temporary_folder, write_file
+from .file_access import (
+    create_file,
+    exists,
+    explained,
+    is_remote,
+    locked,
+    temporary_folder,
+    write_file,
+)
 from .layout import (
     ArraySpec,
     Fixed,
@@ -76,8 +84,10 @@ def _send(building: Path, path: Path) -> None:
     """Copy a finished folder to a remote place, its root last: without it there is no store."""
     root = building / "zarr.json"
     files = [one for one in building.rglob("*") if one.is_file() and one != root]
-    for file in [*files, root]:
+    for file in files:
         write_file(path / file.relative_to(building).as_posix(), file.read_bytes())
+    if not create_file(path / "zarr.json", root.read_bytes()):
+        raise _created_by_another(path)
 
 
 def _put(building: Path, path: Path) -> None:
@@ -86,10 +96,14 @@ def _put(building: Path, path: Path) -> None:
         building.rename(path)
     except OSError as error:
         if path.exists():
-            raise StoreError(
-                f"{str(path)!r} was created by another scan in the meantime; run this one again"
-            ) from error
+            raise _created_by_another(path) from error
         raise
+
+
+def _created_by_another(path: Path) -> StoreError:
+    return StoreError(
+        f"{str(path)!r} was created by another scan in the meantime; run this one again"
+    )
 
 
 def _filled(

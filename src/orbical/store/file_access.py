@@ -6,10 +6,12 @@ import errno
 import glob
 import os
 import shutil
+import stat
 import tempfile
 import uuid
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 from ..errors import OrbicalError, StoreError
@@ -23,6 +25,7 @@ FOLDER = "units"
 """The folder of a store with a file for each finished unit, and for each part that is running."""
 
 _PART = "part."
+_MOST_BYTES = 1 << 31
 
 
 def is_remote(path: Path) -> bool:
@@ -82,6 +85,99 @@ def write_file(path: Path, content: bytes, durable: bool = False) -> None:
         sync_files([path.parent])
 
 
+def create_file(path: Path, content: bytes) -> bool:
+    """Write a file unless there is one; return whether it was written.
+
+    Of all processes that try, on any machine, one succeeds: object stores create on a condition.
+    In a folder, with or without locks, the file has a folder of its own, which is renamed and
+    cannot replace another.
+    """
+    if is_remote(path):
+        try:
+            path.fs.pipe_file(path.path, content, mode="create")  # type: ignore[attr-defined]
+        except FileExistsError:
+            return False
+        return True
+    building = path.parent.with_name(f"{path.parent.name}.{uuid.uuid4().hex}.partial")
+    try:
+        building.mkdir(parents=True)
+        (building / path.name).write_bytes(content)
+        building.rename(path.parent)
+    except OSError:
+        if path.exists():
+            return False
+        raise
+    finally:
+        shutil.rmtree(building, ignore_errors=True)
+    return True
+
+
+def not_regular(path: Path) -> str:
+    """Return what is wrong with a path that is no file; a pipe would be read for ever."""
+    with suppress(OSError):
+        if not stat.S_ISREG(path.lstat().st_mode):
+            return "not a file but a link, a folder or a device"
+    return ""
+
+
+def read_files(paths: Sequence[Path]) -> Iterator[bytes | None]:
+    """Read files, remote ones all at once; None for one that is missing or no file."""
+    if paths and is_remote(paths[0]):
+        places = [path.path for path in paths]  # type: ignore[attr-defined]
+        system = paths[0].fs  # type: ignore[attr-defined]
+        # A range, because some ask for the size of a file before they read all of it.
+        for content in system.cat_ranges(places, 0, _MOST_BYTES, on_error="return"):
+            gone = isinstance(content, FileNotFoundError)
+            empty = isinstance(content, OSError) and content.errno == errno.EINVAL
+            if isinstance(content, Exception) and not (gone or empty):
+                raise content
+            yield None if isinstance(content, Exception) else content
+        return
+    for path in paths:
+        try:
+            yield None if not_regular(path) else path.read_bytes()
+        except OSError:
+            yield None
+
+
+def listed(folder: Path, expected: Iterable[str]) -> Iterator[str]:
+    """Yield the names of the files in a folder; those of `expected` where none can be listed."""
+    if not is_remote(folder):
+        with suppress(FileNotFoundError):
+            yield from sorted(entry.name for entry in os.scandir(folder))
+        return
+    system, place = folder.fs, folder.path  # type: ignore[attr-defined]
+    if "http" in system.protocol:  # a web server need not list its folders
+        names = [*expected]
+        read = read_files([folder / name for name in names])
+        yield from (name for name, content in zip(names, read, strict=True) if content is not None)
+        return
+    with suppress(FileNotFoundError):
+        yield from (one.rstrip("/").rpartition("/")[2] for one in system.ls(place, detail=False))
+
+
+def sizes_below(folder: Path) -> Callable[[str], int | None] | None:
+    """Return the size of any file in a folder, None if it is missing; None if none can be known.
+
+    Remote files are listed once.
+    """
+    if not is_remote(folder):
+        return partial(_local_size, folder)
+    system, place = folder.fs, folder.path  # type: ignore[attr-defined]
+    if "http" in system.protocol:
+        return None
+    found = system.find(place, detail=True).items()
+    sizes = {name.partition(place.strip("/") + "/")[2]: one["size"] for name, one in found}
+    return sizes.get
+
+
+def _local_size(folder: Path, key: str) -> int | None:
+    try:
+        return (folder / key).lstat().st_size
+    except OSError:
+        return None
+
+
 def sync_files(paths: Iterable[Path]) -> None:
     """Wait until files and folders are on the disk; what is remote was sent when it was written."""
     for path in paths:
@@ -134,8 +230,12 @@ def claimed(path: Path, part: str) -> Iterator[None]:
     """Claim a part `i/n` of a scan whose store this process has locked for parts.
 
     The file of a part is locked as long as its process lives, so those of others say into how many
-    parts the scan is divided.
+    parts the scan is divided. Remote file systems have no locks: a part that runs twice writes
+    the same units twice.
     """
+    if is_remote(path):
+        yield
+        return
     number, count = part.split("/")
     own = path / FOLDER / f"{_PART}{number}.{count}"
     with explained(repr(str(path)), "cannot be written"):
@@ -158,6 +258,9 @@ def claimed(path: Path, part: str) -> Iterator[None]:
 @contextmanager
 def in_turn(path: Path) -> Iterator[None]:
     """Wait until no other part of a scan prepares the store."""
+    if is_remote(path):
+        yield
+        return
     with explained(repr(str(path)), "cannot be written"):
         (path / FOLDER).mkdir(exist_ok=True)
     with waiting_lock(path / FOLDER):

@@ -26,6 +26,7 @@ _MISSING = {"f": np.nan, "i": -1, "u": 0, "b": False}
 _CHUNK_BYTES = 1 << 22
 _FACTS = ("metadata", "class names")
 _MOST_IN_A_CHUNK = 1 << 31  # bytes that the compressor can hold
+_MOST_OF_GROUP = 1 << 24  # numbers that are read when a store is opened
 
 _COORDINATES = {
     "model": ("", "name of the model"),
@@ -194,7 +195,12 @@ def check_sizes(record: Record, arrays: Json, fixed: Json) -> None:
             raise ValueError(f"the shape of {name} does not fit the record")
         if not 0 < math.prod(chunk) <= _MOST_IN_A_CHUNK:
             raise ValueError(f"the chunks of {name} are too large")
-        if name not in fixed:
+        if name in fixed:
+            cells = math.prod(-(-size // each) for size, each in zip(shape, chunk, strict=True))
+            at_once = name.startswith("group/") or dims == ("element",)
+            if cells > len(fixed[name]) or (at_once and math.prod(shape) > _MOST_OF_GROUP):
+                raise ValueError(f"{name} is larger than its files")
+        else:
             if "sample" not in dims:
                 raise ValueError(f"the dimensions of {name} do not fit the record")
             lead = [1] if dims[0] == "model" else []

@@ -12,9 +12,10 @@ import numpy as np
 
 Json = dict[str, Any]
 """An object of JSON: texts, numbers, lists and further objects by name."""
-FORMAT = 5
+FORMAT = 6
 _PROBE_TOLERANCE = 1e-3
 
+_MOST_MODELS = 10_000
 MOST_UNITS = 1_000_000
 """Of a model: more would be more files than a folder should have."""
 
@@ -184,4 +185,6 @@ class Record:
         sizes = (read.data.samples, read.run.chunk, read.run.batch_size, len(read.models))
         if not all(type(size) is int and size > 0 for size in sizes) or read.chunks > MOST_UNITS:
             raise ValueError("its sizes are impossible")
+        if len(read.models) > _MOST_MODELS:
+            raise ValueError("it has too many models")
         return read

@@ -115,9 +115,10 @@ class Scan:
     @property
     def hashes(self) -> list[str | None]:
         """A hash of the samples of each chunk; None if it is not known."""
-        units = self._store.units
-        found = [units.get((None, chunk)) for chunk in range(self.record.chunks)]
-        return [None if unit is None else unit.data for unit in found]
+        found: list[str | None] = [None] * self.record.chunks
+        for (_, chunk), unit in self._store.read_units((None, at) for at in range(len(found))):
+            found[chunk] = None if unit is None else unit.data
+        return found
 
     def has_samples_of(self, other: Scan) -> bool:
         """Check whether two scans are of the same samples, by what their records and units say."""
@@ -217,8 +218,9 @@ def _dataset(store: Store) -> xr.Dataset:
 def _rows_at_once(store: Store) -> int:
     """Return the samples that are read at once: whole units, a few megabytes of any array."""
     chunk = store.record.run.chunk
-    largest = max(math.prod(array.chunks) for array in store.arrays.values())
-    return chunk * max(1, _VALUES_AT_ONCE // largest)
+    grids = [store.metadata[name]["chunk_grid"] for name in store.results]
+    largest = max(math.prod(grid["configuration"]["chunk_shape"]) for grid in grids)
+    return int(chunk * max(1, _VALUES_AT_ONCE // largest))
 
 
 def _words(codes: np.ndarray) -> np.ndarray:

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import json
-import stat
+import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import StoreError
-from .checksums import UnitKey, checksum, size_in, unit_path
-from .file_access import being_written, explained, is_remote
-from .layout import Fixed
+from .checksums import CRC_BYTES, UnitKey, is_sound, mark_name, size_in
+from .file_access import (
+    FOLDER,
+    being_written,
+    explained,
+    is_remote,
+    listed,
+    not_regular,
+    read_files,
+    sizes_below,
+)
+from .layout import Fixed, dims_of
 from .record import Json
 from .zarr_store import FOREIGN, Store
 
@@ -31,78 +40,109 @@ class Damage:
     unit: UnitKey | None = None
 
 
-def _damages(
-    store: Store, fault: Callable[[Path, str], str], own: Callable[[int], bool]
-) -> Iterator[Damage]:
-    """Find the files with a fault, of what is written once and of the units in `own` chunks."""
-    if store.path is None:
-        return
-    files = [
-        (f"{name}/c/{cell}", known, None)
-        for name, chunks in store.fixed.items()
-        for cell, known in chunks.items()
-    ] + [
-        (store.chunk_key(name, *unit), known, unit)
-        for unit in store.units
-        if own(unit[1])
-        for name, known in store.units[unit].files.items()
-    ]
-    for key, known, unit in files:
-        why = fault(store.path / key, known)
-        if why:
-            yield Damage(key, why, unit)
-    yield from _other_metadata(store)
+Files = list[tuple[str, str]]
+"""Files of a store, with their checksums."""
+Faults = Iterator[tuple[str, str]]
+"""Files, and what is wrong with them."""
+Sizes = Callable[[str], int | None] | None
+
+
+_LITTLE_BYTES = 1 << 26
 
 
 def _everywhere(chunk: int) -> bool:
     return True
 
 
-def _fault_of_size(path: Path, known: str) -> str:
-    """Return what is wrong with a file, as far as that is seen without reading it."""
-    try:
-        about = path.stat() if is_remote(path) else path.lstat()
-    except OSError:
-        return "missing"
-    if not stat.S_ISREG(about.st_mode):
-        return "not a file but a link, a folder or a device"
-    return "" if about.st_size == size_in(known) else "damaged"
+def _damages(
+    store: Store, look: Callable[[Path, Sizes, Files], Faults], own: Callable[[int], bool]
+) -> Iterator[Damage]:
+    """Find the files with a fault, of what is written once and of the units in `own` chunks."""
+    if store.path is None:
+        return
+    sizes = sizes_below(store.path)
+    fixed = store.fixed.items()
+    once = [(f"{name}/c/{cell}", known) for name, one in fixed for cell, known in one.items()]
+    yield from (Damage(key, why) for key, why in look(store.path, sizes, once))
+    for unit, mark in [*store.read_units([key for key in store.units if own(key[1])])]:
+        if mark is None:
+            yield Damage(f"{FOLDER}/{store.units[unit]}", "missing or damaged", unit)
+            continue
+        files = [(store.chunk_key(name, *unit), known) for name, known in mark.files.items()]
+        yield from (Damage(key, why, unit) for key, why in look(store.path, sizes, files))
+    yield from _other_metadata(store)
 
 
-def _fault_of_content(path: Path, known: str) -> str:
-    """Return what is wrong with a file, by its checksum."""
-    fault = _fault_of_size(path, known)
-    try:
-        return fault or ("" if checksum(path.read_bytes()) == known else "damaged")
-    except OSError:
-        return "damaged"
+def _by_size(path: Path, sizes: Sizes, files: Files) -> Faults:
+    """Look at what is seen without reading: the size of a file, and that it is one."""
+    if sizes is None:
+        return
+    for key, known in files:
+        size = sizes(key)
+        odd = "" if is_remote(path) else not_regular(path / key)
+        if size is None or odd or size != size_in(known):
+            yield key, "missing" if size is None else odd or "damaged"
+
+
+def _by_tail(path: Path, sizes: Sizes, files: Files) -> Faults:
+    """Look at the size of files and, where that costs no request, at the checksum at their end."""
+    faults = dict(_by_size(path, sizes, files))
+    yield from faults.items()
+    for key, known in files if not is_remote(path) else ():
+        if key not in faults:
+            with (path / key).open("rb") as file:
+                file.seek(-CRC_BYTES, os.SEEK_END)
+                if file.read().hex() != known.partition("-")[0]:
+                    yield key, "damaged"
+
+
+def _by_content(path: Path, sizes: Sizes, files: Files) -> Faults:
+    """Read files and compare them with their checksums."""
+    faults = dict(_by_size(path, sizes, files))
+    yield from faults.items()
+    sized = [(key, known) for key, known in files if key not in faults]
+    contents = read_files([path / key for key, _ in sized])
+    for (key, known), content in zip(sized, contents, strict=True):
+        if content is None or not is_sound(content, known):
+            yield key, "damaged"
 
 
 def _other_metadata(store: Store) -> Iterator[Damage]:
     """Find arrays whose own metadata differ from those in the root, which xarray reads."""
     assert store.path is not None
-    for name, expected in store.document["consolidated_metadata"]["metadata"].items():
+    every = store.document["consolidated_metadata"]["metadata"]
+    contents = read_files([store.path / f"{name}/zarr.json" for name in every])
+    for (name, expected), content in zip(every.items(), contents, strict=True):
         key = f"{name}/zarr.json"
         try:
-            own = json.loads((store.path / key).read_bytes())
-        except (OSError, ValueError, RecursionError):
+            own = json.loads(content or b"")
+        except (ValueError, RecursionError):
             own = None
-        if own is None or _without_members(own) != _without_members(expected):
-            yield Damage(key, "damaged, or a scan was killed while adding a model")
+        if _compared(own, expected) != _compared(expected, expected):
+            yield Damage(key, "damaged")
 
 
-def _without_members(metadata: object) -> Json | None:
+def _compared(metadata: object, expected: Json) -> Json | None:
+    """Return what of metadata must be as expected: not members, and room for a further model.
+
+    A scan that adds one makes room for it before the root says so.
+    """
     if not isinstance(metadata, dict):
         return None
-    return {key: value for key, value in metadata.items() if key != "consolidated_metadata"}
+    found = {key: value for key, value in metadata.items() if key != "consolidated_metadata"}
+    shape, known = found.get("shape"), expected.get("shape")
+    if isinstance(shape, list) and known and dims_of(expected)[:1] == ("model",):
+        more = bool(shape) and type(shape[0]) is int and shape[0] > known[0]
+        found["shape"] = [*known[:1], *shape[1:]] if more else shape
+    return found
 
 
 def refuse_missing(store: Store) -> None:
-    """Refuse a store that has lost a file; remote files are verified when they are read."""
-    if store.path is not None and is_remote(store.path):
-        return
-    for damage in _damages(store, _fault_of_size, _everywhere):
-        raise store.lost(damage.key, damage.why)
+    """Refuse a store that has lost a file; those of many or remote units when they are read."""
+    if store.path is not None and not is_remote(store.path):
+        own = _everywhere if store.is_small else lambda chunk: False
+        for damage in _damages(store, _by_size, own):
+            raise store.lost(damage.key, damage.why)
 
 
 def lost_flags(store: Store) -> list[UnitKey]:
@@ -113,34 +153,45 @@ def lost_flags(store: Store) -> list[UnitKey]:
     path = store.path
     if path is None or is_remote(path):  # a question for each file; a scan asks them itself
         return []
-    found = list(_unmarked(store))
+    found = list(_unmarked(store, _everywhere))
     if found and being_written(path):
         return []
     # A unit that another process finished since this store was opened has its mark by now.
-    return [key for key in found if key in store.unreadable or not unit_path(path, key).exists()]
+    names = {*listed(path / FOLDER, ())} if found else set()
+    marks = {key: mark_name(key, store.origin(key[0]), False) for key in found}
+    return [key for key in found if key in store.unreadable or marks[key] not in names]
 
 
-def _unmarked(store: Store) -> Iterator[UnitKey]:
-    path = store.path or Path()
-
-    def all_exist(key: UnitKey) -> bool:
-        names = store.arrays_of(key[0])
-        return all((path / store.chunk_key(name, *key)).exists() for name in names)
-
-    for key in store.keys:
-        if key not in store.units and (key in store.unreadable or all_exist(key)):
-            yield key
+def _unmarked(store: Store, own: Callable[[int], bool]) -> Iterator[UnitKey]:
+    """Yield unfinished units whose arrays exist, by lists of what exists."""
+    yield from (key for key in store.unreadable if own(key[1]))
+    path = store.path
+    if path is None or is_remote(path):
+        return
+    for model in [*range(len(store.record.models)), None]:
+        names = store.arrays_of(model)
+        if not names:
+            continue
+        first = Path(store.chunk_key(names[0], model, 0))
+        depth = first.parts.index("c") + (1 if model is None else 2)
+        for chunk in listed(path.joinpath(*first.parts[:depth]), ()):
+            key = (model, int(chunk)) if chunk.isdecimal() else None
+            if key is None or key in store.units or key in store.unreadable or not own(key[1]):
+                continue
+            if all((path / store.chunk_key(name, *key)).exists() for name in names):
+                yield key
 
 
 def verify(store: Store) -> list[Damage]:
     """Read everything; return what is missing or damaged. Nothing is changed."""
-    damages = _damages(store, _fault_of_content, _everywhere)
+    damages = _damages(store, _by_content, _everywhere)
     return [*damages, *(_lost_flag(store, key) for key in lost_flags(store))]
 
 
 def _lost_flag(store: Store, unit: UnitKey) -> Damage:
     foreign = store.unreadable.get(unit) == FOREIGN
-    return Damage(str(unit_path(Path(), unit)), FOREIGN if foreign else "missing or damaged", unit)
+    mark = f"{FOLDER}/{mark_name(unit, store.origin(unit[0]), False)}"
+    return Damage(mark, FOREIGN if foreign else "missing or damaged", unit)
 
 
 @dataclass(frozen=True)
@@ -156,6 +207,15 @@ class Repair:
     unfinished: list[UnitKey]
 
 
+def _is_little(store: Store, own: Callable[[int], bool]) -> bool:
+    """Check whether the files of units are few megabytes, as the first suggests."""
+    keys = [key for key in store.units if own(key[1])]
+    first = next((unit for _, unit in store.read_units(keys[:1])), None)
+    size = 0 if first is None else sum(map(size_in, first.files.values()))
+    remote = store.path is not None and is_remote(store.path)
+    return not remote and size * len(keys) < _LITTLE_BYTES
+
+
 def repair(
     store: Store,
     fixed: Mapping[str, Fixed] | None = None,
@@ -165,10 +225,13 @@ def repair(
 
     Units that are damaged, or whose mark is lost or that of another scan, are called unfinished:
     nothing else binds arrays to this scan. What is written once comes from `fixed`; without it,
-    damage there is refused.
+    damage there is refused, and everything is read. A scan, which has it, reads again what is
+    little; of more it looks at sizes and at the checksums that files end with, since what else is
+    wrong with them is seen when they are read.
     """
-    lost = [_lost_flag(store, key) for key in _unmarked(store) if own(key[1])]
-    found = [*_damages(store, _fault_of_content, own), *lost]
+    lost = [_lost_flag(store, key) for key in _unmarked(store, own)]
+    look = _by_content if fixed is None or _is_little(store, own) else _by_tail
+    found = [*_damages(store, look, own), *lost]
     if not found:
         return Repair([], [])
     once = [damage for damage in found if damage.unit is None and "/c/" in damage.key]
@@ -182,8 +245,11 @@ def repair(
         if once and fixed is not None:
             store.write_fixed(fixed)
             store.seal()
+            store.add_models([])  # another scan may have added some since this store was opened
         restored = [one.key for one in found if one.unit is None]
         unfinished = list(dict.fromkeys(one.unit for one in found if one.unit is not None))
+        marked = {one.unit for one in found if one not in lost}
         for key in unfinished:
-            store.forget(key)
+            if fixed is None or key in marked:  # others may be writing those without a mark
+                store.forget(key)
     return Repair(restored, unfinished)

@@ -6,15 +6,19 @@ a small file that calls it finished, with the checksums of its arrays. Each file
 atomic rename. A run that was killed therefore loses at most the unit it was in, and units share
 nothing. The root has a hash of itself: of the record, of the checksums of everything that is
 written once (coordinates, truth, group) and of the metadata of all arrays.
+
+A model that is added claims its place by a file that can be created only once, on object stores
+and on folders without locks too; the root follows from these claims.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -24,11 +28,36 @@ import zarr
 from numcodecs import Blosc
 from zarr.core.buffer import default_buffer_prototype
 from zarr.core.sync import sync
-from zarr.storage import MemoryStore
+from zarr.storage import MemoryStore, StorePath
 
+from .._codecs import check_codecs
 from ..errors import StoreError
-from .checksums import CheckedStore, UnitFile, UnitKey, digest, read_units, unit_path, write_unit
-from .file_access import FOLDER, exists, explained, is_remote, sync_files, write_file
+from .checksums import (
+    CRC_BYTES,
+    CheckedStore,
+    Ledger,
+    UnitFile,
+    UnitKey,
+    digest,
+    has_note,
+    listed_units,
+    mark_name,
+    parsed_unit,
+    sealed,
+    unsealed,
+    write_unit,
+)
+from .file_access import (
+    FOLDER,
+    create_file,
+    exists,
+    explained,
+    is_remote,
+    not_regular,
+    read_files,
+    sync_files,
+    write_file,
+)
 from .layout import Fixed, by_model, check_sizes, dims_of
 from .record import FORMAT, Json, ModelEntry, Record
 
@@ -37,17 +66,21 @@ __all__ = ["Store", "open_store", "root_document"]
 RECORD, _HASH = "orbical", "orbical_checksum"
 CODECS = ["bytes", "blosc", "crc32c"]
 """How numbers are written; the checksum of the last one is at the end."""
-_CRC_BYTES = 4
 _NAME = re.compile(r"(group/)?(?![A-Za-z]:)[^./\\\0][^/\\\0]*")
 _CELL = re.compile(r"\d{1,9}(/\d{1,9})*", re.ASCII)
 FOREIGN = "of another scan or model"
 """Why a unit is not read: its file is sound, but it was not made here."""
 
 
-class Store:
+_FEW_UNITS = 4096
+"""Of so many, all files are looked at when a store is opened; of more, each when it is read."""
+
+
+class Store(Ledger):
     """The arrays of a scan: written unit by unit, read with their checksums verified."""
 
     def __init__(self, files: CheckedStore | MemoryStore, document: Json) -> None:
+        super().__init__()
         self.files = files
         self.path = files.root if isinstance(files, CheckedStore) else None
         self.document = document
@@ -55,11 +88,13 @@ class Store:
         about = json.loads(document["attributes"][RECORD])
         self.record = Record.from_json(about["record"])
         self.fixed: dict[str, dict[str, str]] = about["files"]  # {array: {chunk: checksum}}
-        self.units: dict[UnitKey, UnitFile] = {}
+        self.units: dict[UnitKey, str] = {}  # those that are finished, and their files
         self.unreadable: dict[UnitKey, str] = {}  # and why
+        self._read: dict[UnitKey, UnitFile] = {}  # what their files say
         self._origins: dict[int | None, str] = {}
         if isinstance(files, CheckedStore):
-            files.lost = self.lost
+            self.known = files.ledger.known
+            files.ledger = self
             self.reload()
 
     @property
@@ -77,7 +112,7 @@ class Store:
     def root(self) -> zarr.Group:
         """The Zarr group; chunks of fill values are written too, so a missing file is a loss."""
         with zarr.config.set({"array.write_empty_chunks": True}):
-            return zarr.open_group(self.files, mode="r+", use_consolidated=True)
+            return zarr.open_group(self.files, mode="r+", use_consolidated=True, zarr_format=3)
 
     @cached_property
     def arrays(self) -> dict[str, zarr.Array[Any]]:
@@ -86,11 +121,11 @@ class Store:
             return {
                 name: array
                 for name, array in self.root.arrays()
-                if name in self._results or array.attrs.get("meaning") == "truth"
+                if name in self.results or array.attrs.get("meaning") == "truth"
             }
 
     @cached_property
-    def _results(self) -> dict[str, bool]:
+    def results(self) -> dict[str, bool]:
         """The arrays that units fill, and whether they have a model dimension."""
         return {
             name: by_model(metadata)
@@ -100,7 +135,7 @@ class Store:
 
     def arrays_of(self, model: int | None) -> list[str]:
         """Return the arrays of a unit: those of a model, or those that all models share."""
-        return [name for name, of_model in self._results.items() if of_model is (model is not None)]
+        return [name for name, of_model in self.results.items() if of_model is (model is not None)]
 
     def chunk_key(self, name: str, model: int | None, chunk: int) -> str:
         """Return the file of an array of a unit."""
@@ -131,23 +166,93 @@ class Store:
         return done
 
     def reload(self) -> None:
-        """Read from disk which units are finished."""
-        assert isinstance(self.files, CheckedStore)
-        self.units.clear()
-        self.unreadable.clear()
-        for key, unit in read_units(self.files.root, self.keys):
-            if unit is not None and unit.origin != self.origin(key[0]):
+        """List which units are finished; few local ones are also looked at."""
+        assert self.path is not None
+        for known in (self.units, self.unreadable, self._read, self.known):
+            known.clear()
+        for key, origin, name in listed_units(self.path, self._expected_marks()):
+            model, chunk = key
+            if chunk >= self.record.chunks or (model or 0) >= len(self.record.models):
+                continue
+            if origin != self.origin(model):
                 self.unreadable[key] = FOREIGN
-            elif unit is None or {*unit.files} != {*self.arrays_of(key[0])}:
-                self.unreadable[key] = "damaged"
             else:
-                self.units[key] = unit
-        self.files.known.clear()
+                self.units[key] = name
+        for key in self.units:
+            self.unreadable.pop(key, None)
         for name, chunks in self.fixed.items():
-            self.files.known.update({f"{name}/c/{cell}": known for cell, known in chunks.items()})
-        for (model, chunk), unit in self.units.items():
-            for name, known in unit.files.items():
-                self.files.known[self.chunk_key(name, model, chunk)] = known
+            self.known.update({f"{name}/c/{cell}": known for cell, known in chunks.items()})
+        if self.is_small:
+            for key, unit in [*self.read_units(self.units)]:
+                if unit is None:
+                    self.unreadable[key] = "damaged"
+                    del self.units[key]
+
+    def _expected_marks(self) -> Iterator[str]:
+        for key in self.keys:
+            for noted in (False, True):
+                yield mark_name(key, self.origin(key[0]), noted)
+
+    @property
+    def is_small(self) -> bool:
+        """Whether all units are looked at when the store is opened."""
+        local = self.path is not None and not is_remote(self.path)
+        return local and len(self.units) <= _FEW_UNITS
+
+    def read_units(self, keys: Iterable[UnitKey]) -> Iterator[tuple[UnitKey, UnitFile | None]]:
+        """Yield what the files of finished units say; None for one that is missing or damaged."""
+        asked = [key for key in keys if key in self.units]
+        if self.path is not None:
+            self._make_room()
+            new = [key for key in asked if key not in self._read]
+            paths = [self.path / FOLDER / self.units[key] for key in new]
+            for key, content in zip(new, read_files(paths), strict=True):
+                self._take(key, content)
+        yield from ((key, self._read.get(key)) for key in asked)
+
+    def _take(self, key: UnitKey, content: bytes | None) -> bool:
+        unit = parsed_unit(content, key, self.origin(key[0]))
+        if unit is None or {*unit.files} != {*self.arrays_of(key[0])}:
+            return False
+        self._read[key] = unit
+        self.known.update({self.chunk_key(name, *key): known for name, known in unit.files.items()})
+        return True
+
+    def _make_room(self) -> None:
+        """Forget what files of units say, if these are many: they can be read again."""
+        if self.path is not None and len(self._read) > _FEW_UNITS:
+            for key in [*self._read]:
+                for name in self._read.pop(key).files:
+                    self.known.pop(self.chunk_key(name, *key), None)
+
+    def unit(self, key: UnitKey) -> UnitFile | None:
+        """Return what the file of a unit says, None if it is not finished."""
+        for _, unit in self.read_units([key]):
+            if unit is None:
+                raise self.lost(f"{FOLDER}/{self.units[key]}", "missing or damaged")
+            return unit
+        return None
+
+    def mark_of(self, key: str) -> str | None:
+        """Return the file that has the checksum of a chunk, if it has to be read first."""
+        unit = None if key in self.known else self._unit_of(key)
+        return f"{FOLDER}/{self.units[unit]}" if unit in self.units else None
+
+    def learn(self, key: str, content: bytes | None) -> None:
+        """Take the checksums of the unit of a chunk from its file."""
+        unit = self._unit_of(key)
+        assert unit is not None
+        self._make_room()
+        if not self._take(unit, content):
+            raise self.lost(f"{FOLDER}/{self.units[unit]}", "missing or damaged")
+
+    def _unit_of(self, key: str) -> UnitKey | None:
+        """Return the unit of a chunk, None for what is written once."""
+        name, _, cell = key.partition("/c/")
+        if name not in self.results:
+            return None
+        numbers = [int(number) for number in cell.split("/")]
+        return (numbers[0], numbers[1]) if self.results[name] else (None, numbers[0])
 
     def shape(self, name: str) -> tuple[int, ...]:
         """Return the shape of an array, `()` if there is none."""
@@ -162,17 +267,17 @@ class Store:
         array: Any = self.arrays[name]
         key, rows = self.chunk_key(name, model, chunk), self.record.rows(chunk)
         usual = [codec["name"] for codec in self.metadata[name]["codecs"]] == CODECS
-        content = self._local_file(key) if usual and name in self._results else None
+        content = self._local_file(key) if usual and name in self.results else None
         if content is None:
             return np.asarray(array[rows if model is None else (model, rows)])
-        numbers = Blosc().decode(content[:-_CRC_BYTES])
+        numbers = Blosc().decode(content[:-CRC_BYTES])
         whole = np.frombuffer(numbers, array.dtype).reshape(array.chunks)
         return (whole if model is None else whole[0])[: rows.stop - rows.start]
 
     def _local_file(self, key: str) -> bytes | None:
         """Read the file of a finished unit, None if there is none on this machine."""
         files = self.files
-        if not isinstance(files, CheckedStore) or is_remote(files.root) or key not in files.known:
+        if not isinstance(files, CheckedStore) or is_remote(files.root):
             return None
         return files.read_local(key)
 
@@ -207,8 +312,7 @@ class Store:
         with ThreadPoolExecutor() as threads:  # they wait for the disk and for compression
             list(threads.map(lambda name, one: self.write(name, chunk, one, model), names, values))
         keys = [self.chunk_key(name, model, chunk) for name in names]
-        known = self.files.known if isinstance(self.files, CheckedStore) else {}
-        files = {name: known.get(key, "") for name, key in zip(names, keys, strict=True)}
+        files = {name: self.known.get(key, "") for name, key in zip(names, keys, strict=True)}
         unit = UnitFile(model, chunk, self.origin(model), files, failures or [], batch_size, data)
         if self.path is not None:
             with explained(self.name, "cannot be written"):
@@ -216,8 +320,13 @@ class Store:
                 if self.durable:
                     written_to = [self.path / key for key in keys]
                     sync_files([*written_to, *{path.parent for path in written_to}])
-                write_unit(self.path, unit, self.durable)
-        self.units[unit.key] = unit
+                usual = self.record.run.batch_size
+                name = write_unit(self.path, unit, usual, self.durable)
+                if self.units.get(unit.key, name) != name:
+                    (self.path / FOLDER / self.units[unit.key]).unlink(missing_ok=True)
+        self._make_room()
+        self.units[unit.key] = unit.name(self.record.run.batch_size)
+        self._read[unit.key] = unit
 
     def _check_there(self) -> None:
         if self.path is not None and not (self.path / "zarr.json").exists():
@@ -225,37 +334,90 @@ class Store:
 
     def forget(self, key: UnitKey) -> None:
         """Call a unit unfinished, and delete its arrays."""
-        self.units.pop(key, None)
+        mark = self.units.pop(key, None)
         self.unreadable.pop(key, None)
-        if isinstance(self.files, CheckedStore):
-            root, chunks = (
-                self.files.root,
-                [self.chunk_key(n, *key) for n in self.arrays_of(key[0])],
-            )
-            with explained(self.name, "cannot be written"):
-                for path in (unit_path(root, key), *(root / chunk for chunk in chunks)):
-                    path.unlink(missing_ok=True)
-            for chunk in chunks:
-                self.files.known.pop(chunk, None)
+        self._read.pop(key, None)
+        if self.path is None:
+            return
+        chunks = [self.chunk_key(name, *key) for name in self.arrays_of(key[0])]
+        with explained(self.name, "cannot be written"):
+            for place in ([] if mark is None else [f"{FOLDER}/{mark}"]) + chunks:
+                with suppress(FileNotFoundError):  # remote file systems know no missing_ok
+                    (self.path / place).unlink()
+        for chunk in chunks:
+            self.known.pop(chunk, None)
+
+    def noted(self, model: int | None = None) -> Iterator[UnitFile]:
+        """Yield the units, of a model or of all, that note failures or a smaller batch."""
+        keys = [
+            key
+            for key, name in self.units.items()
+            if (model in (None, key[0])) and (self.path is None or has_note(name))
+        ]
+        for key, unit in self.read_units(keys):
+            if unit is None:
+                raise self.lost(f"{FOLDER}/{self.units[key]}", "missing or damaged")
+            yield unit
 
     def failures(self, model: int) -> list[Json]:
         """Return the samples on which a model raised an error."""
-        of_model = [unit for unit in self.units.values() if unit.model == model]
-        failed = [one for unit in of_model for one in unit.failures]
+        failed = [one for unit in self.noted(model) for one in unit.failures]
         return sorted(failed, key=lambda one: one["sample"])
 
     def add_models(self, entries: list[ModelEntry]) -> None:
-        """Make room for more models; the new root makes it valid."""
-        record = replace(self.record, models=(*self.record.models, *entries))
+        """Make room for more models, each in a place that it has claimed.
+
+        Another process may have added some of them in the meantime, and others.
+        """
+        models = [*self.record.models]
+        for entry in entries:
+            while entry.name not in [one.name for one in models]:
+                place = len(models)
+                if self.path is None or self._claim(place, entry):
+                    models.append(entry)
+                elif (other := self._claimed(place)) is not None:
+                    models.append(other)
+        self._grow(models)
+
+    def _claim(self, place: int, entry: ModelEntry) -> bool:
+        """Claim the place of a model; return whether nobody else has it."""
         with explained(self.name, "cannot be written"):
-            for name, metadata in self.metadata.items():
-                if dims_of(metadata)[:1] == ("model",):
-                    metadata["shape"][0] = len(record.models)
-                    self._put(f"{name}/zarr.json", metadata)
-            names: Any = zarr.open_array(self.files, path="model", mode="r+")  # not the old root
-            names[len(self.record.models) :] = np.array([e.name for e in entries], dtype=object)
-        self.record = record
-        self.seal()
+            return create_file(self._claim_file(place), sealed(asdict(entry)))
+
+    def _claimed(self, place: int) -> ModelEntry | None:
+        """Return the model that claims a place, if any."""
+        if self.path is None:
+            return None
+        with explained(self.name, "is damaged: the claim of a model cannot be read"):
+            content = next(read_files([self._claim_file(place)]))
+            return None if content is None else ModelEntry(**unsealed(content))
+
+    def _claim_file(self, place: int) -> Path:
+        assert self.path is not None
+        return self.path / FOLDER / f"model.{place}.{self.record.run_id}" / "claim.json"
+
+    def _grow(self, models: list[ModelEntry]) -> None:
+        """Add models that have claimed their places; the new root makes them valid.
+
+        Whoever claims a place after this has looked for the last time writes the root later too.
+        """
+        while True:
+            while (other := self._claimed(len(models))) is not None:
+                models.append(other)
+            old = len(self.record.models)
+            if len(models) == old:
+                return
+            self.record = replace(self.record, models=tuple(models))
+            with explained(self.name, "cannot be written"):
+                for name, metadata in self.metadata.items():
+                    if dims_of(metadata)[:1] == ("model",):
+                        metadata["shape"][0] = len(models)
+                        self._put(f"{name}/zarr.json", metadata)
+                # By its metadata here: others may write theirs at the same time.
+                place = StorePath(self.files, "model")
+                names: Any = zarr.Array.from_dict(place, self.metadata["model"])
+                names[old:] = np.array([one.name for one in models[old:]], dtype=object)
+            self.seal()
 
     def write_fixed(self, fixed: Mapping[str, Fixed]) -> None:
         """Write the arrays that are written once."""
@@ -273,11 +435,10 @@ class Store:
 
     def seal(self) -> None:
         """Write the root with the record, the checksums of what is written once, and its hash."""
-        if isinstance(self.files, CheckedStore):
-            for key, known in self.files.known.items():
-                name, _, cell = key.partition("/c/")
-                if name in self.fixed:
-                    self.fixed[name][cell] = known
+        for key, known in self.known.items():
+            name, _, cell = key.partition("/c/")
+            if name in self.fixed:
+                self.fixed[name][cell] = known
         attributes = self.document["attributes"]
         attributes.pop(_HASH, None)
         about = {"record": self.record.to_json(), "files": self.fixed}
@@ -307,15 +468,13 @@ class Store:
 
     def lost(self, key: str, why: str) -> StoreError:
         """Return the error for a file of a finished unit that is missing or damaged."""
-        name, _, cell = key.partition("/c/")
-        unit = ""
-        if name in self._results:
-            numbers = [int(number) for number in cell.split("/")]
-            place = (numbers[0], numbers[1]) if self._results[name] else (None, numbers[0])
-            unit = f" ({self.unit_name(*place)})"
+        place = self._unit_of(key)
+        if place is None:
+            place = next((one for one, mark in self.units.items() if key.endswith(mark)), None)
+        unit = "" if place is None else f" ({self.unit_name(*place)})"
+        first = "" if place is None else f" to compute it, after: orbical info --repair {self.path}"
         return StoreError(
-            f"{self.name} is damaged: {key}{unit} is {why}; run the same scan again to compute it "
-            f"again, or call it unfinished with: orbical info --repair {self.path}"
+            f"{self.name} is damaged: {key}{unit} is {why}; run the same scan again{first}"
         )
 
 
@@ -342,6 +501,7 @@ def open_store(path: Path) -> Store:
             raise ValueError("the checksum of its root does not match")
         attributes[_HASH] = hashed
         _check_names(path, document)
+        check_codecs(document)
         store = Store(CheckedStore.at(path), document)
         check_sizes(store.record, store.metadata, store.fixed)
     return store
@@ -361,6 +521,9 @@ def _check_names(path: Path, document: Json) -> None:
 
 def root_document(path: Path) -> Json:
     """Return the root of a folder that is a store of this format, sound or not."""
+    odd = "" if is_remote(path) else not_regular(path / "zarr.json")
+    if odd:
+        raise ValueError(f"its root is {odd}")
     document: Json = json.loads((path / "zarr.json").read_bytes())
     written = document["attributes"][RECORD]
     about = json.loads(written)["record"] if isinstance(written, str) else dict(written)
