@@ -139,7 +139,7 @@ $(DEMO_READY): pyproject.toml constraints.txt
 $(PEERS_READY): pyproject.toml constraints.txt
 	@$(PYTHON) -m venv $(PEERS)
 	@echo "Installing the libraries to compare with into $(PEERS)"
-	@$(PEERS)/bin/python tools/install_packages.py -c constraints.txt -e '.[benchmarks,cluster,remote]' hypothesis 'moto[server]>=5' pytest pytest-timeout s3fs
+	@$(PEERS)/bin/python tools/install_packages.py -c constraints.txt -e '.[benchmarks,cluster,remote]' hypothesis pytest pytest-timeout
 	@touch $(PEERS_READY)
 
 $(WEB_READY): package.json package-lock.json

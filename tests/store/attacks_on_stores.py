@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections import Counter
 from pathlib import Path
@@ -13,6 +14,7 @@ import torch
 
 import orbical as ob
 from orbical.errors import StoreError
+from orbical.store.checksums import digest
 
 
 def linear(seed: int = 0) -> torch.nn.Module:
@@ -33,6 +35,15 @@ def small_store(path: Path) -> ob.Scan:
         chunk=2,
         progress=False,
     )
+
+
+def sealed_root(path: Path, change: Any) -> None:
+    """Change the root of a store and give it a hash that is right, as an attacker would."""
+    document = json.loads((path / "zarr.json").read_text())
+    change(document)
+    document["attributes"].pop("orbical_checksum")
+    document["attributes"]["orbical_checksum"] = digest(document)
+    (path / "zarr.json").write_text(json.dumps(document))
 
 
 def everything(scan: ob.Scan) -> tuple[Any, ...]:

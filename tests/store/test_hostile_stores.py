@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from attacks_on_stores import everything, linear, same, small_store
+from attacks_on_stores import everything, linear, same, sealed_root, small_store
 
 import orbical as ob
 from orbical.errors import StoreError
@@ -102,15 +102,6 @@ def test_all_units_of_another_scan_leave_nothing_finished(stores):
             shutil.copytree(foreign / name, own / name)
     with pytest.warns(UserWarning, match="9 units"):
         assert ob.load(own).share_done == 0.0
-
-
-def sealed_root(path, change):
-    """Change the root of a store and give it a hash that is right, as an attacker would."""
-    document = json.loads((path / "zarr.json").read_text())
-    change(document)
-    document["attributes"].pop("orbical_checksum")
-    document["attributes"]["orbical_checksum"] = digest(document)
-    (path / "zarr.json").write_text(json.dumps(document))
 
 
 def renamed(name):

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from attacks_on_stores import small_store
-from test_hostile_stores import sealed_root
+from attacks_on_stores import sealed_root, small_store
 
 import orbical as ob
 from orbical.errors import InputError, StoreError
