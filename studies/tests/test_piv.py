@@ -138,7 +138,9 @@ def test_means_over_pairs_of_gaps_are_root_mean_squares() -> None:
     found = training_means.by_training(rows).iloc[0]
     assert found["gap", "m"] == pytest.approx(12.5**0.5)
     assert found["error", "m"] == 3.5
-    assert training_means.interval(rows, "error", "m", "s") == (3.5, 3.0, 4.0)
+    value, low, high = training_means.interval(rows, "error", "m", "s")
+    assert value == 3.5
+    assert low < 3 < 4 < high  # two pairs say little
 
 
 def test_the_measures_of_trainings_are_those_of_the_scan() -> None:
