@@ -38,7 +38,7 @@ def scanned(model, data, **settings) -> ob.Scan:
 def test_accuracy_is_stated_at_three_places_with_the_confidence(halves):
     scan = scanned(bright, halves)
     assert ob.nero.headline(scan) == (
-        "model: 100.0 % correct upright, 50.0 % over all rotations and 0.0 % turned by 180°, "
+        "model: 100.0 % correct upright, 50.0 % over all rotations and 0.0 % rotated by 180°, "
         "still 100.0 % confident there (20 samples)."
     )
 
@@ -109,7 +109,7 @@ def test_the_direction_is_that_of_the_task(name):
     )
     place, worst = ("90°", "0.25") if task.higher_is_better else ("180°", "0.75")
     assert ob.nero.headline(data) == (
-        f"net: the score 0.5 upright, 0.5 over all rotations and {worst} turned by {place} "
+        f"net: the score 0.5 upright, 0.5 over all rotations and {worst} rotated by {place} "
         "(3 samples)."
     )
 
@@ -117,7 +117,7 @@ def test_the_direction_is_that_of_the_task(name):
 @pytest.mark.parametrize(
     ("spec", "words"),
     [
-        ("rotations:8", ("upright", "over all rotations", "turned by 45°")),
+        ("rotations:8", ("upright", "over all rotations", "rotated by 45°")),
         ("translations:2:2", ("in place", "over all shifts", "shifted by (0, 2)")),
         ("scales:0.5:2:3", ("in full size", "over all scales", "scaled by 1")),
         ("dihedral:4", ("as they are", "over the orbit", "at angle 90, flip plain")),

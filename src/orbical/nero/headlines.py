@@ -28,7 +28,7 @@ MOST_MODELS = 2
 _SURE = 0.05
 """Confidence that exceeds the accuracy by more is called too much."""
 _MOVES = {
-    ("angle",): ("upright", "over all rotations", "turned by {:.4g}°"),
+    ("angle",): ("upright", "over all rotations", "rotated by {:.4g}°"),
     ("dx", "dy"): ("in place", "over all shifts", "shifted by ({:.4g}, {:.4g})"),
     ("scale",): ("in full size", "over all scales", "scaled by {:.4g}"),
 }
@@ -146,7 +146,7 @@ def words_for(group: Group, element: int) -> tuple[str, str, str]:
 
     >>> from orbical.groups import rotations
     >>> words_for(rotations(12), 1)
-    ('upright', 'over all rotations', 'turned by 30°')
+    ('upright', 'over all rotations', 'rotated by 30°')
     """
     names = tuple(group.coords)
     if names not in _MOVES:
