@@ -182,7 +182,7 @@ def check(
             "thresholds",
             "at least one",
             "none",
-            remedy="set some, such as max_gap=0.02 (--max-gap 0.02)",
+            remedy="set some, such as max_gap=0.02",
         )
     rules = [_rule(name, real_number(name, limit)) for name, limit in thresholds.items()]
     draws = {

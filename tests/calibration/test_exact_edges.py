@@ -119,5 +119,5 @@ def test_only_the_pooled_ece_has_an_interval() -> None:
 
 def test_a_table_of_places_has_values_and_nothing_else() -> None:
     found = calibration.at_places(pairs(), "ece", interval=True, resamples=20)
-    assert {*found.data_vars} == {"value", "low", "high", "calibrated", "element"}
+    assert {*found.data_vars} == {"value", "low", "high", "calibrated", "caution", "element"}
     assert {*found.coords} == {"model", "place"}

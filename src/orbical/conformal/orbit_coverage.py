@@ -11,7 +11,13 @@ from sklearn.base import clone
 from torch import Tensor
 
 from .._arrays import ArrayLike, as_numpy
-from ..calibration import checked_level, interval_of_sums, probabilities, top_label, wilson_interval
+from ..calibration import (
+    checked_level,
+    interval_of_sums,
+    probabilities,
+    share_interval_of_sums,
+    top_label,
+)
 from ..errors import InputError, check_name, whole_number
 from ..store import ScanArrays, arrays_of, is_scan, opened, responses
 from .class_sets import LAC, ConformalSets, at_labels
@@ -384,11 +390,10 @@ def _labeled(
     import xarray as xr
 
     n, identity = counts["n"], like.attrs["identity"]
-    share = torch.from_numpy(counts["hits"] / n)
-    ends = [part.numpy() for part in wilson_interval(share, torch.from_numpy(n), level)]
+    share = share_interval_of_sums(n, counts["hits"], counts["hits"], level)
     size, low, high = interval_of_sums(n, counts["size"], counts["squares"], level)
     parts = {
-        "coverage": (share.numpy(), *ends, np.full_like(size, wanted)),
+        "coverage": (*share, np.full_like(size, wanted)),
         "size": (size, low, high, np.repeat(size[:, [identity]], size.shape[1], axis=1)),
     }
     dims = ("model", "element")
