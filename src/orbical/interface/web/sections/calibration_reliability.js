@@ -41,7 +41,11 @@ export function createReliabilityFace(el, app, frame) {
   const reliabilityEl = h("div", { class: "plot-holder" });
   const cumulativeEl = h("div", { class: "plot-holder" });
   const list = h("ul", { class: "measures", "aria-label": "Calibration error per model" });
-  el.append(reliabilityEl, cumulativeEl, h("div", { class: "measures-holder" }, list));
+  el.append(
+    reliabilityEl,
+    cumulativeEl,
+    h("div", { class: "measures-holder", tabindex: "0", role: "group", "aria-label": "Measures" }, list),
+  );
   const reliability = createReliability(reliabilityEl);
   const cumulative = createCumulative(cumulativeEl);
   let answer = null;

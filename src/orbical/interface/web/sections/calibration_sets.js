@@ -14,7 +14,11 @@ export function createSetsFace(el, app, frame) {
   const holders = { coverage: h("div", { class: "plot-holder" }), size: h("div", { class: "plot-holder" }) };
   const list = h("ul", { class: "measures", "aria-label": "Coverage and size per model" });
   const note = h("p", { class: "view-note" });
-  el.append(holders.coverage, holders.size, h("div", { class: "measures-holder" }, list, note));
+  el.append(
+    holders.coverage,
+    holders.size,
+    h("div", { class: "measures-holder", tabindex: "0", role: "group", "aria-label": "Measures" }, list, note),
+  );
   const plots = Object.fromEntries(
     Object.entries(holders).map(([name, holder]) => [name, createOrbitPlot(holder, app.group)]),
   );
