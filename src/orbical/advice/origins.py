@@ -58,7 +58,7 @@ def cause(
     level: float = 0.95,
     seed: int = 0,
 ) -> Cause:
-    """Say whether errors along the orbit come from the training data or from the network.
+    """Determine whether errors along the orbit come from the training data or from the network.
 
     Three causes have three cures. At the elements at which new samples fail:
 

@@ -145,7 +145,7 @@ def advise(
     seed: int = 0,
     most: int = 4000,
 ) -> list[Advice]:
-    """Say what would help each model of a scan, with its measured gain, its interval and its cost.
+    """Describe what would help each model of a scan: measured gain, its interval and its cost.
 
     Tried are temperatures (fitted at the identity, on the whole orbit, at each position), a fitted
     threshold of the confidence, prediction sets, averages over part or all of the orbit, and such
@@ -375,7 +375,7 @@ def _state(outcome: Outcome, arrays: ScanArrays, passing: float) -> dict[str, fl
 
 
 def _name(change: Change, group: Group) -> str:
-    """Say what a change is."""
+    """Describe what a change is."""
     said = []
     if change.average > 1:
         said.append(f"average over {part_of(group, change.average)}")
@@ -390,7 +390,7 @@ def _name(change: Change, group: Group) -> str:
 
 
 def _needs(change: Change) -> str:
-    """Say what a change needs beside passes."""
+    """Describe what a change needs beside passes."""
     if change.recalibrate == "position":
         return "held-out labels at each position, which must be known in use"
     if change.recalibrate == "identity":

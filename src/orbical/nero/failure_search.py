@@ -482,7 +482,7 @@ def _limits(
 
 
 def _words(group: Group, elements: Array) -> str:
-    """Say which elements these are.
+    """Describe which elements these are.
 
     >>> from orbical.groups import dihedral, rotations
     >>> _words(rotations(12), np.array([10, 11, 0, 1])), _words(rotations(12), np.arange(12))
@@ -505,7 +505,7 @@ def _words(group: Group, elements: Array) -> str:
 
 
 def _sentence(found: Failure, arrays: ScanArrays, others: float, elsewhere: float) -> str:
-    """Say what was found, with what it is elsewhere; `others` and `elsewhere` are wrong shares."""
+    """Describe what was found, and the shares that are wrong in `others` and `elsewhere`."""
     subset = f"{found.column} {found.value}" if found.column else found.value
     model = f"{found.model}: " if len(arrays.models) > 1 else ""
     if np.isnan(found.wrong):

@@ -51,7 +51,7 @@ class Headline:
 
 
 def headline(scan: Scan | xr.Dataset) -> str:
-    """Say what was found in a sentence: how good each model is, and where it fails.
+    """Describe what was found in a sentence: how good each model is, and where it fails.
 
     It states the accuracy (for other tasks the mean score) at the identity, over the orbit and at
     the worst element, and the confidence there. Without labels it states how many predictions
@@ -166,7 +166,7 @@ def _higher_is_better(arrays: ScanArrays) -> bool:
 def _clause(
     curves: Mapping[str, Array], arrays: ScanArrays, model: int, worst: int, mean: float
 ) -> str:
-    """Say how good one model is at the identity, over the orbit and at its worst element."""
+    """Describe how good one model is at the identity, over the orbit and at its worst element."""
     name, identity = arrays.response_name("score"), arrays.group.identity
     about = arrays.attributes(name)
     here, orbit, there = words_for(arrays.group, worst)

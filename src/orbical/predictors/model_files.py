@@ -238,7 +238,7 @@ class ScriptedPredictor(TorchPredictor):
 
 
 def _content(path: str) -> str:
-    """Say what torch saved in a file that is not TorchScript; no code in it is run."""
+    """Describe what torch saved in a file that is not TorchScript; no code in it is run."""
     try:
         found = torch.load(path, map_location="cpu", weights_only=True)
     except Exception:

@@ -259,7 +259,7 @@ class FunctionPredictor(Predictor):
         )
 
     def _how_called(self, batch: Tree) -> str:
-        """Say what a function with other parameters than the fields of a dictionary received."""
+        """Describe what a function received whose parameters are not the fields of a dictionary."""
         if not isinstance(batch, dict) or self._named.issuperset(batch):
             return ""
         fields = ", ".join(batch)

@@ -192,7 +192,7 @@ def _of_draws(
 
 
 def with_caution(answer: Interval, measure: BoundMeasure, seen: Evidence) -> Interval:
-    """Say where the interval of a measure may be too short; a mean of terms has said it."""
+    """Describe where the interval of a measure may be too short; a mean of terms has said it."""
     return replace(answer, caution=caution(measure.name, seen, answer.caution))
 
 
