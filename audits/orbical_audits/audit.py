@@ -83,12 +83,14 @@ class Audit:
         rule: How the verdict is decided, written before the run.
         decide: The rule as a pure function: from the tables to the verdict of each checkpoint.
         finding: What was found, in two or three sentences.
+        advice: What somebody who uses such a model does with the finding.
         confirmed: How the finding was confirmed in another way.
         sizes: `quick` (ten minutes on two cores) and `full`.
         run: `run(size, seed, folder)`; the folder keeps large files, among them `scan.zarr`.
         shown: The functions whose code the page shows; the run itself calls them.
         shareable: Why the inputs may be shown in a live report; empty if they may not.
         intervals: What the limits in parentheses are.
+        main_table: The table that the page shows; the protocol shows all. Default: the first.
     """
 
     title: str
@@ -101,6 +103,7 @@ class Audit:
     rule: str
     decide: Callable[[Tables], dict[str, Verdict]]
     finding: str
+    advice: str
     confirmed: str
     sizes: Mapping[str, Size]
     run: Callable[[Size, int, Path], Outcome]
@@ -108,6 +111,7 @@ class Audit:
     packages: tuple[Package, ...] = field(default=())
     shareable: str = ""
     intervals: str = INTERVALS
+    main_table: str = ""
 
 
 def install_again(name: str) -> str:

@@ -40,7 +40,7 @@ def tilted(degrees: float) -> Move:
 FAMILIES: Mapping[str, tuple[Move, ...]] = {
     "mirrored": (lambda arrays: arrays[:, :, ::-1],),
     "tilted": (tilted(TILT), tilted(-TILT)),
-    "turned": tuple(_quarters(turns) for turns in (1, 2, 3)),
+    "rotated": tuple(_quarters(turns) for turns in (1, 2, 3)),
 }
 """Moves of pictures and of their labels."""
 

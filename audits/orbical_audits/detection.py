@@ -1,7 +1,8 @@
 """The audit of a detector: where in its view it sees, and whether its confidence knows.
 
 The views are enlarged twice, so that shifts of 16 pixels are 32 pixels of the network's input, its
-coarsest stride: a network without borders would give the same answers there. What changes at these
+coarsest stride: a network without borders would give the same predictions there. What changes
+at these
 shifts comes from the border of the view and from what enters it. Shifts of a single pixel keep the
 content, and change where the network samples.
 
@@ -234,5 +235,5 @@ def decide(name: str, tables: Tables) -> dict[str, Verdict]:
     row = next(row for row in tables["objects"] if row["transformation"] == "shifts")
     changes = row["found and lost"]
     exact = changes["value"] == 0 and row["confidence varies by"]["high"] < 1e-4
-    confident = stays_confident(row["found surely and lost"], high=TOLERATED, low=TOLERATED)
+    confident = stays_confident(row["found confidently and lost"], high=TOLERATED, low=TOLERATED)
     return {name: verdict_of(changes, STEADY, exact=exact, confident=confident)}

@@ -76,7 +76,7 @@ def of_objects(
         "on average": interval(hit.mean(1), resamples=DRAWS, seed=seed),
         "at the worst": at_worst(hit, seed),
         "found and lost": share(hit.any(1) & ~hit.all(1)),
-        "found surely and lost": share(~hit[sure].all(1)) if sure.any() else UNKNOWN,
+        "found confidently and lost": share(~hit[sure].all(1)) if sure.any() else UNKNOWN,
         "confidence varies by": interval(spread, resamples=DRAWS, seed=seed),
     }
 

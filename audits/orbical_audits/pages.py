@@ -133,27 +133,28 @@ def table(rows: Rows) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def render(name: str) -> str:
-    """Return the page of an audit, from its committed results."""
+def render(name: str) -> dict[Path, str]:
+    """Return the page of an audit and its protocol by their paths, from its committed results."""
     audit, found = find(name), read(name)
     tables = found["tables"]
     filters = _environment().from_string
+    keys = sorted(tables, key=lambda key: key != audit.main_table)  # the page shows the first
+    captions = {key: f"{found['captions'][key]} {counted(tables[key])}".strip() for key in keys}
     words = {
+        **found,
         "name": name,
         "audit": audit,
-        "finding": filters(audit.finding).render(tables),
+        "finding": filters(audit.finding).render(tables).strip(),
         "confirmed": filters(audit.confirmed).render(tables),
         "verdicts": grouped(audit.decide(tables)),
-        "numbers": {
-            f"{found['captions'][key]} {counted(rows)}".strip(): table(rows)
-            for key, rows in tables.items()
-        },
+        "numbers": [f"{captions[key]}\n\n{table(tables[key])}" for key in keys],
+        "pictures": [*found["pictures"].items()],
         "tested": any("p" in row for rows in tables.values() for row in rows),
         "code": "\n\n\n".join(inspect.getsource(function).strip() for function in audit.shown),
         "notes": other_versions(audit, found["packages"]),
-        **found,
     }
-    return _template("page.md").render(words)
+    files = {"page.md": DOCS / f"{name}.md", "protocol.md": DOCS / name / "protocol.md"}
+    return {path: _template(template).render(words) for template, path in files.items()}
 
 
 def grouped(verdicts: Mapping[str, Verdict]) -> dict[Verdict, str]:
@@ -198,9 +199,11 @@ def render_index() -> str:
 
 def write_all() -> Iterator[Path]:
     """Write every page that has results, and yield each file."""
-    texts = {n: render(n) for n in names() if (RESULTS / f"{n}.json").is_file()}
-    for name, text in {**texts, "index": render_index()}.items():
-        path = DOCS / f"{name}.md"
+    texts = {DOCS / "index.md": render_index()}
+    for name in names():
+        if (RESULTS / f"{name}.json").is_file():
+            texts |= render(name)
+    for path, text in texts.items():
         path.write_text(text, "utf-8")
         yield path
 

@@ -1,7 +1,7 @@
 """Pictures that turn and are mirrored in the view of a network: families of positions, and a rule.
 
 Views are square windows in the middle of larger pictures, so that what enters at their corners is
-picture. A network is wrong in a view, or right, and it is sure there, or not.
+picture. A network is wrong in a view, or right, and it is confident there, or not.
 """
 
 from __future__ import annotations
@@ -20,15 +20,16 @@ GROUP = (
     "rotations by equal steps and the mirror image of each (D_n), of which quarter turns and "
     "mirror images (D4) move pixels exactly"
 )
-JUDGED = ("mirrored", "tilted", "turned")
+JUDGED = ("mirrored", "tilted", "rotated")
 EXACT, WRONG, SURE, KNOWS, LEAST = 1e-3, 0.05, 0.5, 0.2, 10
 RULE = (
     "By families of positions: **mirrored** (left and right exchanged), **tilted** (by up to "
-    "30°), **turned** (by more), over {samples}. {wrong} {sure} **Invariant** if {moved} "
+    "30°), **rotated** (by more), over {samples}. {wrong} {sure} **Invariant** if {moved} "
     "(upper limit); **within tolerance** if less than 5 % of the {short} are wrong at some "
     "position of the family (upper limit). Otherwise, if at least ten of them are wrong "
-    "somewhere: **not invariant and confident** if it is sure of more than half of the "
-    "{failures} (lower limit); **not invariant, low confidence there** if it is sure of less "
+    "somewhere: **not invariant and confident** if it is confident about more than half of the "
+    "{failures} (lower limit); **not invariant, low confidence there** if it is confident about "
+    "less "
     "than a fifth of them (upper limit), and of more than half of the {successes} (lower "
     "limit); else **not invariant**."
 )
@@ -36,7 +37,7 @@ SECOND_WAY = (
     " A verdict counts as confirmed if other persons, moved by NumPy and Pillow, give it: "
     "**not invariant** if more than 5 % are wrong (lower limit), when tilted also more than of "
     "pictures that were tilted and tilted back (lower limit above their upper limit); **not "
-    "invariant and confident** if, besides, the network is sure of more than half of the "
+    "invariant and confident** if, besides, the network is confident about more than half of the "
     "{failures} (lower limit)."
 )
 
@@ -48,9 +49,9 @@ def families(scan: ob.Scan) -> dict[str, np.ndarray]:
     return {
         "mirrored": mirrored & (tilt < 1),
         "tilted": ~mirrored & (tilt > 1) & (tilt < 31),
-        "turned": ~mirrored & (tilt > 31),
+        "rotated": ~mirrored & (tilt > 31),
         "upside down": ~mirrored & (tilt > 179),
-        "mirrored and turned": mirrored & (tilt > 31),
+        "mirrored and rotated": mirrored & (tilt > 31),
     }
 
 
@@ -69,8 +70,8 @@ def share_of(part: np.ndarray, whole: np.ndarray, seed: int) -> dict[str, float]
 
 def judge(row: Mapping[str, Any], upright: Mapping[str, Any]) -> Verdict:
     """Apply the rule to the row of a family, and to that of the upright views."""
-    right = upright["sure where right"]
-    confident = stays_confident(row["sure where wrong"], high=SURE, low=KNOWS)
+    right = upright["confident where right"]
+    confident = stays_confident(row["confident where wrong"], high=SURE, low=KNOWS)
     if confident is False and not (right and right["low"] > SURE):  # it is never confident
         confident = None
     exact = row["moved by"]["high"] < EXACT
@@ -82,7 +83,7 @@ def confirms(row: Mapping[str, Any], control: Mapping[str, Any] | None = None) -
     limit = max(WRONG, control["wrong"]["high"]) if control else WRONG
     if row["wrong"]["low"] <= limit:
         return "none"
-    sure = row["sure where wrong"]
+    sure = row["confident where wrong"]
     return str(Verdict.CONFIDENT if sure and sure["low"] > SURE else Verdict.NOT_INVARIANT)
 
 
@@ -102,12 +103,12 @@ def drawn(
     sure: Mapping[str, np.ndarray],
     words: tuple[str, str],
 ) -> Any:
-    """Draw for each network how often it is wrong, and sure of it, at every angle.
+    """Draw for each network how often it is wrong, and confident about it, at every angle.
 
     Args:
         scan: of which angles and mirror images are taken.
         wrong: counts `[sample, element]` of what is wrong, over one, for each network.
-        sure: how many of these it is sure of.
+        confident: how many of these it is confident about.
         words: what the two panels show.
     """
     mirrored = scan.data["flip"].values == "mirrored"

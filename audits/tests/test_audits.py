@@ -34,7 +34,18 @@ DONE = [name for name in names() if (pages.RESULTS / f"{name}.json").is_file()]
 
 @pytest.mark.parametrize("name", DONE)
 def test_a_committed_page_is_rendered_from_the_committed_results(name):
-    assert pages.render(name) == (pages.DOCS / f"{name}.md").read_text("utf-8")
+    for path, text in pages.render(name).items():
+        assert text == path.read_text("utf-8")
+
+
+def words(text):
+    """Count what is read: words without the tags and the fences of code."""
+    return sum(any(map(str.isalnum, word)) for word in re.sub(r"<[^>]*>", " ", text).split())
+
+
+@pytest.mark.parametrize("name", [*DONE, "index"])
+def test_a_page_is_short(name):
+    assert words((pages.DOCS / f"{name}.md").read_text("utf-8")) <= 1200
 
 
 def test_the_first_page_is_rendered_from_all_committed_results():
@@ -45,8 +56,9 @@ def test_the_first_page_is_rendered_from_all_committed_results():
 @pytest.mark.parametrize("name", DONE)
 def test_the_figures_of_a_page_are_committed_and_no_others(name):
     text = (pages.DOCS / f"{name}.md").read_text("utf-8")
-    shown = set(re.findall(rf"\({name}/([^)]+)\)", text)) | {"thumbnail.webp"}
-    assert shown == {path.name for path in (pages.DOCS / name).iterdir()}
+    text += (pages.DOCS / name / "protocol.md").read_text("utf-8").replace("](", f"]({name}/")
+    shown = set(re.findall(rf"\({name}/([^)/]+\.webp)\)", text)) | {"thumbnail.webp"}
+    assert shown == {path.name for path in (pages.DOCS / name).glob("*.webp")}
 
 
 def test_the_first_page_has_a_row_for_each_audit_with_its_verdicts_from_the_worst(monkeypatch):
@@ -77,7 +89,7 @@ def test_the_gallery_shows_every_audit():
 def test_an_audit_declares_all_that_its_page_needs(name):
     audit = find(name)
     texts = (audit.title, audit.question, audit.group, audit.inputs, audit.license)
-    assert all((*texts, audit.promise, audit.promised, audit.rule, audit.shown))
+    assert all((*texts, audit.promise, audit.promised, audit.rule, audit.shown, audit.advice))
     assert {*audit.sizes} == {"quick", "full"}
     if name in DONE:
         assert audit.finding
@@ -110,7 +122,7 @@ def test_a_rule_reaches_each_of_its_verdicts():
         return {
             "network": "net",
             "probability changes by": {"high": change},
-            "answer changes": {"low": answers / 2, "high": answers},
+            "prediction changes": {"low": answers / 2, "high": answers},
             "confidence minus accuracy": {"low": low, "high": high},
         }
 
@@ -141,6 +153,10 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it():
         environment.installed("digits", [Package("@no/model", "1.0", source="npm")])
 
 
+def protocol(name):
+    return [*pages.render(name).values()][1]
+
+
 def test_another_version_than_audited_is_said(monkeypatch):
     from dataclasses import replace
 
@@ -151,16 +167,16 @@ def test_another_version_than_audited_is_said(monkeypatch):
     found = pages.read("digits")
     monkeypatch.setattr(pages, "read", lambda name: {**found, "packages": versions})
     monkeypatch.setattr(pages, "find", lambda name: audit)
-    assert said[0] in pages.render("digits")
+    assert said[0] in protocol("digits")
 
 
 def test_a_size_that_was_run_before_it_changed_is_said(monkeypatch):
     from dataclasses import replace
 
-    assert "size has changed" not in pages.render("digits")
+    assert "size has changed" not in protocol("digits")
     audit = replace(find("digits"), sizes={"quick": {"samples": 7}})
     monkeypatch.setattr(pages, "find", lambda name: audit)
-    assert "The quick size has changed since (samples 7)" in pages.render("digits")
+    assert "The quick size has changed since (samples 7)" in protocol("digits")
 
 
 def test_weights_that_do_not_load_are_named_with_the_remedy(tmp_path):

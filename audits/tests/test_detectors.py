@@ -165,7 +165,7 @@ def row(changes, surely, varies=0.3):
     return {
         "transformation": "shifts",
         "found and lost": cell(*changes),
-        "found surely and lost": cell(*surely),
+        "found confidently and lost": cell(*surely),
         "confidence varies by": cell(0, varies),
     }
 

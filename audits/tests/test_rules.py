@@ -66,7 +66,7 @@ def test_a_mirror_does_not_decide_for_proteins(change, share, surplus, verdict):
     row = {
         "model": "net",
         "probability changes by": change,
-        "answer changes": {"value": share, "low": share, "high": share},
+        "prediction changes": {"value": share, "low": share, "high": share},
     }
     kept = {**row, "move": "rotation", "confidence minus accuracy where changed": limits}
     mirror = {**kept, "move": "mirror", "probability changes by": 0.9}
@@ -88,7 +88,7 @@ def test_the_worst_family_decides_for_classifiers(changes, surplus, verdict):
         sure = dict(zip(("low", "high"), limits, strict=True))
         return {
             "network": "net",
-            "answer changes": {"low": high, "high": high},
+            "prediction changes": {"low": high, "high": high},
             "confidence minus accuracy": sure,
         }
 
@@ -107,10 +107,10 @@ def test_that_pose_is_sure_when_tilted_is_called_what_other_persons_confirm(conf
         "family": "tilted",
         "wrong somewhere": sure,
         "moved by": sure,
-        "sure where wrong": sure,
+        "confident where wrong": sure,
     }
     tables = {
-        "upright": [{"network": "full", "sure where right": sure}],
+        "upright": [{"network": "full", "confident where right": sure}],
         "families": [row],
         "tilts": [{"confirms": confirmed}],
     }

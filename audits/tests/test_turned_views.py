@@ -21,10 +21,10 @@ def limits(low, high):
 def row(moved, wrong, sure):
     return {
         "network": "net",
-        "family": "turned",
+        "family": "rotated",
         "moved by": limits(0, moved),
         "wrong somewhere": limits(wrong / 2, wrong),
-        "sure where wrong": sure and limits(*sure),
+        "confident where wrong": sure and limits(*sure),
     }
 
 
@@ -36,17 +36,17 @@ def row(moved, wrong, sure):
         (row(0.2, 0.08, (0.6, 0.9)), (0.9, 1), Verdict.OPEN),
         (row(0.2, 0.5, (0.6, 0.9)), (0.9, 1), Verdict.CONFIDENT),
         (row(0.2, 0.5, (0.0, 0.1)), (0.9, 1), Verdict.UNCONFIDENT),
-        (row(0.2, 0.5, (0.0, 0.1)), (0.3, 0.6), Verdict.NOT_INVARIANT),  # it is never sure
+        (row(0.2, 0.5, (0.0, 0.1)), (0.3, 0.6), Verdict.NOT_INVARIANT),  # it is never confident
         (row(0.2, 0.5, (0.1, 0.6)), (0.9, 1), Verdict.NOT_INVARIANT),
         (row(0.2, 0.5, None), (0.9, 1), Verdict.NOT_INVARIANT),  # too few to decide
     ],
 )
 def test_the_rule_of_turned_views_reaches_each_verdict(given, right, expected):
     tables = {
-        "upright": [{"network": "net", "sure where right": limits(*right)}],
+        "upright": [{"network": "net", "confident where right": limits(*right)}],
         "families": [given, {**given, "family": "upside down"}],
     }
-    assert turned_views.decide("it {}", tables) == {"it net, turned": expected}
+    assert turned_views.decide("it {}", tables) == {"it net, rotated": expected}
 
 
 def test_shares_are_drawn_by_samples_and_need_ten():
@@ -85,13 +85,13 @@ def test_a_network_that_answers_as_upright_is_wrong_where_persons_turn(persons, 
     upright, rows = _poses.tabled(scan, points, found, 0)
     assert upright[0]["right"]["value"] == 1
     by_family = {given["family"]: given for given in rows}
-    assert {*by_family} == {"mirrored", "turned", "upside down", "mirrored and turned"}
-    turned = by_family["turned"]
+    assert {*by_family} == {"mirrored", "rotated", "upside down", "mirrored and rotated"}
+    turned = by_family["rotated"]
     assert turned["wrong somewhere"]["value"] > 0.9
     assert turned["moved by"]["low"] > 0.2
-    assert turned["sure where wrong"]["value"] == 1
+    assert turned["confident where wrong"]["value"] == 1
     verdicts = turned_views.decide("{}", {"upright": upright, "families": rows})
-    assert verdicts["net, turned"] == Verdict.CONFIDENT
+    assert verdicts["net, rotated"] == Verdict.CONFIDENT
 
 
 def test_exchanged_sides_are_told_from_other_errors(persons):
@@ -151,7 +151,7 @@ def test_left_and_right_points_of_a_mesh_are_found_from_its_symmetry(monkeypatch
     ],
 )
 def test_one_face_is_judged_without_limits(off, sure, expected):
-    given = {"family": "tilted", "moved by": limits(off / 2, off), "sure where wrong": sure}
+    given = {"family": "tilted", "moved by": limits(off / 2, off), "confident where wrong": sure}
     verdicts = face_mesh.decide({"families": [given, {**given, "family": "upside down"}]})
     assert verdicts == {"MediaPipe Face Mesh, tilted": expected}
 
@@ -168,7 +168,7 @@ def test_a_mesh_that_does_not_turn_is_found_by_hand_too(monkeypatch):
     half_turn = float((192 - 2 * mesh[:, :2]).norm(dim=1).mean()) / apart
     by_position = {given["position"]: given for given in rows}
     assert by_position["upside down"]["moved by"]["value"] == pytest.approx(half_turn, rel=1e-5)
-    assert by_position["upside down"]["sure where wrong"] == 1
+    assert by_position["upside down"]["confident where wrong"] == 1
 
 
 def test_masks_are_labels_in_the_view_and_unknown_around_it():
@@ -201,9 +201,9 @@ def test_masks_that_stay_are_compared_with_upright_ones_moved():
         for name, mask in masks.items()
     }
     overlaps = {name: {f: r["IoU"]["value"] for f, r in of.items()} for name, of in rows.items()}
-    assert overlaps["stays"]["turned"] == overlaps["stays"]["mirrored"] == 0
+    assert overlaps["stays"]["rotated"] == overlaps["stays"]["mirrored"] == 0
     assert 0.1 < overlaps["stays"]["tilted"] < 0.8
-    assert overlaps["turns"]["turned"] == overlaps["turns"]["mirrored"] == 1
+    assert overlaps["turns"]["rotated"] == overlaps["turns"]["mirrored"] == 1
     assert min(overlaps["turns"].values()) > 0.95  # what interpolation leaves
     confirmed = {name: of["tilted"]["confirms"] for name, of in rows.items()}
     assert confirmed == {"stays": "not invariant and confident", "turns": "none"}
@@ -220,7 +220,7 @@ def test_masks_that_stay_are_compared_with_upright_ones_moved():
     ],
 )
 def test_tilts_are_confirmed_against_tilts_that_were_undone(wrong, undone, sure, expected):
-    given = {"wrong": limits(*wrong), "sure where wrong": sure and limits(*sure)}
+    given = {"wrong": limits(*wrong), "confident where wrong": sure and limits(*sure)}
     assert turned_views.confirms(given, {"wrong": limits(*undone)}) == expected
 
 
@@ -277,7 +277,7 @@ def test_what_is_read_in_a_mirror_is_judged_by_its_confidence(changes, moved, su
         "family": "mirrored",
         "changes somewhere": {**limits(*changes), "value": changes[0]},
         "confidence changes by": moved,
-        "wrong and sure": limits(*sure),
+        "wrong and confident": limits(*sure),
     }
     assert pp_ocr.decide({"families": [given]}) == {"PP-OCRv6 small, mirrored": expected}
 

@@ -32,7 +32,7 @@ SIZES: Mapping[str, Mapping[str, Any]] = {
 
 
 def rule(sure: str) -> str:
-    """Return the rule in words, with those that say when a network is sure."""
+    """Return the rule in words, with those that say when a network is confident."""
     return RULE.format(
         samples="the persons whose upright pose is right",
         short="persons",
@@ -118,14 +118,15 @@ def audited(
     tables = {
         "upright": Table(
             "Upright: the share of the persons whose pose is right (OKS of at least 0.5), and of "
-            "the right and the wrong poses that the network is sure of.",
+            "the right and the wrong poses that the network is confident about.",
             upright,
         ),
         "families": Table(
             "Of persons whose upright pose is right: the share of the positions at which the pose "
             "is wrong, of the persons for whom it is wrong at some, and of the positions where "
             "only left and right are exchanged; how far the points move, in sizes of the person, "
-            "at the worst position; and the share of the wrong poses that the network is sure of.",
+            "at the worst position; and the share of the wrong poses that the network is "
+            "confident about.",
             rows,
         ),
         "again": Table(
@@ -136,9 +137,9 @@ def audited(
     }
     right = {name: part["right"][:, scan.group.identity] for name, part in found.items()}
     wrong = {name: ~part["right"][right[name]] for name, part in found.items()}
-    sure = {name: wrong[name] & part["sure"][right[name]] for name, part in found.items()}
-    words = ("share of poses that are wrong", "share of the wrong ones it is sure of")
-    alt = "How often the pose of a person is wrong, and the network sure of it, at every angle"
+    sure = {name: wrong[name] & part["confident"][right[name]] for name, part in found.items()}
+    words = ("share of poses that are wrong", "share of the wrong ones it is confident about")
+    alt = "How often a pose is wrong, and the network confident about it, at every angle"
     return Outcome(tables, {"angles": Picture(drawn(scan, wrong, sure, words), alt)})
 
 
@@ -168,7 +169,7 @@ def tilted_again(
                 "family": family,
                 "wrong": interval(wrong.mean(1), seed=seed),
                 "wrong somewhere": share(wrong.any(1)),
-                "sure where wrong": share_of(wrong & sure[family][first], wrong, seed),
+                "confident where wrong": share_of(wrong & sure[family][first], wrong, seed),
             }
         )
     rows[0]["confirms"] = confirms(*rows)
@@ -181,10 +182,10 @@ def _asked(network: Pose, pictures: np.ndarray) -> Tensor:
 
 
 def similar(found: Tensor, points: Tensor, degrees: float, side: int) -> np.ndarray:
-    """Return whether points `[N, 17, 2]` are right (OKS) for labels turned by an angle.
+    """Return whether points `[N, 17, 2]` are right (OKS) for labels rotated by an angle.
 
     Args:
-        found: x and y in pixels of the turned view.
+        found: x and y in pixels of the rotated view.
         points: labels in the upright view, `[N, 17, 3]`.
         degrees: counter-clockwise.
         side: of the view.
@@ -201,11 +202,11 @@ def similar(found: Tensor, points: Tensor, degrees: float, side: int) -> np.ndar
 
 
 def measured(scan: ob.Scan, network: str, threshold: float) -> dict[str, np.ndarray]:
-    """Return where `[sample, element]` a pose is right, and where the network is sure of it."""
+    """Return where `[sample, element]` a pose is right, and where the network is confident."""
     part = scan.data.sel(model=network)
     # A view that no labeled point is in has nothing that could be wrong.
     right = ~(part["oks"].values < RIGHT_OKS)
-    return {"right": right, "sure": part["confidence"].values >= threshold}
+    return {"right": right, "confident": part["confidence"].values >= threshold}
 
 
 def tabled(
@@ -214,7 +215,7 @@ def tabled(
     """Return the rows of upright views, and those of families of positions."""
     upright, rows = [], []
     for name, part in found.items():
-        right, sure = part["right"], part["sure"]
+        right, sure = part["right"], part["confident"]
         first = right[:, scan.group.identity]
         still = [scan.group.identity]
         upright.append(
@@ -222,8 +223,10 @@ def tabled(
                 "network": name,
                 "persons": len(right),
                 "right": share(first),
-                "sure where right": share_of((right & sure)[:, still], right[:, still], seed),
-                "sure where wrong": share_of((~right & sure)[:, still], ~right[:, still], seed),
+                "confident where right": share_of((right & sure)[:, still], right[:, still], seed),
+                "confident where wrong": share_of(
+                    (~right & sure)[:, still], ~right[:, still], seed
+                ),
             }
         )
         wrong, sure = ~right[first], sure[first]
@@ -240,7 +243,9 @@ def tabled(
                     "wrong somewhere": share(wrong[:, chosen].any(1)),
                     "sides exchanged": interval((exchanged & wrong)[:, chosen].mean(1), seed=seed),
                     "moved by": interval(moved[:, chosen].max(1), seed=seed),
-                    "sure where wrong": share_of((wrong & sure)[:, chosen], wrong[:, chosen], seed),
+                    "confident where wrong": share_of(
+                        (wrong & sure)[:, chosen], wrong[:, chosen], seed
+                    ),
                 }
             )
     return upright, rows

@@ -242,7 +242,7 @@ def run_all(calculators: Mapping[str, Any], size: Any, seed: int, folder: Path) 
         for i, name in enumerate(scan.data["name"].values)
     ]
     tables = {
-        "summary": Table("The largest change of the answer by each kind of transformation.",
+        "summary": Table("The largest change of the prediction by each kind of transformation.",
                          transposed(summary)),
         "crystals": Table("Energy of the right-handed form minus that of the left-handed one, "
                           "meV/atom.", each),

@@ -207,7 +207,7 @@ def decide(tables: Any) -> dict[str, Verdict]:
 
 audit = Audit(
     title="The ANI-1x ensemble",
-    question="Is the spread of its eight networks as large as its error, upright and turned?",
+    question="Is the spread of its eight networks as large as its error, upright and rotated?",
     group="rotations and inversion, O(3); orders of the atoms",
     inputs="conformations of the molecule 3BPA at 300 K with energies and forces from DFT "
     "(Kovács et al. 2021)",
@@ -230,6 +230,9 @@ audit = Audit(
     "energies by at most {{ symmetry[0].largest | cell }} meV/atom, and by another order of the "
     "atoms {{ symmetry[1].largest | cell }}, so the spread is calibrated as well, or as badly, at "
     "every orientation as upright.",
+    advice="Do not rank conformations by the spread of the ensemble: it tells how large errors "
+    "are, not which energies are wrong. Rotated copies add nothing, so test-time averaging "
+    "over rotations is not needed.",
     confirmed="By other quantities (last table). For relative energies, with the spread of "
     "relative energies, the size is right (ratio {{ other[1]['error / spread'] | cell }}) and the "
     "rank correlation is {{ other[1]['rank correlation'] | cell }}; for forces, which are local, "

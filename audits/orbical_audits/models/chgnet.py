@@ -42,6 +42,8 @@ audit = Audit(
     "its energies are off by {{ dft[0]['energy error, meV/atom'] | cell }} meV/atom and its forces "
     "by {{ dft[0]['force error, meV/Å'] | cell }} meV/Å (root mean square): symmetry is not "
     "accuracy.",
+    advice="Handedness needs no care with this model. Check its energies against DFT instead, "
+    "because that error is larger by five orders of magnitude.",
     confirmed="Both forms were also built from their own space groups and calculated without "
     "orbical. Forces differ from finite differences of the energy by "
     "{{ summary[7]['CHGNet 0.3.0'] | cell }} meV/Å, within the precision of those "

@@ -173,7 +173,7 @@ def _data(images: np.ndarray, hit: np.ndarray) -> tuple[Tensor, Tensor]:
 
 
 def by_hand(model: Masks, images: np.ndarray) -> np.ndarray:
-    """Return probabilities [sample, element, ...] along D4, turned by NumPy without orbical."""
+    """Return probabilities [sample, element, ...] along D4, rotated by NumPy without orbical."""
     found = []
     for turns in range(4):
         for mirror in (False, True):
@@ -308,7 +308,7 @@ METHODS_CAPTION = (
     "whose probability goes from below 0.1 to above 0.9; the largest change of a probability in a "
     "square; and confidence minus accuracy where the verdict changes. L.A.Cosmic states none."
 )
-AGAIN_CAPTION = "Other squares and rays, turned and mirrored by NumPy, without orbical."
+AGAIN_CAPTION = "Other squares and rays, rotated and mirrored by NumPy, without orbical."
 REAL_CAPTION = (
     "Real frames, whose rays nobody marked: of the pixels that the average of the eight "
     "orientations flags, the share whose verdict changes."
@@ -316,7 +316,7 @@ REAL_CAPTION = (
 
 audit = Audit(
     title="Masks of cosmic rays: Cosmic-CoNN, deepCR, L.A.Cosmic",
-    question="Does the verdict on a pixel depend on how the camera was mounted?",
+    question="Does rotating the camera change which pixels are masked as cosmic rays?",
     group="quarter turns and mirrors (D4), which move pixels exactly",
     inputs="squares of 128 x 128 pixels of the Hubble deep field in scikit-image as the sky, with "
     f"photon noise, read noise and about {RAYS} straight rays a square from all directions; the "
@@ -354,10 +354,13 @@ audit = Audit(
     "changed'] | cell }}. The mean hides it: the IoU is {{ methods[0]['IoU upright'] | "
     "cell }} upright and {{ methods[0]['IoU, all'] | cell }} over all orientations. "
     "deepCR changes its verdict on {{ methods[2]['verdict changes'] | percent }} of "
-    "the pixels, too close to the tolerance of 1 % to decide; L.A.Cosmic, which is no "
-    "network, on {{ methods[3]['verdict changes'] | percent }}. Training on turned "
+    "the pixels, too close to the tolerance of 1 % to decide; L.A.Cosmic, which is not a "
+    "network, on {{ methods[3]['verdict changes'] | percent }}. Training on rotated "
     "images is no guarantee: the code of Cosmic-CoNN does it, that of deepCR does not.",
-    confirmed="With other squares and rays, turned by NumPy without orbical, the shares are "
+    advice="Mask at all eight orientations and take the mean of the probabilities, or treat pixels "
+    "on which they disagree as uncertain: an average IoU does not show them. L.A.Cosmic can "
+    "be used as it is.",
+    confirmed="With other squares and rays, rotated by NumPy without orbical, the shares are "
     "{{ again[0]['verdict changes'] | percent }}, {{ again[1]['verdict changes'] | percent }}, "
     "{{ again[2]['verdict changes'] | percent }} and {{ again[3]['verdict changes'] | percent }}, "
     "in the order of the table. In the real frame of a 1-m telescope Cosmic-CoNN ground flags "

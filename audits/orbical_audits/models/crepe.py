@@ -302,6 +302,9 @@ audit = Audit(
     "changes[1]['pitch moves'] | percent }} of its frames). The pitch of a typical "
     "frame of `full` moves by {{ changes[1]['median cents'] | cell }} cents. Loudness "
     "moves neither.",
+    advice="With `tiny`, evaluate the sound and its negative and distrust frames whose pitches "
+    "differ; `full` needs this less. When training, include "
+    "the negative of each sound.",
     confirmed="The package's own function, on whole recordings, gets the same verdicts: the "
     "sign moves the pitch of {{ package[0]['pitch moves'] | percent }} of the frames of "
     "`tiny`, in {{ package[0]['notes with one'] }} of {{ package[0]['pitch moves'].n }} notes, "
@@ -311,7 +314,7 @@ audit = Audit(
     "in synthetic tones with ten harmonics and random phases it moves {{ again[2]['pitch "
     "moves'] | percent }} and {{ again[3]['pitch moves'] | percent }}: it takes the sound of a "
     "real instrument. The published code allows it: the first layer is a convolution that "
-    "keeps positive values only, which answers a wave and its negative alike only if training "
+    "keeps positive values only, which treats a wave and its negative alike only if training "
     "makes it so.",
     sizes={"quick": {"frames": 3, "others": 1}, "full": {"frames": 16, "others": 15}},
     run=run,

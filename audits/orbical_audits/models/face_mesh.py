@@ -44,12 +44,13 @@ first and follows this face to 90°, but upside down it returns a mesh that is
 {{ graph[6]['moved by'] | number }} eye distances off, too. All of this is one face.
 """
 CONFIRMED = """
-In other squares of the photograph, turned by NumPy without interpolation, the mesh is
+In other squares of the photograph, rotated by NumPy without interpolation, the mesh is
 {{ again[2]['moved by'] | cell }} eye distances off upside down, with a presence of
-{{ again[2].presence | cell }}. The graph of the package, on the whole photograph turned by Pillow,
+{{ again[2].presence | cell }}. The graph of the package, on the whole photograph rotated by Pillow,
 gives at 150° and 180° a mesh that is {{ graph[5]['moved by'] | number }} and
 {{ graph[6]['moved by'] | number }} eye distances from its upright one, at 120° none, and up to 90°
-one that is at most {{ graph[3]['moved by'] | number }} off. That the upright answer is right was
+one that is at most {{ graph[3]['moved by'] | number }} off. That the upright prediction is
+right was
 checked with the irises, read off by eye: the middles of the network's eyes are
 {{ upright[0]['eyes off by'] | cell }} eye distances from them.
 """
@@ -71,7 +72,7 @@ def loaded() -> Any:
 
 
 def scanned(mesh: Any, images: Tensor, turns: int, store: Path) -> ob.Scan:
-    """Scan a face that turns and is mirrored, against the network's own answer to it upright."""
+    """Scan a face that turns and is mirrored, against the network's own prediction upright."""
     edge = (LARGE - VIEW) // 2
     upright, _ = mesh(images[..., edge:-edge, edge:-edge])
     return ob.scan(
@@ -145,14 +146,14 @@ def run(size: Any, seed: int, folder: Path) -> Outcome:
     tables = {
         "upright": Table(
             "Upright: how far the irises, read off by eye, are from the middle of the corners of "
-            "the network's eyes, in eye distances, and how sure it is of the face.",
+            "the network's eyes, in eye distances, and how confident it is of the face.",
             [of_upright(mesh, images)],
         ),
         "families": Table(
             "Over 30 views of one face, the mean and in parentheses the smallest and largest: how "
             "far the mesh is from the upright one moved along, in eye distances, at the worst "
             "position; the share of positions where it is wrong, more than a tenth off, and of "
-            "these where it is sure, with a presence of at least 0.5; and the mean presence.",
+            "these where it is confident, with a presence of at least 0.5; and the mean presence.",
             rows_of(scan, moved, presence),
         ),
         "again": Table(
@@ -162,11 +163,11 @@ def run(size: Any, seed: int, folder: Path) -> Outcome:
         ),
         "graph": Table(
             "The graph of the package, `mediapipe.solutions.face_mesh.FaceMesh`, which first finds "
-            "the face and turns it upright, on the whole photograph, turned by Pillow.",
+            "the face and turns it upright, on the whole photograph, rotated by Pillow.",
             of_graph(photograph()),
         ),
     }
-    alt = "Meshes on a face that is upright, mirrored and turned, with the presence it states"
+    alt = "Meshes on a face that is upright, mirrored and rotated, with the presence it states"
     return Outcome(tables, {"faces": Picture(drawn(mesh, images[10]), alt)})
 
 
@@ -199,7 +200,7 @@ def judged(moved: np.ndarray, presence: np.ndarray) -> dict[str, Any]:
         "positions": moved.shape[1],
         "moved by": spread(moved.max(1)),
         "wrong": spread(wrong.mean(1)),
-        "sure where wrong": float((wrong & sure).sum() / wrong.sum()) if wrong.any() else None,
+        "confident where wrong": float((wrong & sure).sum() / wrong.sum()) if wrong.any() else None,
         "presence": spread(presence.mean(1)),
     }
 
@@ -251,7 +252,7 @@ def by_hand(mesh: Any, images: Tensor) -> list[dict[str, Any]]:
 
 
 def of_graph(picture: Image.Image) -> list[dict[str, Any]]:
-    """Return how far the whole graph is from its own upright answer, at some angles."""
+    """Return how far the whole graph is from its own upright prediction, at some angles."""
     import mediapipe
 
     side, rows, upright = picture.width, [], None
@@ -300,7 +301,7 @@ def decide(tables: Any) -> dict[str, Verdict]:
 
 
 def _decide(row: Any) -> Verdict:
-    sure = row["sure where wrong"]
+    sure = row["confident where wrong"]
     confident = sure is not None and stays_confident(
         {"low": sure, "high": sure}, high=turned_views.SURE, low=turned_views.KNOWS
     )
@@ -325,24 +326,28 @@ audit = Audit(
         Package("scikit-image", "0.26.0", dependencies=False),
     ),
     license="Apache-2.0, code and weights; the photograph is in the public domain",
-    promise="Nothing about turned faces for this network alone. MediaPipe Face Mesh is a graph: a "
-    "detector first finds the face, and the picture is cut out and turned so that the line between "
+    promise="Nothing about rotated faces for this network alone. MediaPipe Face Mesh is a graph: a "
+    "detector first finds the face, and the picture is cut out and rotated so that the line "
+    "between "
     "the eyes is level before this network sees it. The audit leaves that out on purpose; the "
     "table of the graph shows what the whole does.",
     promised="level eyes; the graph turns the picture first",
     rule="By families of positions: **mirrored** (left and right exchanged), **tilted** (by up "
-    "to 30°), **turned** (by more), over all views of the one face, against the network's "
-    "own answer to the upright view, moved along. A mesh is wrong if its points are off "
+    "to 30°), **rotated** (by more), over all views of the one face, against the network's "
+    "own prediction for the upright view, moved along. A mesh is wrong if its points are off "
     "by more than a tenth of the distance of the outer corners of the eyes, in the mean. "
-    "The network is sure if it states a presence of at least 0.5, the package's default "
+    "The network is confident if it states a presence of at least 0.5, the package's default "
     "of `min_tracking_confidence`, below which its graph gives no face. **Invariant** if "
     "no mesh is off by more than a thousandth; **within tolerance** if none is wrong; "
-    "otherwise **not invariant and confident** if it is sure of more than half of the "
+    "otherwise **not invariant and confident** if it is confident about more than half of the "
     "wrong meshes, **not invariant, low confidence there** if of less than a fifth, else "
     "**not invariant**. There are no intervals, because there is one face: **open** if "
     "some of its views are wrong and some are not.",
     decide=decide,
     finding=FINDING,
+    advice="Level the eyes before this network, as its package does, and do not take a high "
+    "presence as evidence upside down: also run the detector at 180° and compare.",
+    main_table="families",
     confirmed=CONFIRMED,
     sizes={"quick": {"turns": 12}, "full": {"turns": 72}},
     run=run,

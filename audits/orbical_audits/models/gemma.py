@@ -371,6 +371,8 @@ audit = Audit(
     "within 1e-4.",
     decide=decide,
     finding=FINDING,
+    advice="Do not ask a small base model for a letter. Score the text of each option, or average "
+    "over orders, and report accuracy over all orders rather than at one: `orbical orders`.",
     confirmed=CONFIRMED,
     sizes={
         "quick": {"questions": 40, "after examples": 12, "again": 10, "same": 2},

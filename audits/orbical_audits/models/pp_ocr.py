@@ -147,8 +147,9 @@ def run(size: Any, seed: int, folder: Path) -> Outcome:
     pictures = {
         "mirror": Picture(
             drawn(read, flipped),
-            "Mirrored lines, with what the network reads: the five answers with letters that it is "
-            "surest of",
+            "Mirrored lines, with what the network reads: the five predictions with letters "
+            "that it is "
+            "most confident of",
         ),
         "tilts": Picture(
             curves(tilted, first), "Share of lines read exactly, and confidence, at every tilt"
@@ -214,8 +215,8 @@ def measured(scan: ob.Scan, first: np.ndarray, views: np.ndarray, seed: int) -> 
         "changes somewhere": share(~right.all(1)),
         "confidence": interval(sure.mean(1), seed=seed),
         "confidence changes by": float(np.abs(sure - upright).max()),
-        "wrong and sure": interval(failed.mean(1), seed=seed),
-        "wrong and sure, with letters": interval((failed & letters).mean(1), seed=seed),
+        "wrong and confident": interval(failed.mean(1), seed=seed),
+        "wrong and confident, with letters": interval((failed & letters).mean(1), seed=seed),
     }
 
 
@@ -256,7 +257,7 @@ def rows_of(asked: str, reader: Any, ink: Tensor, texts: list[str]) -> list[dict
                 "position": position,
                 "exact": share(right),
                 "nothing read": share(none),
-                "wrong and sure": share(~right & ~none & sure),
+                "wrong and confident": share(~right & ~none & sure),
             }
         )
     return rows
@@ -279,7 +280,7 @@ def answered(reader: Any, ink: Tensor, angle: float | None, whole: bool) -> tupl
 
 
 def drawn(read: Any, scan: ob.Scan) -> Any:
-    """Draw mirrored lines in which the network is surest of letters, and what it reads there."""
+    """Draw the mirrored lines in which the network is most confident, and what it reads."""
     place = int(np.flatnonzero(scan.data["flip"].values == "horizontal")[0])
     letters = np.strings.strip(scan.data["text"].values[0][:, place]) != ""
     sure = scan.data["confidence"].values[0][:, place] * letters
@@ -333,7 +334,7 @@ def decide(tables: Any) -> dict[str, Verdict]:
 def _decide(row: Any) -> Verdict:
     changes = row["changes somewhere"]
     exact = changes["value"] == 0 and row["confidence changes by"] < 1e-6
-    confident = stays_confident(row["wrong and sure"], high=WRONG_SURE, low=WRONG_SURE)
+    confident = stays_confident(row["wrong and confident"], high=WRONG_SURE, low=WRONG_SURE)
     return verdict_of(changes, ALLOWED, exact=exact, confident=confident)
 
 
@@ -342,13 +343,13 @@ audit = Audit(
     question="What does a text recognizer read in the mirror, upside down and in tilted lines, and "
     "does it know when it cannot read?",
     group="the four flips of the plane, among them the half turn, and rotations by up to 15 "
-    "degrees; mirrored text is no text, so that the best answer there is none",
+    "degrees; mirrored text is not text, so the best prediction there is none",
     inputs="lines of the text of this project's license (Apache-2.0), drawn in four fonts of the "
     "DejaVu family, each cut out by the upright box around its ink and scaled to 48 pixels",
     packages=(Package("rapidocr", "3.10.0"),),
     license="Apache-2.0 (code of RapidOCR; weights of PaddleOCR, PP-OCRv6 small)",
     promise="Upright lines, for this network alone. In the package a detector cuts out lines and "
-    "levels them, a classifier turns those that are upside down, and answers with a confidence "
+    "levels them, a classifier turns those that are upside down, and readings with a confidence "
     "below 0.5 are dropped (`text_score`). Nothing is said about mirror images. The audit asks the "
     "network alone; the last table asks the package.",
     promised="upright lines; the package turns the others first",
@@ -364,23 +365,29 @@ audit = Audit(
     finding="Tilted by up to 4 degrees, every line is read as upright: "
     "{{ families[2]['changes somewhere'] | percent }} of the lines change. Tilted by 6 to 15 "
     "degrees, {{ families[3].exact | percent }} of the views are read exactly, and "
-    "{{ families[3]['wrong and sure'] | percent }} are wrong and sure; of all letters in these "
+    "{{ families[3]['wrong and confident'] | percent }} are wrong and confident; of all letters "
+    "in these "
     "views {{ families[3]['character error rate'] | percent }} are wrong. In the mirror no "
-    "line can be read, and for {{ families[0]['wrong and sure'] | percent }} of the views the "
+    "line can be read, and for {{ families[0]['wrong and confident'] | percent }} of the views the "
     "network states another text with a confidence above 0.8. For "
-    "{{ families[0]['wrong and sure, with letters'] | percent }} of the views this text has "
+    "{{ families[0]['wrong and confident, with letters'] | percent }} of the views this text has "
     "letters, as in the picture; for the others it is spaces only, which the whole package drops. "
-    "Upside down it is wrong for every line, and sure for "
-    "{{ families[1]['wrong and sure'] | percent }}: too few to call it sure, too many to say that "
+    "Upside down it is wrong for every line, and confident for "
+    "{{ families[1]['wrong and confident'] | percent }}: too few to call it confident, too many "
+    "to say that "
     "it knows.",
+    advice="Level lines to 4° and correct their direction before recognition, as the whole package "
+    "does. Confidence alone does not reject mirrored or strongly tilted lines.",
+    main_table="families",
     confirmed="On other lines in another font, moved by Pillow and read by the recognition of the "
-    "package, {{ package[1]['wrong and sure'] | percent }} of the mirrored lines, "
-    "{{ package[2]['wrong and sure'] | percent }} of those upside down and "
-    "{{ package[3]['wrong and sure'] | percent }} of those tilted by 10 degrees are wrong and "
-    "sure. The whole package, which levels and turns lines first, reads "
+    "package, {{ package[1]['wrong and confident'] | percent }} of the mirrored lines, "
+    "{{ package[2]['wrong and confident'] | percent }} of those upside down and "
+    "{{ package[3]['wrong and confident'] | percent }} of those tilted by 10 degrees are wrong and "
+    "confident. The whole package, which levels and turns lines first, reads "
     "{{ package[6].exact | percent }} of the lines upside down and "
     "{{ package[7].exact | percent }} of the tilted ones exactly; in the mirror "
-    "{{ package[5]['wrong and sure'] | percent }} of its answers are wrong and sure. Lines of "
+    "{{ package[5]['wrong and confident'] | percent }} of its predictions are wrong and "
+    "confident. Lines of "
     "letters that are their own mirror images, mirrored, are read letter by letter backward for "
     "{{ symmetric[0].exact | percent }} of the lines.",
     sizes={"quick": {"lines": 200, "again": 60}, "full": {"lines": 600, "again": 200}},

