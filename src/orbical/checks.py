@@ -40,7 +40,7 @@ from .errors import (
     whole_number,
 )
 from .groups import PLACES
-from .nero import answer_names, changes_are_binary, orbit_moments, sample_changes
+from .nero import answer_names, changes_are_binary, least_value, orbit_moments, sample_changes
 from .store import Scan, ScanArrays, arrays_of, load
 
 __all__ = ["Check", "check", "configured"]
@@ -357,21 +357,28 @@ def _of_means(scan: Scan, rule: _Rule, level: float) -> dict[str, _Judged]:
             model: _of_terms([_known(values, binary)], (0, 1), rule, level)
             for model, values in zip(arrays.models, rows, strict=True)
         }
-    bounds = _bounds(arrays, rule)
+    bounds, name = _bounds(arrays, rule), _variable(rule)
+    least = least_value(arrays, name) if bounds is None and name in arrays else None
     return {
-        model: _of_terms(list(_terms(arrays, rule, place)), bounds, rule, level)
+        model: _of_terms(list(_terms(arrays, rule, place)), bounds, rule, level, least)
         for place, model in enumerate(arrays.models)
     }
 
 
 def _of_terms(
-    columns: list[np.ndarray], bounds: tuple[float, float] | None, rule: _Rule, level: float
+    columns: list[np.ndarray],
+    bounds: tuple[float, float] | None,
+    rule: _Rule,
+    level: float,
+    least: float | None = None,
 ) -> _Judged:
     """Judge the mean of terms `[n]`; at the worst of K elements, each end at a corrected level."""
     corrected = 1 - (1 - level) / len(columns)
     found = [_mean_ends(column, bounds, corrected) for column in columns]
     ends, said = np.array([tuple(one) for one in found]), [one.caution for one in found]
     highest = "maximum" in rule.limit
+    if least is not None:
+        ends[:, 1] = np.maximum(ends[:, 1], least)
     extremes = (np.fmax if highest else np.fmin).reduce(ends)  # of what is known
     if rule.of_squares:
         extremes = np.sqrt(extremes.clip(0))

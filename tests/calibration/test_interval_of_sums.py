@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from orbical.calibration import interval_of_sums, share_interval_of_sums
+from orbical.calibration import bounded_mean_interval, interval_of_sums, share_interval_of_sums
 
 
 @pytest.mark.parametrize("level", [0.8, 0.95])
@@ -36,7 +36,8 @@ def test_shares_stay_in_bounds_and_near_the_normal_interval_of_many() -> None:
         )
         assert ends[0] == plain[0] == pytest.approx(values.mean())
         assert 0 <= ends[1] < ends[0] < ends[2] <= 1
-    assert ends == pytest.approx(plain, abs=1e-4)
+    assert ends == pytest.approx(np.array(bounded_mean_interval(usual)), abs=1e-12)
+    assert plain[1] - ends[1] < 0.7 * (plain[2] - plain[0])  # the price of holding at every n
 
 
 def test_shares_that_are_all_equal_leave_doubt() -> None:

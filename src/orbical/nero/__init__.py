@@ -30,15 +30,18 @@ from .failure_search import Failure, Failures, failures
 from .headlines import headline, headline_of, mean_curves, words_for
 from .molecules import Violation, molecule_name, violations
 from .orbit_sums import (
+    POWERS,
     ROWS,
     Moments,
     Sums,
     add_sums,
+    least_value,
     moments,
     orbit_moments,
     over_models,
     over_orbit,
     sums_over,
+    values_over,
 )
 from .orders import order_averages, position_bias, worst_orders
 from .spectra import circle_bracket, circle_order, enough_elements

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import InputError, check_name
 from ..store import arrays_of, responses
-from .orbit_sums import sums_over
+from .orbit_sums import least_value, sums_over, values_over
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -33,8 +33,8 @@ def aggregate(
             number of samples of each as the coordinate `samples`.
         metric: as in `responses`, except the predicted class: class indices have no mean.
         interval: whether to attach the ends of the interval as the coordinates `low` and `high`:
-            that of `orbical.calibration.share_interval_of_sums` for shares, otherwise of
-            `interval_of_sums`; and its `caution`, empty where nothing speaks against it.
+            that of `orbical.calibration.bounded_mean_interval` for shares, otherwise of
+            `mean_interval`; and its `caution`, empty where nothing speaks against it.
         level: nominal coverage of the interval.
 
     Returns:
@@ -68,19 +68,21 @@ def aggregate(
     coords = {coord: one for coord, one in like.coords.items() if "sample" not in one.dims}
     dims = [*like.dims]
     dims.remove("sample")
+    sets = None
     if by is None:
         sums = sums_over(arrays, name)
     else:
         known = [str(coord) for coord, one in like.coords.items() if one.dims == ("sample",)]
         check_name("by", by, [coord for coord in known if coord != "sample"])
         values, places = np.unique(np.asarray(like[by]), return_inverse=True)
-        sums = sums_over(arrays, name, places.reshape(-1), len(values))
-        coords |= {by: values, "samples": (by, np.bincount(places.reshape(-1)))}
+        sets = places.reshape(-1)
+        sums = sums_over(arrays, name, sets, len(values))
+        coords |= {by: values, "samples": (by, np.bincount(sets))}
         dims.insert(-1, by)
     about = arrays.attributes(name)
-    share, distance = about.get("units") == "share", about.get("higher_is_better") in (0, False)
-    least = 0.0 if share or distance or name == "count" else None
-    found = sums.interval(share, least, level)
+    values_of = values_over(arrays, name, sets) if interval else None
+    least = least_value(arrays, name)
+    found = sums.interval(about.get("units") == "share", least, level, values_of)
     said = np.broadcast_to(np.asarray(found.caution, dtype=str), found[0].shape)
     mean, *ends = (
         (part if by else part[:, 0]) if "model" in dims else (part[0] if by else part[0, 0])

@@ -6,35 +6,42 @@ interval, classes, checks, the tables of the view and those of a report.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
 
 import numpy as np
 
-from ..calibration import MeanEnds, interval_of_sums, share_interval_of_sums
-from ..store import ScanArrays
+from ..calibration import (
+    MANY,
+    MeanEnds,
+    bounded_mean_interval,
+    interval_of_sums,
+    share_interval_of_sums,
+)
+from ..store import AGREES, ScanArrays
 
 Array = np.ndarray
 
+POWERS = 5
+"""Sums of the powers 0 to 4 are kept: number, values, squares, cubes and fourth powers."""
 ROWS = 2048
 """Rows that are summed at once, in double precision: few enough for the cache of a processor."""
 
 
 @dataclass(frozen=True)
 class Sums:
-    """Sums over the samples of each set: `count`, `total` and `squares`, `[M, S, K]` each."""
+    """Sums over the samples of each set: their number, and powers of values, `[M, S, K]` each."""
 
     count: Array
     total: Array
     squares: Array
+    cubes: Array
+    fourths: Array
 
     def __getitem__(self, sets: slice | Sequence[int]) -> Sums:
         """Return the sums `[M, 1, K]` over the samples of several sets."""
         return Sums(
-            *(
-                part[:, sets].sum(1, keepdims=True)
-                for part in (self.count, self.total, self.squares)
-            )
+            *(getattr(self, one.name)[:, sets].sum(1, keepdims=True) for one in fields(Sums))
         )
 
     @property
@@ -43,20 +50,40 @@ class Sums:
         return self.total / np.where(self.count > 0, self.count, np.nan)
 
     def interval(
-        self, share: bool = False, least: float | None = None, level: float = 0.95
+        self,
+        share: bool = False,
+        least: float | None = None,
+        level: float = 0.95,
+        values: Callable[[int, int], Array] | None = None,
     ) -> MeanEnds[Array]:
         """Return the mean and the ends of its interval, `[M, S, K]` each.
+
+        It is that of `orbical.calibration.bounded_mean_interval` for shares, otherwise that of
+        `orbical.calibration.mean_interval`.
 
         Args:
             share: Whether values are shares.
             least: A value that nothing is below, such as 0 for distances.
             level: Nominal coverage.
+            values: Returns the values `[n, K]` of a model and a set, for shares that are not true
+                or false: those of few samples tell more than their sums.
         """
-        of_sums = share_interval_of_sums if share else interval_of_sums
-        found = of_sums(self.count, self.total, self.squares, level)
-        mean, low, high = found
-        ends = mean, (low if least is None else np.maximum(low, least)), high
-        return MeanEnds(ends, getattr(found, "caution", ""))
+        parts = self.count, self.total, self.squares
+        if not share:
+            powers = {"cubes": self.cubes, "fourths": self.fourths}
+            found = interval_of_sums(*parts, level, **powers)
+            mean, low, high = found
+            ends = mean, (low if least is None else np.maximum(low, least)), high
+            return MeanEnds(ends, found.caution)
+        mean, low, high = share_interval_of_sums(*parts, level)
+        if values is None:
+            return MeanEnds((mean, low, high))
+        few = (self.count > 0) & (self.count <= MANY)
+        for model, place in np.argwhere(few.any(-1)):
+            some, cell = few[model, place], (model, place)
+            ends = bounded_mean_interval(values(model, place).T[some], level)
+            low[cell][some], high[cell][some] = ends[1:]
+        return MeanEnds((mean, low, high))
 
 
 @dataclass(frozen=True)
@@ -108,20 +135,47 @@ def moments(arrays: ScanArrays, name: str, sets: Array | None = None, count: int
             mean[model, rows], variance[model, rows] = orbit_moments(values, weights)
             low = float(np.fmin.reduce(values, None, initial=low))
             high = float(np.fmax.reduce(values, None, initial=high))
-    return Moments(sums[0], sums[1], sums[2], mean, variance, low, high)
+    powers = {one.name: part for one, part in zip(fields(Sums), sums, strict=True)}
+    return Moments(**powers, orbit_mean=mean, orbit_variance=variance, low=low, high=high)
 
 
 def _empty(arrays: ScanArrays, sets: int) -> Array:
-    return np.zeros((3, len(arrays.models), sets, len(arrays.group)))
+    return np.zeros((POWERS, len(arrays.models), sets, len(arrays.group)))
+
+
+def least_value(arrays: ScanArrays, name: str) -> float | None:
+    """Return what no response is below: 0 for shares, distances and counts."""
+    about = arrays.attributes(name)
+    distance = about.get("higher_is_better") in (0, False)
+    return 0.0 if about.get("units") == "share" or distance or name == "count" else None
+
+
+def values_over(
+    arrays: ScanArrays, name: str, sets: Array | None = None
+) -> Callable[[int, int], Array] | None:
+    """Return what reads the values `[n, K]` of a model and a set, for `Sums.interval`.
+
+    None if values are true or false, whose sums tell all.
+    """
+    if name == AGREES or arrays.dtype(name).kind == "b":
+        return None
+
+    def values(model: int, place: int) -> Array:
+        chosen = np.ones(arrays.samples, bool) if sets is None else sets == place
+        blocks = [rows for rows in arrays.blocks(name) if chosen[rows].any()]
+        parts = [arrays.responses(name, rows, model)[chosen[rows]] for rows in blocks]
+        return np.concatenate(parts).astype(np.float64)
+
+    return values
 
 
 def add_sums(sums: Array, values: Array, sets: Array | None = None) -> None:
-    """Add count, sum and sum of squares of those values `[n, K]` that are numbers to `[3, S, K]`.
+    """Add sums of the powers 0 to 4 of those values `[n, K]` that are numbers to `[5, S, K]`.
 
-    >>> sums = np.zeros((3, 1, 2))
+    >>> sums = np.zeros((POWERS, 1, 2))
     >>> add_sums(sums, np.array([[1.0, np.nan], [3.0, 4.0]]))
-    >>> sums.tolist()
-    [[[2.0, 1.0]], [[4.0, 4.0]], [[10.0, 16.0]]]
+    >>> sums[:, 0].tolist()
+    [[2.0, 1.0], [4.0, 4.0], [10.0, 16.0], [28.0, 64.0], [82.0, 256.0]]
     """
     for start in range(0, len(values), ROWS):
         some = values[start : start + ROWS].astype(np.float64)
@@ -137,8 +191,10 @@ def add_sums(sums: Array, values: Array, sets: Array | None = None) -> None:
         else:
             sums[0, present] += members @ seen
             some[~seen] = 0.0
-        sums[1, present] += members @ some
-        sums[2, present] += members @ np.square(some, out=some)
+        power = some.copy()
+        for exponent in range(1, POWERS):
+            sums[exponent, present] += members @ power
+            power *= some
 
 
 def orbit_moments(values: Array, weights: Array) -> tuple[Array, Array]:

@@ -23,7 +23,7 @@ from ..._arrays import ArrayLike, as_numpy
 from ...errors import InputError, check_type, real_number
 from .interval_ends import checked_level, exact_ends, normal_quantile
 
-__all__ = ["bounded_mean_interval", "samples_to_decide", "samples_to_decide_by_width"]
+__all__ = ["MANY", "bounded_mean_interval", "samples_to_decide", "samples_to_decide_by_width"]
 
 Array = np.ndarray
 
@@ -32,6 +32,10 @@ _SHARES = np.array([0.4, 0.3, 0.2, 0.1])
 """Bets, in units of the best one for terms that are 0 or 1, and how the stake is divided: terms
 that vary less deserve a larger bet."""
 _ROUNDS, _FACTORS, _BLOCK, _MOST = 20, 16, 1 << 20, 1 << 40
+_LARGEST = 0.75
+"""The largest bet on sums, as a share of what loses all on a term of 0."""
+MANY = 4096
+"""From more samples, sums of values and of squares decide the interval as well as the values do."""
 
 
 def bounded_mean_interval(
@@ -47,6 +51,8 @@ def bounded_mean_interval(
     stay below that, with few fixed bets l_j and shares s_j. Samples must be independent. Rare
     failures that a sample does not show are inside the interval: of n values that are all `high`,
     the lower end is that of n successes, `1 - (2 / (1 - level))^(-1/n)` below the upper one.
+    Of more than 4,096 samples the products are bounded from below by sums of x_i and of their
+    squares, so that one pass over any number of samples suffices (`share_interval_of_sums`).
 
     Args:
         values: `[..., N]`, true or false, or numbers; NaN is a missing one.
@@ -79,7 +85,7 @@ def bounded_mean_interval(
     rows = terms.reshape(-1, terms.shape[-1])
     mean, least, most = np.full((3, len(rows)), np.nan)
     step = max(1, _BLOCK // max(1, rows.shape[1]))
-    lower = _exact_ends if exact else _betting_ends
+    lower = _exact_ends if exact else _bets_on_terms
     for start in range(0, len(rows), step):
         some = slice(start, start + step)
         size = (~np.isnan(rows[some])).sum(1)
@@ -111,6 +117,50 @@ def _terms(values: ArrayLike, low: float, high: float) -> tuple[Array, bool]:
 def _exact_ends(terms: Array, size: Array, mean: Array, tail: float) -> Array:
     """Return the lower ends of Clopper and Pearson, `[K]`."""
     return np.asarray(exact_ends(np.rint(size * mean), size, tail)[0])
+
+
+def _bets_on_terms(terms: Array, size: Array, mean: Array, tail: float) -> Array:
+    """Return the lower ends `[K]` of terms `[K, N]`, of many of them from their sums."""
+    if terms.shape[1] <= MANY:
+        return _betting_ends(terms, size, mean, tail)
+    found = ends_of_sums(size, size * mean, np.nansum(np.square(terms), 1), tail)
+    few = size <= MANY
+    if few.any():
+        found[few] = _betting_ends(terms[few], size[few], mean[few], tail)
+    return found
+
+
+def ends_of_sums(size: Array, total: Array, squares: Array, tail: float) -> Array:
+    """Return the lower ends `[...]` of means of terms in [0, 1] that their sums alone refute.
+
+    For `y = (x - m) / m >= -1` and a bet 0 <= l < 1 (Fan, Grama and Liu 2015)
+
+        log(1 + l y) >= l y - (-log(1 - l) - l) y^2
+
+    so that the sums bound the wealth of the bets from below.
+    """
+    size, total, squares = np.broadcast_arrays(size, total, squares)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = total / np.where(size > 0, size, np.nan)
+        below, above = np.where(np.isnan(mean), np.nan, 0.0), mean
+        for _ in range(2 * _ROUNDS):
+            middle = (below + above) / 2
+            refuted = _log_wealth_of_sums(size, total, squares, middle, tail) >= -np.log(tail)
+            below, above = np.where(refuted, middle, below), np.where(refuted, above, middle)
+    return below
+
+
+def _log_wealth_of_sums(
+    size: Array, total: Array, squares: Array, mean: Array, tail: float
+) -> Array:
+    """Return a lower bound of the log of the wealth `[...]` of bets on more than `mean`."""
+    first = total / mean - size
+    second = (squares - 2 * mean * total + size * mean**2) / mean**2
+    best = np.sqrt(-2 * np.log(tail) * mean / (size * (1 - mean)))
+    bets = np.minimum(np.multiply.outer(_BETS, best), _LARGEST)
+    logs = bets * first + (np.log1p(-bets) + bets) * second
+    shared = np.moveaxis(np.nan_to_num(logs, nan=-np.inf), 0, -1) + np.log(_SHARES)
+    return np.asarray(np.logaddexp.reduce(shared, axis=-1))
 
 
 def _betting_ends(terms: Array, size: Array, mean: Array, tail: float) -> Array:

@@ -11,6 +11,7 @@ from torch import Tensor
 from ..._arrays import ArrayLike, as_array, as_floating, as_numpy
 from ...errors import InputError
 from ..pairs.validation import sample_weights
+from .bounded_means import ends_of_sums
 from .comparisons import Comparison
 from .interval_ends import (
     Interval,
@@ -35,6 +36,10 @@ __all__ = [
     "share_interval_of_sums",
     "wilson_interval",
 ]
+
+
+_TOLD = 1e-6
+"""The variance, as a share of the mean square, below which sums of powers hide skewness."""
 
 
 def mean_interval(
@@ -295,25 +300,35 @@ def _terms(name: str, values: ArrayLike) -> Tensor:
 
 
 def _sums(*sums: ArrayLike) -> Iterator[np.ndarray]:
-    for name, part in zip(("count", "total", "squares"), sums, strict=True):
+    names = ("count", "total", "squares", "cubes", "fourths")
+    for name, part in zip(names, sums, strict=False):
         yield np.asarray(part) if isinstance(part, np.generic) else as_numpy(name, part)
 
 
 def interval_of_sums(
-    count: ArrayLike, total: ArrayLike, squares: ArrayLike, level: float = 0.95
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    count: ArrayLike,
+    total: ArrayLike,
+    squares: ArrayLike,
+    level: float = 0.95,
+    *,
+    cubes: ArrayLike | None = None,
+    fourths: ArrayLike | None = None,
+) -> MeanEnds[np.ndarray]:
     """Return mean, low and high end of a mean over samples, from sums made block by block.
 
         mean = total / n,   reach = c sqrt((squares / n - mean^2) / (n - 1))
 
-    with c the quantile of Student's t with n - 1 degrees of freedom. One sample has a mean and no
-    interval.
+    with c the quantile of Student's t with n - 1 degrees of freedom. With the sums of cubes and of
+    fourth powers it is the interval of `mean_interval`, which reaches farther towards the side of
+    rare large values. One sample has a mean and no interval.
 
     Args:
         count: `[...]`, the number of samples n.
         total: `[...]`, the sum of their values.
         squares: `[...]`, the sum of the squares of their values.
         level: Nominal coverage.
+        cubes: `[...]`, the sum of their third powers, for the skewness of the mean.
+        fourths: `[...]`, the sum of their fourth powers, for the `caution` of few large values.
 
     Returns:
         Three arrays `[...]`, NaN where there are too few samples.
@@ -322,17 +337,30 @@ def interval_of_sums(
         >>> [round(float(end), 3) for end in interval_of_sums(*map(np.array, (4, 3.0, 3.0)))]
         [0.75, -0.046, 1.546]
     """
-    checked_level(level)
-    count, total, squares = _sums(count, total, squares)
+    usual_reach = normal_quantile(checked_level(level))
+    given = (cubes, fourths) if cubes is not None and fourths is not None else ()
+    count, total, squares, *higher = _sums(count, total, squares, *given)
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = total / count
         freedom = np.where(count > 1, count - 1.0, np.nan)
         reach = student_quantile(level, torch.from_numpy(freedom)).numpy()
         variance = (squares / count - mean**2).clip(0)
-        around = reach * np.sqrt(variance / freedom)
+        error = np.sqrt(variance / freedom)
+        contributors = np.full(np.shape(mean), np.inf)
+        low = high = reach * error
+        if higher:
+            third, fourth = (part / count for part in higher)
+            third = third - 3 * mean * squares / count + 2 * mean**3
+            fourth -= 4 * mean * higher[0] / count - 6 * mean**2 * squares / count + 3 * mean**4
+            told = variance > _TOLD * squares / count  # else rounding hides higher moments
+            skewness = np.where(told, third / count**2 / error**3, 0.0)
+            contributors = np.where((count > 1) & told, count * variance**2 / fourth, np.inf)
+            tilts = np.maximum(np.stack([-skewness, skewness]), 0)
+            few = _few_terms_reach(torch.from_numpy(tilts), level).numpy() * reach / usual_reach
+            low, high = error * np.maximum(few, reach + tilts * (reach**2 + 2) / 3)
         equal = (count > 1) & (variance <= 1e-12 * squares / count)
-    seen = Evidence(contributors=np.where(equal, 0.0, np.inf))
-    return MeanEnds((mean, mean - around, mean + around), caution("mean", seen))
+    seen = Evidence(contributors=np.where(equal, 0.0, contributors))
+    return MeanEnds((mean, mean - low, mean + high), caution("mean", seen))
 
 
 def share_interval_of_sums(
@@ -340,12 +368,9 @@ def share_interval_of_sums(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return mean, low and high end of a mean of values in [0, 1], from sums made block by block.
 
-    If all values are 0 or 1 it is the exact interval of `share_interval`. Of others it is Wilson's,
-    with the quantile t of Student's t with n - 1 degrees of freedom and as many samples as right
-    and wrong answers would need for the variance that is seen:
-
-        mean = total / n,   m = n max(1, mean (1 - mean) / variance)
-        (mean m + t^2 / 2 +- t sqrt(mean (1 - mean) m + t^2 / 4)) / (m + t^2)
+    If all values are 0 or 1 it is the exact interval of `share_interval`. Of others it holds at
+    every number of samples too: it is that of `bounded_mean_interval` for more than 4,096 samples,
+    and of fewer a wider one, because sums tell less than values.
 
     Args:
         count: `[...]`, the number of samples n.
@@ -363,17 +388,17 @@ def share_interval_of_sums(
     """
     checked_level(level)
     count, total, squares = _sums(count, total, squares)
+    tail = (1 - level) / 2
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = total / count
-        freedom = np.where(count > 1, count - 1, np.nan)
-        variance = (squares - count * mean**2) / freedom
-        size = count * np.where(variance > 1e-12, mean * (1 - mean) / variance, 1.0).clip(1.0)
-        reach = student_quantile(level, torch.from_numpy(np.asarray(freedom, float)))
-        ends = _wilson_ends(torch.as_tensor(mean), torch.as_tensor(size), reach)
         binary = abs(total - squares) <= 1e-9 * total
-        exact = exact_ends(np.where(binary, np.rint(total), np.nan), count, (1 - level) / 2)
-    low, high = (np.where(binary, *both) for both in zip(exact, ends, strict=True))
-    return mean, low, high
+        ends = exact_ends(np.where(binary, np.rint(total), np.nan), count, tail)
+    if not binary.all():
+        # Sums of 1 - x and of its squares give the upper end.
+        missing, theirs = count - total, count - 2 * total + squares
+        bets = ends_of_sums(count, total, squares, tail), ends_of_sums(count, missing, theirs, tail)
+        ends = np.where(binary, ends[0], bets[0]), np.where(binary, ends[1], 1 - bets[1])
+    return mean, *ends
 
 
 def bootstrap_interval(

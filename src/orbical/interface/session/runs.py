@@ -10,13 +10,13 @@ from functools import partial
 import numpy as np
 
 from ...errors import check_name
-from ...nero import Sums, add_sums, over_orbit
+from ...nero import POWERS, Sums, add_sums, over_orbit
 from ...store import Json
 from ..selection import Selection
 from .calibration_plots import pooled
 from .request import Answer, Request, Subset, keep_set, mask_of_set
 from .scan_view import Metric, ScanView
-from .subset_curves import changes, counted, curve_header, mean_of_sums, measures_over, sums_of
+from .subset_curves import changes, counted, curve_header, mean_over, measures_over
 
 Array = np.ndarray
 
@@ -127,8 +127,7 @@ def _shown(view: ScanView, selection: Selection) -> list[int]:
 
 
 def _mean(run: Run, name: str) -> dict[str, Array]:
-    metric = run.view.metrics[name]
-    return mean_of_sums(metric, sums_of(run, run.view.variable(metric, run.reference)))
+    return mean_over(run, run.view.metrics[name])
 
 
 def _curve(run: Run, metric: Metric) -> dict[str, Array]:
@@ -198,7 +197,7 @@ def unpaired(one: list[Array], other: list[Array]) -> tuple[Array, Array, Array]
 def paired_sums(run: Run, base: Run, name: str, pairs: tuple[tuple[int, int], ...]) -> Sums:
     """Sum the differences of samples over each pair of models, `[P, 1, K]`."""
     mine, its = (one.view.variable(one.view.metrics[name], one.reference) for one in (run, base))
-    sums = np.zeros((3, len(pairs), 1, len(run.view.group)))
+    sums = np.zeros((POWERS, len(pairs), 1, len(run.view.group)))
     for span in run.view.reader.blocks(mine):
         chosen = run.members[span]
         for row, (model, other) in enumerate(pairs):

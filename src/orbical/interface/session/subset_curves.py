@@ -12,7 +12,15 @@ from torch import Tensor
 
 from ...calibration import MEASURES, along_orbit, row_intervals
 from ...errors import InputError, check_name, whole_number
-from ...nero import SHARES, Sums, answer_names, changes_are_binary, sample_changes, share_of
+from ...nero import (
+    SHARES,
+    Sums,
+    answer_names,
+    changes_are_binary,
+    sample_changes,
+    share_of,
+    values_over,
+)
 from ...store import Json, StoredArrays
 from ..selection import Clause
 from .element_columns import alike, columns_of, response_columns
@@ -43,7 +51,7 @@ def aggregate(request: Request) -> Answer:
     """Answer `values [M, K]`, with the ends of an interval if the metric has one."""
     metric, subset = request.metric, request.subset
     if metric.per_sample:
-        curves = mean_of_sums(metric, sums_of(subset, request.variable))
+        curves = mean_over(subset, metric)
     else:
         curves = measures_over(subset, metric.name)
     arrays = {name: curves[name][request.models] for name in ENDS[:3] if name in curves}
@@ -83,10 +91,19 @@ def sums_of(subset: Subset, variable: str) -> Sums:
     return view.cache.get_or_compute(key, lambda: view.sums_over(variable, members))
 
 
-def mean_of_sums(metric: Metric, sums: Sums) -> dict[str, Array]:
-    """Return the mean `[M, K]` of a metric with the ends of its interval."""
-    ends = sums.interval(metric.unit == "share", metric.low)
-    return {name: part[:, 0] for name, part in zip(ENDS, ends, strict=False)}
+def mean_over(subset: Subset, metric: Metric) -> dict[str, Array]:
+    """Return the mean `[M, K]` of a metric with the ends of its interval, computed once."""
+    view, variable = subset.view, subset.view.variable(metric, subset.reference)
+
+    def compute() -> dict[str, Array]:
+        sums = sums_of(subset, variable)
+        with view.passes.turn():
+            sets = None if subset.mask is None else np.where(subset.mask, 0, -1)
+            values = values_over(view.reader, variable, sets)
+            ends = sums.interval(metric.unit == "share", metric.low, values=values)
+        return {name: part[:, 0] for name, part in zip(ENDS, ends, strict=False)}
+
+    return view.cache.get_or_compute(("mean", variable, *subset.key), compute)
 
 
 def measures_over(subset: Subset, name: str) -> dict[str, Array]:
