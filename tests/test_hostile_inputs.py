@@ -39,6 +39,9 @@ COUNTS = {  # in the default run, and under `slow`
     "saved outputs": (30, 5_000),
     "molecule files": (40, 5_000),
     "binary molecule files": (40, 5_000),
+    "worst cases": (10, 2_000),
+    "Parquet tables": (40, 10_000),
+    "Zarr arrays": (15, 5_000),
 }
 
 
@@ -346,6 +349,83 @@ def binary_molecule_file(folder: Path) -> Callable[[random.Random], None]:
     return attack
 
 
+def _damaged(rng: random.Random, sound: bytes) -> bytes:
+    """Change some bytes, and cut some files."""
+    content = bytearray(sound)
+    for _ in range(rng.randrange(1, 6)):
+        content[rng.randrange(len(content))] = rng.randrange(256)
+    if rng.random() < 0.2:
+        del content[rng.randrange(len(content)) :]
+    return bytes(content)
+
+
+def _small_scan(folder: Path) -> tuple[ob.Scan, Callable[..., object]]:
+    images, labels = ob.datasets.digits()
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+    about = {"group": "rotations:4", "task": "classification", "progress": False}
+    data = (images[:3], labels[:3])
+    scan = ob.scan(net, data, out=folder / "run.zarr", **about)  # type: ignore[arg-type]
+    return scan, lambda: ob.worst_case(net, data, rounds=1, **about)  # type: ignore[arg-type]
+
+
+def worst_cases(folder: Path) -> Callable[[random.Random], None]:
+    """Return an attack that damages a netCDF file of worst cases and opens it beside its scan."""
+    from orbical.interface.session.worst_search import opened_worst
+
+    scan, search = _small_scan(folder)
+    path = folder / "worst.nc"
+    search().to_netcdf(path)  # type: ignore[attr-defined]
+    sound = path.read_bytes()
+
+    def attack(rng: random.Random) -> None:
+        path.write_bytes(_damaged(rng, sound))
+        opened_worst(path, scan)
+
+    return attack
+
+
+def parquet_table(folder: Path) -> Callable[[random.Random], None]:
+    """Return an attack that writes odd columns into a Parquet table, and damages some."""
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    columns = [[1, 2], ["a", "b"], [[1], [2, 3]], [{"a": 1}, {"a": 2}], [None, None], [b"a", b"b"]]
+    columns += [[True, False], [1.5, float("nan")], [pandas.Timestamp(0), pandas.NaT], [None, "a"]]
+    path = folder / "a.parquet"
+
+    def attack(rng: random.Random) -> None:
+        names = ["a", "path", "label", "question", "options"]
+        chosen = {rng.choice(names): rng.choice(columns) for _ in range(rng.randrange(4))}
+        content = pandas.DataFrame(chosen).to_parquet()
+        path.write_bytes(_damaged(rng, content) if rng.random() < 0.5 else content)
+        source = load_data(str(path))
+        source.read(0, len(source))  # type: ignore[attr-defined, arg-type]
+
+    return attack
+
+
+def zarr_array(folder: Path) -> Callable[[random.Random], None]:
+    """Return an attack that damages a file of a Zarr group and reads all its samples."""
+    import zarr
+
+    root = folder / "a.zarr"
+    group = zarr.open_group(root, mode="w")
+    for name, values in {"x": np.ones((3, 1, 4, 4)), "y": np.arange(3), "age": np.ones(3)}.items():
+        group.create_array(name, data=values)
+    files = sorted(path for path in root.rglob("*") if path.is_file())
+    sound = {path: path.read_bytes() for path in files}
+
+    def attack(rng: random.Random) -> None:
+        path = rng.choice(files)
+        path.write_bytes(_damaged(rng, sound[path]))
+        try:
+            source = load_data(str(root))
+            source.read(0, len(source))  # type: ignore[attr-defined, arg-type]
+        finally:
+            path.write_bytes(sound[path])
+
+    return attack
+
+
 FUZZERS: dict[str, Callable[[Path], Callable[[random.Random], None]]] = {
     "group texts": lambda folder: group_text,
     "npz files": npz_file,
@@ -355,6 +435,9 @@ FUZZERS: dict[str, Callable[[Path], Callable[[random.Random], None]]] = {
     "saved outputs": outputs,
     "molecule files": molecule_file,
     "binary molecule files": binary_molecule_file,
+    "worst cases": worst_cases,
+    "Parquet tables": parquet_table,
+    "Zarr arrays": zarr_array,
 }
 
 

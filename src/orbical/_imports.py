@@ -8,10 +8,12 @@ import importlib
 import os
 import sys
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from .errors import InputError, MissingExtra, unknown_name
+from .errors import InputError, MissingExtra, OrbicalError, unknown_name
 
 _ARCHIVES = ("zip://", "tar://", "libarchive://")  # zarr cannot open them through fsspec
 _MOST_NAMES = 20
@@ -91,6 +93,29 @@ def existing_file(argument: str, given: str | Path) -> Path:
         why = "is a folder" if path.is_dir() else there
         raise InputError(argument, "a file", f"{str(given)!r}, which {why}")
     return path
+
+
+@contextmanager
+def reading(argument: str, given: object, kind: str) -> Iterator[None]:
+    """Raise whatever the reader of a user's file raises as an error about the file.
+
+    A damaged file makes the libraries that read it raise anything, so this is the one place that
+    turns it into a message; every reader of files is called inside it.
+
+    >>> with reading("data", "run.csv", "a table"):
+    ...     {}["column"]
+    Traceback (most recent call last):
+    orbical.errors.InputError: data: 'run.csv' cannot be read as a table (KeyError: 'column')
+    """
+    try:
+        yield
+    except OrbicalError:
+        raise
+    except Exception as error:
+        plain = isinstance(error, ValueError | OSError) and str(error)
+        why = words_of(error) if plain else f"{type(error).__name__}: {words_of(error)}"
+        problem = f"{_shortened(given)} cannot be read as {kind} ({why.removesuffix(': ')})"
+        raise InputError(argument, problem=problem) from error
 
 
 FETCHED: dict[Path, str] = {}

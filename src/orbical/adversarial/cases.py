@@ -185,11 +185,7 @@ class _Found:
 
 
 def of_scan(
-    scan: Scan,
-    models: Any,
-    group: Group | str | None,
-    task: Task | str | None,
-    needed: bool = True,
+    scan: Scan, models: Any, group: Group | str | None, task: Task | str | None, needed: bool = True
 ) -> tuple[dict[str, Any], Any, Group, Task]:
     """Return the models by their names in a scan, its data if `needed`, its group and its task."""
     if group is not None and as_group(group).fingerprint() != scan.group.fingerprint():

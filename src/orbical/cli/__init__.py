@@ -128,6 +128,12 @@ def main() -> None:
             raise
         _print_error("[bold red]error:[/]", f"{error.filename}: {error.strerror or error}")
         sys.exit(2)
+    except (MemoryError, RuntimeError) as error:
+        if not isinstance(error, MemoryError) and "allocate memory" not in str(error):
+            raise
+        why = " ".join(str(error).rpartition("DefaultCPUAllocator: ")[2].split())
+        _print_error("[bold red]error:[/]", f"memory is too short: {why or 'no reason is known'}")
+        sys.exit(2)
 
 
 def _leave(status: object) -> None:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import InputError, OrbicalError
+from .._imports import as_path, existing_file, import_attribute, import_module, reading
+from ..errors import InputError, OrbicalError, unknown_name
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from ..datasets import KeyObjects
     from ..store import Scan
     from ..tasks import Task
 
@@ -29,8 +31,6 @@ def path_or_url(text: str) -> Path:
     >>> path_or_url("run.zarr").name
     'run.zarr'
     """
-    from .._imports import as_path
-
     try:
         return as_path("path", text) if "://" in text else Path(text)
     except InputError as error:
@@ -93,8 +93,6 @@ Preprocess = Annotated[
 
 
 def _import_all(modules: list[str] | None) -> list[str] | None:
-    from .._imports import import_module
-
     for name in modules or []:
         import_module(name, "--import")
     return modules
@@ -129,7 +127,6 @@ def named_models(models: Sequence[str], argument: str = "--model") -> dict[str, 
     Traceback (most recent call last):
     orbical.errors.InputError: --model: expected a file, got 'nets/plain.onnx', which does not exist
     """
-    from .._imports import existing_file
     from ..predictors import model_path
 
     named: dict[str, str] = {}
@@ -164,14 +161,11 @@ def announce_folder(path: Path | None) -> None:
 
 def import_optional(text: str | None, argument: str) -> Any:
     """Import `package.module:attribute`; return None if nothing is given."""
-    from .._imports import import_attribute
-
     return None if text is None else import_attribute(text, argument)
 
 
 def own_task(text: str | None) -> Task | None:
     """Import a task of one's own, a class or an object; return None if nothing is given."""
-    from .._imports import import_attribute
     from ..tasks import Task
 
     if text is None:
@@ -222,7 +216,6 @@ def load_data_and_classes(text: str, **images: object) -> tuple[object, list[str
     `images` are options for images in files: `size`, `unreadable` and the columns of a table.
     """
     from ..datasets import BUILT_IN, STRUCTURE_SUFFIXES, molecules
-    from ..errors import unknown_name
 
     if text.startswith("coco:"):
         found = _read_coco(text)
@@ -315,8 +308,6 @@ def listed_names(text: str | None, option: str) -> list[str] | None:
     >>> listed_names("cat, dog", "--classes"), listed_names(None, "--classes")
     (['cat', 'dog'], None)
     """
-    from .._imports import as_path
-
     if text is None:
         return None
     path = Path(text) if "," in text or not text else as_path(option, text)
@@ -328,16 +319,12 @@ def listed_names(text: str | None, option: str) -> list[str] | None:
                 f"{text!r}, which is no file",
             )
         return _separated(text)
-    try:
+    with reading(option, text, "text"):
         return [line.strip() for line in path.read_text("utf-8").splitlines() if line.strip()]
-    except (OSError, UnicodeError) as error:
-        raise InputError(option, problem=f"{text!r} cannot be read as text ({error})") from error
 
 
 def _import_data(text: str) -> object:
     """Import a data set, or call the function that returns it."""
-    from .._imports import import_attribute
-
     found = import_attribute(text, "--data")
     if not callable(found) or hasattr(found, "shape"):
         return found
@@ -351,7 +338,7 @@ def _import_data(text: str) -> object:
         ) from error
 
 
-def _read_coco(text: str) -> Mapping[str, Any]:
+def _read_coco(text: str) -> KeyObjects:
     """Read the key objects of `coco:FOLDER:WINDOW:RADIUS:CLASS,CLASS`."""
     from ..datasets import coco
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._imports import existing_file, import_extra, words_of
+from .._imports import existing_file, import_extra, reading
 from ..actions import Volumes
 from ..errors import InputError
 from .array_source import check_labels, to_numpy, whole_array
@@ -135,12 +135,8 @@ def _found(files: Any) -> dict[str, Path]:
 def _opened(name: str, path: Path) -> Any:
     """Open a file, with its axes to the right, to the front and to the head."""
     nibabel = import_extra("nibabel", "medical", "a NIfTI file")
-    try:
+    with reading("data", name, "NIfTI"):
         return nibabel.as_closest_canonical(nibabel.load(path))
-    except Exception as error:
-        raise InputError(
-            "data", problem=f"{name!r} cannot be read as NIfTI ({words_of(error)})"
-        ) from error
 
 
 def _form(name: str, path: Path) -> tuple[tuple[int, ...], list[float]]:
@@ -153,6 +149,8 @@ def _form(name: str, path: Path) -> tuple[tuple[int, ...], list[float]]:
 
 def _array(name: str, path: Path) -> np.ndarray:
     """Return `[channel, depth, row, column]`; rows count from the front, where y is up."""
-    values = np.asarray(_opened(name, path).get_fdata(dtype=np.float32))
+    image = _opened(name, path)
+    with reading("data", name, "NIfTI"):
+        values = np.asarray(image.get_fdata(dtype=np.float32))
     values = values[..., None] if values.ndim == 3 else values
     return np.ascontiguousarray(values.T[:, :, ::-1])

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from inspect import isroutine, signature
 from pathlib import Path
 from typing import Any
 
 from .._codecs import check_codecs
-from .._imports import as_path, import_extra, local_file, name_of, words_of
+from .._imports import as_path, import_extra, local_file, name_of, reading
 from ..errors import InputError
 from . import tables
 from .array_files import read_npy, read_npz
@@ -21,7 +21,7 @@ from .item_sources import from_dataset
 from .named_arrays import NamedArrays, from_xarray, from_zarr
 from .nifti_files import SUFFIXES as NIFTI_SUFFIXES
 from .nifti_files import Nifti, is_nifti
-from .source import Relabeled, Source
+from .source import Batch, Relabeled, Source
 from .tables import Frame, Table, from_frame, has_images
 from .texts import Questions, from_texts, is_questions
 
@@ -65,6 +65,11 @@ def open_path(given: str | os.PathLike[str], **images: object) -> Source:
         path = local_file("data", given)
     if not path.exists():
         raise InputError("data", "a file or a folder", f"{str(given)!r}, which does not exist")
+    with reading("data", given, "data"):
+        return _opened(path, given, images)
+
+
+def _opened(path: Path, given: object, images: Mapping[str, object]) -> Source:
     opener = _opener(path, of_images="path" in images)
     if opener is None:
         raise InputError(
@@ -113,18 +118,19 @@ class ZarrArrays(NamedArrays):
     def __init__(self, path: Path) -> None:
         import zarr
 
-        try:
+        with reading("data", path, "a Zarr array"):
             for file in path.rglob("*"):
                 if file.name in _METADATA:
                     check_codecs(json.loads(file.read_bytes()))
             options = dict(getattr(path, "storage_options", {}))
             found = zarr.open(str(path), mode="r", storage_options=options or None)
             arrays = dict(found.arrays()) if isinstance(found, zarr.Group) else {"x": found}
-        except Exception as error:
-            raise InputError(
-                "data", problem=f"{str(path)!r} cannot be read as a Zarr array ({words_of(error)})"
-            ) from error
-        super().__init__(arrays, str(path), path)
+            super().__init__(arrays, str(path), path)
+
+    def read(self, start: int, stop: int) -> Batch:
+        """Read some samples; a chunk may be damaged."""
+        with reading("data", self._path, "a Zarr array"):
+            return super().read(start, stop)
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self._path,)

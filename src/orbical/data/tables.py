@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._imports import existing_file, import_extra, words_of
+from .._imports import existing_file, import_extra, reading
 from ..actions import Columns
 from ..errors import InputError
 from .image_files import SUFFIXES as IMAGE_SUFFIXES
@@ -151,6 +151,11 @@ def _columns_of(frame: pd.DataFrame, where: str) -> Columns:
     if not len(frame) or not len(frame.columns):
         raise InputError("data", f"rows and columns in {where!r}", f"shape {frame.shape}")
     texts = frame.select_dtypes(["object", "string"])
+    for name in texts:
+        odd = next((one for one in texts[name] if isinstance(one, list | dict | np.ndarray)), None)
+        if odd is not None:
+            kind = type(odd).__name__
+            raise InputError("data", f"a number or a text in each row of column {name!r}", kind)
     words = sorted({one for name in texts for one in texts[name].dropna()}, key=str)
     levels: dict[str, list[Any]] = {}
     for name, kind in frame.dtypes.items():
@@ -185,16 +190,12 @@ def _opened(table: Any) -> tuple[pd.DataFrame, str, Path]:
         return table, "the data frame", Path()
     path = existing_file("data", Path(table).expanduser())
     suffix = path.suffix.lower()
-    try:
+    with reading("data", table, "a table"):
         if suffix == ".parquet":
             import_extra("pyarrow", "parquet", "a Parquet table")
             frame = pd.read_parquet(path)
         else:
             frame = pd.read_csv(path, sep=_separator(path))
-    except (ValueError, OSError, UnicodeError) as error:
-        raise InputError(
-            "data", problem=f"{str(table)!r} cannot be read as a table ({words_of(error)})"
-        ) from error
     return frame, str(table), path.parent
 
 

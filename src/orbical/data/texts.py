@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from .._imports import existing_file, import_extra, words_of
+from .._imports import existing_file, import_extra, reading
 from .._text import counted
 from .._trees import leaves
 from ..actions import ActionTree, Texts, encode_texts
@@ -236,7 +236,7 @@ def _is_frame(data: object) -> bool:
 def _rows_of_file(path: Path) -> list[Any]:
     packed = path.suffix == ".gz"
     suffix = Path(path.stem if packed else path.name).suffix.lower()
-    try:
+    with reading("data", path, "questions or texts"):
         if suffix == ".parquet":
             import pandas as pd
 
@@ -254,10 +254,6 @@ def _rows_of_file(path: Path) -> list[Any]:
             whole = json.loads(text)
             logged = isinstance(whole, dict) and "samples" in whole  # a log of inspect_ai
             return [*(whole["samples"] if logged else whole)]
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile, NotImplementedError) as error:
-        raise InputError(
-            "data", problem=f"{str(path)!r} cannot be read ({words_of(error)})"
-        ) from error
     if suffix not in (".csv", ".tsv"):
         raise InputError("data", f"a file {', '.join(SUFFIXES)}, or one of them .gz", str(path))
     delimiters = "\t" if suffix == ".tsv" else ",;\t|"  # spreadsheets write `;` in some countries

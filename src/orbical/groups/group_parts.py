@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -127,7 +126,7 @@ class Part:
         return cls(
             lambda second, first: second + first,
             lambda part: -part,
-            _zeros,
+            lambda part: np.zeros_like(part[:1]),
             moves,
             lambda part: (np.linalg.norm(part.reshape(len(part), -1), axis=1), unit),
         )
@@ -165,10 +164,6 @@ def _words(names: Array, source: Array, sign: Array) -> Array:
 
 def _ones(part: Array) -> Array:
     return np.ones_like(part[:1])
-
-
-def _zeros(part: Array) -> Array:
-    return np.zeros_like(part[:1])
 
 
 def _ratio(factors: Array) -> Reach:
@@ -271,7 +266,7 @@ def register_part(name: str, part: Part) -> None:
     if name in _BUILT_IN:
         raise InputError("name", "a new name", f"{name!r}, which is a part of orbical")
     if not isinstance(part, Part):
-        raise InputError("part", "an orbical.groups.Part", _kind(part))
+        raise InputError("part", "an orbical.groups.Part", type(part).__name__)
     PARTS[name] = part
 
 
@@ -285,7 +280,3 @@ def part_of(name: str) -> Part:
             remedy=f"import the file that calls orbical.groups.register_part({name!r}, ...)",
         )
     return PARTS[name]
-
-
-def _kind(given: Any) -> str:
-    return type(given).__name__

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..._imports import reading
 from ...errors import InputError
 from ...store import Scan
 
@@ -22,14 +23,15 @@ def opened_worst(worst: object, scan: Scan) -> xr.Dataset:
     import xarray as xr
 
     if isinstance(worst, str | Path):
-        try:
-            worst = xr.load_dataset(worst)
-        except (OSError, ValueError) as error:
-            raise InputError(
-                "worst",
-                "a netCDF file of worst cases",
-                f"{str(worst)!r}, which is no such file or cannot be read",
-            ) from error
+        with reading("worst", worst, "a netCDF file of worst cases"):
+            return _checked(xr.load_dataset(worst), scan)
+    return _checked(worst, scan)
+
+
+def _checked(worst: object, scan: Scan) -> xr.Dataset:
+    """Return worst cases if they are those of a scan."""
+    import xarray as xr
+
     if not isinstance(worst, xr.Dataset) or not {*_NEEDED} <= {*map(str, worst.data_vars)}:
         raise InputError("worst", "the result of orbical.worst_case", type(worst).__name__)
     if worst.attrs.get("group") != scan.group.spec:
