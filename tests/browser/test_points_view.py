@@ -11,7 +11,7 @@ from reader import eventually
 import orbical as ob
 from orbical.actions import Points, Trivial
 from orbical.datasets import furniture, padded
-from orbical.figures.point_pictures import look_from
+from orbical.figures.pictures import look_from
 from orbical.interface.reports import report
 from orbical.zoo import pointnet
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import torch
 from reader import expect
 
@@ -34,3 +36,21 @@ def test_small_values_fill_the_plot_and_a_switch_shows_the_whole_scale(paged, se
     page.eventually(lambda: curve.bounding_box()["width"] == large)
     page.tab.select_option(".menus select", "correct")
     expect(page.tab.locator(".section.aggregate")).to_have_attribute("data-state", "ready")
+
+
+def test_a_circle_is_drawn_as_a_straight_line_and_back(view, axe):
+    page = view("sample=9&element=18")
+    tab = page.tab
+    circles = tab.locator(":is(.aggregate, .individual) .orbit-circle")
+    expect(circles).to_have_count(2)
+    tab.get_by_label("straight").check()
+    expect(tab.locator(":is(.aggregate, .individual) .orbit-line")).to_have_count(2)
+    expect(circles).to_have_count(0)
+    page.until("() => /shape=line/.test(location.hash) && /element=18/.test(location.hash)")
+    plot = tab.locator(".individual .orbit-line")
+    expect(plot).to_have_attribute("aria-valuetext", re.compile("^90°"))
+    plot.press("ArrowRight")
+    page.until("() => location.hash.includes('element=19')")
+    assert page.violations(axe) == []
+    tab.get_by_label("straight").uncheck()
+    expect(circles).to_have_count(2)

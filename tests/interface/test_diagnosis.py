@@ -99,3 +99,51 @@ def test_what_cannot_be_told_is_said(nets: Any) -> None:
     assert asked(few, "advice")[0]["models"][0]["verdict"] == "not enough samples"
     assert "labels" in asked(unlabeled, "advice")[0]["reason"]
     assert asked(unlabeled, "whatif")[0]["available"] is False
+
+
+def test_flips_are_those_of_python_refined_where_a_model_is_at_hand(
+    digits: ob.Scan, nets: Any
+) -> None:
+    sample = 3
+    for models in ({}, {"first": nets["first"]}):
+        about, arrays = asked(
+            Session({"run": digits}, models=models), "flips", selection={"sample": sample}
+        )
+        wanted = ob.flips(digits, sample, models=models or None)
+        shown = [one for model in about["models"] for one in model["flips"]]
+        assert [{**one, "element": 0, "position": []} for one in shown] == [
+            {**one.to_dict(), "element": 0, "position": []} for one in wanted
+        ]
+        assert arrays["frames"].shape == (12, 8, 8, 1)
+        for model, name in zip(about["models"], digits.models, strict=True):
+            classes = digits.data["predicted"].sel(model=name).values[sample]
+            ends = 360 * np.cumsum([one["share"] for one in model["bands"]])
+            assert ends[-1] == pytest.approx(360)
+            seen = [
+                model["bands"][int(np.searchsorted(ends, angle + 1e-9))]["class"]
+                for angle in digits.group.coords["angle"]
+            ]
+            assert seen == classes.tolist()
+
+
+def test_flips_need_one_coordinate(nets: Any) -> None:
+    images, labels = ob.datasets.digits()
+    made = ob.scan(
+        nets, (images[:6], labels[:6]), group="flips", task="classification", progress=False
+    )
+    assert "one continuous coordinate" in asked(Session({"run": made}), "flips")[0]["reason"]
+
+
+def test_layers_are_those_of_python_and_the_model_stays_as_it_is(
+    digits: ob.Scan, nets: Any
+) -> None:
+    session = Session({"run": digits}, models={"first": nets["first"]})
+    (found,) = asked(session, "layers")[0]["models"]
+    images, _ = ob.datasets.digits()
+    wanted = ob.testing.layer_errors(
+        nets["first"], images[:64], group="rotations:24", task="classification"
+    )
+    assert found["layers"] == wanted.layers
+    np.testing.assert_allclose(found["share"], wanted.share, atol=1e-6)
+    assert not any(part._forward_hooks for part in nets["first"].modules())
+    assert asked(Session({"run": digits}), "layers")[0]["available"] is False

@@ -121,12 +121,7 @@ def view(
             names=names,
             read=read,
         )
-        given = {
-            "group": group,
-            "task": task,
-            "preprocess": preprocess,
-            "classes": classes,
-        }
+        given = {"group": group, "task": task, "preprocess": preprocess, "classes": classes}
         pictures = image_options(size, unreadable, classes=classes, unlabeled=unlabeled)
         announce_folder(out)
         session = first_look(what[:-1], what[-1], given, pictures, samples, out)
@@ -192,7 +187,8 @@ def first_look(
 ) -> Session:
     """Scan a few samples and return a session, behind which more are scanned."""
     sources = named_models(models, "MODEL")
-    _check_data(data)
+    if not Path(data).expanduser().exists():
+        raise InputError("DATA", "a folder or a file", f"{data!r}, which does not exist")
     from ..groups import as_group
     from ..interface import PREVIEW_GROUPS, PREVIEW_SAMPLES, Preview, proposed
     from ..predictors import as_predictor
@@ -211,8 +207,3 @@ def first_look(
         sources, predictors, data, proposal, samples or PREVIEW_SAMPLES, out, given.get("classes")
     )
     return preview.open()
-
-
-def _check_data(data: str) -> None:
-    if not Path(data).expanduser().exists():
-        raise InputError("DATA", "a folder or a file", f"{data!r}, which does not exist")

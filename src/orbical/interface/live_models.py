@@ -110,7 +110,7 @@ class LiveModels:
             data = Samples(data if self.task is None else self.task.take(data))
             if len(data) != count:
                 raise InputError("data", f"the {count} samples of the scan", len(data))
-        self._data: Samples | None = data
+        self.data: Samples | None = data
         self.action = self._find_action() if self.task is None else self.task.input
         self._workers: dict[str, DaemonPool] = {}
         self._sweeps: dict[tuple[str, torch.device], Sweep] = {}
@@ -125,7 +125,7 @@ class LiveModels:
     @property
     def has_inputs(self) -> bool:
         """Whether inputs are available."""
-        return self._data is not None or bool(self._fields)
+        return self.data is not None or bool(self._fields)
 
     @property
     def answering(self) -> list[str]:
@@ -142,8 +142,8 @@ class LiveModels:
 
     def input(self, sample: int) -> Tree | None:
         """Return one sample's input as a batch of one, None if inputs are not available."""
-        if self._data is not None:
-            return self._data.inputs(sample, sample + 1)
+        if self.data is not None:
+            return self.data.inputs(sample, sample + 1)
         if not self._fields:
             return None
         return _as_tree(
@@ -183,6 +183,19 @@ class LiveModels:
             except OrbicalError as error:
                 answers[name] = LiveAnswer({}, float("nan"), str(error))
         return answers
+
+    def module(self, name: str) -> torch.nn.Module | None:
+        """Return the torch module of a model, None if it is not one."""
+        found = getattr(self.models[name], "module", None)
+        return found if isinstance(found, torch.nn.Module) else None
+
+    def settings(self, name: str) -> dict[str, Any]:
+        """Return how a model runs here: its device and what is applied to its batches."""
+        return {"device": str(_device_of(self.models[name])), "preprocess": self._preprocess}
+
+    def run(self, name: str, work: Callable[[], Any]) -> Any:
+        """Do some work with a model in its own thread."""
+        return result_within(self._worker(name).submit(work), self.patience_s)
 
     def ask_along(
         self, sample: int, elements: Elements, names: list[str]

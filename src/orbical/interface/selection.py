@@ -189,6 +189,7 @@ class Selection:
         marks: What the map draws, "points" or "glyphs" of orbits.
         scale: Whether the axis of a metric ends at the largest value, if that is far below the
             largest possible one ("fit"), or there ("full").
+        shape: Whether a circle is drawn as a "circle" or as a straight "line".
 
     Example:
         >>> Selection(sample=12, filter=("label:6,9", "gap:0.1..")).to_fragment()
@@ -224,6 +225,7 @@ class Selection:
     answers: str = _one_of("reliability", "confusion", "sets", "regions")
     marks: str = _one_of("points", "glyphs")
     scale: str = _one_of("fit", "full")
+    shape: str = _one_of("circle", "line")
 
     @classmethod
     def from_json(cls, given: object) -> Selection:

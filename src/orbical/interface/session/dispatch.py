@@ -17,6 +17,7 @@ from ..selection import Selection
 from ..wire import encode
 from . import runs, sample_maps, sample_views, scan_state
 from .calibration_plots import calibration
+from .causes import flips, layers
 from .class_answers import confusion, coverage
 from .diagnosis import advice, failures, whatif
 from .following import Following
@@ -32,6 +33,8 @@ HANDLERS: dict[str, Callable[[Request], Answer]] = {
     "advice": advice,
     "aggregate": aggregate,
     "failures": failures,
+    "flips": flips,
+    "layers": layers,
     "whatif": whatif,
     "consistency": consistency,
     "columns": histograms,
@@ -57,6 +60,7 @@ HANDLERS: dict[str, Callable[[Request], Answer]] = {
 }
 KINDS = ("state", *HANDLERS, "runs", "export", "preview", "link")
 _LIVE = ("place", "sample")
+_LONG = ("export", "runs", "flips", "layers")
 MOST_LONG = 4
 """The most long computations at the same time."""
 
@@ -258,7 +262,7 @@ class Session:
     def _long(self, message: Any) -> Json | None:
         """Return the header of reports about a request, None if its answer is fast."""
         kind = message.get("kind") if isinstance(message, Mapping) else None
-        if kind not in ("embedding", "sample", "export", "runs"):
+        if kind not in ("embedding", "sample", *_LONG):
             return None
         header = {"kind": kind, "sequence": message.get("sequence", 0)}
         try:
@@ -266,7 +270,7 @@ class Session:
             request = Request(self.scan_view(selection.scan), selection)
             if kind == "sample":
                 return header if selection.dense and request.view.live.answering else None
-            if kind in ("export", "runs"):
+            if kind in _LONG:
                 return header
             fast = selection.method in ("pca", "ica") or sample_maps.is_cached(request)
             return None if fast else {**header, "method": selection.method}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -9,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..._trees import Tree
+from ..._trees import Tree, tree_map
 from ...actions import Signals, Window
 from ...figures import cloud_picture
 from ...tasks import UNSEEN, chosen_slices, slice_picture
@@ -83,32 +84,38 @@ def _bytes(values: Tensor, span: list[float]) -> Tensor:
     return (scaled.clamp(0, 1).nan_to_num(0.5) * 255).round().to(torch.uint8)
 
 
-def thumbnails(view: ScanView, samples: list[int]) -> Array | None:
+def thumbnails(
+    view: ScanView, samples: list[int], elements: list[int] | None = None
+) -> Array | None:
     """Return thumbnails `[S, h, w, c]` of images, the first of a pair, slices, clouds, signals.
 
-    None for other inputs.
+    They are of the samples as they are, or each moved by one of the `elements`. None for other
+    inputs.
     """
     if not view.live.has_inputs:
         return None
+    places: Sequence[int | None] = elements or [None] * len(samples)
+    keys = [*zip(samples, places, strict=True)]
     made = {  # in the order of the scan, in which neighbors share what is read
-        one: view.thumbnails.get_or_compute(one, partial(_picture, view, one))
-        for one in sorted(set(samples))
+        key: view.thumbnails.get_or_compute(key, partial(_picture, view, *key))
+        for key in sorted({*keys}, key=lambda key: key[0])
     }
     if any(picture is _NOTHING for picture in made.values()):
         return None
-    return np.stack([made[one] for one in samples])
+    return np.stack([made[key] for key in keys])
 
 
 _NOTHING = np.zeros(0, np.uint8)
 
 
-def _picture(view: ScanView, sample: int) -> Array:
+def _picture(view: ScanView, sample: int, element: int | None) -> Array:
     given, action = view.live.input(sample), view.live.action
+    here = view.group[[view.group.identity if element is None else element]]
     if isinstance(action, Signals) and isinstance(given, Tensor):
-        seen = action.apply(view.group[[view.group.identity]], given)[0, 0, 0]
+        seen = action.apply(here, given)[0, 0, 0]
         return on_black(signal_picture(seen.detach().cpu().double().numpy(), THUMBNAIL))
-    if isinstance(action, Window):  # the model sees a part of it
-        given = action.apply(view.group[[view.group.identity]], given)[0]
+    if action is not None and (element is not None or isinstance(action, Window)):
+        given = tree_map(lambda leaf: leaf[0], action.apply(here, given))  # a window is a part
     if not isinstance(given, Tensor) or given.ndim not in (4, 5):
         cloud = cloud_of(given)
         return _NOTHING if cloud is None else on_black(cloud_picture(cloud, size=THUMBNAIL))

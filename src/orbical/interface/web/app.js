@@ -182,6 +182,7 @@ function render({ model, el }) {
     theme.on(shell.theme),
     requests.on("state", mount),
     store.subscribe(["scan"], load),
+    store.subscribe(["shape"], () => known && queueMicrotask(() => mount(known))), // all plots are made anew
     store.subscribe(["done"], keep),
     history.onchange((selection) => {
       sets?.learn(selection.subset, history.members());

@@ -10,7 +10,8 @@ const IN_PIXELS = ["Images", "ImagePair", "Window"];
 /** Make `app` for one scan. */
 export function createContext({ state, store, request, on, busy, stop, theme, history, root, announce }) {
   const places = new Map(state.models.map(({ name }, i) => [name, i]));
-  const group = groupOf(state);
+  const drawn = (group) => ({ ...group, straight: store.get().shape === "line" });
+  const group = drawn(groupOf(state));
   const truths = state.task.labeled;
   const scenes = createSceneCache();
   const folder = sharedFolder(state.names ?? []);
@@ -95,7 +96,7 @@ export function createContext({ state, store, request, on, busy, stop, theme, hi
     const { element, position } = app.place();
     return nearestElement(fine, position.length ? position : coordinates(group, element));
   };
-  app.groupOf = (answer) => groupOf({ ...answer, live: state.live, move: state.move });
+  app.groupOf = (answer) => drawn(groupOf({ ...answer, live: state.live, move: state.move }));
 
   /** Why there is nothing to show: the subset is empty, or the scan has just begun. */
   app.nothing = () => {

@@ -30,6 +30,7 @@ export const DEFAULTS = Object.freeze({
   answers: "reliability",
   marks: "points",
   scale: "fit",
+  shape: "circle",
 });
 
 /** The fields that decide which samples are shown. */

@@ -111,6 +111,7 @@ export function validated(selection, state) {
     dense: selection.dense && state.live && !state.report,
     marks: known(selection.marks, ["points", "glyphs"], "points"),
     scale: known(selection.scale, ["fit", "full"], "fit"),
+    shape: known(selection.shape, ["circle", "line"], "circle"),
     pins: [...new Set(selection.pins)].filter((one) => one >= 0 && one < state.samples).slice(0, MOST_PINS),
     show: known(selection.show, shows(state), "mean"),
     by: known(

@@ -77,7 +77,8 @@ export function createOrbitPlot(el, group) {
     /** @type {(value: number) => string} */
     say: String,
   };
-  const layout = (LAYOUTS[orbit.kind] ?? tiles)(orbit);
+  const kind = orbit.kind === "circle" && group.straight ? "line" : orbit.kind;
+  const layout = (LAYOUTS[kind] ?? tiles)(orbit);
   const now = { element: orbit.identity, position: [] };
   /** @type {(move: { element: number, position: number[], done: boolean }) => void} */
   let moved = () => {};
@@ -86,7 +87,7 @@ export function createOrbitPlot(el, group) {
   /** @type {(place: { element: number } | null) => void} */
   let hovered = () => {};
   let [filled, hover] = [false, null];
-  const frame = createFrame(el, paint, { canvas: layout.canvas, name: `orbit-plot orbit-${orbit.kind}` });
+  const frame = createFrame(el, paint, { canvas: layout.canvas, name: `orbit-plot orbit-${kind}` });
   const tip = createTooltip(frame.root);
 
   function paint() {

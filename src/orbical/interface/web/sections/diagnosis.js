@@ -4,9 +4,10 @@ import { button, fill, h, modelLabel, uid, write } from "../core/dom.js";
 import { copyText } from "../core/downloads.js";
 import { attachPanel } from "../core/popover.js";
 import { newId, viewOf } from "../core/saved_list.js";
-import { sentence, whole } from "../core/text.js";
+import { sentence, singular, whole } from "../core/text.js";
 import { fixed } from "../draw/format.js";
 import { createOrbitPlot } from "../plots/orbit.js";
+import { absent, createFilmStrip, createLayers } from "./causes.js";
 import { createSelect } from "./frame.js";
 
 const percent = (share) => (Number.isFinite(share) ? `${fixed(100 * share, 1)} %` : "–");
@@ -48,6 +49,7 @@ export function createDiagnosis(opener, app) {
   const note = h("p", { class: "quiet-text", role: "status" });
   const code = h("pre", { tabindex: "0" });
   const copy = button("Copy", () => copyText(code.textContent).then(() => write(copy, "Copied")), { class: "tool" });
+  const [strip, layers] = [createFilmStrip(app), createLayers(app)];
   const part = (title, ...content) => h("section", {}, h("h3", {}, title), ...content);
   const panel = h(
     "div",
@@ -66,6 +68,8 @@ export function createDiagnosis(opener, app) {
       button("Close", () => held.close(), { class: "tool" }),
     ),
     part("Where it fails", found),
+    part(`This ${singular(app.noun)} along its orbit`, strip.el),
+    part("Where inside the network", layers.el),
     part("What would help", advised),
     part("What if", switches, numbers, plotEl, note, h("div", { class: "code" }, code, copy)),
   );
@@ -80,8 +84,8 @@ export function createDiagnosis(opener, app) {
   const held = attachPanel(opener, panel, {
     begin() {
       if (answer) return;
-      for (const el of [found, advised, note]) write(el, "Computing …");
-      for (const kind of ["failures", "advice"]) app.request(kind);
+      for (const el of [found, strip.el, advised, note]) write(el, "Computing …");
+      for (const kind of ["failures", "flips", "advice"]) app.request(kind);
       ask({});
     },
   });
@@ -90,9 +94,6 @@ export function createDiagnosis(opener, app) {
     change = wanted;
     app.request("whatif", { change });
   }
-
-  /** Why there is nothing to say; empty where there is. */
-  const absent = ({ error, available, reason }) => (error ? error : available ? "" : sentence(`${reason}.`));
 
   const more = (title, ...content) => h("details", {}, h("summary", {}, title), ...content);
 
@@ -253,6 +254,9 @@ export function createDiagnosis(opener, app) {
     app.on("whatif", drawWhatIf),
     app.store.subscribe(["element", "position"], () => answer && plot.mark(app.element(), app.place().position)),
     app.store.subscribe(["models"], () => answer && ask(change)),
+    app.store.subscribe(["models", "sample"], () => panel.matches(":popover-open") && app.request("flips")),
+    strip.destroy,
+    layers.destroy,
   ];
   return { toggle: held.toggle, destroy: () => (stops.forEach((stop) => stop()), plot.destroy(), held.destroy()) };
 }

@@ -56,6 +56,12 @@ export function createSection(el, app) {
       h("label", { class: "check", title: "Run the models at finer steps for this sample" }, dense, "fine steps"),
     );
   }
+  if (app.group.kind === "circle") {
+    const change = () => app.select({ shape: straight.checked ? "line" : "circle" });
+    const straight = h("input", { type: "checkbox", onchange: change });
+    straight.checked = app.group.straight;
+    frame.controls.append(h("label", { class: "check", title: "Draw circles as straight lines" }, straight, "straight"));
+  }
   const pin = button("pin", () => app.pin(), {
     class: "tool",
     title: `Keep this ${singular(app.noun)} beside others  p`,
