@@ -37,11 +37,16 @@ def test_the_figures_of_a_page_are_committed_and_no_others(name: str) -> None:
     assert {*shown} == {path.name for path in paths.figures.glob("*.png")}
 
 
-def test_a_page_is_short_and_shows_its_verdicts(name: str) -> None:
+@pytest.mark.parametrize("name", [*STUDIES, INDEX])
+def test_a_page_is_short(name: str) -> None:
     text = Paths.in_checkout(name).page.read_text(encoding="utf-8")
     assert sum(any(map(str.isalnum, word)) for word in text.split()) <= 1200
+    assert f"({name}/protocol.md" in text
+
+
+def test_a_page_shows_its_verdicts(name: str) -> None:
+    text = Paths.in_checkout(name).page.read_text(encoding="utf-8")
     assert re.search(r"^\| .*(verdict|decide) \|$", text, re.MULTILINE)
-    assert f"({name}/protocol.md)" in text
 
 
 def test_no_link_of_a_page_or_protocol_is_dead(name: str) -> None:
@@ -105,7 +110,7 @@ VERDICTS = {
 
 
 def _rows() -> list[list[str]]:
-    text = Paths.in_checkout(INDEX).page.read_text(encoding="utf-8")
+    text = Paths.in_checkout(INDEX).protocol.read_text(encoding="utf-8")
     lines = [line for line in text.splitlines() if re.match(r"\| P\d ", line)]
     return [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
 
@@ -125,16 +130,17 @@ def _targets(text: str) -> list[Path]:
 
 
 def test_no_link_of_the_index_is_dead() -> None:
-    page = Paths.in_checkout(INDEX).page
+    paths = Paths.in_checkout(INDEX)
     assert all(len(row) == 6 and "](" in row[4] and row[5] for row in _rows())
-    for link in re.findall(r"\]\(([^)]+)\)", page.read_text(encoding="utf-8")):
-        path, _, part = link.partition("#")
-        target = page.parent / path if path else page
-        assert target.is_file(), link
-        if part.startswith("orbical."):
-            operator.attrgetter(part.removeprefix("orbical."))(orbical)
-            continue
-        assert not part or f"#{part}" in anchors(target.read_text("utf-8")), link
+    for page in (paths.page, paths.protocol):
+        for link in re.findall(r"\]\(([^)]+)\)", page.read_text(encoding="utf-8")):
+            path, _, part = link.partition("#")
+            target = page.parent / path if path else page
+            assert target.is_file(), link
+            if part.startswith("orbical."):
+                operator.attrgetter(part.removeprefix("orbical."))(orbical)
+                continue
+            assert not part or f"#{part}" in anchors(target.read_text("utf-8")), link
 
 
 def test_anchors_are_those_of_the_site() -> None:

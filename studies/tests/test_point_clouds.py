@@ -6,21 +6,22 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
 from orbical.datasets import PointClouds, furniture
 from orbical.errors import InputError
 from orbical.groups import parse
-from orbical.zoo import pointnet_training
 from orbical_studies.framework import Paths, Results
 from orbical_studies.framework.formatting import verdict as as_verdict
 from orbical_studies.framework.page import parted, render
 from orbical_studies.framework.training import read_trained
 from orbical_studies.networks.point_attention import PointAttention
-from orbical_studies.point_clouds import collecting, report, study, training
+from orbical_studies.point_clouds import collecting, report, study, training, transformer
 from orbical_studies.point_clouds.collecting import Answers, calibrated_ece, summary_row
 from orbical_studies.point_clouds.training import Settings, Trial, split, unpack
+from orbical_studies.zoo_training import point_networks
 
 BALL = "rotations3d:40"
 TINY = Settings(
@@ -38,8 +39,8 @@ def halves() -> training.Halves:
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     """Run the whole study on generated furniture."""
     with pytest.MonkeyPatch.context() as patch:
-        small = partial(pointnet_training.InvariantNet, degree=2)  # built quickly
-        patch.setattr(pointnet_training, "InvariantNet", small)
+        small = partial(point_networks.InvariantNet, degree=2)  # built quickly
+        patch.setattr(point_networks, "InvariantNet", small)
         patch.setattr(training, "PointAttention", partial(PointAttention, width=8, layers=1))
         for name in training.SOURCES:
             patch.setitem(training.SOURCES, name, halves)
@@ -112,7 +113,7 @@ def test_the_split_is_stratified_and_never_mixes() -> None:
 
 def test_answers_are_those_of_the_network_at_each_rotation(results: Results) -> None:
     _, test = unpack(results.work / "modelnet10.npz")
-    network, group = pointnet_training.make("plain", 8, 0).eval(), parse(BALL)
+    network, group = point_networks.make("plain", 8, 0).eval(), parse(BALL)
     found = training.evaluate(network, test.points, test.labels, group, batch=16)
     turn = torch.tensor(group.parts["space"][17, :3, :3], dtype=torch.float32)
     with torch.inference_mode():
@@ -236,3 +237,22 @@ def test_invariance_by_construction_is_compared_with_both_augmented_networks(
     changed.write("contrasts", frame)
     claims = report.Measured(changed).claims("sweethome3d")
     assert as_verdict(claims["construction"], claims["construction_refuted"]) == found
+
+
+def test_a_point_transformer_is_judged_by_every_training() -> None:
+    def rows(network: str, seed: int, ball: float) -> list[dict[str, object]]:
+        kind = {"network": network, "seed": seed, "class": "bathtub", "upright": 1, "always": 1}
+        return [
+            {**kind, "upright": 1, "ball": ball - 0.01 * (n % 3), "always": 1} for n in range(30)
+        ]
+
+    upright = [row for seed in (0, 1) for row in rows(transformer.UPRIGHT, seed, 0.5)]
+    turned = [row for seed in (0, 1) for row in rows(transformer.AUGMENTED, seed, 0.9)]
+    alone = rows(transformer.AUGMENTED, 2, 0.1)  # not trained upright
+    found = transformer.decided(pd.DataFrame(upright + turned + alone))
+    assert found["seeds"] == [0, 1]
+    assert found["signs"] == {"lost": -1, "upright": 0}
+    assert float(found["changes"]["lost"].difference) == pytest.approx(-0.4)
+    assert found["bathtubs"][1] > 0.5
+    apart = turned[:30] + rows(transformer.AUGMENTED, 1, 0.45)
+    assert transformer.decided(pd.DataFrame(upright + apart))["signs"]["lost"] == 0

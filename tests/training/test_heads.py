@@ -8,7 +8,7 @@ from torch import nn
 
 import orbical as ob
 from orbical import losses, training
-from orbical.actions.on_points import _representation
+from orbical.actions.on_points_and_vectors import _representation
 from orbical.errors import InputError
 from orbical.training.heads import FLOOR, softened
 

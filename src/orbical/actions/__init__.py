@@ -23,12 +23,12 @@ from .action import (
 )
 from .finite import first_lacking
 from .on_angles import Angles
+from .on_boxes_and_key_points import Boxes, PixelPoints, checked_swaps
 from .on_classes import Classes
 from .on_globes import Globe, Periodic
 from .on_images import ColorImages, ImagePair, Images, VectorField, Window
 from .on_maps import ClassMaps, ValueMaps
-from .on_pixels import Boxes, PixelPoints, checked_swaps
-from .on_points import (
+from .on_points_and_vectors import (
     Adjacency,
     Blocks,
     Edges,

@@ -206,7 +206,9 @@ class Window(Images):
         whole = Images(self.interpolation, self.padding)
         there = whole._resample(elements, x[None], tuple(x.shape[-2:]))
         back = self._resample(elements.inverse(), there, (self.size, self.size))
-        still = self._resample(_identity_like(elements), x[None], (self.size, self.size))
+        parts = {"plane": np.tile(np.eye(3), (len(elements), 1, 1))}
+        unmoved = Elements(parts, len(elements), elements.exact_on_grid)
+        still = self._resample(unmoved, x[None], (self.size, self.size))
         return relative_loss(back, still)
 
     def check(self, group: Group, x: Tensor) -> None:
@@ -301,11 +303,6 @@ def _sample_in_stacks(sample: Callable[..., Tensor], planes: Tensor, grid: Tenso
 def _pooled(found: Tensor, size: tuple[int, ...]) -> Tensor:
     """Average the places of each pixel, `[K, P, h, w n]`."""
     return found if found.shape[-1] == size[1] else found.unflatten(-1, (size[1], -1)).mean(-1)
-
-
-def _identity_like(elements: Elements) -> Elements:
-    parts = {"plane": np.tile(np.eye(3), (len(elements), 1, 1))}
-    return Elements(parts, len(elements), elements.exact_on_grid)
 
 
 def _joined(x: Tensor, corners: np.ndarray, size: int) -> Tensor:

@@ -224,9 +224,7 @@ class ValueMaps(_Maps):
         linear = self._linear(group)
         size = np.abs(np.linalg.det(linear)) ** (2 / self.sides)
         if self.representation == "normal" and not np.allclose(
-            linear @ linear.transpose(0, 2, 1),
-            size[:, None, None] * np.eye(self.sides),
-            atol=1e-9,
+            linear @ linear.transpose(0, 2, 1), size[:, None, None] * np.eye(self.sides), atol=1e-9
         ):
             raise InputError(
                 "group",

@@ -12,7 +12,7 @@ from torch import Tensor
 from ..errors import InputError
 from ..groups import Elements, Group
 from .action import Exact
-from .on_points import Rows, check_rows
+from .on_points_and_vectors import Rows, check_rows
 
 Nested = Any
 """N texts, or N lists of texts, or N values of JSON such as the messages of a chat."""

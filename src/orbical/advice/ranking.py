@@ -74,7 +74,8 @@ class Remedy:
 
     def __str__(self) -> str:
         ends = f"[{number(self.low)}, {number(self.high)}]"
-        said = f"{self.name}: {_unit(self)} less by {number(self.gain)} {ends}"
+        unit = "cost" if "cost" in self.before else "error"
+        said = f"{self.name}: {unit} less by {number(self.gain)} {ends}"
         for name, words in (
             ("accuracy", "accuracy"),
             ("pooled_ece", "ECE"),
@@ -344,15 +345,12 @@ def _ranked(remedies: Sequence[Remedy], gains: Array, level: float) -> list[int]
     if not helping:
         return others
     best = max(helping, key=lambda place: remedies[place].gain)
-    behind = bounded_mean_interval(_scaled(gains[best] - gains[helping]), level, low=-1.0)[1]
+    apart = gains[best] - gains[helping]
+    scaled = apart / max(1.0, float(np.abs(apart).max(initial=0.0)))
+    behind = bounded_mean_interval(scaled, level, low=-1.0)[1]
     ties = [place for place, low in zip(helping, behind, strict=True) if low <= 0]
     ties.sort(key=lambda place: remedies[place].passes)
     return [*ties, *(place for place in others if place not in ties)]
-
-
-def _scaled(values: Array) -> Array:
-    """Return values between -1 and 1, with their signs."""
-    return np.asarray(values / max(1.0, float(np.abs(values).max(initial=0.0))))
 
 
 def _state(outcome: Outcome, arrays: ScanArrays, passing: float) -> dict[str, float]:
@@ -397,10 +395,6 @@ def _needs(change: Change) -> str:
         return "held-out labels"
     fits = change.recalibrate or change.reject == "fitted" or change.coverage is not None
     return "held-out labels with their orbits" if fits else "no labels"
-
-
-def _unit(remedy: Remedy) -> str:
-    return "cost" if "cost" in remedy.before else "error"
 
 
 def _share(value: float) -> str:

@@ -13,7 +13,7 @@ from .demos import DEMOS, Request, find
 def demo(
     name: Annotated[str, typer.Argument(metavar="NAME")] = "digits",
     out: Path = Path("orbical-demo"),
-    train: Annotated[bool, typer.Option("--train")] = False,
+    weights: Path | None = None,
     overwrite: Annotated[bool, typer.Option("--overwrite")] = False,
     samples: Annotated[int | None, typer.Option(min=1)] = None,
     view: bool = True,
@@ -27,7 +27,8 @@ def demo(
     Args:
         name: One of {names}.
         out: The folder for the scan and the figures.
-        train: Train the networks again instead of using the shipped weights.
+        weights: A folder with weights that you trained, as `python -m orbical_studies.zoo_training`
+            does for each family. Default: those that ship.
         overwrite: Replace a scan of other data or networks.
         samples: Number of samples to scan. Default: depends on the demo.
         view: Open the interactive view at the end.
@@ -37,7 +38,7 @@ def demo(
     from .scan_tables import print_summary
 
     console = Console()
-    made = find(name).run(Request(name, out, samples, overwrite, train))
+    made = find(name).run(Request(name, out, samples, overwrite, weights))
     print_summary(made.scan)
     for title, figure in made.figures.items():
         console.print(f"figure  {figures.save(figure, out / name / f'{title}.png')}")

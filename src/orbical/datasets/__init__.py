@@ -14,7 +14,6 @@ from collections.abc import Callable
 
 from torch import Tensor
 
-from .coco_folder import coco
 from .digit_images import digits, full_mnist, mnist
 from .example_files import (
     SHAPES,
@@ -28,9 +27,17 @@ from .example_files import (
 )
 from .folders import data_file, data_folder
 from .generated_scenes import scenes
-from .key_objects import AnnotatedImage, checked_boxes, find_key_objects, surroundings, views_of
+from .key_objects import (
+    AnnotatedImage,
+    KeyObjects,
+    checked_boxes,
+    coco,
+    find_key_objects,
+    surroundings,
+    views_of,
+)
 from .molecule_files import STRUCTURE_SUFFIXES, molecules, read_structures
-from .particle_seeding import particle_pairs
+from .particle_images import particle_pairs
 from .point_clouds import BUILDERS, PointClouds, furniture, in_unit_ball, padded
 
 BUILT_IN: dict[str, Callable[[], tuple[Tensor, Tensor]]] = {"digits": digits, "mnist": mnist}

@@ -9,8 +9,8 @@ from typing import Any
 
 from torch import Tensor
 
-from orbical._imports import existing_file, import_extra
-from orbical.errors import InputError, MissingExtra
+from orbical._imports import existing_file, import_extra, reading
+from orbical.errors import InputError
 from orbical.tasks import batch_of, is_structure
 
 STRUCTURE_SUFFIXES = (".xyz", ".extxyz", ".sdf", ".mol", ".db", ".traj", ".cif")
@@ -55,18 +55,12 @@ def read_structures(path: Path) -> list[Any]:
         )
     existing_file("molecules", path)
     ase_io = import_extra("ase.io", "chemistry", f"the file {str(path)!r}")
-    try:
+    with reading("molecules", path, "molecules"):
         readers = {".sdf": _from_sdf, ".mol": _from_sdf, ".db": _from_database}
         read = readers.get(path.suffix.lower())
         if path.suffix.lower().endswith("xyz"):
             _check_counts(path)
         found: list[Any] = list(ase_io.read(path, ":")) if read is None else read(path)
-    except (InputError, MissingExtra):
-        raise
-    except Exception as error:
-        raise InputError(
-            "molecules", problem=f"{str(path)!r} cannot be read: {type(error).__name__}: {error}"
-        ) from error
     if not found:
         raise InputError("molecules", "at least one molecule", f"none in {str(path)!r}")
     return found

@@ -11,10 +11,9 @@ from . import bounds, calibration, style
 from ._panels import show_picture
 from .calibration import risk_coverage_plot
 from .embedding_maps import embedding
-from .group_pictures import group_picture
 from .layer_bars import layer_errors
 from .nero_plots import aggregate, averaging, individual
-from .point_pictures import cloud_picture, molecule_picture
+from .pictures import cloud_picture, group_picture, molecule_picture
 from .style import *
 
 __all__ = [

@@ -77,7 +77,7 @@ class HuggingFacePredictor(TorchPredictor):
             ModelError: If the folder has no model that transformers knows.
         """
         library = import_extra("transformers", "transformers", f"the model {folder!r}")
-        here = {"local_files_only": True}
+        here = {"local_files_only": True, "trust_remote_code": False}
         try:
             names = library.AutoConfig.from_pretrained(folder, **here).architectures or ["none"]
             model = getattr(library, names[0]).from_pretrained(folder, **here)

@@ -256,7 +256,7 @@ def _common(texts: list[Tokens]) -> int:
 def _loaded(path: Path, tokenizer: Any) -> tuple[Any, Any]:
     """Load a model and its tokenizer from a folder or a GGUF file; no code in it is run."""
     library = import_extra("transformers", "transformers", f"the model {str(path)!r}")
-    here: Json = {"local_files_only": True}
+    here: Json = {"local_files_only": True, "trust_remote_code": False}
     folder = path
     if path.suffix == ".gguf":
         import_extra("gguf", "transformers", f"the model {str(path)!r}")

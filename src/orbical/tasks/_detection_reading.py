@@ -55,7 +55,7 @@ def read_detections(given: object, most: int) -> Detections:
     return _most_confident(Detections(box, confidence, label.round()).without(absent), most)
 
 
-def read_objects(given: Any) -> Any:
+def read_objects(given: Any) -> object:
     """Return targets that are a list of dictionaries, as torchvision's, as objects `[N, T, 5]`.
 
     Other targets are returned as they are.

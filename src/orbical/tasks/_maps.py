@@ -144,11 +144,7 @@ class RunningMean:
         self._first: Tensor | None = None
 
     def add(
-        self,
-        maps: Tensor,
-        seen: Tensor | None,
-        weights: Tensor,
-        areas: Tensor | None = None,
+        self, maps: Tensor, seen: Tensor | None, weights: Tensor, areas: Tensor | None = None
     ) -> None:
         """Add maps of K elements with their weights `[K]`, where each is `seen [K, ...]`.
 

@@ -53,7 +53,7 @@ def check_frames(action: Action, count: int, moved: Tree) -> None:
         )
 
 
-def padded_samples(data: Any, action: Action, unknown: float) -> Any:
+def padded_samples(data: Any, action: Action, unknown: float) -> object:
     """Return samples of different sizes, and their targets by point, as padded arrays.
 
     Takes lists of clouds `[n, d]`, ragged batches with `ptr` or `batch`, and graphs of PyG, whose

@@ -105,7 +105,7 @@ class Atoms(Task):
 
     # Data and truth.
 
-    def take(self, data: object) -> Any:
+    def take(self, data: object) -> object:
         """Convert molecules, and the truth of the requested quantities, to arrays."""
         inputs, truth = _apart(data)
         collected = batch_of(inputs) if _are_structures(inputs) else from_graphs(inputs)

@@ -75,10 +75,7 @@ class ClassTask(Task):
             )
         if largest >= count:
             raise InputError(
-                "labels",
-                f"class indices below {count}, as the model has",
-                largest,
-                remedy=remedy,
+                "labels", f"class indices below {count}, as the model has", largest, remedy=remedy
             )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -22,6 +22,7 @@ from ._maps import (
     seen_mean,
 )
 from .task import (
+    About,
     Move,
     Orbit,
     Reader,
@@ -177,7 +178,7 @@ class DenseRegression(MapTask):
         """Declare the errors, the reduced maps, and errors with variances at points."""
         answer = ("component", *self._sides)
         about = self.common_variables(labeled, answer)
-        worse: dict[str, Any] = {"unit": self.score_unit, "higher_is_better": False}
+        worse: About = {"unit": self.score_unit, "higher_is_better": False}
         about["predicted_maps"] = per_element("predicted maps", *answer, optional=True)
         about["value_map"] = per_element("prediction, middle pixels of blocks", *MAP)
         about["map_vs_consensus"] = per_element("distance from the consensus, by block", *MAP)

@@ -21,15 +21,7 @@ from ..actions import (
 from ..errors import InputError
 from ..groups import Elements
 from ._maps import MAP, MapTask, block_means, lengths, masked_mean
-from .task import (
-    Reader,
-    Variable,
-    as_truth,
-    described,
-    is_real,
-    per_element,
-    unreadable,
-)
+from .task import Reader, Variable, as_truth, described, is_real, per_element, unreadable
 
 __all__ = ["Flow", "angle_between"]
 

@@ -40,10 +40,7 @@ COCO_EDGES = [
 ]
 """The limbs to draw between COCO's key points."""
 CORRECT_OKS = 0.5
-MEANINGS = {
-    "oks": "object key-point similarity",
-    "pck": "share of points close to the true ones",
-}
+MEANINGS = {"oks": "object key-point similarity", "pck": "share of points close to the true ones"}
 
 
 class KeyPoints(Task):

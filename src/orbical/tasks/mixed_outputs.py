@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -14,7 +14,7 @@ from ..actions import Action, ActionTree, Angles, Blocks, Irreps, PixelPosition
 from ..errors import InputError, ModelError, check_name
 from ..groups import Elements
 from .regression import Regression, output_action
-from .task import Orbit, Reader, Task, Variable, described, is_real, per_element, per_sample
+from .task import About, Orbit, Reader, Task, Variable, described, is_real, per_element, per_sample
 
 __all__ = ["Mixed"]
 
@@ -99,7 +99,7 @@ class Mixed(Regression):
         """Read the outputs side by side, `{"mean": [N, D]}`."""
         return {"mean": self._joined(self.picked(raw), "model output", ModelError)}
 
-    def take(self, data: object) -> Any:
+    def take(self, data: object) -> object:
         """Put the targets of all outputs side by side."""
         if isinstance(data, tuple) and len(data) == 2 and isinstance(data[1], Mapping):
             truth = {name: as_array(name, values) for name, values in data[1].items()}
@@ -136,10 +136,7 @@ class Mixed(Regression):
         """Declare the error and the gap of each output."""
         declared = super().variables(labeled)
         for name in self.forms:
-            about: dict[str, Any] = {
-                "unit": self._units.get(name, ""),
-                "higher_is_better": False,
-            }
+            about: About = {"unit": self._units.get(name, ""), "higher_is_better": False}
             declared[f"gap_{name}"] = per_sample(f"invariance gap of {name}", **about)
             if labeled:
                 declared[f"error_{name}"] = per_element(f"distance of {name} from truth", **about)

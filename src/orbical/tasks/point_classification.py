@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -98,7 +98,7 @@ class PointClassification(ClassTask):
 
     # Data and truth.
 
-    def take(self, data: object) -> Any:
+    def take(self, data: object) -> object:
         """Pad samples of different sizes, and their labels."""
         return padded_samples(data, self.input, UNLABELED)
 

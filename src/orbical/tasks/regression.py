@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -120,7 +120,7 @@ class Regression(Task):
             raise ModelError(f"model output: expected vectors of 2 or 3 components, got {width}")
         return fit_to_mean({**parts, "mean": mean}, self.output)
 
-    def take(self, data: object) -> Any:
+    def take(self, data: object) -> object:
         """Pad samples of different sizes, and their targets by point."""
         return padded_samples(data, self.input, torch.nan) if self.per_point else data
 

@@ -13,15 +13,7 @@ from .._trees import concatenate
 from ..actions import Action, ActionTree, ClassMaps
 from ..errors import InputError
 from ..groups import Elements
-from ._maps import (
-    MAP,
-    UNSEEN,
-    MapTask,
-    RunningMean,
-    masked_mean,
-    reduced_labels,
-    reduced_means,
-)
+from ._maps import MAP, UNSEEN, MapTask, RunningMean, masked_mean, reduced_labels, reduced_means
 from ._pixel_counts import (
     binned_error,
     confidence_bins,
@@ -246,7 +238,8 @@ class Segmentation(MapTask, ClassTask):
     def _measured(
         self, sure: Tensor, winners: Tensor, classes: int, target: Tensor, elements: Elements
     ) -> dict[str, Tensor]:
-        truth, inside = self._moved_truth(target, elements)
+        truth = self.output.move(elements, target[None])
+        inside = self.output.valid(elements, target)
         judged = self._judged(truth, inside)
         counts = confusion(winners, truth, judged, classes)
         both, either = overlap(counts)
@@ -272,9 +265,6 @@ class Segmentation(MapTask, ClassTask):
             "region_correct": correct,
             "truth_map": reduced_labels(shown),
         }
-
-    def _moved_truth(self, target: Tensor, elements: Elements) -> tuple[Tensor, Tensor | None]:
-        return self.output.move(elements, target[None]), self.output.valid(elements, target)
 
     def _judged(self, reference: Tensor, valid: Tensor | None) -> Tensor:
         """Return a mask `[K, B, ...]` of the pixels of the view that are judged."""

@@ -111,7 +111,7 @@ def from_graphs(data: object) -> tuple[dict[str, Tensor], dict[str, Tensor] | No
     return padded, truth or None
 
 
-def complete_batch(inputs: object) -> dict[str, Any]:
+def complete_batch(inputs: object) -> dict[str, Tensor]:
     """Check a batch of molecules given as arrays, and add its optional fields.
 
     `pos` and `numbers` are required; without `mask`, atoms are where numbers are positive; without

@@ -7,7 +7,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeGuard
+from typing import Any, ClassVar, NoReturn, TypedDict, TypeGuard, Unpack
 
 import numpy as np
 import torch
@@ -34,7 +34,7 @@ from ..errors import InputError, ModelError
 from ..groups import Elements, Group
 from ._point_samples import CLOUDS
 
-Reader = Callable[[Any], Any]
+Reader = Callable[[Any], object]
 Move = Callable[[Elements, Tensor], Tensor]
 """A function that moves `[K or 1, B, ...]` by K elements."""
 
@@ -58,7 +58,7 @@ class Variable:
     higher_is_better: bool | None = None
 
     @property
-    def attributes(self) -> dict[str, Any]:
+    def attributes(self) -> dict[str, object]:
         """The attributes of the stored array."""
         better = self.higher_is_better
         return {
@@ -68,17 +68,25 @@ class Variable:
         }
 
 
-def per_element(meaning: str, *dims: str, **about: Any) -> Variable:
+class About(TypedDict, total=False):
+    """What is said of a variable besides its meaning."""
+
+    optional: bool
+    unit: str
+    higher_is_better: bool
+
+
+def per_element(meaning: str, *dims: str, **about: Unpack[About]) -> Variable:
     """Declare a variable that each sample has at each element, with further dimensions."""
     return Variable(("sample", "element", *dims), meaning, **about)
 
 
-def per_sample(meaning: str, *dims: str, **about: Any) -> Variable:
+def per_sample(meaning: str, *dims: str, **about: Unpack[About]) -> Variable:
     """Declare a variable that each sample has once, with further dimensions."""
     return Variable(("sample", *dims), meaning, **about)
 
 
-SHARE: dict[str, Any] = {"unit": "share", "higher_is_better": True}
+SHARE: About = {"unit": "share", "higher_is_better": True}
 """How a share that should be large is read."""
 
 ACTION_DEFECT = per_element(
@@ -383,7 +391,7 @@ class Task(ABC):
         Returns:
             Names and variables, to which a task adds its own.
         """
-        quality = {"unit": self.score_unit, "higher_is_better": self.higher_is_better}
+        quality: About = {"unit": self.score_unit, "higher_is_better": self.higher_is_better}
         variables = {
             "score_vs_consensus": per_element("score against the consensus", **quality),
             "consensus": per_sample("mean of the un-transformed answers", *output_dims),
@@ -495,7 +503,7 @@ class Along:
 _KEPT_AS = {"score": "chosen", "output": "_output"}
 
 
-def _plain(value: object) -> Any:
+def _plain(value: object) -> object:
     """Return a setting as a record holds it."""
     if isinstance(value, Action):
         return value.describe()
@@ -575,7 +583,7 @@ def is_real(given: object) -> TypeGuard[Tensor]:
 def _refuse_to_read(name: str) -> Reader:
     """Return a stand-in for the reader of this name, which is not available."""
 
-    def refuse(raw: object) -> Any:
+    def refuse(raw: object) -> NoReturn:
         raise InputError(
             "task", problem=f"outputs were read by {name}", remedy="pass that function as read"
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -186,7 +186,7 @@ def _compared(codes: Tensor, truth: Tensor) -> dict[str, Tensor]:
     return {"cer": away / lengths(truth).clamp_min(1), "edit_distance": away}
 
 
-def _parts(given: object) -> tuple[list[str], Any]:
+def _parts(given: object) -> tuple[list[str], object]:
     """Return the strings and the confidences of a raw output, None without any."""
     if isinstance(given, Mapping) and "text" in given:
         return _strings(given["text"]), given.get("confidence")

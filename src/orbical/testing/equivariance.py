@@ -23,12 +23,7 @@ from ..tasks import Task, as_task
 
 __all__ = ["TOLERANCE", "EquivarianceError", "assert_equivariant", "equivariance_error"]
 
-TOLERANCE = {
-    torch.float16: 1e-2,
-    torch.bfloat16: 5e-2,
-    torch.float32: 1e-4,
-    torch.float64: 1e-9,
-}
+TOLERANCE = {torch.float16: 1e-2, torch.bfloat16: 5e-2, torch.float32: 1e-4, torch.float64: 1e-9}
 """The default tolerance of `assert_equivariant`, relative to the largest output."""
 
 
@@ -171,12 +166,7 @@ def _relative(difference: Tensor, scale: Tensor) -> np.ndarray:
 
 
 def assert_equivariant(
-    model: Any,
-    x: Tree,
-    *,
-    group: Group | str,
-    task: Task | str,
-    tolerance: float | None = None,
+    model: Any, x: Tree, *, group: Group | str, task: Task | str, tolerance: float | None = None
 ) -> None:
     """Raise an AssertionError that names the worst element unless a model is equivariant.
 

@@ -17,10 +17,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from orbical._imports import import_extra
-from orbical.errors import InputError
-
-from ..errors import whole_number
+from .._imports import import_extra
+from ..errors import InputError, whole_number
 from .heads import FLOOR, Evidence, MeanVariance, checked_targets, single, softened
 
 __all__ = [

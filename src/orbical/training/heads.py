@@ -16,9 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from orbical.errors import InputError
-
-from ..errors import whole_number
+from ..errors import InputError, whole_number
 
 __all__ = ["Evidence", "EvidentialHead", "MeanVariance", "MeanVarianceHead"]
 

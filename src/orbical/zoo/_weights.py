@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import TypeVar
 
-from torch import Tensor, nn
+from torch import nn
 
 from orbical.errors import InputError, check_name
 
@@ -22,12 +21,12 @@ class WeightFiles:
     Attributes:
         family: first part of each file name.
         names: names of the networks.
-        command: the command that trains them again.
+        training: the module of the studies that trains them again.
     """
 
     family: str
     names: tuple[str, ...]
-    command: str
+    training: str
 
     def weights_file(self, name: str, folder: str | Path | None = None) -> Path:
         """Return the path of a network's weights.
@@ -53,15 +52,9 @@ class WeightFiles:
                 "folder",
                 f"a folder with {path.name!r}",
                 repr(str(path.parent)),
-                remedy=f"make the weights with: {self.command}",
+                remedy=f"make the weights with: python -m {self.training} --out FOLDER",
             )
         return path
-
-    def save(
-        self, weights: Mapping[str, Tensor], folder: str | Path, name: str, header: dict[str, str]
-    ) -> Path:
-        """Write a network's weights to its file in a folder."""
-        return save(weights, Path(folder) / f"{self.family}-{name}.safetensors", header)
 
     def provenance(self, name: str, folder: str | Path | None = None) -> dict[str, str]:
         """Return how a network was trained and how accurate it is, from the header of its file.
@@ -81,30 +74,8 @@ def read_header(path: str | Path) -> dict[str, str]:
         return dict(file.metadata())
 
 
-def save(weights: Mapping[str, Tensor], path: str | Path, metadata: Mapping[str, str]) -> Path:
-    """Write weights and their metadata to a file, and create its folder."""
-    from safetensors.torch import save as serialize
-
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    kept = {key: value.detach().cpu().contiguous() for key, value in weights.items()}
-    # Not save_file, whose files only their owner may read, even inside a wheel.
-    path.write_bytes(serialize(kept, metadata=dict(metadata)))
-    return path
-
-
 def restore(net: Network, path: str | Path, strict: bool = True) -> Network:
-    """Load weights into a network, in single precision, and switch it to evaluation mode.
-
-    Example:
-        >>> import tempfile
-        >>> net = nn.Linear(2, 1).half()
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path = save(net.state_dict(), Path(folder) / "net.safetensors", {"seed": "0"})
-        ...     again, header = restore(nn.Linear(2, 1), path), read_header(path)
-        >>> again.weight.dtype, bool((again.weight == net.weight).all()), header
-        (torch.float32, True, {'seed': '0'})
-    """
+    """Load weights into a network, in single precision, and switch it to evaluation mode."""
     from safetensors.torch import load_file
 
     weights = {key: value.float() for key, value in load_file(path).items()}

@@ -3,9 +3,9 @@
 For each cell of 8 x 8 pixels, a convolutional network predicts the confidence of every class and
 the distances from the center of the cell to the four sides of the box around it; non-maximum
 suppression follows. Two small detectors for generated scenes ship with the package; they differ
-only in how far the key object was shifted in training. This trains them again:
-
-    orbical-study detection scenes
+only in how far the key object was shifted in training.
+`python -m orbical_studies.zoo_training.detectors --out FOLDER` trains them again, with a smaller
+budget than `orbical-study detection scenes`, which made those that ship.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from . import _weights
 from .layout import arranged
 
 __all__ = [
-    "Detector", "cell_centers", "load", "provenance", "read", "suppress", "weights_file", "write",
+    "Detector", "cell_centers", "load", "provenance", "read", "suppress", "weights_file",
 ]  # fmt: skip
 
 STRIDE = 8
@@ -32,7 +32,7 @@ MOST = 10
 LEAST_CONFIDENCE = 0.05
 OVERLAP = 0.5
 NAMES = ("centered", "jittered")
-FILES = _weights.WeightFiles("scenes", NAMES, "orbical-study detection scenes")
+FILES = _weights.WeightFiles("scenes", NAMES, "orbical_studies.zoo_training.detectors")
 weights_file, provenance = FILES.weights_file, FILES.provenance
 
 
@@ -203,7 +203,7 @@ def load(name: str, folder: str | Path | None = None) -> Detector:
 
 
 def read(path: str | Path) -> Detector:
-    """Read a detector that `write` saved.
+    """Read a detector from a file of weights.
 
     Args:
         path: The file; its header contains the widths of the network.
@@ -219,21 +219,3 @@ def read(path: str | Path) -> Detector:
     header = _weights.read_header(path)
     net = Detector(int(header["classes"]), tuple(map(int, header["channels"].split())))
     return _weights.restore(net, path, strict=False)  # numbers of batches are not saved
-
-
-def write(net: Detector, path: str | Path, metadata: dict[str, str]) -> Path:
-    """Save a detector's weights in half precision.
-
-    Args:
-        net: The detector.
-        path: The file; its folder is created.
-        metadata: Further entries of the header.
-
-    Returns:
-        The path of the file.
-    """
-    weights = {
-        key: value.half() for key, value in net.state_dict().items() if value.is_floating_point()
-    }
-    sizes = {"classes": str(net.classes), "channels": " ".join(map(str, net.channels))}
-    return _weights.save(weights, path, {**metadata, **sizes})

@@ -4,9 +4,9 @@ Both have the same architecture and budget, and were trained on the same kinds o
 `orbical.datasets.particle_pairs`. `directed` was trained on flows as set up in a laboratory:
 streams from the left, steps at the floor, counter-clockwise vortices (only turbulence has no
 direction). `symmetric` was trained on pairs transformed by a random element of D4 x time reversal.
-Their weights ship with the package in half precision; this trains them again (on a GPU, minutes):
-
-    python -m orbical.zoo.flownet_training --out FOLDER
+Their weights ship with the package in half precision;
+`python -m orbical_studies.zoo_training.flow_networks --out FOLDER` trains them again (on a GPU,
+minutes).
 """
 
 from __future__ import annotations
@@ -23,16 +23,14 @@ from orbical.errors import InputError
 from . import _weights
 
 __all__ = [
-    "FlowNet", "correlation", "error_by_element", "load", "provenance", "warp", "weights_file",
+    "FlowNet", "correlation", "load", "provenance", "warp", "weights_file",
 ]  # fmt: skip
 
 NAMES = ("directed", "symmetric")
 CHANNELS = (16, 32, 48, 64)
 DECODERS = ((32, 32, 24), (64, 64, 48, 32), (64, 48, 32), (64, 48, 32))
 RADIUS = 2
-FILES = _weights.WeightFiles(
-    "flownet", NAMES, "python -m orbical.zoo.flownet_training --out FOLDER"
-)
+FILES = _weights.WeightFiles("flownet", NAMES, "orbical_studies.zoo_training.flow_networks")
 weights_file, provenance = FILES.weights_file, FILES.provenance
 
 
@@ -171,33 +169,6 @@ def correlation(first: Tensor, second: Tensor, radius: int = RADIUS) -> Tensor:
     side = range(2 * radius + 1)
     moved = (around[..., dy : dy + height, dx : dx + width] for dy in side for dx in side)
     return torch.stack([(first * features).mean(1) for features in moved], 1)
-
-
-@torch.inference_mode()
-def error_by_element(net: nn.Module, pair: Tensor, flow: Tensor, batch: int = 16) -> Tensor:
-    """Compute the mean end-point error at each of the 16 elements of D4 x time reversal.
-
-    Args:
-        net: Maps pairs `[n, 2, c, h, h]` to displacements `[n, 2, h, h]`.
-        pair: Test pairs.
-        flow: Their true displacements.
-        batch: Number of pairs per forward pass.
-
-    Returns:
-        Tensor `[16]`, in the order of `orbical.groups.parse("dihedral:4*time_reversal")`, the
-        identity first.
-    """
-    from orbical.actions import ImagePair, VectorField
-    from orbical.groups import parse
-
-    group = parse("dihedral:4*time_reversal")
-    errors = torch.zeros(len(group), device=pair.device)
-    for rows in torch.arange(len(pair)).split(batch):
-        images = ImagePair().apply(group, pair[rows])
-        truth = VectorField().apply(group, flow[rows])
-        for number in range(len(group)):
-            errors[number] += (net(images[number]) - truth[number]).norm(dim=1).mean((1, 2)).sum()
-    return errors.cpu() / len(pair)
 
 
 def load(name: str, folder: str | Path | None = None) -> FlowNet:

@@ -4,7 +4,7 @@
 package for generated furniture. `InvariantNet` is built with e3nn (the extra `equivariant`): its
 outputs are the same for every rotation of a cloud, by construction. All take clouds
 `[n, points, 3]`, or padded ones as `{"pos": [n, points, 3], "mask": [n, points]}`.
-`orbical.zoo.pointnet_training` trains them again.
+`orbical_studies.zoo_training.point_networks` trains them again.
 """
 
 from __future__ import annotations
@@ -24,16 +24,13 @@ from orbical.errors import InputError
 from . import _weights
 
 __all__ = [
-    "InvariantNet", "PointNet", "classes_of", "fields_of", "load", "provenance",
-    "random_rotations", "weights_file",
+    "InvariantNet", "PointNet", "classes_of", "fields_of", "load", "provenance", "weights_file",
 ]  # fmt: skip
 
 NAMES = ("plain", "augmented", "invariant")
 WIDTHS = (32, 64, 128)
 SHELLS, DEGREE, CHANNELS = 8, 5, 8
-FILES = _weights.WeightFiles(
-    "points", NAMES, "python -m orbical.zoo.pointnet_training --out FOLDER"
-)
+FILES = _weights.WeightFiles("points", NAMES, "orbical_studies.zoo_training.point_networks")
 weights_file, provenance = FILES.weights_file, FILES.provenance
 _REACH = 1.25  # radius of the outermost shell; clouds lie in the unit ball, about their middle
 
@@ -201,31 +198,6 @@ class InvariantNet(nn.Module):
         ]
         result: Tensor = self.classify(torch.cat(invariants, 1))
         return result
-
-
-def random_rotations(count: int, generator: torch.Generator) -> Tensor:
-    """Draw rotation matrices, uniform on SO(3), from normal quaternions.
-
-    Args:
-        count: Number of matrices.
-        generator: Source of random numbers; the matrices are on its device.
-
-    Returns:
-        Tensor `[count, 3, 3]`.
-
-    Example:
-        >>> turns = random_rotations(5, torch.Generator().manual_seed(0))
-        >>> bool(((turns @ turns.mT - torch.eye(3)).abs() < 1e-5).all())
-        True
-    """
-    quaternions = torch.randn(count, 4, generator=generator, device=generator.device)
-    w, x, y, z = nn.functional.normalize(quaternions, dim=1).unbind(1)
-    rows = [
-        *(1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)),
-        *(2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)),
-        *(2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)),
-    ]
-    return torch.stack(rows, 1).reshape(-1, 3, 3)
 
 
 def load(name: str, folder: str | Path | None = None) -> nn.Module:

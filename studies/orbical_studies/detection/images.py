@@ -21,11 +21,11 @@ from torch import Tensor
 
 from orbical.datasets import AnnotatedImage, find_key_objects, surroundings, views_of
 from orbical.errors import InputError
-from orbical.zoo.detector_training import Crops
 
 from ..data import coco_five
 from ..framework import Results
 from ..framework.packs import read_pack, write_pack
+from ..zoo_training.detectors import Crops
 
 if TYPE_CHECKING:
     from .training import Settings

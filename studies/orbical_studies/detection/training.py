@@ -17,11 +17,12 @@ from orbical import datasets
 from orbical.actions import Window
 from orbical.groups import Group, translations
 from orbical.tasks import Detection
-from orbical.zoo import detector, detector_training
-from orbical.zoo.detector_training import Crops
+from orbical.zoo import detector
 
 from ..framework import Results, TrainingSettings, option
 from ..framework import training as framework
+from ..zoo_training import detectors
+from ..zoo_training.detectors import Crops
 from .images import REACH, WINDOW, training_crops, unpack, views_to_test
 from .measures import Array, summarize
 
@@ -41,7 +42,7 @@ class Settings(TrainingSettings):
 
     seeds: int = option(3, "trainings of each level", least=1)
     steps: int = option(2_000, "optimizer steps of each training", least=1)
-    batch: int = option(detector_training.BATCH, "views in one step", least=1)
+    batch: int = option(detectors.BATCH, "views in one step", least=1)
     seconds: float = option(math.inf, "after which a training ends early", least=0)
     step_px: int = option(4, "pixels between shifts", least=1)
     images: int | None = option(None, "pack only the first images of each part", kind=int)
@@ -104,7 +105,7 @@ def load(settings: Settings, work: Path) -> Loaded:
 def _trained(settings: Settings, how: tuple[Any, ...], **more: Any) -> detector.Detector:
     limits = {"seconds": settings.seconds, "batch": settings.batch}
     more |= {**limits, "device": str(framework.device())}
-    return detector_training.train(*how, **more)
+    return detectors.train(*how, **more)
 
 
 def run(settings: Settings, work: Path, loaded: Loaded, trial: Trial) -> framework.Trained:
@@ -120,7 +121,7 @@ def run(settings: Settings, work: Path, loaded: Loaded, trial: Trial) -> framewo
     row["seconds_training"] = time.monotonic() - begun
     known = {"training set": f"{len(crops.pixels)} COCO crops", "steps": str(row["steps"])}
     known |= {name: str(value) for name, value in vars(trial).items()}
-    weights = detector.write(net, work / f"{trial}.safetensors", known)
+    weights = detectors.write(net, work / f"{trial}.safetensors", known)
     group = translations(REACH, settings.step_px)
     scan = scan_shifts(detector.read(weights), images, objects, group)  # in half precision
     row["seconds"] = time.monotonic() - begun
@@ -151,4 +152,4 @@ def scenes(settings: Settings, results: Results) -> None:
         known = {"training set": origin, "jitter": str(jitter), "torch": torch.__version__}
         known["steps"] = str(settings.scene_steps)
         results.work.mkdir(parents=True, exist_ok=True)
-        detector.write(net, results.work / f"scenes-{name}.safetensors", known)
+        detectors.write(net, results.work / f"scenes-{name}.safetensors", known)

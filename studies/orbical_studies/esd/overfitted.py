@@ -265,7 +265,5 @@ def collect_overfitted(settings: Settings, results: Results) -> None:
     rows = [line for file in files if file.is_file() for line in read_lines(file)]
     points = [{"key": row["name"]} | point for row in rows for point in row.pop("curve")]
     rows = [{"key": row.pop("name"), **row} for row in rows]
-    keys = {row["key"] for row in rows}
-    for name, new in (("overfitted", rows), ("overfitted-epochs", points)):
-        before = results[name].to_dict("records") if name in results else []
-        results.write(name, [*(row for row in before if row["key"] not in keys), *new])
+    results.add("overfitted", rows)
+    results.add("overfitted-epochs", points)

@@ -13,7 +13,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from orbical.zoo.digits import turn
 from orbical.zoo.layout import arranged
 
 from ..framework import Results
@@ -21,6 +20,7 @@ from ..framework import training as framework
 from ..framework.training_loop import fit
 from ..networks.classifiers import CompactResNet, LeNet5
 from ..trials import FILE, read_lines
+from ..zoo_training.digits import turn
 from .batches import Batches, Split, Splits, as_images, partition
 from .batches import objective_of as objective_of
 from .packing import unpack

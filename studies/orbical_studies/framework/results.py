@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -79,6 +79,22 @@ class Results:
             writer.writerows({k: _text(v) for k, v in line.items()} for line in lines)
         self._read.pop(name, None)
         return path
+
+    def add(self, name: str, rows: Iterable[Row], key: Sequence[str] = ("key",)) -> Path:
+        """Write rows beside those of a table, in the place of those with the same key.
+
+        >>> import tempfile
+        >>> results = Results(Path(tempfile.mkdtemp()))
+        >>> _ = results.add("errors", [{"key": "C1", "error": 0.1}, {"key": "C4", "error": 0.4}])
+        >>> _ = results.add("errors", [{"key": "C1", "error": 0.2}])
+        >>> results["errors"]["error"].tolist()
+        [0.4, 0.2]
+        """
+        new = list(rows)
+        replaced = {tuple(row[column] for column in key) for row in new}
+        old = self[name].to_dict("records") if name in self else []
+        kept = [row for row in old if tuple(row[column] for column in key) not in replaced]
+        return self.write(name, [*({k: v for k, v in row.items() if v == v} for row in kept), *new])
 
     def _path(self, name: str) -> Path:
         return self.folder / f"{name}.csv"

@@ -135,7 +135,7 @@ def run_paper(splits: dict[str, Split], trial: PaperTrial) -> training.Trained:
 
 
 def collect_paper(settings: Settings, results: Results) -> None:
-    """Write the table `paper`: every network with intervals over test galaxies."""
+    """Write the table `paper`, beside what it has: networks with intervals over test galaxies."""
     from orbical import calibration
 
     from .collecting import result_row
@@ -151,4 +151,4 @@ def collect_paper(settings: Settings, results: Results) -> None:
         logits = torch.from_numpy(arrays["logits"])
         pair = calibration.top_label(logits=logits, labels=labels)
         rows.append({"head": trial.head} | result_row(trial, row, pair, splits))
-    results.write("paper", rows)
+    results.add("paper", rows, key=("data", "network", "seed"))

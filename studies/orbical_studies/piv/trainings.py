@@ -17,12 +17,13 @@ from orbical.actions import ImagePair, VectorField
 from orbical.datasets import particle_pairs, piv
 from orbical.errors import InputError
 from orbical.groups import Group, parse
-from orbical.zoo import flownet, flownet_training
+from orbical.zoo import flownet
 
 from ..framework import Results
 from ..framework.packs import read_pack, write_pack
 from ..framework.training import Trained, device, read_trained
 from ..framework.training import train as train_all
+from ..zoo_training import flow_networks
 from .measures import carried, unmoved_columns
 from .settings import GROUP, KINDS, SEED, Settings
 
@@ -96,7 +97,7 @@ def run(loaded: tuple[Settings, dict[str, Pairs]], trial: Trial) -> Trained:
     """
     settings, sets = loaded
     begun = time.monotonic()
-    net, steps = flownet_training.train(
+    net, steps = flow_networks.train(
         symmetric=trial.model == "symmetric",
         steps=settings.steps,
         seconds=settings.seconds,

@@ -15,7 +15,6 @@ from torch import Tensor, nn
 
 from orbical.datasets import PointClouds
 from orbical.groups import Group, parse
-from orbical.zoo import pointnet_training
 
 from ..data import modelnet10, sweethome3d
 from ..framework import Results, TrainingSettings, option
@@ -23,6 +22,7 @@ from ..framework.packs import read_pack, write_pack
 from ..framework.training import device
 from ..framework.training import train as train_all
 from ..networks.point_attention import PointAttention
+from ..zoo_training import point_networks
 
 NETWORKS = ("plain", "augmented", "attention", "attention-augmented", "invariant")
 WHOLE = 0  # the seed whose weights and probabilities of the true class are kept
@@ -135,7 +135,7 @@ def _load(settings: Settings, work: Path) -> tuple[Settings, dict[str, Halves]]:
 def make(trial: Trial, classes: int, widths: tuple[int, ...]) -> nn.Module:
     """Build the untrained network of a trial."""
     if not trial.network.startswith("attention"):
-        return pointnet_training.make(trial.network, classes, trial.seed, widths)
+        return point_networks.make(trial.network, classes, trial.seed, widths)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(trial.seed)
         return PointAttention(classes)
@@ -153,7 +153,7 @@ def run(
     settings, (training, test) = loaded[0], loaded[1][trial.data]
     network = make(trial, len(test.classes), settings.widths).to(device())
     started = time.perf_counter()
-    pointnet_training.train(
+    point_networks.train(
         network,
         training.points,
         training.labels,

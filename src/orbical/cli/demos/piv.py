@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import orbical as ob
+
 from . import Made, Request, usual_figures
 
 if TYPE_CHECKING:
@@ -21,12 +23,9 @@ def run(request: Request) -> Made:
     """Scan two networks of the same budget, and OpenCV's methods if it is installed."""
     import xarray as xr
 
-    from ...datasets import particle_pairs
-    from ...tasks import Flow
-    from ...zoo import flownet, flownet_training
+    from ...zoo import flownet
 
-    weights = request.weights(lambda folder: flownet_training.main(["--out", str(folder)]))
-    made = particle_pairs(request.samples or SAMPLES, size=SIZE, seed=SEED)
+    made = ob.datasets.particle_pairs(request.samples or SAMPLES, size=SIZE, seed=SEED)
     data = xr.Dataset(
         {
             "x": (("sample", "frame", "channel", "row", "column"), made["pair"].numpy()),
@@ -35,12 +34,12 @@ def run(request: Request) -> Made:
             "name": ("sample", made["names"]),
         }
     )
-    models = {name: flownet.load(name, weights) for name in flownet.NAMES} | classical()
+    models = {name: flownet.load(name, request.weights) for name in flownet.NAMES} | classical()
     result = request.scan(
         models,
         data,
         group="dihedral:4*time_reversal",
-        task=Flow(),
+        task=ob.tasks.Flow(),
         keep=("inputs",),
         batch_size=8,  # larger batches do not fit into the cache of a CPU
     )
@@ -60,11 +59,9 @@ def classical() -> dict[str, object]:
 
 def figures_of(scan: Scan) -> dict[str, Figure]:
     """Draw the aggregate plot, the pair whose error varies most, and the embedding."""
-    from ... import embedding, figures
-
     error = scan.data["score"].sel(model="directed").values
     most = int((error.std(1) / error.mean(1)).argmax())
     made = usual_figures(scan, most, scan.data["input"].values[most, 0], None)
     if scan.data.sizes["sample"] > 8:
-        made["embedding"] = figures.embedding(embedding.embed(scan, model="directed"))
+        made["embedding"] = ob.figures.embedding(ob.embedding.embed(scan, model="directed"))
     return made

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import orbical as ob
+
 from . import Made, Request, most_variable, usual_figures
 
 if TYPE_CHECKING:
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 
 PURPOSE = "three networks on generated point clouds under rotations of space; one is invariant"
 SAMPLES = 80
-AZIMUTHS, ANGLES = 24, 7
+AZIMUTHS, ANGLES, POINTS = 24, 7, 256
 
 
 def run(request: Request) -> Made:
@@ -23,21 +25,14 @@ def run(request: Request) -> Made:
     One was trained on upright furniture, one on rotated furniture, and one is invariant by
     construction; it needs the extra `equivariant` and is skipped if that is not installed.
     """
-    from ...actions import Points
-    from ...datasets import BUILDERS, furniture
-    from ...groups import slices3d
-    from ...tasks import Classification
-    from ...zoo import pointnet_training
-
-    weights = request.weights(lambda folder: pointnet_training.main(["--out", str(folder)]))
     count = request.samples or SAMPLES
-    clouds = furniture(-(-count // len(BUILDERS)), pointnet_training.POINTS)
-    models = _models(weights)
+    clouds = ob.datasets.furniture(-(-count // len(ob.datasets.BUILDERS)), POINTS)
+    models = _models(request.weights)
     result = request.scan(
         models,
         (clouds.points[:count], clouds.labels[:count]),
-        group=slices3d(AZIMUTHS, ANGLES),
-        task=Classification(input=Points(), classes=clouds.classes),
+        group=ob.groups.slices3d(AZIMUTHS, ANGLES),
+        task=ob.tasks.Classification(input=ob.actions.Points(), classes=clouds.classes),
         keep=("probabilities", "inputs"),
     )
     return Made(result, models, figures_of(result, clouds.classes))
@@ -58,11 +53,8 @@ def _models(weights: Path | None) -> dict[str, object]:
 
 def figures_of(scan: Scan, classes: tuple[str, ...]) -> dict[str, Figure]:
     """Draw the aggregate plot, the cloud whose score varies most, and the embedding."""
-    from ... import embedding, figures
-    from ...figures import cloud_picture
-
     sample = most_variable(scan, "augmented")
-    cloud = cloud_picture(scan.data["input"].values[sample])
-    placed = embedding.embed(scan, model="plain")
+    cloud = ob.figures.cloud_picture(scan.data["input"].values[sample])
+    placed = ob.embedding.embed(scan, model="plain")
     made = usual_figures(scan, sample, cloud, classes)
-    return {**made, "embedding": figures.embedding(placed, color="label")}
+    return {**made, "embedding": ob.figures.embedding(placed, color="label")}

@@ -1,20 +1,26 @@
-"""What the trainings of the networks share: checks, optimizer steps and the command line."""
+"""Training of the networks of `orbical.zoo`, whose weights ship with the package.
+
+    python -m orbical_studies.zoo_training.digits --out FOLDER
+
+Here stands what the trainings share: checks, optimizer steps, files and the command line.
+"""
 
 from __future__ import annotations
 
 import argparse
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from orbical.errors import InputError, MissingExtra
 
-from ._weights import Network, read_header
+Network = TypeVar("Network", bound=nn.Module)
 
 AfterStep = Callable[[int, Any], None]
 """Called with the number of finished steps (or epochs) and the last loss, a float or a scalar."""
@@ -98,18 +104,29 @@ def check_labels(labels: Tensor, count: int) -> None:
         )
 
 
+def save(weights: Mapping[str, Tensor], path: str | Path, metadata: Mapping[str, str]) -> Path:
+    """Write weights and their metadata to a file, and create its folder."""
+    from safetensors.torch import save as serialize
+
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    kept = {key: value.detach().cpu().contiguous() for key, value in weights.items()}
+    # Not save_file, whose files only their owner may read, even inside a wheel.
+    path.write_bytes(serialize(kept, metadata=dict(metadata)))
+    return path
+
+
 def run_command(
-    program: str,
+    network: ModuleType,
     arguments: Sequence[str] | None,
-    names: Sequence[str],
     write: Callable[..., Path],
     report_every: int,
     **defaults: Any,
 ) -> None:
     """Train networks from the command line; each of `defaults` is an option of `write`."""
+    names = network.NAMES
     parser = argparse.ArgumentParser(
-        prog=f"python -m {program}",
-        description="Train the networks whose weights ship with orbical.",
+        description="Train the networks whose weights ship with orbical."
     )
     parser.add_argument("--out", type=Path, required=True, help="folder for the weights")
     parser.add_argument(
@@ -131,5 +148,5 @@ def run_command(
         except MissingExtra as error:
             print(f"{name}: skipped. {error}")
             continue
-        for key, value in {**read_header(path), "saved to": str(path)}.items():
+        for key, value in {**network.provenance(name, folder), "saved to": str(path)}.items():
             print(f"{name}: {key} {value}", flush=True)

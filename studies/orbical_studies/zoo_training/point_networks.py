@@ -1,6 +1,6 @@
 """Training of the point networks whose weights ship with the package.
 
-python -m orbical.zoo.pointnet_training --out FOLDER
+python -m orbical_studies.zoopoint_networks --out FOLDER
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from orbical.datasets import furniture
 from orbical.errors import InputError, whole_number
+from orbical.zoo import pointnet
+from orbical.zoo.pointnet import WIDTHS, InvariantNet, PointNet, fields_of
 
-from . import _training
-from .pointnet import FILES, NAMES, WIDTHS, InvariantNet, PointNet, fields_of, random_rotations
-
-__all__ = ["accuracy", "main", "make", "train", "train_and_save"]
+from . import AfterStep, build, check_labels, cosine, fit, run_command, save
 
 SEED = 1
 STEPS = 1500
@@ -29,6 +29,31 @@ TRAIN_EACH, TEST_EACH, POINTS = 400, 50, 256
 TRAIN_SEED, TEST_SEED = 1, 0
 
 
+def random_rotations(count: int, generator: torch.Generator) -> Tensor:
+    """Draw rotation matrices, uniform on SO(3), from normal quaternions.
+
+    Args:
+        count: Number of matrices.
+        generator: Source of random numbers; the matrices are on its device.
+
+    Returns:
+        Tensor `[count, 3, 3]`.
+
+    Example:
+        >>> turns = random_rotations(5, torch.Generator().manual_seed(0))
+        >>> bool(((turns @ turns.mT - torch.eye(3)).abs() < 1e-5).all())
+        True
+    """
+    quaternions = torch.randn(count, 4, generator=generator, device=generator.device)
+    w, x, y, z = nn.functional.normalize(quaternions, dim=1).unbind(1)
+    rows = [
+        *(1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)),
+        *(2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)),
+        *(2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)),
+    ]
+    return torch.stack(rows, 1).reshape(-1, 3, 3)
+
+
 def train(
     net: nn.Module,
     clouds: Any,
@@ -37,7 +62,7 @@ def train(
     steps: int = STEPS,
     points: int = POINTS,
     seed: int = SEED,
-    after_step: _training.AfterStep | None = None,
+    after_step: AfterStep | None = None,
 ) -> nn.Module:
     """Train with AdamW and a cosine schedule on random subsets of each cloud.
 
@@ -72,7 +97,7 @@ def train(
     pos, mask = fields_of(clouds)
     if len(pos) < 2:
         raise InputError("clouds", "at least two", len(pos))
-    _training.check_labels(labels, len(pos))
+    check_labels(labels, len(pos))
     whole_number("steps", steps, 1)
     pos, labels = pos.to(device), labels.to(device)
     sizes = torch.full((len(pos),), pos.shape[1]) if mask is None else mask.sum(1)
@@ -92,8 +117,8 @@ def train(
 
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(seed)  # of dropout
-        how = (steps, LEARNING_RATE, WEIGHT_DECAY, _training.cosine)
-        _training.fit(net, loss_of, *how, after_step=after_step)
+        how = (steps, LEARNING_RATE, WEIGHT_DECAY, cosine)
+        fit(net, loss_of, *how, after_step=after_step)
     return net
 
 
@@ -149,8 +174,8 @@ def make(name: str, classes: int, seed: int, widths: Sequence[int] | None = None
         'PointNet'
     """
     if name == "invariant":
-        return _training.build(lambda: InvariantNet(classes), seed)
-    return _training.build(lambda: PointNet(classes, widths or WIDTHS), seed)
+        return build(lambda: InvariantNet(classes), seed)
+    return build(lambda: PointNet(classes, widths or WIDTHS), seed)
 
 
 def train_and_save(
@@ -159,7 +184,7 @@ def train_and_save(
     steps: int = STEPS,
     seed: int = SEED,
     device: str = "cpu",
-    after_step: _training.AfterStep | None = None,
+    after_step: AfterStep | None = None,
 ) -> Path:
     """Train a network on generated furniture and save its weights.
 
@@ -177,8 +202,6 @@ def train_and_save(
     Returns:
         The path of the file.
     """
-    from orbical.datasets import furniture
-
     training = furniture(TRAIN_EACH, 4 * POINTS, TRAIN_SEED)
     test = furniture(TEST_EACH, POINTS, TEST_SEED)
     net = make(name, len(test.classes), seed).to(device)
@@ -197,7 +220,7 @@ def train_and_save(
         "test accuracy upright": f"{accuracy(net, test.points, test.labels):.4f}",
         "test accuracy under random rotations": f"{accuracy(net, *repeated, turns):.4f}",
     }
-    return FILES.save(net.state_dict(), folder, name, metadata)
+    return save(net.state_dict(), Path(folder) / f"points-{name}.safetensors", metadata)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -206,8 +229,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     Args:
         arguments: Command-line arguments. By default, those of the process.
     """
-    _training.run_command(
-        "orbical.zoo.pointnet_training", arguments, NAMES, train_and_save, 500,
+    run_command(
+        pointnet, arguments, train_and_save, 500,
         steps=STEPS, seed=SEED, device="cpu",
     )  # fmt: skip
 

@@ -1,6 +1,6 @@
 """Training of `orbical.zoo.flownet`: new pairs in every step, transformed along the orbit or not.
 
-python -m orbical.zoo.flownet_training --out FOLDER
+python -m orbical_studies.zooflow_networks --out FOLDER
 """
 
 from __future__ import annotations
@@ -14,14 +14,16 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
+from orbical.actions import ImagePair, VectorField
+from orbical.datasets import particle_pairs
 from orbical.errors import InputError, check_name
+from orbical.groups import parse
+from orbical.zoo import flownet
+from orbical.zoo.flownet import CHANNELS, DECODERS, NAMES, FlowNet
 
-from . import _training
-from .flownet import CHANNELS, DECODERS, FILES, NAMES, FlowNet, error_by_element
-
-__all__ = ["loss_of", "main", "random_symmetry", "train", "train_and_save"]
+from . import AfterStep, build, fit, one_cycle, run_command, save
 
 SEED = 1
 STEPS = 6000
@@ -94,7 +96,7 @@ def train(
     batch: int = BATCH,
     seed: int = SEED,
     device: str = "cpu",
-    after_step: _training.AfterStep | None = None,
+    after_step: AfterStep | None = None,
 ) -> tuple[FlowNet, int]:
     """Train a `FlowNet` on new pairs in every step, with AdamW and a one-cycle schedule.
 
@@ -119,15 +121,13 @@ def train(
         >>> taken
         1
     """
-    from orbical.datasets import particle_pairs
-
     if steps < 1 or batch < 1 or size < 32 or size % 8:
         raise InputError(
             "steps, batch, size",
             "at least 1, at least 1, and a multiple of 8 from 32",
             f"{steps}, {batch} and {size}",
         )
-    net = _training.build(FlowNet, seed).to(device)
+    net = build(FlowNet, seed).to(device)
     chance = torch.Generator(device).manual_seed(seed)
 
     def loss(step: int) -> Tensor:
@@ -137,9 +137,33 @@ def train(
             pair, flow = random_symmetry(pair, flow, chance)
         return loss_of(net.levels(pair), flow)
 
-    how = (steps, LEARNING_RATE, WEIGHT_DECAY, partial(_training.one_cycle, start=0.01))
-    taken = _training.fit(net, loss, *how, seconds, clip=1.0, after_step=after_step)
+    how = (steps, LEARNING_RATE, WEIGHT_DECAY, partial(one_cycle, start=0.01))
+    taken = fit(net, loss, *how, seconds, clip=1.0, after_step=after_step)
     return net, taken
+
+
+@torch.inference_mode()
+def error_by_element(net: nn.Module, pair: Tensor, flow: Tensor, batch: int = 16) -> Tensor:
+    """Compute the mean end-point error at each of the 16 elements of D4 x time reversal.
+
+    Args:
+        net: Maps pairs `[n, 2, c, h, h]` to displacements `[n, 2, h, h]`.
+        pair: Test pairs.
+        flow: Their true displacements.
+        batch: Number of pairs per forward pass.
+
+    Returns:
+        Tensor `[16]`, in the order of `orbical.groups.parse("dihedral:4*time_reversal")`, the
+        identity first.
+    """
+    group = parse("dihedral:4*time_reversal")
+    errors = torch.zeros(len(group), device=pair.device)
+    for rows in torch.arange(len(pair)).split(batch):
+        images = ImagePair().apply(group, pair[rows])
+        truth = VectorField().apply(group, flow[rows])
+        for number in range(len(group)):
+            errors[number] += (net(images[number]) - truth[number]).norm(dim=1).mean((1, 2)).sum()
+    return errors.cpu() / len(pair)
 
 
 def train_and_save(
@@ -162,8 +186,6 @@ def train_and_save(
     Raises:
         InputError: If the name is unknown.
     """
-    from orbical.datasets import particle_pairs
-
     check_name("name", name, NAMES)
     started = time.monotonic()
     net, taken = train(symmetric=name == "symmetric", **settings)
@@ -187,7 +209,7 @@ def train_and_save(
         "held-out end-point error": f"{errors[0]:.4f}",
         "held-out end-point error over 16 elements": f"{errors.mean():.4f}",
     }
-    return FILES.save(weights, folder, name, metadata)
+    return save(weights, Path(folder) / f"flownet-{name}.safetensors", metadata)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -197,8 +219,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         arguments: Command-line arguments. By default, those of the process.
     """
     torch.backends.cudnn.benchmark = True  # all steps have the same size
-    _training.run_command(
-        "orbical.zoo.flownet_training", arguments, NAMES, train_and_save, 100,
+    run_command(
+        flownet, arguments, train_and_save, 100,
         steps=STEPS, seconds=math.inf, batch=BATCH, size=SIZE, seed=SEED, held_out=HELD_OUT,
         device="cuda" if torch.cuda.is_available() else "cpu",
     )  # fmt: skip

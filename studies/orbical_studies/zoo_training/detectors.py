@@ -2,22 +2,26 @@
 
 Only the key object of each sample is a target. Cells inside other objects are neither target nor
 background, so that two trainings differ only in the distance of the key object from the center.
+
+python -m orbical_studies.zoo_training.detectors --out FOLDER
 """
 
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
+from orbical.datasets import scenes
 from orbical.errors import InputError, whole_number
+from orbical.zoo import detector
+from orbical.zoo.detector import NAMES, SMALL, STRIDE, Detector, cell_centers
 
-from ._training import AfterStep, fit, one_cycle
-from .detector import STRIDE, Detector, cell_centers
-
-__all__ = ["Crops", "loss_of", "train", "views"]
+from . import AfterStep, fit, one_cycle, run_command, save
 
 BATCH = 128
 LEARNING_RATE = 2e-3
@@ -221,3 +225,64 @@ def _overlaps(boxes: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     around = (outer_high - outer_low).prod(-1)
     iou = both / either.clamp_min(1e-6)
     return iou, iou - (around - either) / around.clamp_min(1e-6)
+
+
+def write(net: Detector, path: str | Path, metadata: dict[str, str]) -> Path:
+    """Save a detector's weights in half precision.
+
+    Args:
+        net: The detector.
+        path: The file; its folder is created.
+        metadata: Further entries of the header.
+
+    Returns:
+        The path of the file.
+    """
+    weights = {
+        key: value.half() for key, value in net.state_dict().items() if value.is_floating_point()
+    }
+    sizes = {"classes": str(net.classes), "channels": " ".join(map(str, net.channels))}
+    return save(weights, path, {**metadata, **sizes})
+
+
+def train_and_save(
+    folder: str | Path,
+    name: str,
+    steps: int = 1500,
+    seed: int = 0,
+    device: str = "cpu",
+    after_step: AfterStep | None = None,
+) -> Path:
+    """Train a detector on 1,000 generated scenes and save its weights.
+
+    Args:
+        folder: Folder for the file; created if it does not exist.
+        name: `"centered"` or `"jittered"`.
+        steps: Number of optimizer steps.
+        seed: Seed of the training.
+        device: Device to train on.
+        after_step: Called every 100 steps with the number of finished steps and the loss.
+
+    Returns:
+        The path of the file.
+    """
+    made, jitter = scenes(1000, seed=1), float(NAMES.index(name))
+    pixels = (made["images"] * 255).round().byte().permute(0, 2, 3, 1).contiguous()
+    crops = Crops(pixels, made["objects"], torch.ones(len(pixels), 5, dtype=torch.bool))
+    net = train(crops, jitter, SMALL, steps, seed, device, batch=32, tell=after_step)
+    facts = {"training set": "orbical.datasets.scenes(1000, seed=1)", "jitter": str(jitter)}
+    return write(net, Path(folder) / f"scenes-{name}.safetensors", facts)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Train the detectors from the command line.
+
+    Args:
+        arguments: Command-line arguments. By default, those of the process.
+    """
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    run_command(detector, arguments, train_and_save, 100, steps=1500, seed=0, device=device)
+
+
+if __name__ == "__main__":
+    main()

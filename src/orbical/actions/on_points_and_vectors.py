@@ -14,7 +14,7 @@ from ..errors import InputError
 from ..groups import Elements, Group
 from .action import Action, ActionTree, Exact, Fields, as_action, matrices
 from .finite import OfFinite
-from .on_pixels import PixelPoints
+from .on_boxes_and_key_points import PixelPoints
 from .pixel_grids import check_affine
 
 _PART_OF_DIMENSION = {2: "plane", 3: "space"}
