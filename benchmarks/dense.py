@@ -1,7 +1,8 @@
 """Scans of networks that predict maps beside their bare forward passes.
 
 Run: python benchmarks/dense.py [segmentation depth flow volumes]; on a machine with an accelerator
-and torchvision, python benchmarks/dense.py accelerator.
+and torchvision, python benchmarks/dense.py accelerator, or some of its rows: class_maps depth_maps
+pairs clouds grids boxes.
 """
 
 from __future__ import annotations
@@ -102,11 +103,15 @@ class Picked(nn.Module):
 
 def accelerator() -> Iterator[Row]:
     """Scan to disk on an accelerator, against bare passes at the best batch of each network."""
-    from torchvision.models import optical_flow
+    for rows in ON_ACCELERATOR:
+        yield from rows()
+
+
+def class_maps() -> Iterator[Row]:
+    """Segment 512 images of 256 pixels, with 21 classes."""
     from torchvision.models import segmentation as networks
 
-    print(torch.cuda.get_device_name(), torch.__version__)
-    images, labels = torch.rand(512, 3, 256, 256), torch.randint(0, 21, (512, 256, 256))
+    data = torch.rand(512, 3, 256, 256), torch.randint(0, 21, (512, 256, 256))
     without = {"weights": None, "weights_backbone": None, "num_classes": 21}
     for name, limit in {
         "deeplabv3_resnet50": 1.3,
@@ -114,23 +119,61 @@ def accelerator() -> Iterator[Row]:
         "fcn_resnet50": 1.3,
     }.items():
         net = Picked(getattr(networks, name)(**without), "out")
-        yield _accelerator_row(name, net, (images, labels), "segmentation", limit=limit)
-    net = UNet(3, 21, 32)
-    yield _accelerator_row("U-Net, 21 classes", net, (images, labels), "segmentation", limit=1.3)
-    depth = torch.rand(512, 1, 256, 256)
-    yield _accelerator_row("depth, U-Net", UNet(3, 1, 32), (images, depth), "dense_regression")
-    pairs, fields = torch.rand(64, 2, 3, 256, 256), torch.rand(64, 2, 256, 256)
-    net = Picked(optical_flow.raft_small(weights=None), -1)
-    yield _accelerator_row("flow, RAFT small", net, (pairs, fields), "flow", limit=1.2)
-    clouds, kinds = torch.rand(256, 2048, 3) - 0.5, torch.arange(256) % 10
+        yield _accelerator_row(name, net, data, "segmentation", limit=limit)
+    yield _accelerator_row("U-Net, 21 classes", UNet(3, 21, 32), data, "segmentation")
+
+
+def depth_maps() -> Iterator[Row]:
+    """Predict the depth of 512 images of 256 pixels."""
+    data = torch.rand(512, 3, 256, 256), torch.rand(512, 1, 256, 256)
+    yield _accelerator_row("depth, U-Net", UNet(3, 1, 32), data, "dense_regression")
+
+
+def pairs() -> Iterator[Row]:
+    """Predict the flow between pairs of 256 pixels."""
+    from torchvision.models import optical_flow
+
+    for name, count in (("raft_small", 64), ("raft_small", 512), ("raft_large", 64)):
+        data = torch.rand(count, 2, 3, 256, 256), torch.rand(count, 2, 256, 256)
+        net = Picked(getattr(optical_flow, name)(weights=None), -1)
+        yield _accelerator_row(f"flow, {name}, {count} pairs", net, data, "flow", limit=1.2)
+
+
+def clouds() -> Iterator[Row]:
+    """Classify clouds of 2,048 points at 120 rotations of space."""
     task = ob.tasks.Classification(ob.actions.Points())
-    net = PointNet(10, (64, 128, 256))
-    yield _accelerator_row("points, PointNet", net, (clouds, kinds), task, "slices3d:24:5", 1.2)
-    volumes, voxels = torch.rand(24, 1, 64, 64, 64), torch.randint(0, 4, (24, 64, 64, 64))
-    net = UNet(1, 4, 32, volumes=True)
-    yield _accelerator_row(
-        "volumes, U-Net", net, (volumes, voxels), "segmentation", "octahedral", 1.1
+    for count in (256, 2048):
+        data = torch.rand(count, 2048, 3) - 0.5, torch.arange(count) % 10
+        net = PointNet(10, (64, 128, 256))
+        work = f"points, PointNet, {count} clouds"
+        yield _accelerator_row(work, net, data, task, "slices3d:24:5", 1.2)
+
+
+def grids() -> Iterator[Row]:
+    """Segment volumes of 64 voxels along a side at the rotations of the cube."""
+    for count in (24, 192):
+        data = torch.rand(count, 1, 64, 64, 64), torch.randint(0, 4, (count, 64, 64, 64))
+        net, work = UNet(1, 4, 32, volumes=True), f"volumes, U-Net, {count} volumes"
+        yield _accelerator_row(work, net, data, "segmentation", "octahedral", 1.1)
+
+
+def boxes() -> Iterator[Row]:
+    """Detect objects in windows of 256 pixels at 25 shifts; random weights find 100 boxes each."""
+    from torchvision.models.detection import fasterrcnn_resnet50_fpn
+
+    net = fasterrcnn_resnet50_fpn(
+        weights=None, weights_backbone=None, num_classes=6, min_size=256, max_size=256
     )
+    corner = 100 + 40 * torch.rand(64, 3, 2)
+    objects = torch.cat([corner, corner + 60, torch.randint(1, 6, (64, 3, 1))], -1)
+    data = torch.rand(64, 3, 320, 320), objects
+    task = ob.tasks.Detection(ob.actions.Window(256))
+    yield _accelerator_row(
+        "detection, Faster R-CNN", net, data, task, "translations:32:16", 1.2, (3, 256, 256)
+    )
+
+
+ON_ACCELERATOR = [class_maps, depth_maps, pairs, clouds, grids, boxes]
 
 
 def _accelerator_row(
@@ -140,6 +183,7 @@ def _accelerator_row(
     task: Any,
     group: str = "rotations:24",
     limit: float = 1.3,
+    view: tuple[int, ...] = (),
 ) -> Row:
     """Time a scan of samples in the host's memory, and as many bare passes; print the peak."""
     net, count = net.eval().cuda(), len(data[0]) * len(ob.groups.as_group(group))
@@ -152,7 +196,7 @@ def _accelerator_row(
 
     @torch.inference_mode()
     def bare(batch: int, inputs: int) -> None:
-        some = torch.rand(batch, *data[0].shape[1:], device="cuda")
+        some = torch.rand(batch, *(view or data[0].shape[1:]), device="cuda")
         for start in range(0, inputs, batch):
             net(some[: inputs - start])
 
@@ -175,4 +219,4 @@ def _accelerator_row(
 
 
 if __name__ == "__main__":
-    timing.run([segmentation, depth, flow, volumes], __doc__ or "", [accelerator])
+    timing.run([segmentation, depth, flow, volumes], __doc__ or "", [accelerator, *ON_ACCELERATOR])
