@@ -318,10 +318,26 @@ def test_folders_without_images_are_refused(tmp_path, photos):
     ):
         with pytest.raises(InputError, match=words):
             as_source(place)
+    with pytest.raises(InputError, match="which does not exist"):
+        ob.data.ImageFolder(tmp_path / "gone")
     every = ob.data.ImageFolder(photos, size=8, labeled=False)
     assert every.labels is None
     assert every.classes is None
     assert "beside.png" in every.names
+
+
+class Pictures(Dataset):
+    def __len__(self):
+        return 3
+
+    def __getitem__(self, index):
+        return Image.new("RGB", (8, 8)), index
+
+
+def test_images_of_pillow_are_refused_as_inputs(photos):
+    for data in (Pictures(), ob.data.ImageFolder(photos, transform=lambda image: image)):
+        with pytest.raises(InputError, match=r"got images of Pillow; end the transform with"):
+            as_source(data).read(0, 2)
 
 
 class Endless(IterableDataset):

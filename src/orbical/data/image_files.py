@@ -18,7 +18,7 @@ from PIL import Image, ImageOps
 from .._imports import as_path, name_of, words_of
 from .._text import counted, number
 from ..errors import InputError, check_name
-from .source import Batch, Source, stacked, stamp_of
+from .source import Batch, Source, stacked_inputs, stamp_of
 
 SUFFIXES = (*(".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff", ".bmp", ".gif", ".ppm", ".pgm"),)
 UNREADABLE = ("raise", "skip")
@@ -169,7 +169,9 @@ class ImageFiles(Source):
     def read(self, start: int, stop: int) -> Batch:
         """Decode some images."""
         images = [self._decoded(row) for row in range(start, stop)]
-        return stacked(images, start), None if self.labels is None else self.labels[start:stop]
+        return stacked_inputs(images, start), None if self.labels is None else self.labels[
+            start:stop
+        ]
 
     def check(self) -> None:
         """Read the header of every file; refuse files that are no images, and several sizes."""
@@ -339,7 +341,8 @@ class ImageFolder(ImageFiles):
     ) -> None:
         folder = as_path("data", path)
         if not folder.is_dir():
-            raise InputError("data", "a folder of images", repr(str(path)))
+            absent = "" if folder.exists() else ", which does not exist"
+            raise InputError("data", "a folder of images", f"{str(path)!r}{absent}")
         found = {file.relative_to(folder).as_posix(): file for file in images_below(folder)}
         if not found:
             raise InputError("data", f"images in {str(path)!r}", _what_is_there(folder))

@@ -155,7 +155,20 @@ def split_item(item: object) -> tuple[Any, Any]:
 def batch_of_items(items: Sequence[object], start: int) -> Batch:
     """Stack the inputs and the targets of items, of which the first is sample `start`."""
     inputs, targets = zip(*map(split_item, items), strict=True)
-    return stacked(inputs, start), None if targets[0] is None else stacked(targets, start)
+    return stacked_inputs(inputs, start), None if targets[0] is None else stacked(targets, start)
+
+
+def stacked_inputs(values: Sequence[Any], start: int) -> Tree:
+    """Stack inputs; images of Pillow, whose channels would come last, are refused."""
+    if type(values[0]).__module__.startswith("PIL."):
+        raise InputError(
+            "data",
+            "tensors [C, H, W]",
+            "images of Pillow",
+            remedy="end the transform with torchvision.transforms.ToTensor(), or pass "
+            "orbical.data.ImageFolder(folder) without one",
+        )
+    return stacked(values, start)
 
 
 def stacked(values: Sequence[Any], start: int) -> Tree:
