@@ -204,7 +204,7 @@ def _changes(arrays: ScanArrays, coverage: float) -> tuple[list[Change], tuple[s
     reject, missing = Change(reject="fitted"), []
     if "probabilities" not in arrays or "label" not in arrays:
         return [reject], (
-            "temperatures, averages and sets, which need a scan with --keep probabilities",
+            "temperatures, averages and sets, which need keep='probabilities' in the scan",
         )
     fitted = [Change(recalibrate=where) for where in RECALIBRATED]
     changes = [fitted[0], reject, *fitted[1:], Change(coverage=coverage)]
