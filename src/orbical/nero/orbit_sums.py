@@ -70,11 +70,8 @@ class Sums:
         """
         parts = self.count, self.total, self.squares
         if not share:
-            powers = {"cubes": self.cubes, "fourths": self.fourths}
-            found = interval_of_sums(*parts, level, **powers)
-            mean, low, high = found
-            ends = mean, (low if least is None else np.maximum(low, least)), high
-            return MeanEnds(ends, found.caution)
+            low = -np.inf if least is None else least
+            return interval_of_sums(*parts, self.cubes, self.fourths, level, low=low)
         mean, low, high = share_interval_of_sums(*parts, level)
         if values is None:
             return MeanEnds((mean, low, high))

@@ -34,12 +34,13 @@ __all__ = [
     "mean_interval",
     "share_interval",
     "share_interval_of_sums",
+    "unbounded_mean_interval",
     "wilson_interval",
 ]
 
 
 _TOLD = 1e-6
-"""The variance, as a share of the mean square, below which sums of powers hide skewness."""
+"""The variance, as a share of the mean square, below which rounding hides sums of fourth powers."""
 
 
 def mean_interval(
@@ -136,7 +137,7 @@ def skewed_interval(
     beside, tilted = variance.sqrt(), third / _power(variance) * (usual_reach**2 - 1) / 6
     usual = (expected - beside * (usual_reach - tilted), expected + beside * (usual_reach + tilted))
     # A calibrated model's variance says what few samples do not.
-    limit = "" if bool((variance > 0).any()) else caution("mean", of_terms(apart))
+    limit = "" if bool((variance > 0).any()) else caution("mean", of_terms(terms, share))
     return Interval(value, *ends, expected, *usual, level, "Student's t, skewed", limit)
 
 
@@ -305,62 +306,95 @@ def _sums(*sums: ArrayLike) -> Iterator[np.ndarray]:
         yield np.asarray(part) if isinstance(part, np.generic) else as_numpy(name, part)
 
 
+def unbounded_mean_interval(
+    values: ArrayLike, level: float = 0.95, *, low: float = -np.inf
+) -> MeanEnds[np.ndarray]:
+    """Return a mean of values without bounds, such as distances, with its interval.
+
+    It is that of `interval_of_sums`. No interval of such a mean holds whatever the values are:
+    `caution` says where large ones may be missing in the sample.
+
+    Args:
+        values: `[..., N]`; what is not finite is missing.
+        level: Nominal coverage.
+        low: What no value can be below, such as 0 for distances.
+
+    Returns:
+        Mean, lower and upper end, `[...]` each, NaN where there are too few samples.
+
+    See Also:
+        bounded_mean_interval: Of bounded values, valid for every number of samples.
+        mean_interval: Of a score whose moments are known for a calibrated model.
+
+    Example:
+        >>> [round(float(end), 3) for end in unbounded_mean_interval([1.0, 2.0, 3.0, 4.0])]
+        [2.5, 0.446, 4.554]
+    """
+    given = as_numpy("values", values, np.float64)
+    if given.ndim == 0:
+        raise InputError("values", "shape [..., N]", "a number")
+    seen = np.isfinite(given)
+    terms = np.where(seen, given, 0.0)
+    powers = (np.asarray((terms**power).sum(-1)) for power in range(1, 5))
+    return interval_of_sums(np.asarray(seen.sum(-1)), *powers, level, low=low)
+
+
 def interval_of_sums(
     count: ArrayLike,
     total: ArrayLike,
     squares: ArrayLike,
+    cubes: ArrayLike,
+    fourths: ArrayLike,
     level: float = 0.95,
     *,
-    cubes: ArrayLike | None = None,
-    fourths: ArrayLike | None = None,
+    low: float = -np.inf,
 ) -> MeanEnds[np.ndarray]:
     """Return mean, low and high end of a mean over samples, from sums made block by block.
 
-        mean = total / n,   reach = c sqrt((squares / n - mean^2) / (n - 1))
-
-    with c the quantile of Student's t with n - 1 degrees of freedom. With the sums of cubes and of
-    fourth powers it is the interval of `mean_interval`, which reaches farther towards the side of
-    rare large values. One sample has a mean and no interval.
+    The interval is that of `mean_interval` if no moments of a calibrated model are known: Student's
+    t, which reaches farther towards the side of rare large values. Sums do not tell the skewness of
+    values that differ by less than a thousandth of their size. One sample has a mean and no
+    interval.
 
     Args:
         count: `[...]`, the number of samples n.
         total: `[...]`, the sum of their values.
         squares: `[...]`, the sum of the squares of their values.
-        level: Nominal coverage.
         cubes: `[...]`, the sum of their third powers, for the skewness of the mean.
         fourths: `[...]`, the sum of their fourth powers, for the `caution` of few large values.
+        level: Nominal coverage.
+        low: What no value can be below.
 
     Returns:
         Three arrays `[...]`, NaN where there are too few samples.
 
     Example:
-        >>> [round(float(end), 3) for end in interval_of_sums(*map(np.array, (4, 3.0, 3.0)))]
-        [0.75, -0.046, 1.546]
+        >>> sums = map(np.array, (4, 10.0, 30.0, 100.0, 354.0))
+        >>> [round(float(end), 3) for end in interval_of_sums(*sums)]
+        [2.5, 0.446, 4.554]
     """
     usual_reach = normal_quantile(checked_level(level))
-    given = (cubes, fourths) if cubes is not None and fourths is not None else ()
-    count, total, squares, *higher = _sums(count, total, squares, *given)
+    count, total, squares, cubes, fourths = _sums(count, total, squares, cubes, fourths)
     with np.errstate(invalid="ignore", divide="ignore"):
-        mean = total / count
+        mean, second, third, fourth = (part / count for part in (total, squares, cubes, fourths))
         freedom = np.where(count > 1, count - 1.0, np.nan)
         reach = student_quantile(level, torch.from_numpy(freedom)).numpy()
-        variance = (squares / count - mean**2).clip(0)
+        variance = (second - mean**2).clip(0)
         error = np.sqrt(variance / freedom)
-        contributors = np.full(np.shape(mean), np.inf)
-        low = high = reach * error
-        if higher:
-            third, fourth = (part / count for part in higher)
-            third = third - 3 * mean * squares / count + 2 * mean**3
-            fourth -= 4 * mean * higher[0] / count - 6 * mean**2 * squares / count + 3 * mean**4
-            told = variance > _TOLD * squares / count  # else rounding hides higher moments
-            skewness = np.where(told, third / count**2 / error**3, 0.0)
-            contributors = np.where((count > 1) & told, count * variance**2 / fourth, np.inf)
-            tilts = np.maximum(np.stack([-skewness, skewness]), 0)
-            few = _few_terms_reach(torch.from_numpy(tilts), level).numpy() * reach / usual_reach
-            low, high = error * np.maximum(few, reach + tilts * (reach**2 + 2) / 3)
-        equal = (count > 1) & (variance <= 1e-12 * squares / count)
-    seen = Evidence(contributors=np.where(equal, 0.0, contributors))
-    return MeanEnds((mean, mean - low, mean + high), caution("mean", seen))
+        told = variance > _TOLD * second  # else rounding hides higher moments
+        fourth = fourth - 4 * mean * third + 6 * mean**2 * second - 3 * mean**4
+        third = third - 3 * mean * second + 2 * mean**3
+        skewness = np.where(told, third / count**2 / error**3, 0.0)
+        tilts = np.maximum(np.stack([-skewness, skewness]), 0)
+        few = _few_terms_reach(torch.from_numpy(tilts), level).numpy() * reach / usual_reach
+        away = error * np.maximum(few, reach + tilts * (reach**2 + 2) / 3)
+        contributors = np.where(told, count * variance**2 / fourth, 0.0)
+    seen = Evidence(
+        samples=np.where(count > 1, count, np.inf),
+        contributors=np.where(count > 1, contributors, np.inf),
+    )
+    ends = np.maximum(mean - away[0], low), mean + away[1]
+    return MeanEnds((mean, *ends), caution("unbounded_mean_interval", seen))
 
 
 def share_interval_of_sums(
@@ -449,8 +483,8 @@ def bootstrap_interval(
     low, middle, high = tail_quantiles(found, level)
     low = middle - (middle - low) * wider - skewness_missed(-found, level)
     high = middle + (high - middle) * wider + skewness_missed(found, level)
-    apart = torch.from_numpy((rows - rows.mean(0)).reshape(len(rows), -1).T.astype(float))
-    limit = one_caution(caution("bootstrap_interval", of_terms(apart)))
+    terms = torch.from_numpy(rows.reshape(len(rows), -1).T.astype(float))
+    limit = one_caution(caution("bootstrap_interval", of_terms(terms, 1 / len(rows))))
     return MeanEnds((float(statistic(rows)), float(low), float(high)), limit)
 
 
