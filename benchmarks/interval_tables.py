@@ -651,6 +651,7 @@ SHOWN_BY = {
     "advice.advise": "calibration.bounded_mean_interval",
     "advice.cause": "calibration.bounded_mean_interval",
     "calibration.mean_over_orbit": "calibration.interval",
+    "calibration.bounded_interval_of_sums": "calibration.share_interval_of_sums",
     "nero.aggregate": "calibration.interval_of_sums",
     "nero.averaging": "calibration.compare_means",
     "nero.failures": "calibration.bounded_mean_interval",

@@ -11,7 +11,7 @@ from torch import Tensor
 from ..._arrays import ArrayLike, as_array, as_floating, as_numpy
 from ...errors import InputError
 from ..pairs.validation import sample_weights
-from .bounded_means import ends_of_sums
+from .bounded_means import bounded_interval_of_sums
 from .comparisons import Comparison
 from .interval_ends import (
     Interval,
@@ -402,9 +402,8 @@ def share_interval_of_sums(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return mean, low and high end of a mean of values in [0, 1], from sums made block by block.
 
-    If all values are 0 or 1 it is the exact interval of `share_interval`. Of others it holds at
-    every number of samples too: it is that of `bounded_mean_interval` for more than 4,096 samples,
-    and of fewer a wider one, because sums tell less than values.
+    If all values are 0 or 1 it is the exact interval of `share_interval`, otherwise that of
+    `bounded_interval_of_sums`.
 
     Args:
         count: `[...]`, the number of samples n.
@@ -428,10 +427,8 @@ def share_interval_of_sums(
         binary = abs(total - squares) <= 1e-9 * total
         ends = exact_ends(np.where(binary, np.rint(total), np.nan), count, tail)
     if not binary.all():
-        # Sums of 1 - x and of its squares give the upper end.
-        missing, theirs = count - total, count - 2 * total + squares
-        bets = ends_of_sums(count, total, squares, tail), ends_of_sums(count, missing, theirs, tail)
-        ends = np.where(binary, ends[0], bets[0]), np.where(binary, ends[1], 1 - bets[1])
+        bets = bounded_interval_of_sums(count, total, squares, level)
+        ends = np.where(binary, ends[0], bets[1]), np.where(binary, ends[1], bets[2])
     return mean, *ends
 
 
