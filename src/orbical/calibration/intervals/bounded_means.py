@@ -23,7 +23,7 @@ from ..._arrays import ArrayLike, as_numpy
 from ...errors import InputError, check_type, real_number
 from .interval_ends import checked_level, exact_ends, normal_quantile
 
-__all__ = ["MANY", "bounded_mean_interval", "samples_to_decide", "samples_to_decide_by_width"]
+__all__ = ["bounded_mean_interval", "samples_to_decide", "samples_to_decide_by_width"]
 
 Array = np.ndarray
 
