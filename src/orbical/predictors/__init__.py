@@ -35,10 +35,17 @@ from .model_files import (
     TflitePredictor,
     external_files,
 )
-from .model_objects import FunctionPredictor, SklearnPredictor, TorchPredictor, numpy_function
+from .model_objects import (
+    FunctionPredictor,
+    RaggedPredictor,
+    SklearnPredictor,
+    TorchPredictor,
+    numpy_function,
+    to_pyg,
+    to_ragged,
+)
 from .orbit_average import OrbitAverage
 from .predictor import PartialOutputs, Predictor, Raw, count_inputs
-from .ragged_models import RaggedPredictor, to_pyg, to_ragged
 
 __all__ = [
     "CalculatorPredictor", "CausalLM", "DetectorPredictor", "Endpoint", "ExportedPredictor",
