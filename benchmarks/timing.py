@@ -12,7 +12,9 @@ import importlib
 import json
 import os
 import time
+import traceback
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -154,12 +156,28 @@ def run(
     torch.manual_seed(0)
     table = []
     for name in options.rows or usual:
-        for row in known[name]():
-            table.append(row)
-            print(line(row), flush=True)
-    if options.json:
-        facts = {"torch": torch.__version__, "threads": 1, "rows": [asdict(row) for row in table]}
-        options.json.write_text(json.dumps(facts, indent=2) + "\n")
+        with attempt(name):
+            for row in known[name]():
+                table.append(asdict(row))
+                print(line(row), flush=True)
+                if options.json:
+                    facts = {"torch": torch.__version__, "threads": 1, "rows": table}
+                    options.json.write_text(json.dumps(facts, indent=2) + "\n")
+    if _failed:
+        raise SystemExit(f"failed: {', '.join(_failed)}")
+
+
+@contextmanager
+def attempt(work: str) -> Iterator[None]:
+    """Print what fails and go on, so that one row does not lose the others."""
+    try:
+        yield
+    except Exception:
+        traceback.print_exc()
+        _failed.append(work)
+
+
+_failed: list[str] = []
 
 
 def line(row: Row) -> str:
