@@ -7,6 +7,7 @@ pairs clouds grids boxes.
 
 from __future__ import annotations
 
+import itertools
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
@@ -188,11 +189,9 @@ def _accelerator_row(
     """Time a scan of samples in the host's memory, and as many bare passes; print the peak."""
     net, count = net.eval().cuda(), len(data[0]) * len(ob.groups.as_group(group))
 
-    def scan(samples: int = len(data[0])) -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            some = tuple(part[:samples] for part in data)
-            out = Path(folder) / "run.zarr"
-            ob.scan(net, some, group=group, task=task, out=out, progress=False)
+    def scan(out: str, samples: int | None = None) -> None:
+        some = tuple(part[:samples] for part in data)
+        ob.scan(net, some, group=group, task=task, out=out, progress=False)
 
     @torch.inference_mode()
     def bare(batch: int, inputs: int) -> None:
@@ -205,16 +204,17 @@ def _accelerator_row(
         for batch in (16, 32, 64, 128, 256):
             with suppress(RuntimeError):  # cuDNN cannot take every size
                 bare(batch, batch)
-                times[batch] = timing.accelerator_seconds(lambda batch=batch: bare(batch, 256))
+                times[batch] = timing.accelerator_seconds(lambda batch=batch: bare(batch, 256), 0.1)
         return min(times, key=lambda batch: times[batch])
 
-    with timing.attempt(work):
-        scan(max(2, len(data[0]) // 8))  # everything is warm
+    with timing.attempt(work), tempfile.TemporaryDirectory() as folder:
+        names = map(f"{folder}/{{}}.zarr".format, itertools.count())
+        scan(next(names), max(2, len(data[0]) // 8))  # everything is warm
         batch = best()
         torch.cuda.reset_peak_memory_stats()
-        ours = timing.accelerator_seconds(scan)
+        ours = timing.accelerator_seconds(lambda: scan(next(names)), 3.0)
         peak = torch.cuda.max_memory_allocated() / 2**30
-        theirs = timing.accelerator_seconds(lambda: bare(batch, count))
+        theirs = timing.accelerator_seconds(lambda: bare(batch, count), 3.0)
         print(f"{work}: bare batches of {batch}, peak {peak:.2f} GiB on the device")
         yield timing.at_most(f"scan to disk, {work}", ours, "bare forward", theirs, limit)
 

@@ -50,15 +50,22 @@ def processor_seconds(work: Callable[[], Any]) -> float:
     return time.process_time() - start
 
 
-def accelerator_seconds(work: Callable[[], Any]) -> float:
-    """Return the wall time of one call, the accelerator's work included."""
+def accelerator_seconds(work: Callable[[], Any], enough: float = 0.0) -> float:
+    """Return the least wall time of a call, the accelerator's work included.
+
+    Calls are repeated until they took `enough` seconds together: the first of a size takes memory
+    and chooses kernels.
+    """
     import torch
 
-    torch.cuda.synchronize()
-    start = time.perf_counter()
-    work()
-    torch.cuda.synchronize()
-    return time.perf_counter() - start
+    times: list[float] = []
+    while not times or sum(times) < enough:
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        work()
+        torch.cuda.synchronize()
+        times.append(time.perf_counter() - start)
+    return min(times)
 
 
 def in_turns(
