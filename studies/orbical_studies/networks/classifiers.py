@@ -29,8 +29,7 @@ class PatchConvolution(nn.Conv2d):
             images = images.to(torch.get_autocast_dtype(place))
         tall, wide = self.kernel_size
         patches = images.unfold(2, tall, 1).unfold(3, wide, 1).permute(0, 2, 3, 1, 4, 5)
-        values = functional.linear(patches.flatten(3).flatten(0, 2), self.weight.flatten(1))
-        maps = (values + self.bias).unflatten(0, patches.shape[:3])
+        maps = functional.linear(patches.flatten(3), self.weight.flatten(1), self.bias)
         return maps.permute(0, 3, 1, 2)
 
 
