@@ -29,7 +29,9 @@ class PatchConvolution(nn.Conv2d):
             images = images.to(torch.get_autocast_dtype(place))
         tall, wide = self.kernel_size
         patches = images.unfold(2, tall, 1).unfold(3, wide, 1).permute(0, 2, 3, 1, 4, 5)
-        maps = functional.linear(patches.flatten(3), self.weight.flatten(1), self.bias)
+        maps = functional.linear(patches.flatten(3), self.weight.flatten(1))
+        if self.bias is not None:
+            maps = maps + self.bias.to(maps.dtype)
         return maps.permute(0, 3, 1, 2)
 
 

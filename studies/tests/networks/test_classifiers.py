@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import pytest
 import torch
 from torch import nn
@@ -66,10 +69,12 @@ def test_a_block_adds_its_input() -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "channels"), [(LeNet5(classes=4), 1), (CompactResNet(4, 3, (4, 8), blocks=2), 3)]
+    ("made", "channels"),
+    [(partial(LeNet5, 4), 1), (partial(CompactResNet, 4, 3, (4, 8), blocks=2), 3)],
 )
-def test_a_few_steps_fit_a_few_images(model: nn.Module, channels: int) -> None:
+def test_a_few_steps_fit_a_few_images(made: Callable[[], nn.Module], channels: int) -> None:
     torch.manual_seed(0)
+    model = made()
     images, labels = torch.randn(8, channels, 32, 32), torch.arange(8) % 4
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
     for _ in range(40):
