@@ -338,7 +338,7 @@ def _about(data: xr.Dataset, group: Group, name: str) -> Json:
     if name in _SCORES:
         about["reference"] = _SCORES[name]
         about["meaning"] = data.attrs["score"] + (
-            ", the consensus taken as truth" if about["reference"] == "consensus" else ""
+            ", with the consensus as truth" if about["reference"] == "consensus" else ""
         )
     stored = data[name].attrs
     if "higher_is_better" in stored:

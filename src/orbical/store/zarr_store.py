@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, replace
@@ -52,6 +52,7 @@ from .file_access import (
     create_file,
     exists,
     explained,
+    in_turn,
     is_remote,
     not_regular,
     read_files,
@@ -377,7 +378,9 @@ class Store(Ledger):
                     models.append(entry)
                 elif (other := self._claimed(place)) is not None:
                     models.append(other)
-        self._grow(models)
+        if len(models) > len(self.record.models) or self._claimed(len(models)) is not None:
+            with in_turn(self.path):
+                self.grow(models)
 
     def _claim(self, place: int, entry: ModelEntry) -> bool:
         """Claim the place of a model; return whether nobody else has it."""
@@ -396,11 +399,12 @@ class Store(Ledger):
         assert self.path is not None
         return self.path / FOLDER / f"model.{place}.{self.record.run_id}" / "claim.json"
 
-    def _grow(self, models: list[ModelEntry]) -> None:
+    def grow(self, models: Sequence[ModelEntry] = ()) -> None:
         """Add models that have claimed their places; the new root makes them valid.
 
         Whoever claims a place after this has looked for the last time writes the root later too.
         """
+        models = [*(models or self.record.models)]
         while True:
             while (other := self._claimed(len(models))) is not None:
                 models.append(other)

@@ -24,7 +24,6 @@ from ...errors import InputError, check_type, real_number
 from .interval_ends import checked_level, exact_ends, normal_quantile
 
 __all__ = [
-    "MANY",
     "bounded_interval_of_sums",
     "bounded_mean_interval",
     "samples_to_decide",

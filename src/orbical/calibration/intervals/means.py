@@ -282,15 +282,46 @@ def compare_means(a: ArrayLike, b: ArrayLike, *, level: float = 0.95) -> Compari
     if len(one) < 2:
         raise InputError("a", "at least 2 samples", "1")
     each = one - other
-    freedom, least = torch.tensor(len(each) - 1.0).double(), 2.0 ** (1 - len(each))
     difference = each.mean()
     error = (each.var() / len(each)).sqrt()
-    around = student_quantile(checked_level(level), freedom) * error
-    if least > 1 - level:
-        around = torch.maximum(around, difference.abs())
+    around = _paired_reach(torch.tensor(len(each)), difference, error, checked_level(level))
     odds = 2 * stdtr(len(each) - 1, -float(difference.abs() / error.clamp(min=1e-300)))
+    least = 2.0 ** (1 - len(each))
     p_value = torch.where(difference == 0, 1.0, torch.as_tensor(odds).clamp(min=least))
     return Comparison(difference, difference - around, difference + around, p_value, level)
+
+
+def paired_interval_of_sums(
+    count: np.ndarray, total: np.ndarray, squares: np.ndarray, level: float = 0.95
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the difference of `compare_means` and the ends of its interval, `[...]` each.
+
+    Args:
+        count: `[...]`, the number of samples.
+        total: `[...]`, the sum of their differences.
+        squares: `[...]`, the sum of the squares of their differences.
+        level: Nominal coverage.
+
+    Example:
+        >>> sums = map(np.array, (4, 2.0, 2.0))  # 1, 0, 0, 1
+        >>> [round(float(part), 2) for part in paired_interval_of_sums(*sums)]
+        [0.5, -0.42, 1.42]
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = total / count
+        error = np.sqrt(
+            (squares / count - mean**2).clip(0) / np.where(count > 1, count - 1, np.nan)
+        )
+    known, middle, spread = (torch.from_numpy(np.asarray(part)) for part in (count, mean, error))
+    around = _paired_reach(known, middle, spread, checked_level(level)).numpy()
+    return mean, mean - around, mean + around
+
+
+def _paired_reach(count: Tensor, difference: Tensor, error: Tensor, level: float) -> Tensor:
+    """Return how far an interval reaches; few differences of one sign may be chance."""
+    around = student_quantile(level, count.double() - 1) * error
+    chance = 2.0 ** (1 - count.double()) > 1 - level
+    return torch.where(chance, torch.maximum(around, difference.abs()), around)
 
 
 def _terms(name: str, values: ArrayLike) -> Tensor:

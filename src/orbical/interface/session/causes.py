@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from ..._trees import concatenate, to_device
-from ...errors import InputError, OrbicalError
+from ...errors import OrbicalError
 from ...groups import chart_of
 from ...store import Json
 from .input_pictures import thumbnails
@@ -34,9 +34,10 @@ def flips(request: Request) -> Answer:
     """
     view, number = request.view, request.sample
     chart = chart_of(view.group)
+    if "predicted" not in view.reader or chart is None or len(chart.names) != 1 or chart.held:
+        reason = "this needs predicted classes along one continuous coordinate"
+        return {"available": False, "reason": reason}, {}
     try:
-        if "predicted" not in view.reader or chart is None or len(chart.names) != 1 or chart.held:
-            raise InputError("this needs predicted classes along one continuous coordinate")
         found = {name: _flips_of(view, number, name) for name in request.names}
     except OrbicalError as error:
         return {"available": False, "reason": str(error)}, {}
