@@ -149,7 +149,10 @@ def _read(path: Path) -> Row:
     try:
         return read_outputs(path)
     except InputError as error:
-        raise InputError("FILES", problem=str(error)) from error
+        whole = error.argument == "files"  # otherwise it begins with the name of the file
+        raise (
+            error.about("FILES") if whole else InputError("FILES", problem=str(error))
+        ) from error
 
 
 def _table(name: str, outputs: Row, settings: _Draws) -> dict[str, Interval]:
