@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._text import counted, number, percent
-from ..calibration import bounded_mean_interval, checked_level, interval_of_sums
+from ..calibration import bounded_mean_interval, checked_level, unbounded_mean_interval
 from ..errors import InputError
 from ..groups import Group
 from ..nero import over_orbit
@@ -272,8 +272,7 @@ def _of_scores(arrays: ScanArrays, model: int, margin: float, level: float) -> A
     if about.get("units") == "share":
         gain, low, high = bounded_mean_interval(gains, level, low=-1.0, high=1.0)
     else:
-        counts, squares = np.full(1, known.sum()), np.square(gains).sum(1)
-        gain, low, high = interval_of_sums(counts, gains.sum(1), squares, level)
+        gain, low, high = unbounded_mean_interval(gains, level)
         margin *= float(np.abs(score[known]).mean())
     states = [{"score": float(values[known].mean())} for values in (score, average)]
     remedy = _remedy(Change(size), arrays, (gain[0], low[0], high[0]), states[0], states[1])
