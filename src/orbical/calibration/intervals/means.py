@@ -288,7 +288,9 @@ def compare_means(a: ArrayLike, b: ArrayLike, *, level: float = 0.95) -> Compari
     odds = 2 * stdtr(len(each) - 1, -float(difference.abs() / error.clamp(min=1e-300)))
     least = 2.0 ** (1 - len(each))
     p_value = torch.where(difference == 0, 1.0, torch.as_tensor(odds).clamp(min=least))
-    return Comparison(difference, difference - around, difference + around, p_value, level)
+    ends = difference - around, difference + around
+    limit = caution("compare_means", of_terms(each, 1 / len(each)))
+    return Comparison(difference, *ends, p_value, level, caution=limit)
 
 
 def paired_interval_of_sums(
