@@ -205,7 +205,9 @@ def _changes(arrays: ScanArrays, coverage: float) -> tuple[list[Change], tuple[s
     """Return the changes that a scan allows, cheapest first, and what it does not allow."""
     reject, missing = Change(reject="fitted"), []
     if "probabilities" not in arrays or "label" not in arrays:
-        return [reject], ("temperatures, averages and sets, as keep='probabilities' is missing",)
+        return [reject], (
+            "temperatures, averages and sets, which need keep='probabilities' in the scan",
+        )
     fitted = [Change(recalibrate=where) for where in RECALIBRATED]
     changes = [fitted[0], reject, *fitted[1:], Change(coverage=coverage)]
     size = len(arrays.group)
@@ -418,9 +420,9 @@ _EXPECTATIONS = (
         "import orbical as ob\nnet = ob.zoo.group_cnn.GroupCNN(...)",
     ),
     Expectation(
-        "a calibration loss, interleaved with the likelihood",
-        "less calibration error than the likelihood alone; one temperature did as well or better "
-        "in most settings",
+        "a calibration loss on held-out batches, beside cross-entropy",
+        "less calibration error than cross-entropy; a single temperature did as well or better in "
+        "most settings",
         "docs/studies/esd.md",
         "import orbical as ob\nobjective = ob.training.interleaved(ob.losses.esd, weight=1.0)",
     ),

@@ -350,7 +350,8 @@ class ImageFolder(ImageFiles):
     ) -> None:
         folder = as_path("data", path)
         if not folder.is_dir():
-            raise InputError("data", "a folder of images", repr(str(path)))
+            absent = "" if folder.exists() else ", which does not exist"
+            raise InputError("data", "a folder of images", f"{str(path)!r}{absent}")
         found = {file.relative_to(folder).as_posix(): file for file in images_below(folder)}
         if not found:
             raise InputError("data", f"images in {str(path)!r}", _what_is_there(folder))

@@ -203,7 +203,7 @@ class StoredArrays(ScanArrays):
         self, name: str, rows: slice = _ALL, model: int | None = None, keep: bool = True
     ) -> Array:
         """Read `[rows, element, ...]` of a model, which is ignored where models share an array."""
-        return np.asarray(self._arrays[name][(model, rows) if self.by_model(name) else rows])
+        return self.scan.read_rows(name, rows, model if self.by_model(name) else None)
 
 
 class LabeledArrays(ScanArrays):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import wait
@@ -61,8 +62,18 @@ HANDLERS: dict[str, Callable[[Request], Answer]] = {
 KINDS = ("state", *HANDLERS, "runs", "export", "preview", "link")
 _LIVE = ("place", "sample")
 _LONG = ("export", "runs", "flips", "layers")
+_LABELED = ("advice", "bounds", "failures", "flips", "layers", "whatif", "worst")
+"""Kinds that labeled arrays are needed for."""
+_IMPORTING = threading.Lock()
 MOST_LONG = 4
 """The most long computations at the same time."""
+
+
+def _import_labeled_arrays() -> None:
+    """Import xarray and dask in one thread at a time: of two, one sees half of dask."""
+    with _IMPORTING:
+        import dask.array  # noqa: F401
+        import xarray  # noqa: F401
 
 
 class Session:
@@ -182,6 +193,8 @@ class Session:
         if kind == "preview":
             told = (self.preview or self._following).answer(message)
             return {**told, "kind": kind, "sequence": sequence}, {}
+        if kind in _LABELED:
+            _import_labeled_arrays()
         body = {**message, "progress": progress}
         request = Request(self.scan_view(selection.scan), selection, body)
         if kind == "state":

@@ -60,7 +60,9 @@ export function createSection(el, app) {
     const change = () => app.select({ shape: straight.checked ? "line" : "circle" });
     const straight = h("input", { type: "checkbox", onchange: change });
     straight.checked = app.group.straight;
-    frame.controls.append(h("label", { class: "check", title: "Draw circles as straight lines" }, straight, "straight"));
+    frame.controls.append(
+      h("label", { class: "check", title: "Draw circles as straight lines" }, straight, "straight"),
+    );
   }
   const pin = button("pin", () => app.pin(), {
     class: "tool",
