@@ -42,8 +42,8 @@ _MEANINGS = {
 
 
 def worst_case(
-    models: Any,
-    data: Any,
+    models: object,
+    data: object,
     *,
     group: Group | str | None = None,
     task: Task | str | None = None,
@@ -185,7 +185,11 @@ class _Found:
 
 
 def of_scan(
-    scan: Scan, models: Any, group: Group | str | None, task: Task | str | None, needed: bool = True
+    scan: Scan,
+    models: object,
+    group: Group | str | None,
+    task: Task | str | None,
+    needed: bool = True,
 ) -> tuple[dict[str, Any], Any, Group, Task]:
     """Return the models by their names in a scan, its data if `needed`, its group and its task."""
     if group is not None and as_group(group).fingerprint() != scan.group.fingerprint():
@@ -419,7 +423,7 @@ def _table(found: dict[str, dict[str, Array]], runner: Runner, level: float) -> 
             ("", "_low", "_high"), _mean(stacked[of], task, level), strict=True
         ):
             variables[name + ending] = (("model", "place")[: values.ndim], values)
-    coords: dict[str, Any] = {"model": list(found), "place": list(PLACES)}
+    coords: dict[str, object] = {"model": list(found), "place": list(PLACES)}
     coords["sample"] = np.arange(stacked["missed"].shape[1])
     if recipe.samples.names is not None:
         coords["name"] = ("sample", recipe.samples.names)

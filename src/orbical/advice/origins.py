@@ -48,9 +48,9 @@ class Cause:
 
 
 def cause(
-    model: Any,
-    train: Any,
-    data: Any,
+    model: object,
+    train: object,
+    data: object,
     *,
     group: Group | str,
     task: Task | str = "classification",
@@ -102,7 +102,7 @@ def cause(
     parts = []
     for name, given in (("train", train), ("data", data)):
         if not isinstance(given, tuple) or len(given) != 2:
-            raise InputError(name, "(inputs, labels)", type(given).__name__)
+            raise InputError(name, "(inputs, labels)", type(given))
         inputs, labels = (torch.as_tensor(np.asarray(part)) for part in given)
         parts.append((inputs, labels))
     (known, truth), (inputs, labels) = parts

@@ -78,7 +78,7 @@ def estimates(bounds: Mapping[str, Bound], tolerance: float) -> dict[str, Bound]
     }
 
 
-_NO_FACTS: Mapping[str, Any] = MappingProxyType({})
+_NO_FACTS: Mapping[str, object] = MappingProxyType({})
 
 
 class Bounds(Mapping[str, Bound]):

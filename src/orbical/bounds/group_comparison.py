@@ -175,7 +175,7 @@ class Comparison:
         )
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return "-" if value is None else in_column(value) if isinstance(value, float) else str(value)
 
 
@@ -232,7 +232,7 @@ def compare_groups(
         [('trivial', 0.0, 1.0), ('cyclic:2', 1.0, 1.0), ('cyclic:4', 1.0, 0.5)]
     """
     if not isinstance(data, tuple | list) or len(data) != 2:
-        raise InputError("data", "a pair (x, label)", type(data).__name__)
+        raise InputError("data", "a pair (x, label)", type(data))
     if isinstance(groups, str) or not isinstance(groups, Mapping | Sequence):
         raise InputError(
             "groups", "a list or a mapping of candidates", repr(groups), remedy=f"pass [{groups!r}]"

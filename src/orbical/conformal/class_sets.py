@@ -93,7 +93,7 @@ class ConformalSets(ScoreReader, ABC):
         """Return scores `[N, K, C]` and class indices `[N]` of calibration samples."""
         outputs = self._read(X, reset=True).detach()
         if outputs.ndim not in (2, 3):
-            raise InputError("X", "shape [N, C] or [N, K, C] to fit on", tuple(outputs.shape))
+            raise InputError("X", "shape [N, C] or [N, K, C] to fit on", outputs)
         labels = self._read_labels(y, outputs, classes)
         outputs = outputs[:, None] if outputs.ndim == 2 else outputs
         return self._scores(outputs), labels

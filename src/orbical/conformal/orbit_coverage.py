@@ -281,9 +281,7 @@ def _method_of(data: Any, method: Any) -> Any:
         needed = (ConformalSets,)
     if not isinstance(chosen, needed):
         names = " or ".join(one.__name__ for one in needed)
-        raise InputError(
-            "method", f"{names} for a scan of {data.attrs.get('task')}", type(chosen).__name__
-        )
+        raise InputError("method", f"{names} for a scan of {data.attrs.get('task')}", type(chosen))
     return clone(chosen)
 
 
@@ -397,7 +395,7 @@ def _labeled(
         "size": (size, low, high, np.repeat(size[:, [identity]], size.shape[1], axis=1)),
     }
     dims = ("model", "element")
-    coords: dict[Any, Any] = {
+    coords: dict[object, object] = {
         name: part for name, part in like.coords.items() if part.dims in (("model",), ("element",))
     }
     coords |= {"held": (dims, counts["held"].astype(int)), "tested": (dims, n.astype(int))}

@@ -59,21 +59,21 @@ _LEAST_PHI = 1 / 300
 
 
 def of_top_label(
-    formula: Formula, scores: Tensor, truth: Tensor, mass: Tensor | None, *settings: Any
+    formula: Formula, scores: Tensor, truth: Tensor, mass: Tensor | None, *settings: object
 ) -> Tensor:
     """Return the measure, by its formula, of the predicted classes of logits `[n, classes]`."""
     return differentiable(_top_label, scores, truth, mass, formula, *settings)
 
 
 def of_entropy(
-    formula: Formula, scores: Tensor, truth: Tensor, mass: Tensor | None, *settings: Any
+    formula: Formula, scores: Tensor, truth: Tensor, mass: Tensor | None, *settings: object
 ) -> Tensor:
     """Return the measure, by its formula, of the normalized entropies of logits."""
     return differentiable(_entropy, scores, truth, mass, formula, *settings)
 
 
 def _top_label(
-    scores: Tensor, truth: Tensor, mass: Tensor | None, formula: Formula, *settings: Any
+    scores: Tensor, truth: Tensor, mass: Tensor | None, formula: Formula, *settings: object
 ) -> tuple[Tensor, Tensor]:
     """Apply a formula to the confidences, whose gradient by the logits is `c (1_k - p)`."""
     if (kernel := _kernel_of(formula, scores, mass, settings)) is not None:
@@ -86,7 +86,7 @@ def _top_label(
 
 
 def _entropy(
-    scores: Tensor, truth: Tensor, mass: Tensor | None, formula: Formula, *settings: Any
+    scores: Tensor, truth: Tensor, mass: Tensor | None, formula: Formula, *settings: object
 ) -> tuple[Tensor, Tensor]:
     """Apply a formula to the shares of the entropy H; its gradient is `-p (log p + H) / log C`."""
     if (kernel := _kernel_of(formula, scores, mass, settings)) is not None:
@@ -175,7 +175,7 @@ def _flattened(name: str, values: ArrayLike, scores: Tensor) -> Tensor:
         raise InputError(
             name,
             f"shape {shape}, as logits are {tuple(scores.shape)}",
-            tuple(given.shape),
+            given,
             remedy="for logits with the classes last pass logits.movedim(-1, 1)",
         )
     return given.reshape(-1)

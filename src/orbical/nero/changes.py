@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -72,7 +72,7 @@ def consistency(
     if not 0 < level < 1:
         raise InputError("level", "a number in (0, 1)", repr(level))
     arrays = arrays_of(scan)
-    table: dict[str, Any] = {}
+    table: dict[str, object] = {}
     for name, values in sample_changes(arrays, tolerance).items():
         table[f"{name}_per_sample"] = (("model", "sample"), values)
         binary = name == "changed" and changes_are_binary(arrays)

@@ -131,7 +131,7 @@ def failures(
     scan: Scan | xr.Dataset,
     by: Sequence[str] | str | None = None,
     *,
-    columns: Mapping[str, Any] | None = None,
+    columns: Mapping[str, object] | None = None,
     clusters: int = 0,
     most: int = 10,
     level: float = 0.95,
@@ -225,7 +225,7 @@ def failures(
 
 
 def _subsets(
-    arrays: ScanArrays, by: Sequence[str] | str | None, columns: Mapping[str, Any]
+    arrays: ScanArrays, by: Sequence[str] | str | None, columns: Mapping[str, object]
 ) -> dict[tuple[str, str], Array]:
     """Return which samples belong to each subset, by column and value."""
     stored = [

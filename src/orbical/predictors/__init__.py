@@ -17,6 +17,7 @@ from typing import Any
 import torch
 
 from .._imports import existing_file, import_attribute, local_file
+from .._ragged import to_ragged
 from ..errors import InputError
 from .calculators import CalculatorPredictor, is_calculator
 from .detectors import DetectorPredictor, as_detector
@@ -42,7 +43,6 @@ from .model_objects import (
     TorchPredictor,
     numpy_function,
     to_pyg,
-    to_ragged,
 )
 from .orbit_average import OrbitAverage
 from .predictor import PartialOutputs, Predictor, Raw, count_inputs
@@ -107,7 +107,7 @@ def as_predictor(model: object) -> Predictor:
         "model",
         "a torch module, an exported program, an ONNX file, a scikit-learn "
         "estimator, an ASE calculator or a function",
-        type(model).__name__,
+        type(model),
     )
 
 

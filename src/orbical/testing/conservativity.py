@@ -141,7 +141,7 @@ def conservativity_error(
 
 
 def assert_conservative(
-    model: Any, x: Any, *, task: Task | str = "atoms", tolerance: float = 1e-3
+    model: object, x: object, *, task: Task | str = "atoms", tolerance: float = 1e-3
 ) -> None:
     """Raise an AssertionError unless forces, and stress, are derivatives of the energy.
 

@@ -113,7 +113,7 @@ class LayerErrors:
 
 
 def layer_errors(
-    model: Any,
+    model: object,
     x: Tree,
     *,
     group: Group | str,
@@ -178,7 +178,7 @@ def layer_errors(
     predictor = as_predictor(model)
     module = getattr(predictor, "module", None)
     if not isinstance(module, nn.Module):
-        raise InputError("model", "a torch module, whose layers can be seen", type(model).__name__)
+        raise InputError("model", "a torch module, whose layers can be seen", type(model))
     task, x = with_tensors(task, x)
     count = min(whole_number("samples", samples, 4), len(next(leaves(x))))
     x = tree_map(lambda leaf: leaf[:count], x)

@@ -53,7 +53,7 @@ class Interleaved:
         return len(self.train)
 
 
-def interleave(train: Iterable[Any], calibration: Iterable[Any]) -> Interleaved:
+def interleave(train: Iterable[object], calibration: Iterable[object]) -> Interleaved:
     """Pair each training batch with a batch held out for the calibration loss.
 
     One pass over the pairs is one pass over `train`; `calibration` restarts with each pass and is
@@ -76,7 +76,7 @@ def interleave(train: Iterable[Any], calibration: Iterable[Any]) -> Interleaved:
     """
     for name, loader in (("train", train), ("calibration", calibration)):
         if not isinstance(loader, Iterable):
-            raise InputError(name, "a loader of batches", type(loader).__name__)
+            raise InputError(name, "a loader of batches", type(loader))
         if isinstance(loader, Iterator):
             raise InputError(
                 name,
@@ -111,7 +111,7 @@ def _cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
     return functional.cross_entropy(both_classes(logits, logits=True, axis=1), labels.long())
 
 
-def _batch(name: str, batch: Any) -> tuple[Any, Tensor]:
+def _batch(name: str, batch: object) -> tuple[Any, Tensor]:
     """Return the inputs and the labels of a batch."""
     if isinstance(batch, tuple | list) and len(batch) == 2:
         inputs, labels = batch
@@ -132,7 +132,7 @@ def _batch(name: str, batch: Any) -> tuple[Any, Tensor]:
     )
 
 
-def _described(batch: Any) -> str:
+def _described(batch: object) -> str:
     if not isinstance(batch, tuple | list):
         return type(batch).__name__
     return f"{type(batch).__name__} of " + ", ".join(type(part).__name__ for part in batch)

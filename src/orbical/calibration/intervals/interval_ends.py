@@ -124,7 +124,7 @@ def ends(
     return above * slope.clamp(max=1), value + (far - middle)
 
 
-def exact_ends(right: Any, size: Any, outside: Any) -> tuple[Any, Any]:
+def exact_ends(right: object, size: object, outside: object) -> tuple[Any, Any]:
     """Return the ends of Clopper and Pearson of shares, also of fractional counts, as arrays.
 
     Args:

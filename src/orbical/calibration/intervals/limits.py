@@ -53,9 +53,9 @@ class Evidence:
     """
 
     samples: Any = inf
-    errors: Any = inf
-    contributors: Any = inf
-    tails: Any = -inf
+    errors: object = inf
+    contributors: object = inf
+    tails: object = -inf
 
 
 _TEXTS = {

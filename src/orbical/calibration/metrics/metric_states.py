@@ -13,7 +13,7 @@ from torchmetrics.utilities import dim_zero_cat
 from ..registry import MEASURES, Measure
 
 _ANY = [0.5, 0.6, 0.7]
-_TRIAL: dict[str, tuple[Any, ...]] = {
+_TRIAL: dict[str, tuple[object, ...]] = {
     "pair": (_ANY, [True, False, True]),
     "regression": (_ANY, _ANY, _ANY),
 }

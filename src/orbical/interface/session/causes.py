@@ -36,7 +36,8 @@ def flips(request: Request) -> Answer:
     chart = chart_of(view.group)
     try:
         if "predicted" not in view.reader or chart is None or len(chart.names) != 1 or chart.held:
-            raise InputError("this needs predicted classes along one continuous coordinate")
+            needed = "predicted classes along one continuous coordinate"
+            raise InputError("scan", needed, view.group.spec)
         found = {name: _flips_of(view, number, name) for name in request.names}
     except OrbicalError as error:
         return {"available": False, "reason": str(error)}, {}
