@@ -9,9 +9,9 @@ from __future__ import annotations
 import difflib
 import numbers
 import sys
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 
 class OrbicalError(Exception):
@@ -160,10 +160,25 @@ def whole_number(argument: str, value: Any, least: int = 1, other: str = "") -> 
     return int(value)
 
 
-def real_number(argument: str, value: Any) -> float:
-    """Return a finite number, or raise; integers stay integers."""
-    if not _is_finite(value):
-        raise InputError(argument, "a number", repr(value))
+Range = Literal["", "> 0", ">= 0", ">= 1", "in (0, 1)", "in [0, 1]"]
+_WITHIN: dict[str, Callable[[float], bool]] = {
+    "": lambda _: True,
+    "> 0": lambda value: value > 0,
+    ">= 0": lambda value: value >= 0,
+    ">= 1": lambda value: value >= 1,
+    "in (0, 1)": lambda value: 0 < value < 1,
+    "in [0, 1]": lambda value: 0 <= value <= 1,
+}
+
+
+def real_number(argument: str, value: Any, within: Range = "", what: str = "a number") -> float:
+    """Return a finite number within a range, or raise; integers stay integers.
+
+    >>> real_number("level", 0.95, "in (0, 1)")
+    0.95
+    """
+    if not _is_finite(value) or not _WITHIN[within](value):
+        raise InputError(argument, f"{what} {within}".rstrip(), repr(value))
     result: float = value
     return result
 

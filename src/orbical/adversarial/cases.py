@@ -122,8 +122,8 @@ def worst_case(
         if value is None:
             raise InputError(argument, "one, because data is not a scan", "None")
     starts, rounds = whole_number("starts", starts, 1), whole_number("rounds", rounds, 1)
-    if lipschitz is not None and not real_number("lipschitz", lipschitz) >= 0:
-        raise InputError("lipschitz", "a number >= 0", repr(lipschitz))
+    if lipschitz is not None:
+        real_number("lipschitz", lipschitz, ">= 0")
     settings = {"batch_size": batch_size, "device": device, "preprocess": preprocess}
     recipe = live_recipe(models, data, as_group(group), as_task(task), **settings)  # type: ignore[arg-type]
     chart = chart_of(recipe.group)
@@ -190,7 +190,7 @@ def of_scan(
     group: Group | str | None,
     task: Task | str | None,
     needed: bool = True,
-) -> tuple[dict[str, Any], Any, Group, Task]:
+) -> tuple[dict[str, object], object, Group, Task]:
     """Return the models by their names in a scan, its data if `needed`, its group and its task."""
     if group is not None and as_group(group).fingerprint() != scan.group.fingerprint():
         raise InputError("group", f"none, or that of the scan, {scan.group.spec}")

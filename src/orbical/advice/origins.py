@@ -41,7 +41,7 @@ class Cause:
     wrong_in_training: Array
     covered: Array
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the fields in plain values."""
         found = {name: getattr(self, name) for name in self.__dataclass_fields__}
         return {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in found.items()}

@@ -117,7 +117,7 @@ class Bounds(Mapping[str, Bound]):
         ]
         return "\n".join(lines)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the bounds as plain values, ready for JSON."""
         return {
             "about": self.about,

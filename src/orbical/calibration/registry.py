@@ -227,7 +227,7 @@ class Measure:
         return replace(found, one_target=self.one_target, terms=self.terms)
 
     @cached_property
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, object]:
         """The options of the measure, with the values that they have in this entry."""
         arguments = inspect.signature(self.function).parameters.values()
         known = {part.name: part.default for part in arguments if part.default is not part.empty}

@@ -271,9 +271,7 @@ class RAPS(APS):
         self.free = free
 
     def _penalty(self, classes: int, like: Tensor) -> Tensor:
-        cost = real_number("penalty", self.penalty)
-        if cost < 0:
-            raise InputError("penalty", "a number >= 0", repr(self.penalty))
+        cost = real_number("penalty", self.penalty, ">= 0")
         ranks = torch.arange(1, classes + 1, dtype=like.dtype, device=like.device)
         return cost * (ranks - whole_number("free", self.free, 0)).clamp(min=0)
 

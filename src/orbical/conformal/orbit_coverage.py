@@ -18,7 +18,7 @@ from ..calibration import (
     share_interval_of_sums,
     top_label,
 )
-from ..errors import InputError, check_name, whole_number
+from ..errors import InputError, check_name, real_number, whole_number
 from ..store import ScanArrays, arrays_of, is_scan, opened, responses
 from .class_sets import LAC, ConformalSets, at_labels
 from .quantiles import checked_coverage, conformal_quantile
@@ -312,10 +312,8 @@ def _refuse_open_groups(place: str | int, scan: Any, method: Any) -> None:
 
 def halves(samples: np.ndarray, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows that calibrate and those that are tested, each in ascending order."""
-    if not 0 < share < 1:
-        raise InputError("share", "a number in (0, 1)", repr(share))
     mixed = np.random.default_rng(whole_number("seed", seed, 0)).permutation(samples)
-    count = round(share * len(mixed))
+    count = round(real_number("share", share, "in (0, 1)") * len(mixed))
     if not 0 < count < len(mixed):
         raise InputError("scan", "samples to calibrate and to test", f"{len(mixed)} finished ones")
     return np.sort(mixed[:count]), np.sort(mixed[count:])

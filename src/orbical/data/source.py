@@ -141,7 +141,7 @@ def stamp_of(files: Mapping[str, Path], settings: Iterable[object] = ()) -> str:
     return hash_of(parts)
 
 
-def split_item(item: object) -> tuple[Any, Any]:
+def split_item(item: object) -> tuple[object, object]:
     """Return the input and the target of an item, which is `x`, `(x,)` or `(x, y)`.
 
     >>> split_item((1.0, 3)), split_item(1.0)

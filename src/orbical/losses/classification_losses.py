@@ -52,7 +52,7 @@ __all__ = ["ece", "esd", "esd_softened", "mmce", "s_avuc", "sb_ece"]
 
 
 _LARGEST = 4096, 1024
-"""Samples and classes up to which a GPU does better with the kernels of `_kernels`."""
+"""Samples and classes up to which a GPU does better with the kernels of `_triton_kernels`."""
 
 _LEAST_PHI = 1 / 300
 """Width down to which the two factors of MMCE's kernel neither overflow nor lose digits."""
@@ -109,14 +109,14 @@ def _kernel_of(
     (n, classes), (most, widest) = scores.shape, _LARGEST
     if n > most or classes > widest or (formula is mmce_with_slope and settings[0] < _LEAST_PHI):
         return None
-    from . import _kernels  # imports Triton, which only some installations have
+    from . import _triton_kernels  # imports Triton, which only some installations have
 
     kernels: dict[Formula, Formula] = {
-        esd_with_slope: _kernels.esd,
-        mmce_with_slope: _kernels.mmce,
-        sb_ece_with_slope: _kernels.sb_ece,
-        fixed_bins_with_slope: _kernels.ece,
-        avuc_with_slope: _kernels.s_avuc,
+        esd_with_slope: _triton_kernels.esd,
+        mmce_with_slope: _triton_kernels.mmce,
+        sb_ece_with_slope: _triton_kernels.sb_ece,
+        fixed_bins_with_slope: _triton_kernels.ece,
+        avuc_with_slope: _triton_kernels.s_avuc,
     }
     return kernels.get(formula)
 

@@ -190,8 +190,8 @@ def assert_equivariant(
         >>> ob.testing.assert_equivariant(pool, torch.rand(4, 3, 8, 8), group="dihedral:4",
         ...                               task="classification")
     """
-    if tolerance is not None and not real_number("tolerance", tolerance) >= 0:
-        raise InputError("tolerance", "a number >= 0", repr(tolerance))
+    if tolerance is not None:
+        real_number("tolerance", tolerance, ">= 0")
     error = equivariance_error(model, x, group=group, task=task)
     limit = TOLERANCE[error.dtype] if tolerance is None else tolerance
     allowed = limit + error.interpolation

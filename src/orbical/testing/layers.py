@@ -94,7 +94,7 @@ class LayerErrors:
             "an exact group, such as cyclic:4 or flips, or name fewer layers"
         )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the fields in plain values."""
         fields = {name: getattr(self, name) for name in [*self.__dataclass_fields__, "caution"]}
         return {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in fields.items()}

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from .._arrays import both_classes
-from ..errors import InputError
+from ..errors import InputError, real_number
 
 __all__ = ["Interleaved", "Selection", "interleave", "interleaved", "likelihood", "select"]
 
@@ -168,8 +168,7 @@ def interleaved(calibration_loss: Callable[[Tensor, Tensor], Tensor], weight: fl
             repr(calibration_loss),
             remedy="pass orbical.losses.esd, for example",
         )
-    if not weight >= 0:
-        raise InputError("weight", "a number >= 0", weight)
+    real_number("weight", weight, ">= 0")
 
     def objective(
         model: nn.Module, pair: tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]
@@ -235,10 +234,8 @@ def select(
     """
     if not scores:
         raise InputError("scores", "at least one setting", "none")
-    if not 0 <= baseline_accuracy <= 1:
-        raise InputError("baseline_accuracy", "a value in [0, 1]", baseline_accuracy)
-    if not tolerance >= 0:
-        raise InputError("tolerance", "a number >= 0", tolerance)
+    real_number("baseline_accuracy", baseline_accuracy, "in [0, 1]")
+    real_number("tolerance", tolerance, ">= 0")
     for key, (accuracy, ece) in scores.items():
         if not (0 <= accuracy <= 1 and 0 <= ece <= 1):
             raise InputError(
