@@ -380,7 +380,7 @@ def error_of(diagram: Reliability, norm: str = "l1") -> Tensor:
         tensor(0.4000, dtype=torch.float64)
     """
     if not isinstance(diagram, Reliability):
-        raise InputError("diagram", "a Reliability", type(diagram).__name__)
+        raise InputError("diagram", "a Reliability", type(diagram))
     gap = diagram.gap.abs().nan_to_num(0.0)
     if norm == "max":
         return gap.amax(-1)
