@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from ..._arrays import ArrayLike
-from ...errors import InputError, check_name, whole_number
+from ...errors import InputError, check_name, number_of_bins
 from ..numerics import sorting
 from ..numerics.equal_mass import equal_mass_places
 from ..pairs.validation import pair, working_float
@@ -175,7 +175,7 @@ def reliability(
         >>> diagram.count, diagram.accuracy
         (tensor([2, 2]), tensor([0.5000, 0.5000], dtype=torch.float64))
     """
-    bins = whole_number("bins", bins)
+    bins = number_of_bins(bins)
     check_name("binning", binning, ("width", "mass"))
     confidence, correct, mass = pair(confidence, correct, weights=weights)
     shape = confidence.shape
