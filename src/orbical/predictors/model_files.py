@@ -91,28 +91,30 @@ class OnnxPredictor(_File):
         onnxruntime = import_extra("onnxruntime", "onnx", f"the model {path!r}")
         self.source = self._path = path
         self._onnxruntime = onnxruntime
-        self._session = self._open(["CPUExecutionProvider"])
-        self._inputs = {entry.name: entry for entry in self._session.get_inputs()}
-        self.declared_inputs = {
-            name: ([*entry.shape], entry.type) for name, entry in self._inputs.items()
-        }
-
-    @property
-    def declared_outputs(self) -> dict[str, Shape]:
-        """The shape of each output, with names or None for free sizes."""
-        return {entry.name: [*entry.shape] for entry in self._session.get_outputs()}
-
-    @property
-    def metadata(self) -> dict[str, str]:
-        """What the author of the file wrote into it, such as the names of classes."""
-        return dict(self._session.get_modelmeta().custom_metadata_map)
+        with self._explained():  # names in a damaged file may be no text
+            self._session = self._open(["CPUExecutionProvider"])
+            self._inputs = {entry.name: entry for entry in self._session.get_inputs()}
+            self.declared_inputs = {
+                name: ([*entry.shape], entry.type) for name, entry in self._inputs.items()
+            }
+            outputs = self._session.get_outputs()
+            self.declared_outputs: dict[str, Shape] = {one.name: [*one.shape] for one in outputs}
+            # What the author of the file wrote into it, such as the names of classes.
+            self.metadata: dict[str, str] = dict(self._session.get_modelmeta().custom_metadata_map)
 
     def _open(self, providers: list[str]) -> Any:
-        try:
+        with self._explained():
             return self._onnxruntime.InferenceSession(self._path, providers=providers)
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except ModelError:
+            raise
         except Exception as error:
             raise ModelError(
-                f"model: expected a readable ONNX file, got {self._path!r} ({error})"
+                f"model: expected a readable ONNX file, got {self._path!r} ({words_of(error)})"
             ) from error
 
     @contextmanager
