@@ -160,6 +160,24 @@ def whole_number(argument: str, value: Any, least: int = 1, other: str = "") -> 
     return int(value)
 
 
+MOST_BINS = 1 << 16
+
+
+def number_of_bins(value: Any) -> int:
+    """Return a number of bins, or raise; memory grows with it, and no data fill so many.
+
+    >>> number_of_bins(15)
+    15
+    >>> number_of_bins(10**11)
+    Traceback (most recent call last):
+    orbical.errors.InputError: bins: expected an integer from 1 to 65,536, got 100000000000
+    """
+    bins = whole_number("bins", value)
+    if bins > MOST_BINS:
+        raise InputError("bins", f"an integer from 1 to {MOST_BINS:,}", repr(value))
+    return bins
+
+
 Range = Literal["", "> 0", ">= 0", ">= 1", "in (0, 1)", "in [0, 1]"]
 _WITHIN: dict[str, Callable[[float], bool]] = {
     "": lambda _: True,

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from ..._arrays import ArrayLike
-from ...errors import InputError, check_name, whole_number
+from ...errors import InputError, check_name, number_of_bins
 from ..numerics import sorting
 from ..numerics.equal_mass import equal_mass_places
 from ..pairs.validation import pair, working_float
@@ -193,7 +193,7 @@ def _edges_and_sums(
     columns: _Columns,
 ) -> tuple[Tensor, ...]:
     """Return edges `[..., B+1]`, and `bin_sums` `[..., B]`, of a checked pair."""
-    bins, shape = whole_number("bins", bins), confidence.shape
+    bins, shape = number_of_bins(bins), confidence.shape
     values = confidence.detach().reshape(-1, shape[-1])
     hits = correct.detach().reshape(-1, shape[-1])
     mass = None if weights is None else weights.reshape(-1, shape[-1])
