@@ -29,7 +29,7 @@ from .key_points import COCO_EDGES, COCO_SIGMAS, COCO_SWAPS, KeyPoints
 from .mixed_outputs import Mixed
 from .multilabel import MultiLabel
 from .point_classification import PointClassification
-from .quantities import UNITS, Quantities
+from .quantities import UNITS, Quantities, rounding_of
 from .regression import Regression
 from .segmentation import Segmentation
 from .structures import SYMBOLS, batch_of, display_name, is_structure

@@ -153,9 +153,11 @@ function render({ model, el }) {
   /** Nothing was asked for: begin where a model is worst, with a sample that shows it. */
   function startAtWorst(app) {
     store.set({ order: "variable" }, { done: false, from: "state" });
+    const before = store.get();
     const stop = app.on("headline", ({ text, sample, element }) => {
       stop();
-      if (history.fresh() && text) store.set({ sample, element }, { from: "state" });
+      const stayed = ["scan", "sample", "element"].every((name) => store.get()[name] === before[name]);
+      if (stayed && text) store.set({ sample, element }, { from: "state" });
     });
   }
 

@@ -151,11 +151,12 @@ export function createSection(el, app) {
     const { unit } = pages.about();
     const metric = app.sampleMetric();
     const now = store.get().order;
-    if (now === "variable") return (value) => significant(value, 2);
+    if (now === "variable") return (value) => (Number.isFinite(value) ? significant(value, 2) : "failed");
     if (["worst", "best", "variable"].includes(now)) {
       const known = Array.from({ length: Math.min(200, pages.about().total) }, (_, i) => pages.at(i)?.value ?? 0);
       const most = Math.max(...known.map(Math.abs).filter(Number.isFinite), 0);
-      return formatter(unit, [metric.low ?? 0, metric.high ?? (most || 1)]);
+      const write = formatter(unit, [metric.low ?? 0, metric.high ?? (most || 1)]);
+      return (value) => (Number.isFinite(value) ? write(value) : "failed"); // what is unfinished is not listed
     }
     return (value) => {
       if (value === Infinity) return "never";
