@@ -93,5 +93,5 @@ def test_a_molecule_its_forces_and_one_that_failed(opened, serve, tmp_path):
     )
     assert min(pictures) > 20  # colors of elements, not one gray
     opened(server.url)  # without a place: where the broken one is worst
-    worst = scan.data["score_vs_consensus"].sel(model="broken").mean("sample").argmax()
+    worst = scan.data["score_vs_consensus"].sel(model="broken").mean("sample").argmax("element")
     tab.wait_for_function(f"() => location.hash.includes('element={int(worst)}')")
