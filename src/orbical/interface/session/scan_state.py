@@ -14,14 +14,15 @@ from ..orbit_positions import OrbitLocator
 from ..selection import Selection
 from .calibration_plots import faces
 from .filter_columns import described
+from .listing import listed
 from .request import Answer, Request
 from .sample_maps import available_colors, available_methods
 from .scan_view import PLACE, ScanView
 from .subset_curves import changes, counted
 
 PARTS = ("plane", "space", "time", "color", "shift", "gain")
-MOST_TRIED = 1_000
-"""The most samples among which one is chosen to begin with."""
+FIRST_LISTED = 100
+"""A page begins with one of so many samples at the top of its list."""
 MOST_NAMED = 20_000
 """The most samples whose names are part of the state; more are shown by index."""
 NOUNS = {
@@ -113,16 +114,20 @@ def headline(request: Request) -> Answer:
 
 
 def _telling_sample(view: ScanView, model: int, element: int) -> int:
-    """Return the sample for which a model is most behind the others there, or behind itself."""
+    """Return the sample for which a model is most behind the others there, or behind itself.
+
+    It is one of the most variable, with which the list begins.
+    """
     variable = view.variable(view.metrics["score"], view.reference(Selection()))
-    block = next(iter(view.reader.blocks(variable)))
-    rows = slice(block.start, min(block.stop, block.start + MOST_TRIED))
-    scores = [view.reader.responses(variable, rows, one) for one in range(len(view.models))]
+    request = Request(view, Selection(order="variable"), {"count": FIRST_LISTED})
+    listed_first = [int(one) for one in listed(request)[1]["samples"]] or [0]
+    models = range(len(view.models))
+    scores = [[view.response(variable, one, at) for one in listed_first] for at in models]
     sign = 1 if view.metrics["score"].higher_is_better is not False else -1
-    here, upright = (sign * np.stack(scores)[..., at] for at in (element, view.group.identity))
+    here, upright = (sign * np.array(scores)[..., at] for at in (element, view.group.identity))
     others = np.delete(here, model, 0) if len(here) > 1 else upright
     behind = np.nan_to_num(others.max(0) - here[model], nan=-np.inf)
-    return int(block.start + behind.argmax())
+    return listed_first[int(behind.argmax())]
 
 
 def noun_of(view: ScanView) -> str:
