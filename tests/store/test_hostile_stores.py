@@ -154,6 +154,20 @@ def test_a_folder_that_is_a_link_is_refused(stores, name):
         ob.load(own)
 
 
+@pytest.mark.parametrize("place", ["score/c", "score/c/0", "score/c/0/1"])
+def test_a_folder_of_chunks_that_is_a_link_is_neither_read_nor_repaired(stores, place):
+    own, other = stores
+    before = {file: file.read_bytes() for file in other.rglob("*") if file.is_file()}
+    shutil.rmtree(own / place)
+    (own / place).symlink_to(other / place, target_is_directory=True)
+    with pytest.raises(StoreError, match="behind a link"):
+        ob.load(own)
+    repair(open_store(own))
+    with pytest.raises(StoreError, match="behind a link"):
+        small_store(own)
+    assert {file: file.read_bytes() for file in other.rglob("*") if file.is_file()} == before
+
+
 @pytest.mark.parametrize("how", ["link", "pipe"])
 def test_a_chunk_or_a_mark_that_is_no_file_is_not_opened(stores, how):
     own, other = stores

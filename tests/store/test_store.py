@@ -452,7 +452,9 @@ def test_many_units_are_read_when_they_are_used(scanned, monkeypatch):
     expected = ob.load(scanned).data.load()
     read = []
     files = zarr_store.read_files
-    monkeypatch.setattr(zarr_store, "read_files", lambda paths: read.extend(paths) or files(paths))
+    monkeypatch.setattr(
+        zarr_store, "read_files", lambda paths, most: read.extend(paths) or files(paths, most)
+    )
     found = ob.load(scanned)
     assert found.complete
     assert read == []

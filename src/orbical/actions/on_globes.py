@@ -11,8 +11,7 @@ from torch import Tensor
 
 from ..errors import InputError, check_name
 from ..groups import Elements, Group
-from .action import matrices
-from .finite import OfFinite
+from .action import OfFinite, matrices
 
 _ROUNDING = 1e-6  # of a column or row
 

@@ -12,8 +12,7 @@ from torch import Tensor
 from .._imports import import_extra
 from ..errors import InputError
 from ..groups import Elements, Group
-from .action import Action, ActionTree, Exact, Fields, as_action, matrices
-from .finite import OfFinite
+from .action import Action, ActionTree, Exact, Fields, OfFinite, as_action, matrices
 from .on_boxes_and_key_points import PixelPoints
 from .pixel_grids import check_affine
 

@@ -11,8 +11,7 @@ from torch import Tensor
 
 from ..errors import InputError, check_name, real_number, whole_number
 from ..groups import Elements, Group
-from .action import Action, Exact, matrices
-from .finite import OfFinite
+from .action import Action, Exact, OfFinite, matrices
 
 _ZEROS = (
     16  # of the sinc function on each side: a tone at 0.9 of the Nyquist frequency is off by 1 %

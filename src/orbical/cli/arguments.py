@@ -316,7 +316,7 @@ def listed_names(text: str | None, option: str) -> list[str] | None:
             raise InputError(
                 option,
                 "a text file with one name a line, or names separated by commas",
-                f"{text!r}, which is no file",
+                f"{text!r}, which is not a file",
             )
         return _separated(text)
     with reading(option, text, "text"):

@@ -16,7 +16,7 @@ from torch import Tensor
 from orbical._imports import import_extra
 from orbical.errors import InputError, check_name
 
-from .folders import data_file
+from .example_files import data_file
 
 
 def digits() -> tuple[Tensor, Tensor]:

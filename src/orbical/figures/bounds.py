@@ -9,8 +9,19 @@ import numpy as np
 
 from .._text import percent
 from ..errors import InputError
-from ._text_fitting import CENTERED, Look
-from .style import COLUMN, FAINT, INK, MODELS, PAGE, SEQUENTIAL, SOFT, figure, styled
+from .style import (
+    CENTERED,
+    COLUMN,
+    FAINT,
+    INK,
+    MODELS,
+    PAGE,
+    SEQUENTIAL,
+    SOFT,
+    Look,
+    figure,
+    styled,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

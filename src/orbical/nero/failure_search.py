@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._text import counted, number, percent, plain, printable
-from ..calibration import bounded_mean_interval, checked_level, interval_of_sums
+from ..calibration import bounded_mean_interval, checked_level, unbounded_mean_interval
 from ..errors import InputError, unknown_name, whole_number
 from ..groups import Group
 from ..store import FINISHED, ScanArrays, arrays_of
@@ -473,12 +473,13 @@ def _limits(
     known = values[np.isfinite(values)]
     if not len(known):
         return np.nan, np.nan, np.nan
-    if bounded:
-        mean, low, high = bounded_mean_interval(known, level, low=least)
-        return float(mean), float(low), float(high)
-    count, total, squares = np.full(1, len(known)), known.sum()[None], np.square(known).sum()[None]
-    mean, low, high = interval_of_sums(count, total, squares, level)
-    return float(mean[0]), float(low[0]), float(high[0])
+    found = (
+        bounded_mean_interval(known, level, low=least)
+        if bounded
+        else unbounded_mean_interval(known, level)
+    )
+    mean, low, high = map(float, found)
+    return mean, low, high
 
 
 def _words(group: Group, elements: Array) -> str:

@@ -17,6 +17,7 @@ from typing import Any
 import torch
 
 from .._imports import existing_file, import_attribute, local_file
+from .._ragged import to_ragged
 from ..errors import InputError
 from .calculators import CalculatorPredictor, is_calculator
 from .detectors import DetectorPredictor, as_detector
@@ -35,10 +36,16 @@ from .model_files import (
     TflitePredictor,
     external_files,
 )
-from .model_objects import FunctionPredictor, SklearnPredictor, TorchPredictor, numpy_function
+from .model_objects import (
+    FunctionPredictor,
+    RaggedPredictor,
+    SklearnPredictor,
+    TorchPredictor,
+    numpy_function,
+    to_pyg,
+)
 from .orbit_average import OrbitAverage
 from .predictor import PartialOutputs, Predictor, Raw, count_inputs
-from .ragged_models import RaggedPredictor, to_pyg, to_ragged
 
 __all__ = [
     "CalculatorPredictor", "CausalLM", "DetectorPredictor", "Endpoint", "ExportedPredictor",

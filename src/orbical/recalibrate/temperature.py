@@ -13,8 +13,7 @@ from torch import Tensor
 
 from .._arrays import ArrayLike, callers_level
 from ..errors import InputError, unknown_name
-from .calibrator import Calibrator
-from .score_reader import read_weights
+from .calibrator import Calibrator, read_weights
 
 _BLOCK = 1 << 19
 """Elements of a block on a CPU: what stays in a core's cache while several passes read it."""

@@ -14,12 +14,14 @@ from ..actions import ActionTree, Boxes, Window, as_action
 from ..errors import InputError, check_name, whole_number
 from ..groups import Elements, Group
 from ._detection_reading import faults_in, read_detections, read_objects
-from .detection_consensus import BORDER, Consensus, consensus_of
 from .detection_matching import (
+    BORDER,
+    Consensus,
     Detections,
     Pairing,
     area,
     clip,
+    consensus_of,
     greedy,
     inverted,
     iou,
@@ -68,7 +70,7 @@ class Detection(Task):
     confidence; if it is missed, IoU and confidence are 0. `top_iou` takes the most confident
     detection instead, and falls where another box comes first. Precision, recall and F1 are those
     of the greedy matching by confidence at `threshold`, for detections with a confidence of at
-    least `confident`; AP ranks all. The score is one of these. `orbical.tasks.detection_consensus`
+    least `confident`; AP ranks all. The score is one of these. `orbical.tasks.detection_matching`
     explains the consensus: its key object is the most confident cluster, its objects the clusters
     seen from at least half of the orbit.
 

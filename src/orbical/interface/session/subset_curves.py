@@ -101,7 +101,8 @@ def mean_over(subset: Subset, metric: Metric) -> dict[str, Array]:
         with view.passes.turn():
             sets = None if subset.mask is None else np.where(subset.mask, 0, -1)
             values = values_over(view.reader, variable, sets)
-            ends = sums.interval(metric.unit == "share", metric.low, values=values)
+            bounds = (0.0, 1.0) if metric.unit == "share" else None
+            ends = sums.interval(bounds, metric.low, values=values)
         return {name: part[:, 0] for name, part in zip(ENDS, ends, strict=False)}
 
     return view.cache.get_or_compute(("mean", variable, *subset.key), compute)
