@@ -101,7 +101,7 @@ class MissingExtra(OrbicalError, ImportError):
         super().__init__(f"{purpose} needs the package {package!r}: pip install 'orbical[{extra}]'")
 
 
-_FEW_NAMES = 40
+_FEW_NAMES = 20
 
 
 def unknown_name(
