@@ -382,7 +382,7 @@ def check_rows(group: Group, x: Tensor) -> None:
     raise InputError(
         "data",
         f"{group.parts['rows'].shape[1]} rows in the second dimension, which {group.spec} reorders",
-        f"shape {tuple(x.shape)}",
+        x,
         remedy=remedy,
     )
 
@@ -450,5 +450,5 @@ class Adjacency(Exact):
         """Check that there are as many rows and columns as the permutations reorder."""
         super().check(group, x)
         if x.ndim < 3 or x.shape[1] != x.shape[2]:
-            raise InputError("data", "square matrices [sample, node, node]", x.shape)
+            raise InputError("data", "square matrices [sample, node, node]", x)
         check_rows(group, x)

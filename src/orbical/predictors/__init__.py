@@ -108,7 +108,7 @@ def as_predictor(model: object) -> Predictor:
         "model",
         "a torch module, an exported program, an ONNX file, a scikit-learn "
         "estimator, an ASE calculator or a function",
-        type(model).__name__,
+        type(model),
     )
 
 
