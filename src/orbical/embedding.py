@@ -178,9 +178,7 @@ def representatives(embedding: xr.DataArray, count: int = 6) -> Array:
     count = whole_number("count", count, 1)
     if not {"sample", "component"} <= {*getattr(embedding, "dims", ())}:
         raise InputError(
-            "embedding",
-            "[sample, component] from orbical.embedding.embed",
-            type(embedding).__name__,
+            "embedding", "[sample, component] from orbical.embedding.embed", type(embedding)
         )
     one = embedding.isel(model=0) if "model" in embedding.dims else embedding
     places = one.transpose("sample", "component").values

@@ -65,7 +65,7 @@ class Remedy:
     needs: str
     before: dict[str, float]
     after: dict[str, float]
-    change: dict[str, Any]
+    change: dict[str, object]
     code: str
 
     def to_dict(self) -> dict[str, Any]:

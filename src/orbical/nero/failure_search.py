@@ -81,7 +81,7 @@ class Failure:
     confirmed: bool
     sentence: str
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the fields in plain values."""
         return asdict(self)
 
@@ -114,7 +114,7 @@ class Failures(Sequence[Failure]):
         """Return the indices of all samples of a failure's subset, of both halves."""
         return np.flatnonzero(self.subsets[failure.column, failure.value])
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the results in plain values, without the members of the subsets."""
         parts = {"found": self.found, "open": self.open}
         lists = {name: [one.to_dict() for one in part] for name, part in parts.items()}
@@ -131,7 +131,7 @@ def failures(
     scan: Scan | xr.Dataset,
     by: Sequence[str] | str | None = None,
     *,
-    columns: Mapping[str, Any] | None = None,
+    columns: Mapping[str, object] | None = None,
     clusters: int = 0,
     most: int = 10,
     level: float = 0.95,
@@ -226,7 +226,7 @@ def failures(
 
 
 def _subsets(
-    arrays: ScanArrays, by: Sequence[str] | str | None, columns: Mapping[str, Any]
+    arrays: ScanArrays, by: Sequence[str] | str | None, columns: Mapping[str, object]
 ) -> dict[tuple[str, str], Array]:
     """Return which samples belong to each subset, by column and value."""
     stored = [

@@ -54,9 +54,9 @@ class Evidence:
     """
 
     samples: Any = inf
-    errors: Any = inf
-    contributors: Any = inf
-    tails: Any = -inf
+    errors: object = inf
+    contributors: object = inf
+    tails: object = -inf
 
 
 _TEXTS = {

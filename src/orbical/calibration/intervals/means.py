@@ -329,7 +329,7 @@ def _paired_reach(count: Tensor, difference: Tensor, error: Tensor, level: float
 def _terms(name: str, values: ArrayLike) -> Tensor:
     terms = as_floating(name, values).detach().double().cpu()
     if terms.ndim != 1 or len(terms) == 0:
-        raise InputError(name, "shape [N]", tuple(terms.shape))
+        raise InputError(name, "shape [N]", terms)
     return terms
 
 
@@ -505,7 +505,7 @@ def bootstrap_interval(
     check_draws(level, resamples)
     rows = as_numpy("samples", samples)
     if rows.ndim == 0 or len(rows) < 2:
-        raise InputError("samples", "at least 2 rows", f"shape {rows.shape}")
+        raise InputError("samples", "at least 2 rows", rows)
     generator = np.random.default_rng(seed)
     draws = (generator.integers(len(rows), size=len(rows)) for _ in range(resamples))
     found = torch.tensor([float(statistic(rows[drawn])) for drawn in draws], dtype=torch.float64)
