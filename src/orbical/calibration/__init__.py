@@ -103,6 +103,7 @@ from .pairs.validation import (
     working_float,
 )
 from .registry import *
+from .registry import Draws
 
 # fmt: off
 _MODULES = (
