@@ -101,7 +101,7 @@ class MissingExtra(OrbicalError, ImportError):
         super().__init__(f"{purpose} needs the package {package!r}: pip install 'orbical[{extra}]'")
 
 
-_FEW_NAMES = 40
+_FEW_NAMES = 20
 
 
 def unknown_name(
@@ -158,6 +158,24 @@ def whole_number(argument: str, value: Any, least: int = 1, other: str = "") -> 
     if not _is_finite(value) or int(value) != value or value < least:
         raise InputError(argument, f"{other}an integer >= {least}", repr(value))
     return int(value)
+
+
+MOST_BINS = 1 << 16
+
+
+def number_of_bins(value: Any) -> int:
+    """Return a number of bins, or raise; memory grows with it, and no data fill so many.
+
+    >>> number_of_bins(15)
+    15
+    >>> number_of_bins(10**11)
+    Traceback (most recent call last):
+    orbical.errors.InputError: bins: expected an integer from 1 to 65,536, got 100000000000
+    """
+    bins = whole_number("bins", value)
+    if bins > MOST_BINS:
+        raise InputError("bins", f"an integer from 1 to {MOST_BINS:,}", repr(value))
+    return bins
 
 
 Range = Literal["", "> 0", ">= 0", ">= 1", "in (0, 1)", "in [0, 1]"]

@@ -17,6 +17,7 @@ from .on_boxes_and_key_points import PixelPoints
 from .pixel_grids import check_affine
 
 _PART_OF_DIMENSION = {2: "plane", 3: "space"}
+_GROUP_OF = {"plane": "rotations:36", "space": "rotations3d:64"}
 
 
 class Rows(Exact):
@@ -367,6 +368,7 @@ def _check_dimension(group: Group, x: Tensor, kind: str) -> None:
             "data",
             f"{kind} with the coordinates that {group.spec} moves ({' and '.join(sorted(moves))})",
             f"{dimension} coordinates",
+            remedy=f"pass {_GROUP_OF[part]}, say" if part in _GROUP_OF else "",
         )
 
 

@@ -14,7 +14,7 @@ from torch import Tensor
 from .._interrupts import stoppable
 from .._text import number, percent
 from .._trees import Tree, to_device
-from ..calibration import bounded_mean_interval, interval_of_sums
+from ..calibration import bounded_mean_interval, unbounded_mean_interval
 from ..data import preprocessing_of_scan, read_rows
 from ..errors import InputError, ModelError, real_number, whole_number
 from ..groups import Array, Chart, Group, as_group, chart_of
@@ -399,11 +399,8 @@ def _check_repeated(objective: Objective, grid: _Grid, lost: Array) -> None:
 
 def _mean(values: Array, task: Task, level: float) -> tuple[Array, Array, Array]:
     """Return the means of `[M, N, ...]` over samples, and the ends of their intervals."""
-    if task.score_unit == "share":
-        return bounded_mean_interval(np.moveaxis(values, 1, -1), level)
-    seen = np.isfinite(values)
-    terms = np.where(seen, values, 0.0)
-    return interval_of_sums(seen.sum(1), terms.sum(1), np.square(terms).sum(1), level)
+    interval = bounded_mean_interval if task.score_unit == "share" else unbounded_mean_interval
+    return interval(np.moveaxis(values, 1, -1), level)
 
 
 def _table(found: dict[str, dict[str, Array]], runner: Runner, level: float) -> xr.Dataset:

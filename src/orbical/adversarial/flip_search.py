@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -199,7 +199,8 @@ def _bisected(
         low, after = np.where(same[:, None], middle, low), np.where(same, after, seen)
     end = chart.add(low, np.full_like(low, width))
     inputs, _ = objective._moved(chart.elements(end, base), sample)
-    near = _nearest(runner.recipe, inputs, after, np.array([flip.sample for flip in flips]))
+    own = np.array([flip.sample for flip in flips])
+    near = nearest_samples(inputs, after, own, _labeled_blocks(runner.recipe))
     places = chart.add(low, np.full_like(low, width / 2))[:, 0]
     return [
         Flip(model, flip.sample, float(at), width, flip.before, int(to), nearest)
@@ -207,24 +208,37 @@ def _bisected(
     ]
 
 
-def _nearest(recipe: Recipe, inputs: Tree, after: Array, own: Array) -> list[int | None]:
-    """Return for each moved input the sample of a class with the nearest input."""
+def nearest_samples(
+    moved: Tree, classes: Array, own: Array, blocks: Iterable[tuple[Array, Tree, Array]]
+) -> list[int | None]:
+    """Return for each moved input the sample of a class with the nearest input, None without one.
+
+    Args:
+        moved: `[F, ...]` inputs.
+        classes: `[F]` the class whose samples are compared with each.
+        own: `[F]` the sample that each is of, which is never its own neighbor.
+        blocks: samples by their indices `[B]`, with their inputs and labels.
+    """
+    rows = _flat(moved)
+    best, nearest = np.full(len(classes), np.inf), np.full(len(classes), -1)
+    for numbers, inputs, labels in blocks:
+        apart = torch.cdist(rows, _flat(inputs)).numpy()
+        apart[(classes[:, None] != labels[None]) | (own[:, None] == numbers[None])] = np.inf
+        nearest = np.where(apart.min(1) < best, numbers[apart.argmin(1)], nearest)
+        best = np.minimum(best, apart.min(1))
+    return [int(place) if place >= 0 else None for place in nearest]
+
+
+def _labeled_blocks(recipe: Recipe) -> Iterator[tuple[Array, Tree, Array]]:
+    """Yield all samples with their labels; nothing if they have none."""
     if recipe.first_target is None or recipe.first_target.ndim != 1:
-        return [None] * len(after)
-    moved = _flat(inputs)
-    best, nearest = np.full(len(after), np.inf), np.full(len(after), -1)
+        return
     for start in range(0, len(recipe.samples), _ROWS):
         rows = slice(start, min(start + _ROWS, len(recipe.samples)))
         read = read_rows(recipe.samples, rows)
         labels = recipe.target_of(rows, read.targets)
         assert labels is not None
-        apart = torch.cdist(moved, _flat(read.inputs)).numpy()
-        apart[after[:, None] != labels.cpu().numpy()[None]] = np.inf
-        apart[own[:, None] == np.arange(rows.start, rows.stop)[None]] = np.inf
-        closer = apart.min(1) < best
-        nearest = np.where(closer, start + apart.argmin(1), nearest)
-        best = np.minimum(best, apart.min(1))
-    return [int(place) if place >= 0 else None for place in nearest]
+        yield np.arange(rows.start, rows.stop), read.inputs, labels.cpu().numpy()
 
 
 def _flat(inputs: Tree) -> torch.Tensor:

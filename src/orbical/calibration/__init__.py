@@ -42,12 +42,14 @@ from .intervals import (
     resampled,
 )
 from .intervals.bounded_means import *
+from .intervals.bounded_means import MANY
 from .intervals.brier_intervals import *
 from .intervals.comparisons import *
 from .intervals.curves import *
 from .intervals.interval_ends import *
 from .intervals.limits import MeanEnds, caution, of_pairs
 from .intervals.means import *
+from .intervals.means import paired_interval_of_sums
 from .intervals.resampled import *
 from .intervals.resampled import row_intervals
 from .measure_tables import *

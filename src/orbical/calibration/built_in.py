@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..errors import whole_number
+from ..errors import number_of_bins
 from .intervals import cells
 from .intervals.brier_intervals import brier_part_intervals
 from .intervals.interval_ends import Interval, mapped
@@ -53,7 +53,7 @@ def _on_cells(
 
 
 def _in_bins(name: str, bins: int = 15, norm: str = "l1", binning: str = "width") -> BoundMeasure:
-    bins = whole_number("bins", bins)
+    bins = number_of_bins(bins)
     value = partial(ece, bins=bins, norm=norm, binning=binning)
     error = partial(cells.binned_error, norm=norm)
     index = partial(cells.bins_index, bins=bins, binning=binning)

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from ..store import Scan
 
 CALIBRATED = ("identity", "pooled", "position", "average")
+SIZES = ("size", "squares", "cubes", "fourths")
+"""Names of the sums of powers of sizes."""
 """Where the threshold comes from."""
 
 
@@ -114,7 +116,7 @@ def along_orbit(
     _refuse_open_groups(place, given, chosen)
     counts = {
         name: np.zeros((like.sizes["model"], like.sizes["element"]))
-        for name in ("held", "n", "hits", "size", "squares")
+        for name in ("held", "n", "hits", *SIZES)
     }
     for model in range(like.sizes["model"]):
         blocks = arrays.sample_blocks(str(like.name), model=model)
@@ -124,8 +126,8 @@ def along_orbit(
         for _, hits, size in tested(arrays, chosen, model, parts, place):
             counts["n"][model] += len(size)
             counts["hits"][model] += hits.sum(0)
-            counts["size"][model] += size.sum(0)
-            counts["squares"][model] += np.square(size).sum(0)
+            for power, name in enumerate(SIZES, start=1):
+                counts[name][model] += (size**power).sum(0)
     return _labeled(like, counts, wanted, level)
 
 
@@ -387,7 +389,7 @@ def _labeled(
 
     n, identity = counts["n"], like.attrs["identity"]
     share = share_interval_of_sums(n, counts["hits"], counts["hits"], level)
-    size, low, high = interval_of_sums(n, counts["size"], counts["squares"], level)
+    size, low, high = interval_of_sums(n, *(counts[name] for name in SIZES), level, low=0.0)
     parts = {
         "coverage": (*share, np.full_like(size, wanted)),
         "size": (size, low, high, np.repeat(size[:, [identity]], size.shape[1], axis=1)),

@@ -299,6 +299,8 @@ def make_group(
 
     Without `weights` all elements count the same.
     """
+    if not all(np.isfinite(part).all() for part in parts.values() if part.dtype.kind in "fiu"):
+        raise InputError("group", f"elements of finite numbers for {spec!r}", "larger ones")
     count = len(next(iter(parts.values()))) if parts else 1
     facts["weights"] = np.full(count, 1 / count) if weights is None else weights / weights.sum()
     group = Group(parts, count, _is_exact_on_grid(parts), spec, closed=closed, **facts)

@@ -366,13 +366,31 @@ def _count(name: str, n: int, **limits: float) -> int:
     return int(n)
 
 
-def _points(count: int, dimension: int) -> Array:
-    """Return points of the cube [-1, 1]^d that cover it evenly, the center first."""
-    from scipy.stats.qmc import Sobol  # takes half a second
+_SOBOL = ((0, (1,)), (1, (1, 3)), (1, (1, 3, 1)), (2, (1, 1, 1)), (1, (1, 1, 3, 3)))
+"""The inner coefficients of a primitive polynomial, as bits, and the first direction numbers of
+each dimension of a Sobol sequence after the first (Joe and Kuo, 2008)."""
 
-    sequence = Sobol(dimension, scramble=False)
-    sequence.fast_forward(1)  # past a corner
-    return np.asarray(2 * sequence.random(count) - 1)
+
+def _points(count: int, dimension: int) -> Array:
+    """Return points of the cube [-1, 1]^d that cover it evenly, the center first.
+
+    They are the Sobol sequence past its corner; importing SciPy's takes half a second.
+    """
+    bits = int(count).bit_length()
+    places = np.arange(1, count + 1)
+    digits = (places ^ places >> 1)[:, None] >> np.arange(bits) & 1  # of the Gray code
+    columns = []
+    for inner, first in [(0, (1,) * bits), *_SOBOL][:dimension]:
+        numbers = [*first][:bits]
+        for place in range(len(numbers), bits):
+            degree, last = len(first), numbers[place - len(first)]
+            term = last ^ last << degree
+            for step in range(1, degree):
+                term ^= (inner >> degree - 1 - step & 1) * numbers[place - step] << step
+            numbers.append(term)
+        directions = [number << bits - 1 - place for place, number in enumerate(numbers)]
+        columns.append(np.bitwise_xor.reduce(digits * directions, axis=1))
+    return np.stack(columns, -1) / 2.0 ** (bits - 1) - 1
 
 
 def _uniform_rotations(point: Array) -> Rotation:

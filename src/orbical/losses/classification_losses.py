@@ -46,7 +46,7 @@ from ..calibration import (
     weights_of,
     without_ignored,
 )
-from ..errors import InputError, whole_number
+from ..errors import InputError, number_of_bins
 
 __all__ = ["ece", "esd", "esd_softened", "mmce", "s_avuc", "sb_ece"]
 
@@ -384,7 +384,7 @@ def sb_ece(
         >>> sb_ece(torch.tensor([[4.0, 0.0], [4.0, 0.0]]), torch.tensor([0, 1]))
         tensor(0.4820, dtype=torch.float64)
     """
-    bins = whole_number("bins", bins)
+    bins = number_of_bins(bins)
     positive("temperature", temperature)
     batch = _read(logits, labels, weights, ignore_index)
     return _of_numbers(of_top_label(sb_ece_with_slope, *batch, bins, temperature))
@@ -471,6 +471,6 @@ def ece(
         >>> ece(torch.tensor([[4.0, 0.0], [4.0, 0.0]]), torch.tensor([0, 1]))
         tensor(0.4820, dtype=torch.float64)
     """
-    bins = whole_number("bins", bins)
+    bins = number_of_bins(bins)
     batch = _read(logits, labels, weights, ignore_index)
     return _of_numbers(of_top_label(fixed_bins_with_slope, *batch, bins, "l1"))

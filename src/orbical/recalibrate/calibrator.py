@@ -13,7 +13,12 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import (
+    _check_feature_names_in,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
 from torch import Tensor
 
 from .._arrays import ArrayLike, as_array, both_classes, warn_of_probabilities
@@ -284,6 +289,21 @@ class Calibrator(ClassifierMixin, TransformerMixin, ScoreReader, ABC):  # type: 
     def transform(self, X: ArrayLike) -> Any:
         """Return calibrated probabilities, as `predict_proba` does."""
         return self.predict_proba(X)
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
+        """Return the names of the columns of `transform`: the calibrator and the class.
+
+        Args:
+            input_features: the names of the columns of `X`, which are only checked.
+
+        Returns:
+            The names `[C]`. They are the columns of data frames after
+            `set_output(transform="pandas")`.
+        """
+        check_is_fitted(self)
+        _check_feature_names_in(self, input_features)
+        lead = type(self).__name__.lower()
+        return np.array([f"{lead}_{name}" for name in self.classes_], dtype=object)
 
     def predict(self, X: ArrayLike) -> Any:
         """Return the most probable class of each row, `[...]`."""

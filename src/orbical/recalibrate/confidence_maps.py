@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from ..calibration import ascending
-from ..errors import check_name, real_number, whole_number
+from ..errors import check_name, number_of_bins, real_number
 from .calibrator import Calibrator
 
 _UNSEEN = 1e-3
@@ -163,7 +163,7 @@ class HistogramBinning(_ConfidenceMap):
     def _fit_map(
         self, confidence: Tensor, correct: Tensor, weight: Tensor
     ) -> tuple[Tensor, Tensor]:
-        bins = whole_number("bins", self.bins)
+        bins = number_of_bins(self.bins)
         mass = (weight / weight.min()).cumsum(0)  # exact for equal weights, of any number
         steps = torch.arange(1, bins + 1, device=mass.device)
         # The slack keeps rounded sums from moving an edge by one sample.

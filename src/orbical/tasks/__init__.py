@@ -27,7 +27,7 @@ from .flow import Flow
 from .key_points import COCO_EDGES, COCO_SIGMAS, COCO_SWAPS, KeyPoints
 from .multilabel import MultiLabel
 from .point_classification import PointClassification
-from .quantities import UNITS, Quantities
+from .quantities import UNITS, Quantities, rounding_of
 from .regression import Mixed, Regression
 from .segmentation import Segmentation
 from .structures import SYMBOLS, batch_of, display_name, is_structure

@@ -162,6 +162,7 @@ def assert_conservative(
         >>> from ase.calculators.emt import EMT
         >>> assert_conservative(EMT(), [molecule("H2O")])
     """
+    __tracebackhide__ = True  # pytest shows the line of the test
     real_number("tolerance", tolerance, "> 0")
     error = conservativity_error(model, x, task=task)
     for name, apart in error.parts.items():

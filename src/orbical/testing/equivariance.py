@@ -190,6 +190,7 @@ def assert_equivariant(
         >>> ob.testing.assert_equivariant(pool, torch.rand(4, 3, 8, 8), group="dihedral:4",
         ...                               task="classification")
     """
+    __tracebackhide__ = True  # pytest shows the line of the test
     if tolerance is not None:
         real_number("tolerance", tolerance, ">= 0")
     error = equivariance_error(model, x, group=group, task=task)

@@ -218,7 +218,7 @@ def select(
     Args:
         scores: for each setting (a lambda, or any key) its accuracy and ECE on VALIDATION data,
             both in 0..1.
-        baseline_accuracy: validation accuracy of the model trained with the likelihood alone.
+        baseline_accuracy: validation accuracy of the model trained with cross-entropy alone.
         tolerance: the largest loss of accuracy, 0.015 in the paper.
 
     Returns:

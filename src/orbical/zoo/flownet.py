@@ -23,7 +23,8 @@ from orbical.errors import InputError
 from . import _weights
 
 __all__ = [
-    "FlowNet", "correlation", "load", "provenance", "warp", "weights_file",
+    "CHANNELS", "DECODERS", "NAMES", "FlowNet", "correlation", "load", "provenance", "warp",
+    "weights_file",
 ]  # fmt: skip
 
 NAMES = ("directed", "symmetric")

@@ -24,7 +24,8 @@ from orbical.errors import InputError
 from . import _weights
 
 __all__ = [
-    "InvariantNet", "PointNet", "classes_of", "fields_of", "load", "provenance", "weights_file",
+    "WIDTHS", "InvariantNet", "PointNet", "classes_of", "fields_of", "load", "provenance",
+    "weights_file",
 ]  # fmt: skip
 
 NAMES = ("plain", "augmented", "invariant")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from ...errors import InputError, whole_number
+from ...errors import InputError, number_of_bins
 from ...store import ScanArrays, arrays_of, responses
 from ..intervals.interval_ends import Interval
 from ..measures.binned import Reliability, diagram_of, error_of, named_norm
@@ -150,7 +150,7 @@ def _sums(arrays: ScanArrays, model: int, bins: Any) -> Iterator[tuple[slice, np
 
 def _whole_share(stored: int, bins: Any) -> int:
     """Check that stored bins make up the wanted number of bins."""
-    wanted = whole_number("bins", bins)
+    wanted = number_of_bins(bins)
     if stored % wanted:
         known = ", ".join(str(one) for one in range(1, stored + 1) if stored % one == 0)
         raise InputError("bins", f"one of {known} for pixels in {stored} bins", wanted)
