@@ -249,9 +249,10 @@ class ImageFiles(Source):
 
 def _is_cut(image: Image.Image) -> bool:
     """Check for channels of 16 bits of which Pillow reads 8, by how it would decode the file."""
-    if _is_deep(image.mode) or not image.tile:
+    tiles = getattr(image, "tile", [])
+    if _is_deep(image.mode) or not tiles:
         return False
-    codec, _, _, how = image.tile[0]
+    codec, _, _, how = tiles[0]
     return ";16" in str(how) or (codec == "ppm" and how[1] > 255)
 
 
