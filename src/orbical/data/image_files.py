@@ -49,7 +49,7 @@ class ImageReader:
     """
 
     size: int | tuple[int, int] | None = None
-    transform: Callable[[Image.Image], Any] | None = None
+    transform: Callable[[Image.Image], object] | None = None
     mode: str = "RGB"
 
     def __post_init__(self) -> None:
@@ -249,7 +249,7 @@ class ImageFiles(Source):
 
 def _is_cut(image: Image.Image) -> bool:
     """Check for channels of 16 bits of which Pillow reads 8, by how it would decode the file."""
-    tiles = getattr(image, "tile", [])
+    tiles = getattr(image, "tile", None)  # of files only
     if _is_deep(image.mode) or not tiles:
         return False
     codec, _, _, how = tiles[0]
@@ -342,7 +342,7 @@ class ImageFolder(ImageFiles):
         self,
         path: str | Path,
         size: int | tuple[int, int] | None = None,
-        transform: Callable[[Any], object] | None = None,
+        transform: Callable[[object], object] | None = None,
         mode: str = "RGB",
         classes: Sequence[str] | None = None,
         unreadable: str = "raise",
@@ -350,7 +350,8 @@ class ImageFolder(ImageFiles):
     ) -> None:
         folder = as_path("data", path)
         if not folder.is_dir():
-            raise InputError("data", "a folder of images", repr(str(path)))
+            absent = "" if folder.exists() else ", which does not exist"
+            raise InputError("data", "a folder of images", f"{str(path)!r}{absent}")
         found = {file.relative_to(folder).as_posix(): file for file in images_below(folder)}
         if not found:
             raise InputError("data", f"images in {str(path)!r}", _what_is_there(folder))

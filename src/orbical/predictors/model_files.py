@@ -133,8 +133,8 @@ class OnnxPredictor(_File):
         named = named_inputs(batch, self._inputs, "ONNX")
         for name, entry in self._inputs.items():
             if not _fits(named[name], entry.shape):
-                shape = str(entry.shape)
-                raise _misfit(named[name], shape, f"the input {name!r} of the ONNX model")
+                wanted = f"{entry.shape} for the input {name!r} of the ONNX model"
+                raise _misfit(named[name], wanted, entry.shape)
         return {name: _cast(named[name], entry.type) for name, entry in self._inputs.items()}
 
     def fingerprint(self) -> str | None:
@@ -318,8 +318,10 @@ class TflitePredictor(_File):
             return value, False
         if value.ndim == 4 and _fits(value.permute(0, 2, 3, 1), shape):
             return value.permute(0, 2, 3, 1).contiguous(), True
-        also = f", or images [N, {shape[3]}, {shape[1]}, {shape[2]}]" if len(shape) == 4 else ""
-        raise _misfit(value, f"{shape}{also}", f"the input {name!r} of the TensorFlow Lite model")
+        images = [None, shape[3], shape[1], shape[2]] if len(shape) == 4 else []
+        also = f", or images [N, {shape[3]}, {shape[1]}, {shape[2]}]" if images else ""
+        wanted = f"{shape}{also} for the input {name!r} of the TensorFlow Lite model"
+        raise _misfit(value, wanted, shape, images)
 
     def _resize(self, given: dict[str, torch.Tensor]) -> None:
         details = {entry["name"]: entry for entry in self._net.get_input_details()}
@@ -373,8 +375,18 @@ def _fits(value: torch.Tensor, shape: Shape) -> bool:
     return value.ndim == len(shape) and same
 
 
-def _misfit(value: torch.Tensor, shape: str, what: str) -> InputError:
-    return InputError("data", f"{shape} for {what}", ["N", *value.shape[1:]])
+def _misfit(value: torch.Tensor, wanted: str, *shapes: Shape) -> InputError:
+    """Return the error for inputs that fit none of the shapes, with the step that would help."""
+    remedy = ""
+    if value.ndim == 4:
+        for shape in shapes:
+            if _fits(value.permute(0, 2, 3, 1), shape):
+                remedy = "pass preprocess='nhwc'"
+            elif len(shape) == 4 and _fits(value, [*shape[:2], *value.shape[2:]]):
+                height, width = shape[2:]
+                size = height if height == width else (height, width)
+                remedy = f"resize them, images in files with size={size}"
+    return InputError("data", wanted, ["N", *value.shape[1:]], remedy=remedy)
 
 
 def _type(entry: Entry) -> str:

@@ -16,9 +16,8 @@ import torch
 from torch import Tensor
 
 from ..calibration import ascending
-from ..errors import check_name, number_of_bins
+from ..errors import check_name, number_of_bins, real_number
 from .calibrator import Calibrator
-from .linear import _checked_penalty
 
 _UNSEEN = 1e-3
 
@@ -229,7 +228,7 @@ class Beta(_ConfidenceMap):
     ) -> tuple[Tensor, Tensor]:
         from scipy.optimize import minimize
 
-        strength = _checked_penalty("penalty", self.penalty)
+        strength = real_number("penalty", self.penalty, ">= 0")
         given = (part.cpu().numpy() for part in (_logarithms(confidence), correct, weight))
         features, hit, mass = given
         identity = np.array([1.0, 1.0, 0.0])

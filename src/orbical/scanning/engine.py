@@ -229,8 +229,8 @@ def _shared(
     stack.enter_context(locked(path, shared=True))
     with in_turn(path):
         stack.enter_context(claimed(path, str(part)))
-        store = open_store(path)
-        return store, known(store)
+    store = open_store(path)
+    return store, known(store)
 
 
 def _checked_facts(recipe: Recipe, specs: Mapping[str, ArraySpec]) -> dict[str, Fixed]:

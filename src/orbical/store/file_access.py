@@ -276,9 +276,9 @@ def claimed(path: Path, part: str) -> Iterator[None]:
 
 
 @contextmanager
-def in_turn(path: Path) -> Iterator[None]:
-    """Wait until no other part of a scan prepares the store."""
-    if is_remote(path):
+def in_turn(path: Path | None) -> Iterator[None]:
+    """Wait until no other process changes what all units of a store share."""
+    if path is None or is_remote(path):
         yield
         return
     with explained(repr(str(path)), "cannot be written"):

@@ -108,6 +108,10 @@ class Scan:
         """Read a stored array for one chunk of samples, of one model if models have their own."""
         return self._store.read(name, chunk, model)
 
+    def read_rows(self, name: str, rows: slice, model: int | None = None) -> np.ndarray:
+        """Read a stored array for some samples, of one model if models have their own."""
+        return self._store.read_rows(name, rows, model)
+
     @property
     def done(self) -> np.ndarray:
         """Which units were finished when the scan was opened, `[model, chunk]`."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, replace
@@ -57,6 +57,7 @@ from .file_access import (
     create_file,
     exists,
     explained,
+    in_turn,
     is_remote,
     not_regular,
     read_files,
@@ -79,6 +80,10 @@ FOREIGN = "of another scan or model"
 
 _FEW_UNITS = 4096
 """Of so many, all files are looked at when a store is opened; of more, each when it is read."""
+
+
+_SMALL_BYTES = 1 << 18
+"""Of a chunk that is decoded in less time than it takes to hand it to another thread."""
 
 
 class Store(Ledger):
@@ -283,6 +288,19 @@ class Store(Ledger):
         whole = np.frombuffer(numbers, array.dtype).reshape(array.chunks)
         return (whole if model is None else whole[0])[: rows.stop - rows.start]
 
+    def read_rows(self, name: str, rows: slice, model: int | None = None) -> np.ndarray:
+        """Read some samples of an array; small local files one after another, as `read` does."""
+        array: Any = self.arrays[name]
+        start, stop, step = rows.indices(self.record.data.samples)
+        small = np.prod(array.chunks) * array.dtype.itemsize <= _SMALL_BYTES
+        local = self.path is not None and not is_remote(self.path)
+        if not (local and small and name in self.results and start < stop and step == 1):
+            return np.asarray(array[rows if model is None else (model, rows)])
+        size = self.record.run.chunk
+        chunks = range(start // size, -(-stop // size))
+        parts = [self.read(name, chunk, model) for chunk in chunks]
+        return np.concatenate(parts)[start - chunks[0] * size :][: stop - start]
+
     def _local_file(self, key: str) -> bytes | None:
         """Read the file of a finished unit, None if there is none on this machine."""
         files = self.files
@@ -388,7 +406,9 @@ class Store(Ledger):
                     models.append(entry)
                 elif (other := self._claimed(place)) is not None:
                     models.append(other)
-        self._grow(models)
+        if len(models) > len(self.record.models) or self._claimed(len(models)) is not None:
+            with in_turn(self.path):
+                self.grow(models)
 
     def _claim(self, place: int, entry: ModelEntry) -> bool:
         """Claim the place of a model; return whether nobody else has it."""
@@ -407,11 +427,12 @@ class Store(Ledger):
         assert self.path is not None
         return self.path / FOLDER / f"model.{place}.{self.record.run_id}" / "claim.json"
 
-    def _grow(self, models: list[ModelEntry]) -> None:
+    def grow(self, models: Sequence[ModelEntry] = ()) -> None:
         """Add models that have claimed their places; the new root makes them valid.
 
         Whoever claims a place after this has looked for the last time writes the root later too.
         """
+        models = [*(models or self.record.models)]
         while True:
             while (other := self._claimed(len(models))) is not None:
                 models.append(other)

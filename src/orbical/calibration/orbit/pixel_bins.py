@@ -68,7 +68,7 @@ def pixels_along(
 
 
 def pixels_pooled(
-    scan: Scan | xr.Dataset, name: str, options: dict[str, Any] | None, draws: dict[str, Any]
+    scan: Scan | xr.Dataset, name: str, options: dict[str, object] | None, draws: dict[str, object]
 ) -> list[Interval]:
     """Return the binned error of the pixels of all positions pooled, for each model.
 
@@ -98,7 +98,7 @@ def pixels_at(scan: Scan, element: int, *, bins: int, level: float, seed: int) -
 
 
 def _checked(
-    arrays: ScanArrays, name: str, options: dict[str, Any] | None, interval: bool
+    arrays: ScanArrays, name: str, options: dict[str, object] | None, interval: bool
 ) -> dict[str, Any]:
     if options is None or (interval and options["norm"] != "l1"):
         what = "points" if "point_class" in arrays else "pixels"

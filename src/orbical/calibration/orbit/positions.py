@@ -228,7 +228,7 @@ def pairs_of(scan: Scan | xr.Dataset) -> tuple[xr.DataArray, ScanArrays]:
 
     Where confidence is missing, so is correctness, whatever its array holds.
     """
-    data: Any = getattr(scan, "data", scan)
+    data: object = getattr(scan, "data", scan)
     for name in ("confidence", "correct"):
         if name not in getattr(data, "data_vars", ()):
             remedy = "pass pairs_within(scan)" if holds_pixels(scan) else ""
