@@ -46,16 +46,17 @@ def test_the_grid_is_trained_once_and_what_it_chooses_with_new_seeds(
     table = mnist_grid.table_1(rows)
     assert all(len(own) == 2 for own in table.trained.values())
     assert set(mnist_grid.spans(rows)) == {"MMCE", "SB-ECE"}
-    monkeypatch.setattr(mnist_grid, "MORE", (3, 4, 5))
+    monkeypatch.setattr(mnist_grid, "MORE", (3, 4, 5, 6, 7))
     mnist_grid.train_mnist_seeds(Settings(epochs=2), results)
     mnist_grid.collect_mnist(Settings(epochs=2), results)
     more = results["mnist"]
     assert mnist_grid.chosen_settings(more).equals(chosen)  # new seeds decide and do not choose
     assert {n: [*own["seed"]] for n, own in mnist_grid.table_1(more).trained.items()} == {
-        loss: [3, 4, 5] for loss in ("NLL", "MMCE", "SB-ECE", "ESD")
+        loss: [3, 4, 5, 6, 7] for loss in ("NLL", "MMCE", "SB-ECE", "ESD")
     }
     lost = more[(more["loss"] != "ESD") | (more["seed"] < 4)]
-    assert mnist_grid.deciding(lost) == [1, 2]  # one seed with every setting is too few
+    assert mnist_grid.deciding(lost) == [1, 2]  # one seed with every loss is too few
+    assert len(more) == len(rows) + 5 * 4
 
 
 def test_losses_train_in_the_regime_that_the_likelihood_alone_finds(

@@ -358,6 +358,8 @@ def test_folders_without_images_are_refused(tmp_path, photos):
     ):
         with pytest.raises(InputError, match=words):
             as_source(place)
+    with pytest.raises(InputError, match="which does not exist"):
+        ob.data.ImageFolder(tmp_path / "gone")
     every = ob.data.ImageFolder(photos, size=8, labeled=False)
     assert every.labels is None
     assert every.classes is None

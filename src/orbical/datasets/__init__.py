@@ -20,12 +20,13 @@ from .example_files import (
     TISSUES,
     brain_template,
     coco_persons,
+    data_file,
+    data_folder,
     notes,
     nuclei,
     piv,
     voxel_shapes,
 )
-from .folders import data_file, data_folder
 from .generated_scenes import scenes
 from .key_objects import (
     AnnotatedImage,
@@ -37,7 +38,7 @@ from .key_objects import (
     views_of,
 )
 from .molecule_files import STRUCTURE_SUFFIXES, molecules, read_structures
-from .particle_images import particle_pairs
+from .particle_images import particle_pairs, photograph
 from .point_clouds import BUILDERS, PointClouds, furniture, in_unit_ball, padded
 
 BUILT_IN: dict[str, Callable[[], tuple[Tensor, Tensor]]] = {"digits": digits, "mnist": mnist}
@@ -46,6 +47,6 @@ __all__ = [
     "BUILT_IN", "SHAPES", "TISSUES", "AnnotatedImage", "PointClouds", "brain_template",
     "checked_boxes", "coco", "coco_persons", "data_file", "data_folder", "digits",
     "find_key_objects", "full_mnist", "furniture", "in_unit_ball", "mnist", "molecules",
-    "notes", "nuclei", "padded", "particle_pairs", "piv", "scenes", "surroundings", "views_of",
-    "voxel_shapes",
+    "notes", "nuclei", "padded", "particle_pairs", "photograph", "piv", "scenes", "surroundings",
+    "views_of", "voxel_shapes",
 ]  # fmt: skip

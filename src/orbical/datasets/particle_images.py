@@ -279,23 +279,43 @@ def particle_pairs(
     for kind in dict.fromkeys(names):
         rows = [number for number, name in enumerate(names) if name == kind]
         field[rows] = flow_fields(kind, Draws(generator, len(rows)), size, MARGIN)
-    pair = photograph(field, draws, seeding or Seeding())
-    flow = field[..., MARGIN:-MARGIN, MARGIN:-MARGIN].contiguous()
+    pair = _frames(field, draws, seeding or Seeding())
+    return _labeled(field, pair, names)
+
+
+def photograph(flow: Tensor, seed: int = 0, seeding: Seeding | None = None) -> ParticlePairs:
+    """Generate pairs of particle images of given flows, such as those of a solver.
+
+    Args:
+        flow: Displacements `[n, 2, h, h]` in pixels (dx to the right, dy down) at half time, 12
+            pixels larger than the view on each side, from where particles enter.
+        seed: Seed of the random numbers.
+        seeding: Appearance of the particles.
+
+    Returns:
+        As `particle_pairs`, with views of `h - 24` pixels; the kind is `given`.
+
+    Example:
+        >>> photograph(torch.zeros(2, 2, 88, 88))["pair"].shape
+        torch.Size([2, 2, 1, 64, 64])
+    """
+    if flow.ndim != 4 or flow.shape[1] != 2 or flow.shape[2] != flow.shape[3]:
+        raise InputError("flow", "displacements [n, 2, h, h]", tuple(flow.shape))
+    draws = Draws(torch.Generator(flow.device).manual_seed(seed), len(flow))
+    return _labeled(flow, _frames(flow, draws, seeding or Seeding()), ["given"] * len(flow))
+
+
+def _labeled(field: Tensor, pair: Tensor, kinds: list[str]) -> ParticlePairs:
     return ParticlePairs(
         pair=pair,
-        flow=flow,
-        names=[f"{kind}_{number:05d}" for number, kind in enumerate(names)],
-        kinds=names,
+        flow=field[..., MARGIN:-MARGIN, MARGIN:-MARGIN].contiguous(),
+        names=[f"{kind}_{number:05d}" for number, kind in enumerate(kinds)],
+        kinds=kinds,
     )
 
 
-def photograph(field: Tensor, draws: Draws, seeding: Seeding) -> Tensor:
+def _frames(field: Tensor, draws: Draws, seeding: Seeding) -> Tensor:
     """Seed particles in flow fields and render the two frames.
-
-    Args:
-        field: Displacements `[n, 2, h, w]`, `MARGIN` pixels larger than the view on each side.
-        draws: Random numbers for n fields.
-        seeding: Appearance of the particles.
 
     Returns:
         Pairs `[n, 2, 1, h - 2 MARGIN, w - 2 MARGIN]` in 0..1.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any
 
 import torch
 
@@ -22,7 +21,7 @@ class OrbitScores:
     All arguments are checked at once, since a callback is first used after an epoch of training.
     """
 
-    data: Any = field(repr=False)
+    data: object = field(repr=False)
     _: KW_ONLY
     group: Group | str
     task: Task | str = "classification"

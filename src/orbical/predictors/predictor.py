@@ -31,7 +31,7 @@ class PartialOutputs:
         errors: messages by index in the batch.
     """
 
-    outputs: Any
+    outputs: object
     errors: dict[int, str]
 
 

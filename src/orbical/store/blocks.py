@@ -257,7 +257,7 @@ def group_of(scan: Scan | xr.Dataset) -> Group:
     if is_scan(scan):
         return scan.group
     if "group" not in getattr(scan, "attrs", ()) or FINISHED not in getattr(scan, "data_vars", ()):
-        raise InputError("scan", "the result of orbical.scan or its data", type(scan).__name__)
+        raise InputError("scan", "the result of orbical.scan or its data", type(scan))
     try:
         group = parse(scan.attrs["group"])
     except InputError as error:
@@ -338,7 +338,7 @@ def _about(data: xr.Dataset, group: Group, name: str) -> Json:
     if name in _SCORES:
         about["reference"] = _SCORES[name]
         about["meaning"] = data.attrs["score"] + (
-            ", the consensus taken as truth" if about["reference"] == "consensus" else ""
+            ", with the consensus as truth" if about["reference"] == "consensus" else ""
         )
     stored = data[name].attrs
     if "higher_is_better" in stored:

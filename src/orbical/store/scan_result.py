@@ -14,6 +14,7 @@ import zarr
 from .._imports import as_path
 from .._text import counted
 from ..errors import StoreError
+from .checksums import zarr_settings
 from .file_access import explained
 from .layout import read_group
 from .record import Json
@@ -195,7 +196,7 @@ def _dataset(store: Store) -> xr.Dataset:
     import xarray as xr
 
     chunks = {"sample": _rows_at_once(store)}
-    with warnings.catch_warnings():
+    with zarr_settings(), warnings.catch_warnings():
         # Labels and truth, which are written once, lie in chunks of their own.
         warnings.filterwarnings("ignore", "The specified chunks separate the stored chunks")
         data = xr.open_zarr(

@@ -12,6 +12,7 @@ from ..errors import StoreError
 from .checksums import CRC_BYTES, UnitKey, is_sound, mark_name, size_in
 from .file_access import (
     FOLDER,
+    MOST_DOCUMENT_BYTES,
     being_written,
     explained,
     in_turn,
@@ -93,9 +94,10 @@ def _by_size(path: Path, sizes: Sizes, files: Files) -> Faults:
     """Look at what is seen without reading: the size of a file, and that it is one."""
     if sizes is None:
         return
+    folders: set[str] = set()
     for key, known in files:
         size = sizes(key)
-        odd = "" if is_remote(path) else not_regular(path / key)
+        odd = "" if is_remote(path) else not_regular(path, key, folders)
         if size is None or odd or size != size_in(known):
             yield key, "missing" if size is None else odd or "damaged"
 
@@ -127,7 +129,8 @@ def _other_metadata(store: Store) -> Iterator[Damage]:
     """Find arrays whose own metadata differ from those in the root, which xarray reads."""
     assert store.path is not None
     every = store.document["consolidated_metadata"]["metadata"]
-    contents = read_files([store.path / f"{name}/zarr.json" for name in every])
+    paths = [store.path / f"{name}/zarr.json" for name in every]
+    contents = read_files(paths, MOST_DOCUMENT_BYTES)
     for (name, expected), content in zip(every.items(), contents, strict=True):
         key = f"{name}/zarr.json"
         try:

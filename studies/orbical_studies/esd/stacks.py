@@ -167,7 +167,7 @@ def train_together(
         _batches(trial, every, len(fit.labels), (epochs * length, batch))
         for trial in trials[: 1 if alike else None]
     ]
-    order = torch.stack(rows, 1).to(place)
+    order = torch.stack(rows, 1)[..., : 2 * batch if interleaved else batch].to(place)
     on_gpu = place.type == "cuda"
     weights = list(stack.parameters.values())
     rate: Any = torch.tensor(recipe.rate, device=place) if on_gpu else recipe.rate
@@ -241,10 +241,11 @@ class Objective:
         """Return the sum.
 
         Args:
-            logits: `[networks, 2 batch, classes]`; the likelihood takes the first half.
+            logits: `[networks, 2 batch, classes]`; the likelihood takes the first half, or all of
+                `[networks, batch, classes]` where no network has a calibration loss.
             labels: `[networks, 2 batch]`.
         """
-        half = labels.shape[1] // 2
+        half = labels.shape[1] // 2 if self.parts else labels.shape[1]
         own = logits[:, :half].flatten(0, 1), labels[:, :half].flatten()
         total = len(logits) * functional.cross_entropy(*own)
         confidence, predicted = logits[:, half:].softmax(-1).max(-1)

@@ -16,34 +16,34 @@ def gathered(values: Tensor, rows: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def spread_points(points: Tensor, count: int) -> Tensor:
+def distances(points: Tensor) -> Tensor:
+    """Return squared distances `[n, points, points]` of points `[n, points, 3]`.
+
+    Each is computed by itself, so that the order of the points does not change it.
+    """
+    x, y, z = ((axis[:, :, None] - axis[:, None]).square_() for axis in points.unbind(-1))
+    return x.add_(y).add_(z)
+
+
+@torch.no_grad()
+def spread_points(points: Tensor, apart: Tensor, count: int) -> Tensor:
     """Choose points that lie far apart, `[n, count]`: each is the farthest from those before.
 
     The first is the farthest from the center, so that the choice does not depend on the order of
     the points.
 
-    >>> spread_points(torch.tensor([[[0.0, 0, 0], [0.1, 0, 0], [2.0, 0, 0]]]), 2).tolist()
+    >>> points = torch.tensor([[[0.0, 0, 0], [0.1, 0, 0], [2.0, 0, 0]]])
+    >>> spread_points(points, distances(points), 2).tolist()
     [[2, 0]]
     """
     far = (points - points.mean(1, keepdim=True)).square().sum(-1)
-    apart, rows = distances(points, points), torch.arange(len(points), device=points.device)
+    rows = torch.arange(len(points), device=points.device)
     chosen = [far.argmax(1)]
     far = torch.full_like(far, torch.inf)
     for _ in range(count - 1):
         far = torch.minimum(far, apart[rows, chosen[-1]])
         chosen.append(far.argmax(1))
     return torch.stack(chosen, 1)
-
-
-def distances(some: Tensor, others: Tensor) -> Tensor:
-    """Return distances `[n, some, others]`, each computed by itself: order does not change them."""
-    return torch.cdist(some, others, compute_mode="donot_use_mm_for_euclid_dist")
-
-
-@torch.no_grad()
-def nearest(centers: Tensor, points: Tensor, count: int) -> Tensor:
-    """Return the indices `[n, centers, count]` of the points that are nearest to each center."""
-    return distances(centers, points).topk(count, largest=False, sorted=False).indices
 
 
 def layers(before: int, after: int) -> nn.Sequential:
@@ -115,15 +115,21 @@ class PointTransformer(nn.Module):
 
     def forward(self, clouds: Tensor) -> Tensor:
         """Compute the logits `[n, classes]` of clouds `[n, points, 3]`."""
-        points, features = clouds, self.embed(clouds)
+        points, features, apart = clouds, self.embed(clouds), distances(clouds)
         for place, attend in enumerate(self.attend):
             if place:
-                centers = gathered(points, spread_points(points, max(1, points.shape[1] // 4)))
-                near = nearest(centers, points, min(self.neighbors, points.shape[1]))
-                apart = gathered(points, near) - centers[:, :, None]
-                joined = torch.cat([apart, gathered(features, near)], -1)
+                chosen = spread_points(points, apart, max(1, points.shape[1] // 4))
+                near = self._nearest(gathered(apart, chosen))
+                centers = gathered(points, chosen)
+                shifts = gathered(points, near) - centers[:, :, None]
+                joined = torch.cat([shifts, gathered(features, near)], -1)
                 points, features = centers, self.shrink[place - 1](joined).amax(2)
-            near = nearest(points, points, min(self.neighbors, points.shape[1]))
-            features = attend(points, features, near)
+                apart = distances(points)
+            features = attend(points, features, self._nearest(apart))
         result: Tensor = self.classify(features.mean(1))
         return result
+
+    def _nearest(self, apart: Tensor) -> Tensor:
+        """Return the indices of the nearest points in each row of distances."""
+        count = min(self.neighbors, apart.shape[-1])
+        return apart.topk(count, largest=False, sorted=False).indices

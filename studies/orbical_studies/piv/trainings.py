@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from orbical.actions import ImagePair, VectorField
 from orbical.datasets import particle_pairs, piv
 from orbical.errors import InputError
-from orbical.groups import Group, parse
+from orbical.groups import parse
 from orbical.zoo import flownet
 
 from ..framework import Results
@@ -107,21 +107,27 @@ def run(loaded: tuple[Settings, dict[str, Pairs]], trial: Trial) -> Trained:
         device=str(device()),
     )
     row = {"steps": steps, "seconds": time.monotonic() - begun}
+
+    @torch.inference_mode()
+    def ask(pairs: Tensor) -> Tensor:
+        return torch.cat([net(some.to(device())).cpu() for some in pairs.split(4)])
+
     arrays = {
         f"{name}/{column}": values
         for name, data in sets.items()
-        for column, values in measured(net, data).items()
+        for column, values in measured(ask, data).items()
     }
     return row, arrays
 
 
-def measured(net: nn.Module, data: Pairs) -> dict[str, np.ndarray]:
-    """Evaluate a network on every pair at all 16 elements: columns of the table `trainings`."""
+def measured(ask: Callable[[Tensor], Any], data: Pairs) -> dict[str, np.ndarray]:
+    """Evaluate an estimator on every pair at all 16 elements: columns of the table `trainings`."""
     group = parse(GROUP)
     seen_first = carried(data["flow"], -0.5)
     rows = []
     for pair, truth, first in zip(data["pair"], data["flow"], seen_first, strict=True):
-        home = unmoved(net, pair, group)
+        flows = torch.as_tensor(ask(ImagePair().apply(group, pair[None])[:, 0]))
+        home = VectorField().move(group.inverse(), flows[:, None])[:, 0]
         error = (home - truth).norm(dim=1).mean((1, 2))
         rows.append(
             {
@@ -133,15 +139,6 @@ def measured(net: nn.Module, data: Pairs) -> dict[str, np.ndarray]:
             }
         )
     return {name: np.array([row[name] for row in rows]) for name in rows[0]}
-
-
-@torch.inference_mode()
-def unmoved(net: nn.Module, pair: Tensor, group: Group) -> Tensor:
-    """Return the answers `[16, 2, h, w]` to a pair at every element, moved back."""
-    where = next(net.parameters()).device
-    moved = ImagePair().apply(group, pair[None])[:, 0]
-    flows = torch.cat([net(some.to(where)).cpu() for some in moved.split(4)])
-    return VectorField().move(group.inverse(), flows[:, None])[:, 0]
 
 
 def collect(settings: Settings, results: Results) -> None:
