@@ -137,7 +137,12 @@ def _wrong(
     group: Group,
 ) -> Array:
     """Return whether predictions are wrong, `[N, K]`."""
-    settings = {"group": group, "task": task, "preprocess": preprocess, "progress": False}
+    settings: dict[str, Any] = {
+        "group": group,
+        "task": task,
+        "preprocess": preprocess,
+        "progress": False,
+    }
     arrays = arrays_of(scan(model, (inputs, labels), **settings))
     if not arrays.has_responses("correct"):
         raise InputError("task", "one with predicted classes", task.name)

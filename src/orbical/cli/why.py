@@ -118,8 +118,8 @@ def why(
         dict(zip(keys, row, strict=True)) for row in zip(*(plain[key] for key in keys), strict=True)
     ]
     told = {} if origin is None else {"cause": origin.to_dict()}
-    said = [origin and f"Cause: {origin.sentence}.", found.caution and f"Caution: {found.caution}."]
-    footer = "\n".join(filter(None, said))
+    said = [f"Cause: {origin.sentence}."] if origin else []
+    footer = "\n".join([*said, *([f"Caution: {found.caution}."] if found.caution else [])])
     show(
         format_,
         {"model": name, **plain, **told},
