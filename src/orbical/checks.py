@@ -34,6 +34,7 @@ from .errors import (
     InputError,
     StoreError,
     check_name,
+    number_of_bins,
     real_number,
     unknown_name,
     whole_number,
@@ -185,7 +186,7 @@ def check(
         )
     rules = [_rule(name, real_number(name, limit)) for name, limit in thresholds.items()]
     draws = {
-        "bins": whole_number("bins", bins, 1),
+        "bins": number_of_bins(bins),
         "level": checked_level(real_number("level", level)),
         "resamples": whole_number("resamples", resamples, 1),
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from orbical.errors import InputError
 from orbical.groups import translations
 from orbical.zoo import detector
 from orbical_studies.__main__ import main
-from orbical_studies.detection import images, published, report, study
+from orbical_studies.detection import fine_tuning, images, published, report, study, training
 from orbical_studies.detection.measures import (
     correlation,
     neighborhood_mean,
@@ -28,6 +29,7 @@ from orbical_studies.detection.tables import read_tables
 from orbical_studies.detection.training import JITTERS, Settings, scan_shifts
 from orbical_studies.framework import Paths, Results, audits
 from orbical_studies.framework.page import parted, render
+from orbical_studies.zoo_training.detectors import Crops
 
 TABLES = (
     *("trainings", "levels", "classes", "dark-spots", "period", "consensus", "certainty"),
@@ -158,7 +160,9 @@ def test_one_command_goes_from_images_to_the_page(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(detector, "LARGE", (8, 8, 8, 8))
+    monkeypatch.setattr(training, "LARGE", partial(detector.Detector, channels=(8, 8, 8, 8)))
+    for step in ("pack-published", "fine-tune", "collect-fine-tuned"):
+        monkeypatch.setitem(study.steps, step, lambda settings, results: None)
     few = "--steps 2 --batch 2 --step-px 15 --objects 4 --images 8 --scenes 2 --scene-steps 1"
     page, work = tmp_path / "detection.md", tmp_path / "work"
     options = [*few.split(), "--results", str(tmp_path), "--work", str(work), "--page", str(page)]
@@ -188,6 +192,53 @@ def test_one_command_goes_from_images_to_the_page(
         "individual.png",
         "consensus.png",
     }
+
+
+class Trunk(torch.nn.Module):
+    """Sixteenths of an enlarged view, channels last, as the graph of YOLOv5s has them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("kernel", 0.01 * torch.ones(7, 3, 16, 16))
+        self.register_buffer("scale", torch.ones(()))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        found = torch.nn.functional.conv2d(x.permute(0, 3, 1, 2), self.kernel, stride=16)
+        return (self.scale * found).permute(0, 2, 3, 1)
+
+
+def test_published_weights_are_trained_at_every_level(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+
+    def graph(path: Path, outputs: list[str], enlarged: float) -> Trunk:
+        asked.append((outputs, enlarged))
+        return Trunk()
+
+    monkeypatch.setattr("orbical_audits.tfjs.read_graph", graph)
+    made = scenes(3, radius=64)
+    pixels = (made["images"] * 255).byte().permute(0, 2, 3, 1)
+    crops = Crops(pixels, made["objects"], torch.ones(3, 5, dtype=torch.bool))
+    loaded = crops, made["images"], made["objects"]
+    monkeypatch.setattr(fine_tuning, "load", lambda settings, work: loaded)
+    file = fine_tuning.model_file(tmp_path)
+    file.parent.mkdir(parents=True)
+    node = {"name": f"{fine_tuning.HEAD}BiasAdd", "input": ["features", "kernel", "bias"]}
+    file.write_text(json.dumps({"modelTopology": {"node": [{"name": "x"}, node]}}))
+    results = Results(tmp_path / "tables", tmp_path)
+    settings = Settings(seeds=1, steps=2, batch=2, step_px=30)
+    fine_tuning.fine_tune(settings, results)
+    fine_tuning.collect_fine_tuned(settings, results)
+    assert results["fine-tuned"]["jitter"].tolist() == list(JITTERS)
+    assert asked[0] == (["features"], 0.4)
+    network = fine_tuning.FineTuned(5, file)
+    assert {name for name, _ in network.named_parameters()} == {
+        *("trunk.kernel", "answer.weight", "answer.bias")
+    }
+    logits, boxes = network.maps(torch.zeros(2, 3, 128, 128))
+    assert logits.shape == (2, 256, 5)
+    assert boxes.shape == (2, 256, 4)
 
 
 def test_intervals_of_audits_become_columns_and_a_missing_audit_is_named(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +17,10 @@ from orbical.datasets import particle_pairs
 from orbical.errors import InputError
 from orbical.tasks import Flow
 from orbical_studies.__main__ import main
+from orbical_studies.data import solved_flows
 from orbical_studies.framework import Paths, Results
 from orbical_studies.framework.page import parted, render
-from orbical_studies.piv import measures, report, scans, study, training_means, trainings
+from orbical_studies.piv import measures, report, scans, six_kinds, study, training_means, trainings
 from orbical_studies.piv.settings import GROUP, MODELS, Settings
 
 
@@ -91,6 +93,9 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     few += ["--seeds", "2", "--steps", "1", "--view", "32", "--batch", "2"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scans, "estimators", lambda: {n: moving_right(by) for n, by in BIAS.items()})
+        short = partial(solved_flows.plane_flows, 2, viscosity=1e-3, size=64, steps=2)
+        for kind in solved_flows.SOLVERS:
+            patch.setitem(solved_flows.SOLVERS, kind, short)
         main(["piv", *few, "--results", str(folder), "--page", str(folder / "piv.md")])
     return folder
 
@@ -104,6 +109,15 @@ def test_a_constant_answer_has_the_gap_that_it_must(small: Path) -> None:
     assert np.allclose(rows["time_difference"], 2 * bias, atol=1e-5)
     assert np.allclose(rows["consensus_error"], rows["speed"], rtol=1e-4)
     assert np.allclose(rows[rows["model"] == "farneback"]["error_spread"], 0, atol=1e-5)
+
+
+def test_a_constant_answer_is_judged_by_its_gap_on_the_six_kinds(small: Path) -> None:
+    rows = Results(small)["six-kinds"]
+    assert rows.groupby("kind").size().tolist() == [2 * 4] * 6
+    assert np.allclose(rows["gap"], rows["model"].map(BIAS), atol=1e-5)
+    found = six_kinds.decided(rows)
+    assert found["holds"] == {"nearly": True, "less": True, "mended": False, "spared": False}
+    assert found["pairs"] == 12
 
 
 def test_the_command_writes_results_page_and_figures(small: Path) -> None:
@@ -145,9 +159,7 @@ def test_means_over_pairs_of_gaps_are_root_mean_squares() -> None:
 
 def test_the_measures_of_trainings_are_those_of_the_scan() -> None:
     """A network that moves to the right, asked directly and by a scan."""
-    net = torch.nn.Sequential()
-    net.register_parameter("of", torch.nn.Parameter(torch.zeros(1)))
-    net.forward = moving_right(2.0)  # type: ignore[method-assign]
+    net = moving_right(2.0)
     data = particle_pairs(2, size=32, seed=1)
     found = trainings.measured(net, data)
     scanned = scan(net, (data["pair"], data["flow"]), group=GROUP, task=Flow(), progress=False).data
@@ -188,7 +200,7 @@ def test_claims_have_to_hold_in_every_set_of_pairs(tmp_path: Path) -> None:
         rows["kind"] == "uniform"
     ]
     changed.write("samples", rows)
-    for name in ("rotations", "truth-time", "pixels", "trainings", "laboratory"):
+    for name in ("rotations", "truth-time", "pixels", "trainings", "laboratory", "six-kinds"):
         changed.write(name, committed[name])
     before = verdicts(paths.protocol.read_text("utf-8"))
     after = verdicts(parted(render(study, changed, paths.template), study.name)[1])

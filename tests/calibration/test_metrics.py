@@ -321,7 +321,11 @@ def test_bad_options_are_refused_when_the_metric_is_made():
     [
         ([[2.0, -1.0, 0.5]], [0], r"preds: .*; for logits pass from_logits=True to the metric"),
         ([[2.0, 1.0, 0.5]], [0], r"preds: .*; for logits pass from_logits=True to the metric"),
-        ([[0.5, 0.3, 0.2]], [[0, 1, 0]], r"target: .*\(1,\), got \(1, 3\); .*target.argmax\(1\)"),
+        (
+            [[0.5, 0.3, 0.2]],
+            [[0, 1, 0]],
+            r"target: .*\(1,\), got shape \(1, 3\); .*target.argmax\(1\)",
+        ),
         ([[0.5, 0.3, 0.2]], [0.5], r"target: expected integer class indices.* target.long\(\)"),
         ([[0.5, 0.3, 0.2]], [-100], r"target: .*; to leave samples out pass ignore_index=-100"),
     ],

@@ -137,7 +137,7 @@ class Action(ABC):
         return {"action": type(self).__name__, **settings}
 
     @staticmethod
-    def from_record(described: Mapping[str, Any]) -> Action:
+    def from_record(described: Mapping[str, object]) -> Action:
         """Make an action from what `describe` returned.
 
         Only actions of orbical and those that `register` has named are made: nothing that a record

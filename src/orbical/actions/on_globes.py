@@ -87,7 +87,7 @@ class Periodic(OfFinite):
         super().check(group, x)
         if x.ndim not in (3, 4) or 0 in x.shape:
             raise InputError(
-                "data", "grids [sample, channel, row, column] or [sample, channel, time]", x.shape
+                "data", "grids [sample, channel, row, column] or [sample, channel, time]", x
             )
         linear = group.parts.get("cell", np.eye(3)[None])[:, :2, :2]
         if not np.array_equal(np.abs(linear), np.broadcast_to(np.eye(2), linear.shape)):

@@ -346,7 +346,7 @@ def check_large(x: Tensor, size: int) -> None:
         raise InputError(
             "data",
             f"at least {size} x {size} pixels, the size of the window",
-            f"shape {tuple(x.shape)}",
+            x,
             remedy="pass the task a smaller one, input=ob.actions.Window(size) (--input "
             "window:SIZE)",
         )
@@ -406,7 +406,7 @@ class ColorImages(Images):
             raise InputError(
                 "data",
                 "images [sample, 3, row, column] in red, green and blue for the action ColorImages",
-                f"shape {tuple(x.shape)}",
+                x,
             )
 
 

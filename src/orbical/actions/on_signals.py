@@ -222,9 +222,7 @@ class Frames(Action):
     parts: ClassVar[tuple[str, ...]] = ("shift", "time", "speed")
 
     def __init__(self, hop: float = 1.0, of: Action | None = None) -> None:
-        if real_number("hop", hop) <= 0:
-            raise InputError("hop", "a number of samples > 0", repr(hop))
-        self.hop, self.of = float(hop), of
+        self.hop, self.of = float(real_number("hop", hop, "> 0", "a number of samples")), of
 
     def counted(self, samples: int) -> range:
         """Return how many frames signals of so many samples may have, with or without the ends."""

@@ -42,8 +42,8 @@ _MEANINGS = {
 
 
 def worst_case(
-    models: Any,
-    data: Any,
+    models: object,
+    data: object,
     *,
     group: Group | str | None = None,
     task: Task | str | None = None,
@@ -122,8 +122,8 @@ def worst_case(
         if value is None:
             raise InputError(argument, "one, because data is not a scan", "None")
     starts, rounds = whole_number("starts", starts, 1), whole_number("rounds", rounds, 1)
-    if lipschitz is not None and not real_number("lipschitz", lipschitz) >= 0:
-        raise InputError("lipschitz", "a number >= 0", repr(lipschitz))
+    if lipschitz is not None:
+        real_number("lipschitz", lipschitz, ">= 0")
     settings = {"batch_size": batch_size, "device": device, "preprocess": preprocess}
     recipe = live_recipe(models, data, as_group(group), as_task(task), **settings)  # type: ignore[arg-type]
     chart = chart_of(recipe.group)
@@ -185,8 +185,12 @@ class _Found:
 
 
 def of_scan(
-    scan: Scan, models: Any, group: Group | str | None, task: Task | str | None, needed: bool = True
-) -> tuple[dict[str, Any], Any, Group, Task]:
+    scan: Scan,
+    models: object,
+    group: Group | str | None,
+    task: Task | str | None,
+    needed: bool = True,
+) -> tuple[dict[str, object], object, Group, Task]:
     """Return the models by their names in a scan, its data if `needed`, its group and its task."""
     if group is not None and as_group(group).fingerprint() != scan.group.fingerprint():
         raise InputError("group", f"none, or that of the scan, {scan.group.spec}")
@@ -416,7 +420,7 @@ def _table(found: dict[str, dict[str, Array]], runner: Runner, level: float) -> 
             ("", "_low", "_high"), _mean(stacked[of], task, level), strict=True
         ):
             variables[name + ending] = (("model", "place")[: values.ndim], values)
-    coords: dict[str, Any] = {"model": list(found), "place": list(PLACES)}
+    coords: dict[str, object] = {"model": list(found), "place": list(PLACES)}
     coords["sample"] = np.arange(stacked["missed"].shape[1])
     if recipe.samples.names is not None:
         coords["name"] = ("sample", recipe.samples.names)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -44,7 +43,7 @@ class Flip:
     after: int
     nearest: int | None = None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the fields in plain values."""
         return asdict(self)
 
@@ -53,8 +52,8 @@ def flips(
     scan: Scan,
     samples: Iterable[int] | int | None = None,
     *,
-    models: Any = None,
-    data: Any = None,
+    models: object = None,
+    data: object = None,
     rounds: int = 10,
     device: str = "auto",
     preprocess: object = None,
@@ -140,8 +139,8 @@ def _refined(
     scan: Scan,
     found: Sequence[Flip],
     chart: Chart,
-    models: Any,
-    data: Any,
+    models: object,
+    data: object,
     rounds: int,
     device: str,
     preprocess: object,

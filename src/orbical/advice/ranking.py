@@ -65,7 +65,7 @@ class Remedy:
     needs: str
     before: dict[str, float]
     after: dict[str, float]
-    change: dict[str, Any]
+    change: dict[str, object]
     code: str
 
     def to_dict(self) -> dict[str, Any]:
@@ -158,7 +158,9 @@ def advise(
     The gain of a sample is the mean over its orbit, so samples are independent, and intervals
     (`orbical.calibration.bounded_mean_interval`) hold at every number of them. With
     probability `level` no remedy of a model is said to help that does not. Remedies that are not
-    shown to be worse than the best come first, the cheapest of them before the others.
+    shown to be worse than the best come first, the cheapest of them before the others. Intervals of
+    scores without bounds (`unbounded_mean_interval`) are approximate. `passing` and `margin` are
+    choices, not estimates: set them to what an error and a change cost in your use.
 
     Args:
         scan: a labeled scan, or its `data`; with `keep="probabilities"` for most remedies.
@@ -346,9 +348,10 @@ def _ranked(remedies: Sequence[Remedy], gains: Array, level: float) -> list[int]
     if not helping:
         return others
     best = max(helping, key=lambda place: remedies[place].gain)
-    apart = gains[best] - gains[helping]
-    scaled = apart / max(1.0, float(np.abs(apart).max(initial=0.0)))
-    behind = bounded_mean_interval(scaled, level, low=-1.0)[1]
+    if len(helping) == 1:
+        return [best, *(place for place in others if place != best)]
+    # Gains of a classifier are between -1 and 1; other tasks have one remedy.
+    behind = bounded_mean_interval(gains[best] - gains[helping], level, low=-2.0, high=2.0)[1]
     ties = [place for place, low in zip(helping, behind, strict=True) if low <= 0]
     ties.sort(key=lambda place: remedies[place].passes)
     return [*ties, *(place for place in others if place not in ties)]

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..errors import whole_number
+from ..errors import number_of_bins
 from .intervals import cells
 from .intervals.brier_intervals import brier_part_intervals
 from .intervals.interval_ends import Interval, mapped
@@ -43,7 +43,7 @@ def _on_cells(
     """Bind a distance, or with a distance of its own the estimate of its square."""
     power = 1 if distance is None else 2
 
-    def bind(name: str, **options: Any) -> BoundMeasure:
+    def bind(name: str, **options: object) -> BoundMeasure:
         of_samples, cell_root = partial(value, **options), partial(cell_distance, **options)
         of_cells = cell_root if cell_value is None else partial(cell_value, **options)
         root = of_samples if distance is None else partial(distance, **options)
@@ -53,7 +53,7 @@ def _on_cells(
 
 
 def _in_bins(name: str, bins: int = 15, norm: str = "l1", binning: str = "width") -> BoundMeasure:
-    bins = whole_number("bins", bins)
+    bins = number_of_bins(bins)
     value = partial(ece, bins=bins, norm=norm, binning=binning)
     error = partial(cells.binned_error, norm=norm)
     index = partial(cells.bins_index, bins=bins, binning=binning)
@@ -75,7 +75,7 @@ def _of_samples(value: _Function, distance: _Function | None = None, **known: An
 def _of_squares(value: _Function) -> _Binding:
     """Bind a distance that compares squared errors with variances."""
 
-    def bind(name: str, **options: Any) -> BoundMeasure:
+    def bind(name: str, **options: object) -> BoundMeasure:
         function = partial(value, **options)
         return BoundMeasure(name, function, function, moment=2)
 
@@ -186,7 +186,7 @@ def _score(
         mean = (p * finite).sum(-1)
         apart = finite - mean[..., None]
         variance, third = ((p * apart.pow(power)).sum(-1) for power in (2, 3))
-        rest: dict[str, Any] = {"calibrated_third": third, "weights": outputs.weights}
+        rest: dict[str, object] = {"calibrated_third": third, "weights": outputs.weights}
         found = mean_interval(terms(outputs), mean, variance, settings.level, **rest)
         low, usual = (end.clamp(min=0) for end in (found.low, found.calibrated_low))
         return replace(found, low=low, calibrated_low=usual)  # no term is negative
@@ -276,7 +276,7 @@ def _squared_error_interval(given: Predictions, settings: Settings) -> Interval:
     terms = error.square().sum(-1)
     larger = (terms.mean(-1) / mean.mean(-1)).clamp(min=1)[..., None]
     variance, third = variance * larger.square(), third * larger.pow(3)
-    rest: dict[str, Any] = {"calibrated_third": third, "weights": given.weights}
+    rest: dict[str, object] = {"calibrated_third": third, "weights": given.weights}
     found = mean_interval(terms, mean, variance, settings.level, **rest)
     seen = of_predictions(given.mean, given.variance, given.target)
     return replace(found, caution=caution("squared_error", seen))

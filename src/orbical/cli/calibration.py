@@ -150,9 +150,8 @@ def _read(path: Path) -> Row:
         return read_outputs(path)
     except InputError as error:
         whole = error.argument == "files"  # otherwise it begins with the name of the file
-        raise (
-            error.about("FILES") if whole else InputError("FILES", problem=str(error))
-        ) from error
+        problem = error.problem if whole else str(error)
+        raise InputError("FILES", problem=problem) from error
 
 
 def _table(name: str, outputs: Row, settings: _Draws) -> dict[str, Interval]:

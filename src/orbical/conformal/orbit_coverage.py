@@ -18,7 +18,7 @@ from ..calibration import (
     share_interval_of_sums,
     top_label,
 )
-from ..errors import InputError, check_name, whole_number
+from ..errors import InputError, check_name, real_number, whole_number
 from ..store import ScanArrays, arrays_of, is_scan, opened, responses
 from .class_sets import LAC, ConformalSets, at_labels
 from .quantiles import checked_coverage, conformal_quantile
@@ -283,9 +283,7 @@ def _method_of(data: Any, method: Any) -> Any:
         needed = (ConformalSets,)
     if not isinstance(chosen, needed):
         names = " or ".join(one.__name__ for one in needed)
-        raise InputError(
-            "method", f"{names} for a scan of {data.attrs.get('task')}", type(chosen).__name__
-        )
+        raise InputError("method", f"{names} for a scan of {data.attrs.get('task')}", type(chosen))
     return clone(chosen)
 
 
@@ -316,10 +314,8 @@ def _refuse_open_groups(place: str | int, scan: Any, method: Any) -> None:
 
 def halves(samples: np.ndarray, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows that calibrate and those that are tested, each in ascending order."""
-    if not 0 < share < 1:
-        raise InputError("share", "a number in (0, 1)", repr(share))
     mixed = np.random.default_rng(whole_number("seed", seed, 0)).permutation(samples)
-    count = round(share * len(mixed))
+    count = round(real_number("share", share, "in (0, 1)") * len(mixed))
     if not 0 < count < len(mixed):
         raise InputError("scan", "samples to calibrate and to test", f"{len(mixed)} finished ones")
     return np.sort(mixed[:count]), np.sort(mixed[count:])
@@ -399,7 +395,7 @@ def _labeled(
         "size": (size, low, high, np.repeat(size[:, [identity]], size.shape[1], axis=1)),
     }
     dims = ("model", "element")
-    coords: dict[Any, Any] = {
+    coords: dict[object, object] = {
         name: part for name, part in like.coords.items() if part.dims in (("model",), ("element",))
     }
     coords |= {"held": (dims, counts["held"].astype(int)), "tested": (dims, n.astype(int))}

@@ -49,7 +49,7 @@ class ImageReader:
     """
 
     size: int | tuple[int, int] | None = None
-    transform: Callable[[Image.Image], Any] | None = None
+    transform: Callable[[Image.Image], object] | None = None
     mode: str = "RGB"
 
     def __post_init__(self) -> None:
@@ -342,7 +342,7 @@ class ImageFolder(ImageFiles):
         self,
         path: str | Path,
         size: int | tuple[int, int] | None = None,
-        transform: Callable[[Any], object] | None = None,
+        transform: Callable[[object], object] | None = None,
         mode: str = "RGB",
         classes: Sequence[str] | None = None,
         unreadable: str = "raise",

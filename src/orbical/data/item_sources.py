@@ -229,12 +229,12 @@ class Stream(Source):
 
     def __init__(
         self,
-        items: Iterable[Any] | Callable[[], Iterable[Any]],
+        items: Iterable[object] | Callable[[], Iterable[object]],
         length: int,
         classes: Sequence[str] | None = None,
     ) -> None:
         if not callable(items) and not hasattr(items, "__iter__"):
-            raise InputError("items", "an iterable of samples", type(items).__name__)
+            raise InputError("items", "an iterable of samples", type(items))
         if isinstance(length, bool) or not isinstance(length, int) or length < 1:
             raise InputError(
                 "length",
@@ -243,7 +243,7 @@ class Stream(Source):
                 remedy="count them once if it is not known",
             )
         self._items, self._count, self.classes = items, length, classes
-        self._iterator: Iterator[Any] | None = None
+        self._iterator: Iterator[object] | None = None
         self._position = 0
 
     def __len__(self) -> int:

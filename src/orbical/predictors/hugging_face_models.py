@@ -55,7 +55,7 @@ class HuggingFacePredictor(TorchPredictor):
             raise InputError(
                 "processor",
                 "an image processor, such as AutoImageProcessor.from_pretrained(...)",
-                type(processor).__name__,
+                type(processor),
             )
         self.processor = processor
         self.takes_unit_images = processor is not None

@@ -345,10 +345,7 @@ class RaggedPredictor(Wrapper):
         """Return the model's outputs for a padded batch, padded alike."""
         if not isinstance(batch, dict):
             raise InputError(
-                "data",
-                "graphs, a dictionary of fields",
-                type(batch).__name__,
-                remedy="pass pos and mask",
+                "data", "graphs, a dictionary of fields", type(batch), remedy="pass pos and mask"
             )
         ragged = to_ragged(batch, self.nodes, self.edges)
         if isinstance(self.model, TorchPredictor):

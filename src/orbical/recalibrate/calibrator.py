@@ -110,7 +110,7 @@ def read_weights(
         return torch.full((size,), 1 / size, dtype=torch.float64, device=device)
     tensor = as_array(name, weights, device).double()
     if tensor.shape != (size,):
-        raise InputError(name, f"shape ({size},)", tuple(tensor.shape))
+        raise InputError(name, f"shape ({size},)", tensor)
     if not bool(torch.isfinite(tensor).all()) or bool((tensor < 0).any()) or tensor.sum() <= 0:
         low, high = tensor.min().item(), tensor.max().item()
         raise InputError(
@@ -125,10 +125,7 @@ def _checked_tensor(X: Tensor) -> Tensor:
         raise InputError("X", "floating-point scores", X.dtype, remedy="pass X.float()")
     if X.ndim < 2 or X.numel() == 0:
         raise InputError(
-            "X",
-            "scores [..., C] of one sample at least",
-            f"shape {tuple(X.shape)}",
-            remedy="pass X[None] for a single row",
+            "X", "scores [..., C] of one sample at least", X, remedy="pass X[None] for a single row"
         )
     rows = X.reshape(-1, X.shape[-1])
     # A finite sum proves finite terms; an overflowing one proves nothing, so look at each.
@@ -197,7 +194,7 @@ def _label_array(y: ArrayLike, samples: int) -> np.ndarray:
     if labels.shape != (samples,):
         hint = "pass y.argmax(-1) for one-hot rows" if labels.ndim == 2 else ""
         raise InputError(
-            "y", f"shape ({samples},), one label for each row of X", labels.shape, remedy=hint
+            "y", f"shape ({samples},), one label for each row of X", labels, remedy=hint
         )
     return labels.astype(labels.dtype.newbyteorder("="), copy=False)
 
@@ -261,7 +258,7 @@ class Calibrator(ClassifierMixin, TransformerMixin, ScoreReader, ABC):  # type: 
         """
         outputs = self._read(X, reset=True)
         if outputs.ndim != 2:
-            raise InputError("X", "shape [N, C] to fit on", tuple(outputs.shape))
+            raise InputError("X", "shape [N, C] to fit on", outputs)
         labels = self._read_labels(y, outputs, classes)
         weight = read_weights("sample_weight", sample_weight, len(outputs), outputs.device)
         counted = weight > 0

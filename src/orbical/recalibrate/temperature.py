@@ -213,7 +213,7 @@ class OrbitTemperature(Temperature):
             raise InputError(
                 "X",
                 "shape [N, K, C] (sample, element, class)",
-                tuple(outputs.shape),
+                outputs,
                 remedy="use Temperature for samples [N, C]",
             )
         samples, elements, columns = outputs.shape

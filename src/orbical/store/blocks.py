@@ -257,7 +257,7 @@ def group_of(scan: Scan | xr.Dataset) -> Group:
     if is_scan(scan):
         return scan.group
     if "group" not in getattr(scan, "attrs", ()) or FINISHED not in getattr(scan, "data_vars", ()):
-        raise InputError("scan", "the result of orbical.scan or its data", type(scan).__name__)
+        raise InputError("scan", "the result of orbical.scan or its data", type(scan))
     try:
         group = parse(scan.attrs["group"])
     except InputError as error:

@@ -451,6 +451,13 @@ class Choice(Classification):
 
     def usual_group(self, x: Tree) -> str:
         """Return all orders of up to four options, and 24 orders of more."""
+        if not isinstance(x, dict) or "options" not in x:
+            raise InputError(
+                "data",
+                "questions with options",
+                "other data",
+                remedy="a table needs the columns question, A, B, ... and answer",
+            )
         count = x["options"].shape[1]
         return f"permutations:{count}" if count <= 4 else f"permutations:{count}:24"
 

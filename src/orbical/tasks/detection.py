@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -11,7 +10,7 @@ import torch
 from torch import Tensor
 
 from ..actions import ActionTree, Boxes, Window, as_action
-from ..errors import InputError, check_name, whole_number
+from ..errors import InputError, check_name, real_number, whole_number
 from ..groups import Elements, Group
 from ._detection_reading import faults_in, read_detections, read_objects
 from .detection_matching import (
@@ -116,9 +115,6 @@ class Detection(Task):
     ) -> None:
         window = Window(128) if input is None else as_action(input)
         check_name("score", score, MEASURES)
-        for name, value in (("threshold", threshold), ("confident", confident)):
-            if not isinstance(value, numbers.Real) or not 0 <= value <= 1:
-                raise InputError(name, "a number from 0 to 1", repr(value))
         if size is None and not isinstance(window, Window):
             raise InputError(
                 "size",
@@ -130,10 +126,10 @@ class Detection(Task):
         height, width = _two_sides(square if size is None else size)
         super().__init__(window, Boxes(height, width), read)
         self.chosen = score
-        self.threshold = float(threshold)
+        self.threshold = float(real_number("threshold", threshold, "in [0, 1]"))
         of_set = score in ("precision", "recall", "f1", "ap")
         self.score_meaning = MEASURES[score] + (f" at IoU {self.threshold:g}" if of_set else "")
-        self.confident = float(confident)
+        self.confident = float(real_number("confident", confident, "in [0, 1]"))
         self.most = whole_number("most", most, 1)
         self.size = (height, width)
         self.classes = class_names(classes)

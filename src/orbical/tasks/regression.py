@@ -279,7 +279,7 @@ def output_action(
         raise InputError(
             "representation",
             "text or an action",
-            type(representation).__name__,
+            type(representation),
             remedy="for several outputs, each with its own, use orbical.tasks.Mixed",
         )
     if representation == "trivial":

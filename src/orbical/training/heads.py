@@ -20,7 +20,7 @@ these can:
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import torch
 from torch import Tensor, nn
@@ -122,7 +122,7 @@ def checked_targets(targets: Tensor, width: int) -> Tensor:
     if values.ndim == 1:
         values = values[:, None]
     if values.ndim != 2 or values.shape[1] != width or len(values) < 2:
-        raise InputError("targets", f"shape [n, {width}] with n >= 2", tuple(values.shape))
+        raise InputError("targets", f"shape [n, {width}] with n >= 2", values)
     if not bool(torch.isfinite(values).all()):
         raise InputError("targets", "finite values", "NaN or infinity")
     return values
@@ -367,12 +367,10 @@ class _VectorHead(_HeadInUnits):
         self.mean = nn.Linear(whole_number("vectors", vectors), 1, bias=False)
         self.invariant = nn.Linear(whole_number("scalars", scalars), invariants)
 
-    def _parts(self, features: Any) -> tuple[Tensor, Tensor, Tensor]:
+    def _parts(self, features: object) -> tuple[Tensor, Tensor, Tensor]:
         """Check features; return the mean, the invariants and the vectors `[..., V, d]`."""
         if not isinstance(features, tuple | list) or len(features) != 2:
-            raise InputError(
-                "features", "(scalars [n, S], vectors [n, V, d])", type(features).__name__
-            )
+            raise InputError("features", "(scalars [n, S], vectors [n, V, d])", type(features))
         scalars, vectors = features
         if vectors.ndim != scalars.ndim + 1 or vectors.shape[:-2] != scalars.shape[:-1]:
             raise InputError(

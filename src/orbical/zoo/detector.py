@@ -92,12 +92,17 @@ class Detector(nn.Module):
         with torch.no_grad():
             self.answer.bias[:classes] = -4.6  # type: ignore[index]
 
-    def maps(self, images: Tensor) -> tuple[Tensor, Tensor]:
-        """Compute the logits `[n, cells, classes]` and boxes `[n, cells, 4]` of every cell."""
+    def features(self, images: Tensor) -> Tensor:
+        """Compute the features of every cell, `[n, channels, h / 8, w / 8]`."""
         fine = self.to_eighth(arranged(images) - 0.5)
         coarse = self.down(self.to_sixteenth(fine))
         wide = nn.functional.interpolate(coarse, scale_factor=2.0, mode="nearest")
-        answer = self.answer(self.head(fine + wide)).float()
+        result: Tensor = self.head(fine + wide)
+        return result
+
+    def maps(self, images: Tensor) -> tuple[Tensor, Tensor]:
+        """Compute the logits `[n, cells, classes]` and boxes `[n, cells, 4]` of every cell."""
+        answer = self.answer(self.features(images)).float()
         logits, sides = answer.flatten(2).transpose(1, 2).split([self.classes, 4], -1)
         reach = nn.functional.softplus(sides) * 2 * STRIDE
         height, width = images.shape[-2:]

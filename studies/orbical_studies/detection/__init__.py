@@ -8,7 +8,7 @@ over 31 x 31 shifts of the view on objects that none of them has seen, with thre
 step `train` needs only torch, NumPy, safetensors and Pillow, and what `pack` wrote into the folder
 --work. The step `scenes` trains the two detectors of generated scenes that ship with the package.
 The step `published` copies the tables of the audits of published detectors; `order` looks for dark
-spots of one of them.
+spots of one of them; `pack-published`, `fine-tune` and `collect-fine-tuned` train it further.
 
 Sections 3.1 and 3.4 of Zhao et al., "Evaluating Machine Learning Models with NERO".
 """
@@ -16,6 +16,7 @@ Sections 3.1 and 3.4 of Zhao et al., "Evaluating Machine Learning Models with NE
 from __future__ import annotations
 
 from ..framework import Study
+from .fine_tuning import collect_fine_tuned, fine_tune, pack_published
 from .images import pack
 from .published import copy_audits, order_boxes
 from .tables import collect
@@ -32,6 +33,9 @@ study = Study(
         "published": copy_audits,
         "order": order_boxes,
         "scenes": scenes,
+        "pack-published": pack_published,
+        "fine-tune": fine_tune,
+        "collect-fine-tuned": collect_fine_tuned,
     },
     report=f"{__name__}.report",
     palette=256,

@@ -34,6 +34,7 @@ STORED = (
     *("consensus", "consensus_vs_truth", "invariance_gap"),
 )
 Loaded = tuple[Crops, Tensor, Tensor]
+LARGE = partial(detector.Detector, channels=detector.LARGE)
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,11 @@ class Trial:
 
     def __str__(self) -> str:
         return f"jitter-{self.jitter:03d}-seed-{self.seed}"
+
+
+def every_trial(settings: Settings) -> list[Trial]:
+    """List all levels, one seed after the other."""
+    return [Trial(jitter, seed) for seed in range(settings.seeds) for jitter in JITTERS]
 
 
 def scan_file(work: Path, jitter: int) -> Path:
@@ -102,7 +108,8 @@ def load(settings: Settings, work: Path) -> Loaded:
     return training_crops(parts["train"]), *views_to_test(parts["test"], settings.objects)
 
 
-def _trained(settings: Settings, how: tuple[Any, ...], **more: Any) -> detector.Detector:
+def trained(settings: Settings, how: tuple[Any, ...], **more: Any) -> detector.Detector:
+    """Train a detector within the limits of the settings."""
     limits = {"seconds": settings.seconds, "batch": settings.batch}
     more |= {**limits, "device": str(framework.device())}
     return detectors.train(*how, **more)
@@ -113,9 +120,9 @@ def run(settings: Settings, work: Path, loaded: Loaded, trial: Trial) -> framewo
     crops, images, objects = loaded
     row: dict[str, Any] = {"asked": settings.steps, "batch": settings.batch}
     begun = time.monotonic()
-    net = _trained(
+    net = trained(
         settings,
-        (crops, trial.jitter / 100, detector.LARGE, settings.steps, trial.seed),
+        (crops, trial.jitter / 100, LARGE, settings.steps, trial.seed),
         tell=lambda step, loss: row.update(steps=step, loss=loss),
     )
     row["seconds_training"] = time.monotonic() - begun
@@ -136,7 +143,7 @@ def run(settings: Settings, work: Path, loaded: Loaded, trial: Trial) -> framewo
 
 def train(settings: Settings, results: Results) -> None:
     """Train and scan the detectors that are not there yet."""
-    trials = [Trial(jitter, seed) for seed in range(settings.seeds) for jitter in JITTERS]
+    trials = every_trial(settings)
     setup, work = partial(load, settings, results.work), partial(run, settings, results.work)
     framework.train(trials, settings, results.work, setup, work)
 
@@ -147,7 +154,7 @@ def scenes(settings: Settings, results: Results) -> None:
     pixels = (made["images"] * 255).round().byte().permute(0, 2, 3, 1).contiguous()
     crops = Crops(pixels, made["objects"], torch.ones(len(pixels), 5, dtype=torch.bool))
     for name, jitter in (("centered", 0.0), ("jittered", 1.0)):
-        net = _trained(settings, (crops, jitter, detector.SMALL, settings.scene_steps))
+        net = trained(settings, (crops, jitter, detector.Detector, settings.scene_steps))
         origin = f"orbical.datasets.scenes({settings.scenes}, seed=1)"
         known = {"training set": origin, "jitter": str(jitter), "torch": torch.__version__}
         known["steps"] = str(settings.scene_steps)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from ..framework import Study
 from .scans import laboratory, pixels, run
 from .settings import Settings
-from .six_kinds import six_kinds
+from .six_kinds import evaluate
 from .trainings import collect, pack, train
 
 steps = {
@@ -24,6 +24,6 @@ steps = {
     "train": train,
     "collect": collect,
     "laboratory": laboratory,
-    "six-kinds": six_kinds,
+    "six-kinds": evaluate,
 }
 study = Study("piv", __doc__, Settings(), steps, report=f"{__name__}.report")

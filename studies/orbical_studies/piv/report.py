@@ -19,6 +19,7 @@ from orbical.zoo import flownet
 from ..framework import Results
 from ..framework.packs import read_pack
 from .settings import GROUP, MODELS, SEED
+from .six_kinds import decided
 from .training_means import by_training, holds, interval, shipped, tests, trained_here
 
 NEIGHBORS = 3
@@ -58,6 +59,7 @@ def facts(results: Results) -> dict[str, Any]:
         "kinds": by_kind.mean(numeric_only=True).unstack("model").loc[counts.index],
         "pixels": results["pixels"],
         "laboratory": results["laboratory"],
+        "six": decided(results["six-kinds"]),
         "timing": timing,
         "best_time": timing.apply(lambda row: best_time(row, timing.columns), axis=1),
         "told": _told_by_place(rows, "error_spread"),

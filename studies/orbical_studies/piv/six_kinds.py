@@ -26,8 +26,8 @@ from orbical.datasets import particle_pairs, photograph
 
 from ..data.solved_flows import SOLVERS, solved_flows
 from ..framework import Results
+from . import scans
 from .measures import Row
-from .scans import estimators
 from .settings import Settings
 from .trainings import Pairs, measured
 
@@ -35,29 +35,31 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 DRAWN = ("uniform", "backstep", "cylinder")
-EACH, MARGIN, SEED = 20, 12, 11
+MARGIN, SEED = 12, 11
 
 
-def six_kinds(settings: Settings, results: Results) -> None:
+def evaluate(settings: Settings, results: Results) -> None:
     """Evaluate the four estimators on every pair at all 16 elements; a row a pair and estimator."""
     rows: list[Row] = []
+    models = scans.estimators()
     with torch.inference_mode():
         for kind, data in pairs_by_kind(settings):
-            for model, ask in estimators().items():
-                columns = measured(lambda pairs, ask=ask: torch.as_tensor(ask(pairs)), data)
-                for place in range(EACH):
-                    values = {name: float(each[place]) for name, each in columns.items()}
-                    rows.append({"kind": kind, "pair": place, "model": model, **values})
-            print(f"{kind}: {EACH} pairs", flush=True)
+            for model, ask in models.items():
+                columns = measured(ask, data)
+                for place, name in enumerate(data["names"]):
+                    values = {column: float(each[place]) for column, each in columns.items()}
+                    rows.append({"kind": kind, "name": name, "model": model, **values})
+            print(kind, flush=True)
     results.write("six-kinds", rows)
 
 
 def pairs_by_kind(settings: Settings) -> Iterator[tuple[str, Pairs]]:
-    """Yield the pairs of each kind."""
+    """Yield the pairs of each kind, twice as many as there are generated ones."""
+    each = 2 * settings.pairs
     for kind in DRAWN:
-        yield kind, particle_pairs(EACH, settings.size, [kind], seed=SEED)
+        yield kind, particle_pairs(each, settings.size, [kind], seed=SEED)
     for kind in SOLVERS:
-        flows = solved_flows(kind, EACH, settings.size + 2 * MARGIN, SEED)
+        flows = solved_flows(kind, each, settings.size + 2 * MARGIN, SEED)
         yield kind, photograph(flows, SEED)
 
 

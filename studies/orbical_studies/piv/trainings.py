@@ -120,13 +120,13 @@ def run(loaded: tuple[Settings, dict[str, Pairs]], trial: Trial) -> Trained:
     return row, arrays
 
 
-def measured(ask: Callable[[Tensor], Tensor], data: Pairs) -> dict[str, np.ndarray]:
+def measured(ask: Callable[[Tensor], Any], data: Pairs) -> dict[str, np.ndarray]:
     """Evaluate an estimator on every pair at all 16 elements: columns of the table `trainings`."""
     group = parse(GROUP)
     seen_first = carried(data["flow"], -0.5)
     rows = []
     for pair, truth, first in zip(data["pair"], data["flow"], seen_first, strict=True):
-        flows = ask(ImagePair().apply(group, pair[None])[:, 0])
+        flows = torch.as_tensor(ask(ImagePair().apply(group, pair[None])[:, 0]))
         home = VectorField().move(group.inverse(), flows[:, None])[:, 0]
         error = (home - truth).norm(dim=1).mean((1, 2))
         rows.append(

@@ -9,7 +9,7 @@ python -m orbical_studies.zoo_training.detectors --out FOLDER
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from orbical.datasets import scenes
 from orbical.errors import InputError, whole_number
 from orbical.zoo import detector
-from orbical.zoo.detector import NAMES, SMALL, STRIDE, Detector, cell_centers
+from orbical.zoo.detector import NAMES, STRIDE, Detector, cell_centers
 
 from . import AfterStep, fit, one_cycle, run_command, save
 
@@ -53,7 +53,7 @@ class Crops:
 def train(
     crops: Crops,
     jitter: float,
-    channels: tuple[int, ...],
+    network: Callable[[int], Detector],
     steps: int,
     seed: int = 0,
     device: str = "cpu",
@@ -70,7 +70,7 @@ def train(
     Args:
         crops: The training data.
         jitter: 0 keeps the key object centered, 1 shifts it as far as the crops allow.
-        channels: Widths of the network.
+        network: Returns a new network for a number of classes.
         steps: Largest number of optimizer steps.
         seed: Seed of the weights and the augmentation.
         device: Device to train on.
@@ -91,7 +91,7 @@ def train(
     whole_number("steps", steps, 1)
     where = torch.device(device)
     torch.manual_seed(seed)
-    net = Detector(crops.known.shape[1], channels).to(where)
+    net = network(crops.known.shape[1]).to(where)
     average = copy.deepcopy(net)
     here = crops.to(where)
     random = torch.Generator(where).manual_seed(seed)
@@ -269,7 +269,7 @@ def train_and_save(
     made, jitter = scenes(1000, seed=1), float(NAMES.index(name))
     pixels = (made["images"] * 255).round().byte().permute(0, 2, 3, 1).contiguous()
     crops = Crops(pixels, made["objects"], torch.ones(len(pixels), 5, dtype=torch.bool))
-    net = train(crops, jitter, SMALL, steps, seed, device, batch=32, tell=after_step)
+    net = train(crops, jitter, Detector, steps, seed, device, batch=32, tell=after_step)
     facts = {"training set": "orbical.datasets.scenes(1000, seed=1)", "jitter": str(jitter)}
     return write(net, Path(folder) / f"scenes-{name}.safetensors", facts)
 

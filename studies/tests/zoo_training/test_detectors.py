@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,8 @@ from orbical.errors import InputError
 from orbical.zoo import detector
 from orbical.zoo._weights import read_header
 from orbical_studies.zoo_training.detectors import Crops, loss_of, train, views, write
+
+TINY = partial(detector.Detector, channels=(8, 8, 8, 8))
 
 
 def test_weights_survive_a_file(tmp_path: Path) -> None:
@@ -84,13 +87,13 @@ def test_a_perfect_answer_costs_nothing() -> None:
 
 def test_training_repeats_and_refuses_a_jitter_beyond_one() -> None:
     material = crops()
-    first, again = (train(material, 0.5, (8, 8, 8, 8), 2, seed=1, batch=4) for _ in range(2))
+    first, again = (train(material, 0.5, TINY, 2, seed=1, batch=4) for _ in range(2))
     for a, b in zip(first.parameters(), again.parameters(), strict=True):
         assert torch.equal(a, b)
     with pytest.raises(InputError, match="jitter"):
-        train(material, 1.5, (8, 8, 8, 8), 1)
+        train(material, 1.5, TINY, 1)
     with pytest.raises(InputError, match="steps"):
-        train(material, 0.5, (8, 8, 8, 8), 0)
+        train(material, 0.5, TINY, 0)
 
 
 def test_a_training_past_its_time_stops_and_tells_its_steps() -> None:
@@ -99,8 +102,8 @@ def test_a_training_past_its_time_stops_and_tells_its_steps() -> None:
     def tell(step: int, loss: float) -> None:
         told.append(step)
 
-    train(crops(), 0.5, (8, 8, 8, 8), 3, batch=2, tell=tell)
-    train(crops(), 0.5, (8, 8, 8, 8), 10**6, batch=2, seconds=1e-9, tell=tell)
+    train(crops(), 0.5, TINY, 3, batch=2, tell=tell)
+    train(crops(), 0.5, TINY, 10**6, batch=2, seconds=1e-9, tell=tell)
     assert told == [3, 1]
 
 

@@ -54,9 +54,9 @@ class Evidence:
     """
 
     samples: Any = inf
-    errors: Any = inf
-    contributors: Any = inf
-    tails: Any = -inf
+    errors: object = inf
+    contributors: object = inf
+    tails: object = -inf
 
 
 _TEXTS = {
@@ -99,6 +99,7 @@ _LIMITS: dict[str, dict[str, float]] = {
     "regression_esd_normalized": _UNBOUNDED,
     "gence_sq_fiber": {"samples": 50},
     "compare ece": _FEW_ERRORS,
+    "compare_means": {"contributors": 6},
 }
 """The least (of tails the largest) evidence by the name of a measure or function, if it has any."""
 

@@ -288,7 +288,9 @@ def compare_means(a: ArrayLike, b: ArrayLike, *, level: float = 0.95) -> Compari
     odds = 2 * stdtr(len(each) - 1, -float(difference.abs() / error.clamp(min=1e-300)))
     least = 2.0 ** (1 - len(each))
     p_value = torch.where(difference == 0, 1.0, torch.as_tensor(odds).clamp(min=least))
-    return Comparison(difference, difference - around, difference + around, p_value, level)
+    ends = difference - around, difference + around
+    limit = caution("compare_means", of_terms(each, 1 / len(each)))
+    return Comparison(difference, *ends, p_value, level, caution=limit)
 
 
 def paired_interval_of_sums(
@@ -327,7 +329,7 @@ def _paired_reach(count: Tensor, difference: Tensor, error: Tensor, level: float
 def _terms(name: str, values: ArrayLike) -> Tensor:
     terms = as_floating(name, values).detach().double().cpu()
     if terms.ndim != 1 or len(terms) == 0:
-        raise InputError(name, "shape [N]", tuple(terms.shape))
+        raise InputError(name, "shape [N]", terms)
     return terms
 
 
@@ -502,7 +504,7 @@ def bootstrap_interval(
     check_draws(level, resamples)
     rows = as_numpy("samples", samples)
     if rows.ndim == 0 or len(rows) < 2:
-        raise InputError("samples", "at least 2 rows", f"shape {rows.shape}")
+        raise InputError("samples", "at least 2 rows", rows)
     generator = np.random.default_rng(seed)
     draws = (generator.integers(len(rows), size=len(rows)) for _ in range(resamples))
     found = torch.tensor([float(statistic(rows[drawn])) for drawn in draws], dtype=torch.float64)

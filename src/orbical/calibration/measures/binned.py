@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from ..._arrays import ArrayLike
-from ...errors import InputError, check_name, whole_number
+from ...errors import InputError, check_name, number_of_bins
 from ..numerics import sorting
 from ..numerics.equal_mass import equal_mass_places
 from ..pairs.validation import pair, working_float
@@ -193,7 +193,7 @@ def _edges_and_sums(
     columns: _Columns,
 ) -> tuple[Tensor, ...]:
     """Return edges `[..., B+1]`, and `bin_sums` `[..., B]`, of a checked pair."""
-    bins, shape = whole_number("bins", bins), confidence.shape
+    bins, shape = number_of_bins(bins), confidence.shape
     values = confidence.detach().reshape(-1, shape[-1])
     hits = correct.detach().reshape(-1, shape[-1])
     mass = None if weights is None else weights.reshape(-1, shape[-1])
@@ -380,7 +380,7 @@ def error_of(diagram: Reliability, norm: str = "l1") -> Tensor:
         tensor(0.4000, dtype=torch.float64)
     """
     if not isinstance(diagram, Reliability):
-        raise InputError("diagram", "a Reliability", type(diagram).__name__)
+        raise InputError("diagram", "a Reliability", type(diagram))
     gap = diagram.gap.abs().nan_to_num(0.0)
     if norm == "max":
         return gap.amax(-1)

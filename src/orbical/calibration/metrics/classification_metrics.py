@@ -118,9 +118,7 @@ def _flat_target(preds: Tensor, target: Tensor) -> Tensor:
     if target.shape not in (expected, (*expected, 1)):
         one_hot = preds.ndim > 1 and target.shape == preds.shape
         remedy = "pass class indices, target.argmax(1)" if one_hot else ""
-        raise InputError(
-            "target", f"class indices of shape {expected}", tuple(target.shape), remedy=remedy
-        )
+        raise InputError("target", f"class indices of shape {expected}", target, remedy=remedy)
     return target.reshape(-1)
 
 

@@ -14,7 +14,7 @@ from ..pairs.validation import at_least
 from ..registry import MEASURES, Measure
 
 _ANY = [0.5, 0.6, 0.7]
-_TRIAL: dict[str, tuple[Any, ...]] = {
+_TRIAL: dict[str, tuple[object, ...]] = {
     "pair": (_ANY, [True, False, True]),
     "regression": (_ANY, _ANY, _ANY),
 }

@@ -112,7 +112,7 @@ def whatif(request: Request) -> Answer:
         reason = "what if needs labels, and one class with its confidence for each sample"
         return {"available": False, "reason": reason}, {}
     if not isinstance(given, dict):
-        raise InputError("change", "an object", type(given).__name__)
+        raise InputError("change", "an object", type(given))
     known = choices(view)
     for name, value in given.items():
         check_name("change", name, known)

@@ -183,7 +183,7 @@ class Session:
             InputError: If the request is malformed or cannot be answered.
         """
         if not isinstance(message, Mapping):
-            raise InputError("request", "an object", type(message).__name__)
+            raise InputError("request", "an object", type(message))
         kind, sequence = message.get("kind"), message.get("sequence", 0)
         if not isinstance(kind, str) or kind not in KINDS:
             raise unknown_name("kind", kind, KINDS)
