@@ -91,7 +91,8 @@ def decided(rows: DataFrame) -> dict[str, Any]:
     """Apply the rule to the seeds that were trained both ways.
 
     Returns:
-        `rows` with the loss from upright to all rotations, `seeds`, `changes` of the loss and of
+        `rows` with the loss from upright to all rotations, `seeds`, `means` of the accuracy by
+        network, `each`, the test clouds of a class, `changes` of the loss and of
         the accuracy upright (the augmented network minus the other, over test clouds), their
         `signs` (0 where they are not clear), and `bathtubs`: the share that the augmented network
         recognizes at all rotations, with the ends of Wilson's interval.
@@ -113,6 +114,10 @@ def decided(rows: DataFrame) -> dict[str, Any]:
     share, count = float(np.mean(tubs)), len(tubs[0])
     return {
         **{"rows": rows, "seeds": seeds, "changes": changes, "signs": signs},
+        "means": rows[rows["seed"].isin(seeds)]
+        .groupby("network")[["upright", "ball", "always"]]
+        .mean(),
+        "each": count,
         "bathtubs": (share, *wilson(share * count, count)),
     }
 
