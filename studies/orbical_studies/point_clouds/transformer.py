@@ -99,6 +99,7 @@ def decided(rows: DataFrame) -> dict[str, Any]:
     """
     rows = rows.assign(lost=rows["upright"] - rows["ball"])
     seeds = sorted(set.intersection(*(set(own["seed"]) for _, own in rows.groupby("network"))))
+    paired = rows[rows["seed"].isin(seeds)]
     own = {
         name: [rows[(rows["network"] == name) & (rows["seed"] == seed)] for seed in seeds]
         for name in (AUGMENTED, UPRIGHT)
