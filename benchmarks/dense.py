@@ -7,6 +7,7 @@ pairs clouds grids boxes.
 
 from __future__ import annotations
 
+import itertools
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
@@ -119,14 +120,14 @@ def class_maps() -> Iterator[Row]:
         "fcn_resnet50": 1.3,
     }.items():
         net = Picked(getattr(networks, name)(**without), "out")
-        yield _accelerator_row(name, net, data, "segmentation", limit=limit)
-    yield _accelerator_row("U-Net, 21 classes", UNet(3, 21, 32), data, "segmentation")
+        yield from _accelerator_row(name, net, data, "segmentation", limit=limit)
+    yield from _accelerator_row("U-Net, 21 classes", UNet(3, 21, 32), data, "segmentation")
 
 
 def depth_maps() -> Iterator[Row]:
     """Predict the depth of 512 images of 256 pixels."""
     data = torch.rand(512, 3, 256, 256), torch.rand(512, 1, 256, 256)
-    yield _accelerator_row("depth, U-Net", UNet(3, 1, 32), data, "dense_regression")
+    yield from _accelerator_row("depth, U-Net", UNet(3, 1, 32), data, "dense_regression")
 
 
 def pairs() -> Iterator[Row]:
@@ -136,7 +137,7 @@ def pairs() -> Iterator[Row]:
     for name, count in (("raft_small", 64), ("raft_small", 512), ("raft_large", 64)):
         data = torch.rand(count, 2, 3, 256, 256), torch.rand(count, 2, 256, 256)
         net = Picked(getattr(optical_flow, name)(weights=None), -1)
-        yield _accelerator_row(f"flow, {name}, {count} pairs", net, data, "flow", limit=1.2)
+        yield from _accelerator_row(f"flow, {name}, {count} pairs", net, data, "flow", limit=1.2)
 
 
 def clouds() -> Iterator[Row]:
@@ -146,7 +147,7 @@ def clouds() -> Iterator[Row]:
         data = torch.rand(count, 2048, 3) - 0.5, torch.arange(count) % 10
         net = PointNet(10, (64, 128, 256))
         work = f"points, PointNet, {count} clouds"
-        yield _accelerator_row(work, net, data, task, "slices3d:24:5", 1.2)
+        yield from _accelerator_row(work, net, data, task, "slices3d:24:5", 1.2)
 
 
 def grids() -> Iterator[Row]:
@@ -154,7 +155,7 @@ def grids() -> Iterator[Row]:
     for count in (24, 192):
         data = torch.rand(count, 1, 64, 64, 64), torch.randint(0, 4, (count, 64, 64, 64))
         net, work = UNet(1, 4, 32, volumes=True), f"volumes, U-Net, {count} volumes"
-        yield _accelerator_row(work, net, data, "segmentation", "octahedral", 1.1)
+        yield from _accelerator_row(work, net, data, "segmentation", "octahedral", 1.1)
 
 
 def boxes() -> Iterator[Row]:
@@ -168,7 +169,7 @@ def boxes() -> Iterator[Row]:
     objects = torch.cat([corner, corner + 60, torch.randint(1, 6, (64, 3, 1))], -1)
     data = torch.rand(64, 3, 320, 320), objects
     task = ob.tasks.Detection(ob.actions.Window(256))
-    yield _accelerator_row(
+    yield from _accelerator_row(
         "detection, Faster R-CNN", net, data, task, "translations:32:16", 1.2, (3, 256, 256)
     )
 
@@ -184,15 +185,13 @@ def _accelerator_row(
     group: str = "rotations:24",
     limit: float = 1.3,
     view: tuple[int, ...] = (),
-) -> Row:
+) -> Iterator[Row]:
     """Time a scan of samples in the host's memory, and as many bare passes; print the peak."""
     net, count = net.eval().cuda(), len(data[0]) * len(ob.groups.as_group(group))
 
-    def scan(samples: int = len(data[0])) -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            some = tuple(part[:samples] for part in data)
-            out = Path(folder) / "run.zarr"
-            ob.scan(net, some, group=group, task=task, out=out, progress=False)
+    def scan(out: str, samples: int | None = None) -> None:
+        some = tuple(part[:samples] for part in data)
+        ob.scan(net, some, group=group, task=task, out=out, progress=False)
 
     @torch.inference_mode()
     def bare(batch: int, inputs: int) -> None:
@@ -205,17 +204,19 @@ def _accelerator_row(
         for batch in (16, 32, 64, 128, 256):
             with suppress(RuntimeError):  # cuDNN cannot take every size
                 bare(batch, batch)
-                times[batch] = timing.accelerator_seconds(lambda batch=batch: bare(batch, 256))
+                times[batch] = timing.accelerator_seconds(lambda batch=batch: bare(batch, 256), 0.1)
         return min(times, key=lambda batch: times[batch])
 
-    scan(max(2, len(data[0]) // 8))  # everything is warm
-    batch = best()
-    torch.cuda.reset_peak_memory_stats()
-    ours = timing.accelerator_seconds(scan)
-    peak = torch.cuda.max_memory_allocated() / 2**30
-    theirs = timing.accelerator_seconds(lambda: bare(batch, count))
-    print(f"{work}: bare batches of {batch}, peak {peak:.2f} GiB on the device")
-    return timing.at_most(f"scan to disk, {work}", ours, "bare forward", theirs, limit)
+    with timing.attempt(work), tempfile.TemporaryDirectory() as folder:
+        names = map(f"{folder}/{{}}.zarr".format, itertools.count())
+        scan(next(names), max(2, len(data[0]) // 8))  # everything is warm
+        batch = best()
+        torch.cuda.reset_peak_memory_stats()
+        ours = timing.accelerator_seconds(lambda: scan(next(names)), 3.0)
+        peak = torch.cuda.max_memory_allocated() / 2**30
+        theirs = timing.accelerator_seconds(lambda: bare(batch, count), 3.0)
+        print(f"{work}: bare batches of {batch}, peak {peak:.2f} GiB on the device")
+        yield timing.at_most(f"scan to disk, {work}", ours, "bare forward", theirs, limit)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ import torch
 
 from orbical import bounds, calibration, selective
 from orbical.calibration import MEASURES, list_measures
+from orbical.calibration.intervals.limits import one_caution
 from orbical.calibration.measure_tables import Outputs, Predictions, Settings
 from orbical.nero.agreement import areas_under_roc
 
@@ -96,7 +97,7 @@ def covers(found: Any, truth: float) -> Found:
     """Return whether an interval contains the truth, up to rounding, and its caution."""
     low, high = (found.low, found.high) if hasattr(found, "low") else found[-2:]
     inside = float(low) <= truth + 1e-9 and truth - 1e-9 <= float(high)
-    return float(inside), getattr(found, "caution", "")
+    return float(inside), one_caution(getattr(found, "caution", ""))
 
 
 def rejects(found: calibration.Comparison) -> Found:
@@ -424,16 +425,17 @@ def terms_cover(function: Callable[[Array], Any], world: str, rng: Rng) -> Found
     return covers(function(terms_of(world, rng)), TERMS[world][1])
 
 
-def of_sums(function: Callable[..., Any]) -> Callable[[Array], Any]:
-    """Return a function of sums as one of terms."""
+def of_sums(function: Callable[..., Any], powers: int) -> Callable[[Array], Any]:
+    """Return a function of sums of powers as one of terms."""
     return lambda terms: function(
-        *map(np.asarray, (len(terms), terms.sum(), np.square(terms).sum()))
+        *(np.asarray((terms**power).sum()) for power in range(powers + 1))
     )
 
 
 PLAIN: dict[str, Callable[[Array], Any]] = {
-    "interval_of_sums": of_sums(calibration.interval_of_sums),
-    "share_interval_of_sums": of_sums(calibration.share_interval_of_sums),
+    "unbounded_mean_interval": calibration.unbounded_mean_interval,
+    "interval_of_sums": of_sums(calibration.interval_of_sums, 4),
+    "share_interval_of_sums": of_sums(calibration.share_interval_of_sums, 2),
     "bounded_mean_interval": calibration.bounded_mean_interval,
     "share_interval": lambda terms: calibration.share_interval(terms, np.full_like(terms, 0.9)),
     "wilson_interval": lambda terms: calibration.wilson_interval(terms.mean(), len(terms)),
@@ -516,6 +518,28 @@ def floor_covers(world: str, rng: Rng) -> Found:
     return covers(bounds.neighbor_floor(x, value, "trivial"), 0.25)
 
 
+def points_apart(rng: Rng, size: int) -> tuple[bounds.Estimate, bounds.Estimate]:
+    """Return estimates without and with a half turn, of ten points with labels it changes."""
+    x = rng.normal(size=(size, 10, 2))
+    label = (x[:, 0, 0] > 0).astype(int)
+    trivial, turned = (
+        bounds.neighbor_ceiling(x, label, group) for group in ("trivial", "cyclic:2")
+    )
+    return turned, trivial
+
+
+@cache
+def difference_truth(size: int) -> float:
+    rng = np.random.default_rng(99)
+    pairs = (points_apart(rng, size) for _ in range(600))
+    return float(np.mean([turned.value - trivial.value for turned, trivial in pairs]))
+
+
+def difference_covers(world: str, rng: Rng) -> Found:
+    turned, trivial = points_apart(rng, size_of(world))
+    return covers(turned.difference(trivial), difference_truth(size_of(world)))
+
+
 AREAS = {
     "calibrated": (1, 0.5),
     "sharp": (3, 0.5),
@@ -557,6 +581,7 @@ def rows() -> tuple[Row, ...]:
     quick = {"ence", "uce", "quantile_calibration"}  # many samples take long
     several = list(TERMS)[:-1]
     worlds_of = dict.fromkeys(PLAIN, UNIT) | {
+        "unbounded_mean_interval": several,
         "interval_of_sums": several,
         "bootstrap_interval": several,
         "share_interval": SHARE,
@@ -599,6 +624,7 @@ def rows() -> tuple[Row, ...]:
         row("bounds.certified_ceiling", "", ceiling_covers, _ORBITS),
         row("bounds.neighbor_ceiling", "2-D", neighbors_cover, _ORBITS),
         row("bounds.neighbor_floor", "2-D", floor_covers, ["calibrated"]),
+        row("bounds.Estimate.difference", "20-D", difference_covers, ["calibrated", "few samples"]),
         row("nero.binary_rates", "auroc", area_covers, AREAS),
     )
 
@@ -622,6 +648,10 @@ SHOWN_BY = {
     "calibration.verdict": "calibration.interval",
     "bounds.classification": "bounds.certified_ceiling",
     "bounds.compare_groups": "bounds.certified_ceiling",
+    "advice.advise": "calibration.bounded_mean_interval",
+    "advice.cause": "calibration.bounded_mean_interval",
+    "calibration.mean_over_orbit": "calibration.interval",
+    "calibration.bounded_interval_of_sums": "calibration.share_interval_of_sums",
     "nero.aggregate": "calibration.interval_of_sums",
     "nero.averaging": "calibration.compare_means",
     "nero.failures": "calibration.bounded_mean_interval",
@@ -635,7 +665,7 @@ SHOWN_BY = {
     "conformal.along_orbit": "calibration.wilson_interval",
     "conformal.coverage_table": "calibration.wilson_interval",
     "checks.check": "calibration.bounded_mean_interval",
-    "adversarial.worst_case": "calibration.interval_of_sums",
+    "adversarial.worst_case": "calibration.unbounded_mean_interval",
 }
 """Functions whose intervals or p-values are those of another, which has the row."""
 
@@ -689,20 +719,10 @@ def read_results(path: Path) -> Results:
     }
 
 
-def earlier_rows(path: Path) -> str:
-    """Return a sentence about the rows with results that an earlier run is the source of."""
-    each = map(json.loads, path.read_text(encoding="utf-8").splitlines())
-    rows = sorted({f"`{one['row']}`" for one in each if one.get("earlier")})
-    how = (
-        "with 100 resamples; these functions have not changed since, and their limits of use were "
-        "chosen on those data sets"
-    )
-    return f" Some cells of {', '.join(rows)} are of an earlier run, {how}." if rows else ""
-
-
 def _last_to_begin(name: str) -> bool:
     """Return whether a row is fast, so that the slow ones are not left over at the end."""
-    return not any(slow in name for slow in ("smooth", "regression_compare", "classwise", "brier_"))
+    slow = ("smooth", "regression_compare", "classwise", "brier_", "difference")
+    return not any(part in name for part in slow)
 
 
 def run(
@@ -766,14 +786,21 @@ def table(shares: dict[tuple[str, str], tuple[Share, int]]) -> Iterator[str]:
         yield f"| `{row.function}`{what}{kind} | {' | '.join(cells)} |"
 
 
-def powers(trials: int) -> Iterator[str]:
+def power_of(name: str, measure: str) -> float:
+    torch.set_num_threads(1)
+    return rejection_rate(measure, GAPS[name], 500, trials=300)
+
+
+def powers(workers: int) -> Iterator[str]:
     """Yield the rows of the table of power."""
-    for name, world in GAPS.items():
-        shares = [f"{rejection_rate(one, world, 500, trials):.1%}" for one in ("ece", "ks")]
-        yield f"| {name} | {' | '.join(shares)} |"
+    each = [(name, measure) for name in GAPS for measure in ("ece", "ks")]
+    with multiprocessing.get_context("fork").Pool(workers) as pool:
+        shares = [f"{share:.1%}" for share in pool.starmap(power_of, each)]
+    for row, name in enumerate(GAPS):
+        yield f"| {name} | {' | '.join(shares[2 * row : 2 * row + 2])} |"
 
 
-def page(results: Results, earlier: str = "") -> str:
+def page(results: Results, workers: int) -> str:
     text = TEMPLATE.read_text(encoding="utf-8")
     worlds = "\n".join(f"- *{name}*: {meaning}." for name, meaning in WORLDS.items())
     shares = joined(results)
@@ -785,14 +812,14 @@ def page(results: Results, earlier: str = "") -> str:
     some = f"{outside} of the cells are outside of these ranges without one, and bold."
     return text.format(
         trials=f"{TRIALS:,}",
-        fewer=fewer_draws(draws, TRIALS) + earlier,
+        fewer=fewer_draws(draws, TRIALS),
         cells=len(shares),
         error=100 * (LIMIT * (1 - LIMIT) / TRIALS) ** 0.5,
         bold=some if outside else none,
         resamples=RESAMPLES,
         worlds=worlds,
         table="\n".join(table(shares)),
-        powers="\n".join(powers(300)),
+        powers="\n".join(powers(workers)),
         sharp=most_power(0.84, 0.92),
         spread=most_power(0.5, 0.92),
         shown="\n".join(f"| `{name}` | `{other}` |" for name, other in sorted(SHOWN_BY.items())),
@@ -811,7 +838,7 @@ def main() -> None:
     given = parser.parse_args()
     run(given.results, given.trials, given.workers, given.only, given.seed, given.minutes)
     if not given.no_page:
-        found = page(read_results(given.results), earlier_rows(given.results))
+        found = page(read_results(given.results), given.workers)
         PAGE.write_text(found, encoding="utf-8")
 
 

@@ -12,7 +12,9 @@ import importlib
 import json
 import os
 import time
+import traceback
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -48,15 +50,22 @@ def processor_seconds(work: Callable[[], Any]) -> float:
     return time.process_time() - start
 
 
-def accelerator_seconds(work: Callable[[], Any]) -> float:
-    """Return the wall time of one call, the accelerator's work included."""
+def accelerator_seconds(work: Callable[[], Any], enough: float = 0.0) -> float:
+    """Return the least wall time of a call, the accelerator's work included.
+
+    Calls are repeated until they took `enough` seconds together: the first of a size takes memory
+    and chooses kernels.
+    """
     import torch
 
-    torch.cuda.synchronize()
-    start = time.perf_counter()
-    work()
-    torch.cuda.synchronize()
-    return time.perf_counter() - start
+    times: list[float] = []
+    while not times or sum(times) < enough:
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        work()
+        torch.cuda.synchronize()
+        times.append(time.perf_counter() - start)
+    return min(times)
 
 
 def in_turns(
@@ -154,12 +163,28 @@ def run(
     torch.manual_seed(0)
     table = []
     for name in options.rows or usual:
-        for row in known[name]():
-            table.append(row)
-            print(line(row), flush=True)
-    if options.json:
-        facts = {"torch": torch.__version__, "threads": 1, "rows": [asdict(row) for row in table]}
-        options.json.write_text(json.dumps(facts, indent=2) + "\n")
+        with attempt(name):
+            for row in known[name]():
+                table.append(asdict(row))
+                print(line(row), flush=True)
+                if options.json:
+                    facts = {"torch": torch.__version__, "threads": 1, "rows": table}
+                    options.json.write_text(json.dumps(facts, indent=2) + "\n")
+    if _failed:
+        raise SystemExit(f"failed: {', '.join(_failed)}")
+
+
+@contextmanager
+def attempt(work: str) -> Iterator[None]:
+    """Print what fails and go on, so that one row does not lose the others."""
+    try:
+        yield
+    except Exception:
+        traceback.print_exc()
+        _failed.append(work)
+
+
+_failed: list[str] = []
 
 
 def line(row: Row) -> str:

@@ -129,11 +129,11 @@ def test_bad_arguments_are_refused():
     check = ob.testing.conservativity_error
     with pytest.raises(InputError, match=r"task: expected orbical.tasks.Atoms with energy"):
         check(EMT(), [molecule("H2O")], task=ob.tasks.Atoms("forces"))
-    with pytest.raises(InputError, match="step: expected a length in Å above 0"):
+    with pytest.raises(InputError, match="step: expected a length in Å > 0"):
         check(EMT(), [molecule("H2O")], step=0.0)
     with pytest.raises(InputError, match="directions"):
         check(EMT(), [molecule("H2O")], directions=0)
-    with pytest.raises(InputError, match="tolerance: expected a number above 0"):
+    with pytest.raises(InputError, match="tolerance: expected a number > 0"):
         ob.testing.assert_conservative(EMT(), [molecule("H2O")], tolerance=-1)
     with pytest.raises(InputError, match=r"x: .*finite positions"):
         check(EMT(), [Atoms("H", [[0, 0, np.nan]])])

@@ -139,6 +139,18 @@ def test_regression_is_judged_by_its_error():
     assert first.sentence.startswith("label 2 between 60° and 105°: error 5.9")
 
 
+def test_too_few_known_values_confirm_nothing():
+    data = world(300, 3).drop_vars(["correct", "confidence"])
+    error = np.random.default_rng(3).gamma(2.0, 1.0, data["score"].shape).astype(np.float32)
+    some = np.flatnonzero(data["label"].values == 1)
+    error[0, some[2:]] = np.nan
+    error[0, some[:2]] *= 50
+    for name in ("score", "score_vs_consensus"):
+        data[name] = (("model", "sample", "element"), error, {"higher_is_better": 0})
+    for seed in range(6):
+        assert not [one for one in ob.nero.failures(data, seed=seed) if not one.low > one.others]
+
+
 def test_wrong_columns_are_refused():
     data = world(100, 0)
     with pytest.raises(InputError, match="by"):

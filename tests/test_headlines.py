@@ -38,7 +38,8 @@ def scanned(model, data, **settings) -> ob.Scan:
 def test_accuracy_is_stated_at_three_places_with_the_confidence(halves):
     scan = scanned(bright, halves)
     assert ob.nero.headline(scan) == (
-        "model: 100.0 % correct upright, 50.0 % over all rotations and 0.0 % rotated by 180°, "
+        "model: 100.0 % (83–100 %) correct upright, 50.0 % over all rotations and "
+        "0.0 % (0–17 %) rotated by 180°, "
         "still 100.0 % confident there (20 samples)."
     )
 
@@ -53,12 +54,14 @@ def test_a_model_that_does_not_change_is_said_to_be_the_same_everywhere(halves):
         return torch.tensor([[4.0, 0.0]]).expand(len(images), 2)
 
     said = ob.nero.headline(scanned(fixed, halves))
-    assert said == "model: 50.0 % correct upright and over all rotations (20 samples)."
+    assert said == "model: 50.0 % (27–73 %) correct upright and over all rotations (20 samples)."
 
 
 def test_a_model_that_is_worst_upright_is_said_to_be(halves):
     said = ob.nero.headline(scanned(lambda images: -bright(images), halves))
-    assert said.startswith("model: 0.0 % correct upright, where it is worst, and 50.0 % over all")
+    assert said.startswith(
+        "model: 0.0 % (0–17 %) correct upright, where it is worst, and 50.0 % over all"
+    )
 
 
 def test_of_many_models_the_worst_and_the_best_are_named(halves):
@@ -134,3 +137,30 @@ def test_a_segmentation_is_judged_by_its_pixels():
     assert said == (
         "model: share of correct pixels 100.0 % upright and over all rotations (4 samples)."
     )
+
+
+def test_failed_samples_are_not_counted_and_rounding_is_not_an_error():
+    pytest.importorskip("ase", reason="ase is not installed")
+    from ase.build import molecule
+    from ase.calculators.emt import EMT
+
+    molecules = [molecule(name) for name in ("H2O", "SiH4", "CH4")]
+    with pytest.warns(UserWarning, match="No EMT-potential for Si"):
+        scan = ob.scan(EMT(), molecules, group="rotations3d:16", task="atoms", progress=False)
+    said = ob.nero.headline(scan)
+    assert said == "model: predictions are the same over all rotations, up to rounding (2 samples)."
+    about, _ = open_session(scan).handle({"kind": "headline", "sequence": 1, "selection": {}})
+    assert about["text"] == said
+
+
+def test_maps_say_how_many_points_change():
+    maps = torch.zeros(3, 4, 4, dtype=torch.long)
+    scan = scanned(
+        lambda images: torch.cat([images, images.flip(-1)], 1),  # the brighter of two halves
+        (torch.arange(48.0).reshape(3, 1, 4, 4) / 48, maps),
+        task="segmentation",
+    )
+    changed = float(ob.nero.consistency(scan)["changed"][0])
+    assert changed > 0
+    said = f"{100 * changed:.1f} % of the points change their class"
+    assert said in ob.nero.headline(scan)

@@ -130,7 +130,7 @@ def test_few_samples_do_not_show_that_one_element_is_enough():
         margin: ob.nero.averaging(scan, margin=margin)["enough"].item() for margin in (0.01, 0.2)
     }
     assert enough == {0.01: 4, 0.2: 1}
-    with pytest.raises(InputError, match="margin: expected a number above 0"):
+    with pytest.raises(InputError, match="margin: expected a number > 0"):
         ob.nero.averaging(scan, margin=0.0)
 
 

@@ -92,6 +92,22 @@ def test_an_onnx_file_answers_as_the_module(net, images, tmp_path, dynamic):
     assert predictor.fingerprint() == as_predictor(str(path)).fingerprint()
 
 
+@pytest.mark.parametrize(
+    ("shape", "remedy"),
+    [
+        ((2, 3, 9, 7), r"size=\(8, 6\)"),
+        ((2, 6, 3, 8), "preprocess='nhwc'"),
+        ((2, 4, 8, 6), r"8, 6\]$"),  # no step would help
+    ],
+)
+def test_images_that_do_not_fit_a_file_come_with_the_step_that_helps(tmp_path, shape, remedy):
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(144, 2)).eval()
+    path = tmp_path / "net.onnx"
+    torch.onnx.export(net, (torch.zeros(2, 3, 8, 6),), path, dynamo=True, verbose=False)
+    with pytest.raises(InputError, match=remedy):
+        as_predictor(str(path))(torch.zeros(shape))
+
+
 def test_weights_beside_an_onnx_file_change_its_fingerprint(images, tmp_path):
     net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(16, 100)).eval()
     path = tmp_path / "net.onnx"

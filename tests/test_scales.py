@@ -1,6 +1,6 @@
 """What matches, rounds or compares does not depend on units: x -> c x and f -> c f.
 
-Every public function of `bounds`, `testing` and `nero` is tested for it, or declared to have none.
+Every public function of the packages below is tested for it, or declared to have none.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import xarray as xr
 
 import orbical as ob
-from orbical import bounds, nero, testing
+from orbical import adversarial, advice, bounds, embedding, nero, testing
 
 SCALES = [1e-12, 1e-6, 1e-3, 1e3, 1e6, 1e12]
 RNG = np.random.default_rng(0)
@@ -22,6 +23,7 @@ HALF = RNG.uniform(0.5, 2, (30, 2)) * RNG.choice([-1, 1], (30, 2))
 POINTS = np.concatenate([HALF, -HALF])
 LABEL = RNG.integers(0, 2, 60)
 VALUE = RNG.normal(size=(60, 2))
+PLACES = xr.DataArray(VALUE, dims=("sample", "component"))
 MATRIX = torch.tensor([[1.0, 0.3], [-0.2, 0.7]], dtype=torch.float64)
 TURNS = ob.groups.cyclic(2).linear("plane")
 
@@ -30,17 +32,41 @@ def value_table(c: float, **predictions: Any) -> bounds.ValueTable:
     return bounds.ValueTable.from_data(c * POINTS, c * VALUE, "cyclic:2", **predictions)
 
 
+TASK = ob.tasks.Regression(ob.actions.Vectors(), "vector")
+
+
+def scan_data(c: float) -> tuple[torch.Tensor, torch.Tensor]:
+    return c * torch.from_numpy(POINTS), c * torch.from_numpy(VALUE)
+
+
 @cache
 def scan(c: float) -> ob.Scan:
     """A linear model of vectors that is not equivariant: its outputs scale with its inputs."""
-    x = c * torch.from_numpy(POINTS)
-    return ob.scan(
-        {"net": lambda x: x @ MATRIX.to(x)},
-        (x, c * torch.from_numpy(VALUE)),
-        group="rotations:8",
-        task=ob.tasks.Regression(ob.actions.Vectors(), "vector"),
-        progress=False,
-    )
+    model = {"net": lambda x: x @ MATRIX.to(x)}
+    return ob.scan(model, scan_data(c), group="rotations:8", task=TASK, progress=False)
+
+
+def planted(c: float) -> list[float]:
+    """What is found where errors of half of the samples are larger by half of the orbit."""
+    scores = scan(c).data.copy()
+    error = scores["score"].values.copy()
+    error[0, :30, :4] += 9 * c
+    for name in ("score", "score_vs_consensus"):
+        scores[name] = (scores["score"].dims, error, scores["score"].attrs)
+    found = nero.failures(scores, columns={"half": np.arange(60) < 30})
+    assert found[0].elements == (0, 1, 2, 3)
+    return [found[0].harm, found[0].low, found[0].others, found[0].excess]
+
+
+def worst(c: float) -> np.ndarray:
+    found = adversarial.worst_case(lambda x: x @ MATRIX.to(x), scan_data(c), group="rotations:8",
+                                   task=TASK, progress=False)  # fmt: skip
+    names = ("score", "missed", "mean_low", "mean_high")
+    return np.concatenate([found[name].values.ravel() for name in names])
+
+
+def gain(remedy: Any) -> list[float]:
+    return [remedy.gain, remedy.low, remedy.high]
 
 
 def estimate(found: bounds.Estimate) -> list[float]:
@@ -139,6 +165,11 @@ SCALED: dict[str, tuple[Measured, int]] = {
     ),
     "bounds.nll_optimal_bleed": (lambda c: bounds.nll_optimal_bleed(value_table(c)), 4),
     "bounds.normalize": (lambda c: bounds.normalize(c * np.arange(1.0, 7.0)), 0),
+    "nero.failures": (planted, 1),
+    "adversarial.worst_case": (worst, 1),
+    "advice.advise": (lambda c: gain(ob.advise(scan(c))[0].remedies[0]), 1),
+    "embedding.representatives": (lambda c: embedding.representatives(c * PLACES, 5), 0),
+    "embedding.embed": (lambda c: embedding.embed(scan(c), "pca").values, 1),
     "testing.equivariance_error": (error, 0),
     "testing.assert_equivariant": (asserted, 0),
     "testing.layer_errors": (layers, 0),
@@ -174,7 +205,8 @@ FREE = {
             ),
             *("bounds.orbits_of_permutations", "bounds.worst_predictions", "bounds.Density"),
             *("nero.averaging", "nero.binary_rates", "nero.quadratic_kappa", "nero.order_averages"),
-            *("nero.failures", "nero.position_bias", "nero.worst_orders"),
+            *("nero.position_bias", "nero.worst_orders", "adversarial.flips"),
+            *("advice.what_if", "advice.cause"),
         ),
         PROBABILITIES,
     ),
@@ -184,7 +216,9 @@ FREE = {
             *("bounds.Estimate", "bounds.Fibers", "bounds.ModelOutputs", "bounds.Orbits"),
             *("bounds.Price", "bounds.Taxonomy", "testing.EquivarianceError"),
             *("testing.ConservativityError", "testing.TOLERANCE", "nero.Violation"),
-            *("nero.Failure", "nero.Failures", "testing.LayerErrors"),
+            *("nero.Failure", "nero.Failures", "testing.LayerErrors", "adversarial.Flip"),
+            *("advice.Advice", "advice.Cause", "advice.Change", "advice.Expectation"),
+            "advice.Remedy",
         ),
         RESULT,
     ),
@@ -202,7 +236,7 @@ FREE = {
 def test_every_public_function_is_tested_or_declared_free_of_units() -> None:
     names = {
         f"{module.__name__.rpartition('.')[2]}.{name}"
-        for module in (bounds, testing, nero)
+        for module in (adversarial, advice, bounds, embedding, nero, testing)
         for name in module.__all__
     }
     assert not SCALED.keys() & FREE.keys()
@@ -216,3 +250,11 @@ def test_results_scale_with_the_units_of_the_data(name: str, scale: float) -> No
     found, expected = (np.asarray(measured(c), float) for c in (scale, 1.0))
     largest = np.abs(expected[np.isfinite(expected)]).max(initial=1e-300)
     np.testing.assert_allclose(found / scale**power, expected, rtol=1e-4, atol=1e-5 * largest)
+
+
+@pytest.mark.parametrize("scale", [1e-25, *SCALES])
+def test_the_angle_of_normals_does_not_depend_on_their_length(scale: float) -> None:
+    task = ob.tasks.DenseRegression(representation="normal")
+    maps = torch.from_numpy(np.random.default_rng(0).normal(size=(2, 4, 3, 5, 5)))
+    angles = [task.score(c * maps[:1], maps[1:], None) for c in (scale, 1.0)]
+    torch.testing.assert_close(*angles)

@@ -89,9 +89,9 @@ def test_data_may_be_kept_in_any_way(keep):
             "x: expected samples of the same shape, got a list of 2",
         ),
         (dict(x=torch.full((2, 3), torch.nan)), "data: expected finite numbers, got NaN"),
-        (dict(tolerance="small"), "tolerance: expected a number, got 'small'"),
+        (dict(tolerance="small"), "tolerance: expected a number >= 0, got 'small'"),
         (dict(tolerance=-1e-3), "tolerance: expected a number >= 0, got -0.001"),
-        (dict(tolerance=np.nan), "tolerance: expected a number, got nan"),
+        (dict(tolerance=np.nan), "tolerance: expected a number >= 0, got nan"),
     ],
 )
 def test_what_cannot_be_tested_is_refused(settings, words):

@@ -190,7 +190,7 @@ def labels_of(outputs: Tensor, labels: ArrayLike) -> Tensor:
         raise InputError(
             "labels",
             f"{samples} labels along the last axis, one for each sample",
-            f"shape {tuple(truth.shape)}",
+            truth,
             remedy=remedy,
         )
     if truth.shape == outputs.shape[:-1]:
@@ -199,7 +199,7 @@ def labels_of(outputs: Tensor, labels: ArrayLike) -> Tensor:
         return truth.expand(outputs.shape[:-1])
     except RuntimeError as error:
         raise InputError(
-            "labels", f"a shape that fits outputs {tuple(outputs.shape)}", tuple(truth.shape)
+            "labels", f"a shape that fits outputs {tuple(outputs.shape)}", truth
         ) from error
 
 

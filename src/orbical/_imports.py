@@ -218,7 +218,7 @@ def words_of(error: BaseException) -> str:
     return " ".join(str(error).split())
 
 
-def name_of(thing: Any) -> str:
+def name_of(thing: object) -> str:
     """Return the name of a function or a callable object as `module:name`.
 
     >>> import functools, math

@@ -24,12 +24,12 @@ EDGES = ("edge_index", "edge_attr", "edge_weight")
 NO_EDGE = -1
 
 
-def is_ragged(data: Any) -> bool:
+def is_ragged(data: object) -> bool:
     """Check for a dictionary of graphs without padding."""
     return isinstance(data, Mapping) and bool({"ptr", "batch"} & {*data})
 
 
-def is_graph(thing: Any) -> bool:
+def is_graph(thing: object) -> bool:
     """Check for a graph, or a batch of graphs, of PyTorch Geometric, without importing it."""
     return any(
         kind.__name__ == "BaseData" and kind.__module__.startswith("torch_geometric.")
@@ -149,11 +149,7 @@ def from_ragged(
             continue
         expected, what = (total, "node") if name in nodes else (count, "graph")
         if field.ndim == 0 or len(field) != expected:
-            raise InputError(
-                "data",
-                f"{name} with a row for each of {expected} {what}s",
-                f"shape {tuple(field.shape)}",
-            )
+            raise InputError("data", f"{name} with a row for each of {expected} {what}s", field)
         found[name] = to_padded(field, mask) if name in nodes else field
     if "edge_index" in fields:
         found |= _padded_edges(fields, edges, ptr)
@@ -171,7 +167,7 @@ def _starts(fields: Mapping[str, Tensor], nodes: set[str]) -> Tensor:
     else:
         graph = fields["batch"].long()
         if graph.ndim != 1 or not len(graph):
-            raise InputError("data", "batch [nodes], the graph of each node", tuple(graph.shape))
+            raise InputError("data", "batch [nodes], the graph of each node", graph)
         if int(graph[0]) != 0 or not bool(torch.isin(graph.diff(), torch.tensor([0, 1])).all()):
             raise InputError(
                 "data",
@@ -183,9 +179,7 @@ def _starts(fields: Mapping[str, Tensor], nodes: set[str]) -> Tensor:
     for name in nodes & {*fields}:
         if fields[name].ndim == 0 or len(fields[name]) != int(ptr[-1]):
             raise InputError(
-                "data",
-                f"{name} with a row for each of {int(ptr[-1])} nodes",
-                f"shape {tuple(fields[name].shape)}",
+                "data", f"{name} with a row for each of {int(ptr[-1])} nodes", fields[name]
             )
     return ptr
 
@@ -194,11 +188,7 @@ def _padded_edges(fields: Mapping[str, Tensor], edges: set[str], ptr: Tensor) ->
     """Return the fields of edges by graph; `edge_index` counts the nodes of each graph."""
     pairs = fields["edge_index"].long()
     if pairs.ndim != 2 or len(pairs) != 2 or bool(((pairs < 0) | (pairs >= ptr[-1])).any()):
-        raise InputError(
-            "data",
-            f"edge_index [2, edges] of nodes below {int(ptr[-1])}",
-            f"shape {tuple(pairs.shape)}",
-        )
+        raise InputError("data", f"edge_index [2, edges] of nodes below {int(ptr[-1])}", pairs)
     graph = torch.bucketize(pairs, ptr[1:], right=True)
     if not torch.equal(graph[0], graph[1]):
         raise InputError("data", "edges within graphs", "one between two of them")

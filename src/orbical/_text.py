@@ -88,7 +88,7 @@ def percent(share: SupportsFloat, decimals: int = 0) -> str:
     return f"{float(share):.{decimals}%}"
 
 
-def csv_text(rows: Iterable[Iterable[Any]]) -> str:
+def csv_text(rows: Iterable[Iterable[object]]) -> str:
     """Write rows as CSV; text that a spreadsheet would run as a formula gets a leading quote.
 
     >>> csv_text([["name", "value"], ["=1+1", -0.5]])
@@ -99,7 +99,7 @@ def csv_text(rows: Iterable[Iterable[Any]]) -> str:
     return text.getvalue()
 
 
-def _cell(value: Any) -> Any:
+def _cell(value: object) -> Any:
     if not isinstance(value, str):
         return value
     text = printable(value)

@@ -11,7 +11,7 @@ import torch
 Tree = Any  # Tensor | dict[str, Tree] | tuple[Tree, ...]
 
 
-def tree_map(function: Callable[..., Any], tree: Tree, *others: Tree) -> Tree:
+def tree_map(function: Callable[..., object], tree: Tree, *others: Tree) -> Tree:
     """Apply a function to each leaf, or to the leaves of several trees of the same shape.
 
     >>> tree_map(lambda a: a + 1, {"x": 1, "y": (2, 3)})
@@ -39,7 +39,7 @@ def leaves(tree: Tree) -> Iterator[Any]:
         yield tree
 
 
-def as_tensors(raw: Any) -> Any:
+def as_tensors(raw: object) -> Any:
     """Convert NumPy and JAX arrays in a raw output to tensors, and leave the rest unchanged.
 
     An output of tensors only is returned itself, so that named tuples and other mappings keep

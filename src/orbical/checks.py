@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 
 from ._text import counted, number
 from .calibration import (
@@ -23,11 +22,11 @@ from .calibration import (
     checked_level,
     judge,
     list_measures,
-    mean_interval,
     outputs_table,
     samples_to_decide,
     samples_to_decide_by_width,
     top_label,
+    unbounded_mean_interval,
     verdict,
 )
 from .data import read_outputs
@@ -35,6 +34,7 @@ from .errors import (
     InputError,
     StoreError,
     check_name,
+    number_of_bins,
     real_number,
     unknown_name,
     whole_number,
@@ -186,7 +186,7 @@ def check(
         )
     rules = [_rule(name, real_number(name, limit)) for name, limit in thresholds.items()]
     draws = {
-        "bins": whole_number("bins", bins, 1),
+        "bins": number_of_bins(bins),
         "level": checked_level(real_number("level", level)),
         "resamples": whole_number("resamples", resamples, 1),
     }
@@ -374,40 +374,32 @@ def _of_terms(
 ) -> _Judged:
     """Judge the mean of terms `[n]`; at the worst of K elements, each end at a corrected level."""
     corrected = 1 - (1 - level) / len(columns)
-    found = [_mean_ends(column, bounds, corrected) for column in columns]
+    found = [_mean_ends(column, bounds, corrected, least) for column in columns]
     ends, said = np.array([tuple(one) for one in found]), [one.caution for one in found]
     highest = "maximum" in rule.limit
-    if least is not None:
-        ends[:, 1] = np.maximum(ends[:, 1], least)
     extremes = (np.fmax if highest else np.fmin).reduce(ends)  # of what is known
     if rule.of_squares:
         extremes = np.sqrt(extremes.clip(0))
     kept: dict[str, Any] = {"positions": len(columns), "caution": next(filter(None, said), "")}
     value, low, high = map(float, extremes)
     judged = judge(value, low, high, **rule.limit, level=level, **kept)
-    if judged.outcome != "inconclusive":
+    enough = _least_samples(corrected)
+    if bounds is None and min(map(len, columns)) < enough:
+        return replace(judged, outcome="inconclusive"), enough
+    if judged.outcome != "inconclusive" or bounds is None:
         return judged, None
-    if bounds is None:
-        return judged, _least_samples(corrected) if np.isnan(judged.low) else None
     worst = columns[int((np.nanargmax if highest else np.nanargmin)(ends[:, 0]))]
     limit = judged.limit**2 if rule.of_squares else judged.limit
     return judged, samples_to_decide(worst, limit, corrected, low=bounds[0], high=bounds[1])
 
 
 def _mean_ends(
-    terms: np.ndarray, bounds: tuple[float, float] | None, level: float
-) -> MeanEnds[float]:
+    terms: np.ndarray, bounds: tuple[float, float] | None, level: float, least: float | None
+) -> MeanEnds[Any]:
     """Return the mean of terms `[n]` and its interval, NaN where too few are known."""
-    if not len(terms):
-        return MeanEnds((np.nan, np.nan, np.nan))
     if bounds is not None:
-        mean, low, high = bounded_mean_interval(terms, level, low=bounds[0], high=bounds[1])
-        return MeanEnds((float(mean), float(low), float(high)))
-    values = torch.from_numpy(terms.astype(float))
-    if len(terms) < _least_samples(level):
-        return MeanEnds((float(values.mean()), np.nan, np.nan))
-    found = mean_interval(values, values, torch.zeros_like(values), level)
-    return MeanEnds((float(found.value), float(found.low), float(found.high)), found.caution)
+        return MeanEnds(bounded_mean_interval(terms, level, low=bounds[0], high=bounds[1]))
+    return unbounded_mean_interval(terms, level, low=-np.inf if least is None else least)
 
 
 def _least_samples(level: float) -> int:

@@ -178,9 +178,7 @@ def representatives(embedding: xr.DataArray, count: int = 6) -> Array:
     count = whole_number("count", count, 1)
     if not {"sample", "component"} <= {*getattr(embedding, "dims", ())}:
         raise InputError(
-            "embedding",
-            "[sample, component] from orbical.embedding.embed",
-            type(embedding).__name__,
+            "embedding", "[sample, component] from orbical.embedding.embed", type(embedding)
         )
     one = embedding.isel(model=0) if "model" in embedding.dims else embedding
     places = one.transpose("sample", "component").values
@@ -266,14 +264,15 @@ def principal_components(
     covariance = (second / used - np.outer(shift, shift)) * np.outer(roots, roots)
     variances, axes = np.linalg.eigh(covariance)
     variances, axes = variances[::-1].clip(0), axes[:, ::-1]
-    kept = (variances > _TINY * max(variances[0], _TINY)) & (np.arange(size) < most)
+    rounding = _TINY * float(np.square(roots * center).sum())
+    kept = (variances > _TINY * max(variances[0], rounding)) & (np.arange(size) < most)
     axes = axes[:, kept]
     axes = axes * np.sign(axes[np.abs(axes).argmax(0), np.arange(axes.shape[1])]) * roots[:, None]
     scores = np.empty((len(sets), arrays.samples, axes.shape[1]))
     for number, rows, some in points():
         np.matmul(some, axes, out=scores[number, rows])
     scores -= shift @ axes
-    explained = variances[:2] / max(float(variances.sum()), _TINY)
+    explained = variances[:2] / (float(variances.sum()) or 1.0)
     return Components(scores, explained.tolist(), used)
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import difflib
 import numbers
 import sys
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 
 class OrbicalError(Exception):
@@ -27,7 +27,8 @@ class InputError(OrbicalError, ValueError):
     Args:
         argument: The name of the argument, or the file that is wrong.
         expected: What can be used.
-        got: What was passed, in words or as a value whose text says it; "" leaves it out.
+        got: What was passed: in words, as a value whose text says it, as an array, of which the
+            shape is said, or as a type, of which the name is; "" leaves it out.
         remedy: What to do about it, if that is known.
         problem: A sentence for what `expected` and `got` cannot say; it replaces both.
 
@@ -36,6 +37,9 @@ class InputError(OrbicalError, ValueError):
         bins: expected an integer >= 1, got 0; the default is 15
         >>> print(InputError("data", problem="scan.csv cannot be read as a table"))
         data: scan.csv cannot be read as a table
+        >>> import numpy as np
+        >>> print(InputError("boxes", "shape (N, 4)", np.zeros((3, 2))))
+        boxes: expected shape (N, 4), got shape (3, 2)
     """
 
     def __init__(
@@ -47,9 +51,9 @@ class InputError(OrbicalError, ValueError):
         remedy: str = "",
         problem: str = "",
     ) -> None:
-        self.argument, self.expected, self.got = str(argument), expected, str(got)
+        self.argument, self.expected, self.got = str(argument), expected, _in_words(got)
         self.remedy = remedy
-        self.problem = problem or f"expected {expected}" + (f", got {got}" if self.got else "")
+        self.problem = problem or f"expected {expected}" + (f", got {self.got}" if self.got else "")
         super().__init__(self.argument, expected, self.got)
 
     def __str__(self) -> str:
@@ -68,6 +72,14 @@ class InputError(OrbicalError, ValueError):
             remedy=remedy or self.remedy,
             problem=self.problem,
         )
+
+
+def _in_words(got: Any) -> str:
+    if isinstance(got, type):
+        return got.__name__
+    if hasattr(got, "dtype") and hasattr(got, "shape") and not isinstance(got, numbers.Number):
+        return f"shape {tuple(got.shape)}"
+    return str(got)
 
 
 class ModelError(OrbicalError, RuntimeError):
@@ -89,7 +101,7 @@ class MissingExtra(OrbicalError, ImportError):
         super().__init__(f"{purpose} needs the package {package!r}: pip install 'orbical[{extra}]'")
 
 
-_FEW_NAMES = 40
+_FEW_NAMES = 20
 
 
 def unknown_name(
@@ -134,7 +146,7 @@ def check_type(argument: str, value: object, kind: type, expected: str) -> None:
     >>> check_type("name", "ece", str, "the name of a measure")
     """
     if not isinstance(value, kind):
-        raise InputError(argument, expected, type(value).__name__)
+        raise InputError(argument, expected, type(value))
 
 
 def whole_number(argument: str, value: Any, least: int = 1, other: str = "") -> int:
@@ -148,10 +160,43 @@ def whole_number(argument: str, value: Any, least: int = 1, other: str = "") -> 
     return int(value)
 
 
-def real_number(argument: str, value: Any) -> float:
-    """Return a finite number, or raise; integers stay integers."""
-    if not _is_finite(value):
-        raise InputError(argument, "a number", repr(value))
+MOST_BINS = 1 << 16
+
+
+def number_of_bins(value: Any) -> int:
+    """Return a number of bins, or raise; memory grows with it, and no data fill so many.
+
+    >>> number_of_bins(15)
+    15
+    >>> number_of_bins(10**11)
+    Traceback (most recent call last):
+    orbical.errors.InputError: bins: expected an integer from 1 to 65,536, got 100000000000
+    """
+    bins = whole_number("bins", value)
+    if bins > MOST_BINS:
+        raise InputError("bins", f"an integer from 1 to {MOST_BINS:,}", repr(value))
+    return bins
+
+
+Range = Literal["", "> 0", ">= 0", ">= 1", "in (0, 1)", "in [0, 1]"]
+_WITHIN: dict[str, Callable[[float], bool]] = {
+    "": lambda _: True,
+    "> 0": lambda value: value > 0,
+    ">= 0": lambda value: value >= 0,
+    ">= 1": lambda value: value >= 1,
+    "in (0, 1)": lambda value: 0 < value < 1,
+    "in [0, 1]": lambda value: 0 <= value <= 1,
+}
+
+
+def real_number(argument: str, value: Any, within: Range = "", what: str = "a number") -> float:
+    """Return a finite number within a range, or raise; integers stay integers.
+
+    >>> real_number("level", 0.95, "in (0, 1)")
+    0.95
+    """
+    if not _is_finite(value) or not _WITHIN[within](value):
+        raise InputError(argument, f"{what} {within}".rstrip(), repr(value))
     result: float = value
     return result
 

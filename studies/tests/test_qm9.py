@@ -77,7 +77,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> packing.Pack:
 def test_the_steps_go_from_molecules_to_the_page(results: Results, capsys) -> None:
     paths = Paths.in_checkout("qm9")
     page = render(study, results, paths.template)
-    assert "| trainings | 12 |" in page
+    assert "| runs | 12 |" in page
     drawn = {name for name, _ in report.figures(results)}
     assert drawn == {path.name for path in paths.figures.glob("*.png")}
     training.train(TINY, results)

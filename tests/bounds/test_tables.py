@@ -319,7 +319,7 @@ def test_normalizing_happens_on_request_only() -> None:
         ({"mass": [["much", "little"]]}, "mass: expected an array of numbers"),
         ({"mass": [[-0.5, 1.5]]}, r"mass: expected masses >= 0, got -0.5"),
         ({"mass": [[0.5, 0.6]]}, r"mass: expected masses that sum to 1"),
-        ({"mass": [0.5, 0.5]}, r"mass: expected shape \[orbit, label\], got shape \[2\]"),
+        ({"mass": [0.5, 0.5]}, r"mass: expected shape \[orbit, label\], got shape \(2,\)"),
         ({"mass": [[1.0]]}, r"mass: expected at least 2 labels"),
         ({"mass": [[np.nan, 1.0]]}, r"mass: expected finite numbers"),
         ({"mass": np.zeros((0, 2))}, r"mass: expected at least one value"),

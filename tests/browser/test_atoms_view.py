@@ -38,9 +38,9 @@ def test_a_molecule_its_forces_and_one_that_failed(opened, serve, tmp_path):
     server = serve(scan)
     tab = opened(f"{server.url}#sample=2&element=5")
     rows = tab.locator(".section.detail table.values tr").all_inner_texts()
-    assert "energy, eV" in rows
-    listed = rows[rows.index("forces vs consensus, eV/Å") + 1]
-    said = float(listed.split()[-1].replace("−", "-"))
+    assert any(row.startswith("Energy, eV\t") for row in rows)
+    (listed,) = [row for row in rows if row.startswith("Forces vs. consensus, eV/Å\t")]
+    said = float(listed.split("\t")[-1].replace("−", "-"))
     held = float(scan.data["forces_vs_consensus"].sel(model="broken")[2, 5])
     assert said == pytest.approx(held, rel=0.01)
     assert tab.locator(".section.input canvas").count() >= 1
@@ -75,5 +75,23 @@ def test_a_molecule_its_forces_and_one_that_failed(opened, serve, tmp_path):
     assert ends == sorted(ends), "on paper no list is cut"
     assert not tab.locator("button.tool").locator("visible=true").count()
     tab.emulate_media(media="null")
-    opened(f"{server.url}#sample=1&element=5", ("detail",))  # the one without an answer
+    tab = opened(f"{server.url}#sample=1&element=5", ("detail", "aggregate"))  # the one that failed
     assert np.isnan(scan.data["forces_vs_consensus"].values[:, 1]).all()
+    words = "emt failed: NotImplementedError: No EMT-potential for Si; broken failed"
+    expect(tab.locator(".section.individual")).to_contain_text(words)
+    expect(tab.locator(".section.aggregate .note")).to_have_text(
+        "mean of 4 of 5 molecules, 1 failed"
+    )
+    expect(tab.locator(".headline")).to_contain_text("(4 samples)")
+    expect(tab.locator(".row", has_text="H4Si")).to_contain_text("failed")
+    tab.get_by_role("searchbox").fill("C2H6O")  # the formula, which is shown and not stored
+    expect(tab.locator(".row")).to_have_count(1)
+    expect(tab.locator(".row")).to_contain_text("ethanol")
+    pictures = tab.locator(".row canvas").evaluate_all(
+        "all => all.map(one => new Set(one.getContext('2d')"
+        ".getImageData(0, 0, one.width, one.height).data).size)"
+    )
+    assert min(pictures) > 20  # colors of elements, not one gray
+    opened(server.url)  # without a place: where the broken one is worst
+    worst = scan.data["score_vs_consensus"].sel(model="broken").mean("sample").argmax("element")
+    tab.wait_for_function(f"() => location.hash.includes('element={int(worst)}')")

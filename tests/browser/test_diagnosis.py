@@ -50,6 +50,8 @@ def test_the_film_strip_shows_flips_and_the_nearest_sample(view, axe, digit_scan
     assert page.violations(axe) == []
     rows.first.get_by_role("button").first.click()  # exactly there, between two elements
     page.until(f"() => location.hash.includes('position={first.at:.1f}')")
+    shown = tab.locator(".film-strip .here").evaluate("line => parseFloat(line.style.left)")
+    assert abs(shown - first.at / 3.6) < 0.1
     rows.first.get_by_role("button").last.click()
     page.until(f"() => location.hash.includes('sample={first.nearest}')")
     expect(rows).to_have_count(len(ob.flips(digit_scan, first.nearest, models=networks)))

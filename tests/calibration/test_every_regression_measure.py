@@ -11,7 +11,7 @@ import torch
 from gaussian_predictions import covariances, predictions
 from torch import Tensor
 
-from orbical.calibration.measures import gaussian, generalized, variance_errors
+from orbical.calibration.measures import gaussian, variance_errors
 from orbical.errors import InputError
 
 SCALAR = {
@@ -22,10 +22,10 @@ SCALAR = {
     "quantile_calibration": lambda m, s, y: variance_errors.quantile_calibration(m, s, y).error,
 }
 VECTOR = {
-    "gence": generalized.gence,
-    "gence_sq": generalized.gence_sq,
-    "gence_fiber": generalized.gence_fiber,
-    "gence_sq_fiber": generalized.gence_sq_fiber,
+    "gence": variance_errors.gence,
+    "gence_sq": variance_errors.gence_sq,
+    "gence_fiber": variance_errors.gence_fiber,
+    "gence_sq_fiber": variance_errors.gence_sq_fiber,
     "gaussian_nll": gaussian.gaussian_nll,
     "regression_esd_normalized": variance_errors.regression_esd_normalized,
     "mahalanobis_calibration": lambda m, s, y: (

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from orbical.calibration.measures import gaussian, generalized, variance_errors
+from orbical.calibration.measures import gaussian, variance_errors
 
 
 @pytest.mark.parametrize("d", [1, 3, 8])
@@ -20,8 +20,8 @@ def test_a_calibrated_gaussian_scores_the_floors_and_its_fibers_score_zero(d: in
     size = 200_000
     mean, variance, target = predictions(size, d, seed=d)
     for measure, floor in (
-        (generalized.gence, generalized.gence_floor),
-        (generalized.gence_sq, generalized.gence_sq_floor),
+        (variance_errors.gence, variance_errors.gence_floor),
+        (variance_errors.gence_sq, variance_errors.gence_sq_floor),
     ):
         parts = [measure(m, s, y).item() for m, s, y in zip(
             mean.chunk(20), variance.chunk(20), target.chunk(20), strict=True
@@ -29,8 +29,11 @@ def test_a_calibrated_gaussian_scores_the_floors_and_its_fibers_score_zero(d: in
         error = np.std(parts, ddof=1) / math.sqrt(20)
         assert measure(mean, variance, target).item() == pytest.approx(floor, abs=4 * error)
     noise = 15 / size
-    assert generalized.gence_fiber(mean, variance, target) < 4 * noise * generalized.gence_floor
-    assert generalized.gence_sq_fiber(mean, variance, target) < 6 * noise * 2
+    assert (
+        variance_errors.gence_fiber(mean, variance, target)
+        < 4 * noise * variance_errors.gence_floor
+    )
+    assert variance_errors.gence_sq_fiber(mean, variance, target) < 6 * noise * 2
     assert variance_errors.ence(mean.T, variance.T, target.T).max() < 0.02
 
 
@@ -41,8 +44,10 @@ def test_gence_is_its_formula_written_out() -> None:
         a, e = np.sqrt(2 * s / np.pi), np.abs(m - y)
         total += np.sum((a - e) ** 2) / np.sum(a**2) / 50
         total_sq += np.sum((s - e**2) ** 2) / np.sum(s**2) / 50
-    assert generalized.gence(mean, variance, target).item() == pytest.approx(total, rel=1e-13)
-    assert generalized.gence_sq(mean, variance, target).item() == pytest.approx(total_sq, rel=1e-13)
+    assert variance_errors.gence(mean, variance, target).item() == pytest.approx(total, rel=1e-13)
+    assert variance_errors.gence_sq(mean, variance, target).item() == pytest.approx(
+        total_sq, rel=1e-13
+    )
 
 
 def test_a_fiber_mean_on_exact_fibers_is_the_papers_ratio() -> None:
@@ -55,7 +60,7 @@ def test_a_fiber_mean_on_exact_fibers_is_the_papers_ratio() -> None:
         a = math.sqrt(2 * level / math.pi)
         e = target[variance == level].abs().mean()
         expected += float((a - e) ** 2 / a**2) / 3
-    value = generalized.gence_fiber(torch.zeros(120), variance, target, bins=3)
+    value = variance_errors.gence_fiber(torch.zeros(120), variance, target, bins=3)
     assert value.item() == pytest.approx(expected, rel=1e-12)
 
 
@@ -73,8 +78,8 @@ def test_averaging_over_fibers_never_raises_gence(
     mean, variance, target = predictions(size, d, seed=seed)
     variance = variance * factor
     for whole, fiber in (
-        (generalized.gence, generalized.gence_fiber),
-        (generalized.gence_sq, generalized.gence_sq_fiber),
+        (variance_errors.gence, variance_errors.gence_fiber),
+        (variance_errors.gence_sq, variance_errors.gence_sq_fiber),
     ):
         limit = whole(mean, variance, target) * (1 + 1e-12)
         assert fiber(mean, variance, target, bins=bins) <= limit
@@ -93,8 +98,8 @@ def test_gence_depends_on_the_frame_and_mahalanobis_does_not() -> None:
         dtype=torch.float64,
     )
     turned = (mean @ turn.T, turn @ covariance @ turn.T, target @ turn.T)
-    here = generalized.gence(mean, covariance, target)
-    there = generalized.gence(*turned)
+    here = variance_errors.gence(mean, covariance, target)
+    there = variance_errors.gence(*turned)
     assert (here - there).abs() > 0.05
     for measure in (
         gaussian.gaussian_nll,

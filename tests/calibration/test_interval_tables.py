@@ -4,36 +4,38 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import pkgutil
 from collections.abc import Iterator
 from pathlib import Path
 from string import Formatter
 
 import interval_tables
 
+import orbical
 from orbical.calibration import list_measures
 
-# fmt: off
-PACKAGES = (
-    "adversarial", "bounds", "calibration", "checks", "conformal", "embedding", "groups", "nero",
-    "recalibrate", "selective", "testing", "training",
-)
-# fmt: on
 ONLY_CHECK_ARGUMENTS = {"calibration.check_draws", "calibration.checked_level"}
 PAGE = Path(__file__).parents[2] / "docs" / "intervals.md"
 
 
 def functions_with_intervals() -> Iterator[str]:
-    """Names of public functions that take a level, or say that they return a p-value."""
-    for package in PACKAGES:
-        module = importlib.import_module(f"orbical.{package}")
-        names = getattr(module, "__all__", [name for name in dir(module) if name[0] != "_"])
-        for name in names:
-            function = getattr(module, name)
-            if inspect.isfunction(function):
-                text = (function.__doc__ or "").lower()
-                takes_level = "level" in inspect.signature(function).parameters
-                if takes_level or "p-value" in text:
-                    yield f"{package}.{name}"
+    """Names of public functions and methods that take a level, or tell of a p-value."""
+    for package in pkgutil.iter_modules(orbical.__path__):
+        if package.name[0] != "_":
+            module = importlib.import_module(f"orbical.{package.name}")
+            for name in getattr(module, "__all__", ()):
+                yield from _of(f"{package.name}.{name}", getattr(module, name))
+
+
+def _of(name: str, one: object) -> Iterator[str]:
+    if inspect.isclass(one):
+        for method, function in vars(one).items():
+            if inspect.isfunction(function) and method[0] != "_":
+                yield from _of(f"{name}.{method}", function)
+    elif inspect.isfunction(one):
+        text = (one.__doc__ or "").lower()
+        if "level" in inspect.signature(one).parameters or "p-value" in text:
+            yield name
 
 
 def test_every_function_with_an_interval_has_a_row() -> None:

@@ -4,6 +4,7 @@ import inspect
 import json
 import math
 import pickle
+import warnings
 from functools import partial
 from pathlib import Path
 
@@ -231,6 +232,37 @@ def test_means_that_agree_at_first_stay_apart_in_a_collection():
     assert found["NLL"].item() == pytest.approx(math.log(3) / 2)
 
 
+@every_metric
+def test_what_is_left_out_keeps_metrics_apart_in_a_collection(name):
+    (make, _), (logits, labels) = TABLE[name], everything()
+    own = {"all": make(from_logits=True), "some": make(from_logits=True, ignore_index=2)}
+    collection = MetricCollection({key: metric.clone() for key, metric in own.items()})
+    for truth in (labels.clamp(max=1), labels):  # nothing is left out of the first batch
+        for metric in (collection, *own.values()):
+            metric.update(logits, truth)
+    assert collection.compute() == {key: metric.compute() for key, metric in own.items()}
+
+
+@every_metric
+def test_a_last_batch_of_one_sample_does_not_end_the_epoch(name):
+    (make, _), (logits, labels) = TABLE[name], everything()
+    metric, whole = make(from_logits=True), make(from_logits=True)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        values = [metric(logits[rows], labels[rows]) for rows in (slice(9), slice(9, 10))]
+    few = name in ("ESD", "SKCE")
+    assert values[1].isnan() == few == any("at least" in str(one.message) for one in caught)
+    whole.update(logits[:10], labels[:10])
+    torch.testing.assert_close(metric.compute(), whole.compute())
+
+
+def test_a_batch_of_which_nothing_is_kept_has_no_value():
+    logits, labels = everything()
+    metric = metrics.KS(from_logits=True, ignore_index=0)
+    with pytest.warns(UserWarning, match="expected at least 1 sample, got 0"):
+        assert metric(logits, torch.zeros_like(labels)).isnan()
+
+
 def test_a_metric_draws_itself():
     metric = metrics.ECE(from_logits=True)
     values = [metric(*batch) for batch in batches()]
@@ -289,7 +321,11 @@ def test_bad_options_are_refused_when_the_metric_is_made():
     [
         ([[2.0, -1.0, 0.5]], [0], r"preds: .*; for logits pass from_logits=True to the metric"),
         ([[2.0, 1.0, 0.5]], [0], r"preds: .*; for logits pass from_logits=True to the metric"),
-        ([[0.5, 0.3, 0.2]], [[0, 1, 0]], r"target: .*\(1,\), got \(1, 3\); .*target.argmax\(1\)"),
+        (
+            [[0.5, 0.3, 0.2]],
+            [[0, 1, 0]],
+            r"target: .*\(1,\), got shape \(1, 3\); .*target.argmax\(1\)",
+        ),
         ([[0.5, 0.3, 0.2]], [0.5], r"target: expected integer class indices.* target.long\(\)"),
         ([[0.5, 0.3, 0.2]], [-100], r"target: .*; to leave samples out pass ignore_index=-100"),
     ],

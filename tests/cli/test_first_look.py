@@ -157,7 +157,9 @@ def test_scale_layout_outputs_and_labels_are_proposed_with_reasons(look):
 
 def test_one_sentence_says_what_was_found_with_and_without_labels(look):
     labeled = told(look("net.onnx", "sorted"))
-    assert labeled["sentence"].startswith("net: 100.0 % correct upright, 25.0 % over all rotations")
+    assert labeled["sentence"].startswith(
+        "net: 100.0 % (83–100 %) correct upright, 25.0 % over all rotations"
+    )
     assert labeled["sentence"].endswith("confident there (20 samples).")
     own = told(look("net.onnx", "flat"))["sentence"]
     assert own.startswith("net: prediction changes for ")

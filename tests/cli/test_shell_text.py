@@ -59,6 +59,8 @@ REFUSED = [
     f"{SCAN} --score f1",
     f"{SCAN} --device quantum",
     "scan -m net -d data.npz -g rotations:4",
+    "scan -m a=gone.gguf -d data.npz -t choice",
+    "scan -m a=nets:net -d data.npz -t choice",
     "scan -m a=nowhere:net -d data.npz -g rotations:4",
     "scan -m a=nets:net -d nothing.npz -g rotations:4",
     "scan -m a=nets:net -d other.npz -g rotations:4",

@@ -119,8 +119,23 @@ def test_what_pillow_reads_in_part_is_said(tmp_path):
         read_one(tmp_path)
 
 
-def test_white_may_be_zero(tmp_path):
-    image = Image.fromarray(np.uint16(RAMP * 65535))
+def test_a_color_ppm_of_16_bits_is_said_to_be_read_in_part(tmp_path):
+    cv2.imwrite(str(tmp_path / "one.ppm"), np.uint16(COLORS * 65535))
+    with pytest.warns(UserWarning, match="16 bits in each of several channels"):
+        pixels = read_one(tmp_path)
+    assert np.abs(pixels.numpy() - other_reader(tmp_path / "one.ppm")).max() < 1 / 128
+
+
+@pytest.mark.parametrize("mode", ["RGB", "F"])
+def test_signed_integers_of_8_bits_are_refused(tmp_path, mode):
+    Image.fromarray(GRAY8).save(tmp_path / "one.tif", tiffinfo={339: 2})
+    with pytest.raises(InputError, match="without their sign"):
+        read_one(tmp_path, mode=mode)
+
+
+@pytest.mark.parametrize("pixels", [np.uint16(RAMP * 65535), np.float32(RAMP)], ids=["16", "float"])
+def test_white_may_be_zero(tmp_path, pixels):
+    image = Image.fromarray(pixels)
     image.save(tmp_path / "one.tif", tiffinfo={262: 0})
     with Image.open(tmp_path / "one.tif") as written:
         assert written.tag_v2[262] == 0

@@ -94,8 +94,35 @@ MAPPED = {
     ),
     "stream": lambda folder: Numbers(),
     "stream in batches": lambda folder: DataLoader(Numbers(), 4),
+    "dictionaries": lambda folder: DataLoader(in_fields(), 4),
+    "dictionaries in batches": lambda folder: DataLoader(Rows(), 4),
+    "pictures": lambda folder: DataLoader(
+        [(Image.fromarray(one), int(y)) for one, y in zip(PIXELS, LABELS, strict=True)]
+    ),
+    "pictures in fields": lambda folder: ob.data.Stream(
+        [
+            {"image": Image.fromarray(one), "label": int(y), "site": "n"}
+            for one, y in zip(PIXELS, LABELS, strict=True)
+        ],
+        6,
+    ),
     "generator": lambda folder: ob.data.Stream(zip(IMAGES, LABELS, strict=True), 6),
 }
+
+
+def in_fields():
+    pairs = enumerate(zip(IMAGES, LABELS, strict=True))
+    return [{"image": x, "label": int(y), "id": at} for at, (x, y) in pairs]
+
+
+class Rows(IterableDataset):
+    """A stream of dictionaries."""
+
+    def __len__(self):
+        return 6
+
+    def __iter__(self):
+        return iter(in_fields())
 
 
 def collated(items):
@@ -127,6 +154,19 @@ def test_a_mapped_array_is_pickled_by_its_place_in_the_file(tmp_path):
     content = pickle.dumps(as_source(part))
     assert len(content) < 1000
     assert np.array_equal(pickle.loads(content).read(0, 380)[0], part)
+
+
+def test_fields_of_a_model_stay_together_and_gray_pictures_have_one_channel():
+    gray = [Image.fromarray(one[..., 0]) for one in PIXELS]
+    fields = [{"image": IMAGES[0], "question": torch.arange(3), "target": 1.5}] * 2
+    inputs, targets = ob.data.Stream(fields, 2).read(0, 2)
+    assert [*inputs] == ["image", "question"]
+    assert targets.tolist() == [1.5, 1.5]
+    images, none = ob.data.Stream(gray, 6).read(0, 6)
+    assert none is None
+    assert torch.equal(images[:, 0], torch.from_numpy(PIXELS[..., 0] / np.float32(255)))
+    masks = ob.data.Stream([(IMAGES[0], gray[0])], 1).read(0, 1)[1]
+    assert np.array_equal(masks[0], PIXELS[0, ..., 0])  # classes, not shades
 
 
 def test_a_list_of_two_is_two_samples_and_a_tuple_is_inputs_and_labels():
@@ -318,6 +358,8 @@ def test_folders_without_images_are_refused(tmp_path, photos):
     ):
         with pytest.raises(InputError, match=words):
             as_source(place)
+    with pytest.raises(InputError, match="which does not exist"):
+        ob.data.ImageFolder(tmp_path / "gone")
     every = ob.data.ImageFolder(photos, size=8, labeled=False)
     assert every.labels is None
     assert every.classes is None
@@ -432,8 +474,10 @@ def test_a_data_set_of_hugging_face_has_classes_and_metadata(tmp_path):
         as_source(datasets.DatasetDict(test=data))
     with pytest.raises(InputError, match="input: unknown name 'picture'"):
         ob.data.HuggingFace(data, input="picture")
-    with pytest.raises(InputError, match="got a streaming one"):
+    with pytest.raises(InputError, match="got a streaming one; pass orbical"):
         as_source(data.to_iterable_dataset())
+    streamed = ob.data.Stream(data.to_iterable_dataset(), 6)
+    assert torch.equal(streamed.read(1, 5)[0], IMAGES[1:5])
 
 
 def test_stamps_change_with_files_and_settings(photos, tmp_path):

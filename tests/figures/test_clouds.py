@@ -42,7 +42,7 @@ def test_masked_points_are_not_drawn():
 
 
 def test_what_is_no_cloud_is_refused():
-    with pytest.raises(InputError, match=r"points: expected .* got \(4, 2\)"):
+    with pytest.raises(InputError, match=r"points: expected .* got shape \(4, 2\)"):
         cloud_picture(np.zeros((4, 2)))
     with pytest.raises(InputError, match="size: expected an integer >= 8"):
         cloud_picture(np.zeros((4, 3)), size=2)

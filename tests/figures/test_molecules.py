@@ -1,14 +1,10 @@
 """Pictures of pictures."""
 
-import re
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from orbical import interface
 from orbical.errors import InputError
-from orbical.figures import individual, pictures
+from orbical.figures import individual
 from orbical.figures.pictures import molecule_picture
 
 CO = np.array([[-0.6, 0, 0], [0.6, 0, 0]])
@@ -35,13 +31,6 @@ def test_padding_is_not_drawn():
     padded = molecule_picture(np.vstack([CO, np.zeros((2, 3))]), [6, 8, 0, 0])
     np.testing.assert_array_equal(padded, molecule_picture(CO, [6, 8]))
     assert (molecule_picture(np.zeros((2, 3)), [0, 0], size=16) == 1).all()
-
-
-def test_colors_are_those_of_the_view():
-    page = Path(interface.__file__).parent / "web" / "views" / "points.js"
-    found = re.findall(r'(\d+): \["\w+", "#(\w{6})", ([\d.]+)\]', page.read_text())
-    there = {int(number): (color, float(radius)) for number, color, radius in found}
-    assert {number: there[number] for number in pictures._USUAL} == pictures._USUAL
 
 
 def test_a_picture_stands_beside_the_orbit_of_a_molecule():

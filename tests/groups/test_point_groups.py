@@ -192,3 +192,11 @@ def test_a_constructor_of_your_own_has_a_text():
         @groups.register()
         def flips():
             """Return another group of this name."""
+
+
+def test_operations_are_shown_by_what_they_do_with_the_symbol_second():
+    group = groups.pointgroup("mmm")
+    shown = [groups.spoken_name(group, place) for place in range(len(group))]
+    assert shown[:2] == ["identity (1)", "180° about [100] (2)"]
+    assert shown[4:6] == ["inversion (-1)", "mirror across [100] (m)"]
+    assert groups.spoken_name(groups.rotations(4), 1) == "angle 90"

@@ -152,3 +152,15 @@ def test_an_arc_without_the_identity_or_beyond_a_turn_is_refused(text):
 def test_layouts_are_checked_when_they_are_made(arguments, message):
     with pytest.raises(ob.errors.InputError, match=message):
         ob.groups.Layout(*arguments)
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 64, 1000])
+def test_points_that_cover_a_window_are_those_of_scipy(count):
+    from scipy.stats.qmc import Sobol
+
+    sequence = Sobol(3, scramble=False)
+    sequence.fast_forward(1)
+    group = groups.se2(count, 2.0)
+    expected = 2 * sequence.random(count) - 1
+    assert np.array_equal(group.coords["angle"], 180 * expected[:, 0])
+    assert np.array_equal(group.coords["dx"], 2 * expected[:, 1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import subprocess
 import sys
 from pathlib import Path
 
@@ -194,3 +195,27 @@ def test_the_repr_of_a_callback_leaves_out_its_data() -> None:
     from orbical.integrations._scores import OrbitScores
 
     assert "tensor" not in repr(OrbitScores((IMAGES, LABELS), group="rotations:4"))
+
+
+@pytest.mark.system
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [("fsdp2", "scanned by all"), ("fsdp1", "refused: model: expected weights that are whole")],
+)
+def test_all_ranks_of_a_sharded_training_scan_or_refuse_at_the_start(
+    kind: str, said: str, tmp_path: Path
+) -> None:
+    """Rank 0 scanned alone, and waited for the weights of the other until the run timed out."""
+    pytest.importorskip("lightning", reason="lightning is not installed")
+    program = str(Path(__file__).with_name("sharded_training.py"))
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, program, str(rank), "2", str(tmp_path / "meeting"), kind],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(2)
+    ]
+    told = [rank.communicate(timeout=300)[0] for rank in ranks]
+    assert [rank.returncode for rank in ranks] == [0, 0]
+    assert all(said in one for one in told), told

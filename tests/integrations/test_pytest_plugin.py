@@ -19,6 +19,23 @@ pytest_plugins = "pytester"
 PLUGIN = ("-p", "no:orbical", "-p", "orbical.integrations.pytest_plugin", "-p", "no:cacheprovider")
 
 
+def test_pytest_shows_the_test_and_not_how_it_was_tested(pytester: pytest.Pytester) -> None:
+    test = pytester.makepyfile(
+        """
+        import torch
+        from orbical.testing import assert_equivariant
+
+        def test_it():
+            flat = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(16, 2))
+            x = torch.rand(4, 1, 4, 4)
+            assert_equivariant(flat, x, group="cyclic:4", task="classification")
+        """
+    )
+    shown = pytester.runpytest_inprocess(test, "-p", "no:cacheprovider").stdout.str()
+    assert "AssertionError: not equivariant under cyclic:4" in shown
+    assert "equivariance.py" not in shown
+
+
 def test_equivariance_is_asserted_by_a_fixture(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         """

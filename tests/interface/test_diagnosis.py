@@ -70,10 +70,12 @@ def test_what_if_is_that_of_python(session: Session, scan: ob.Scan, change: Any)
     about, arrays = asked(session, "whatif", change=change)
     wanted = ob.advice.what_if(scan, **change)
     before = ob.advice.what_if(scan)
-    for name in ("accuracy", "ece", "answered", "cost"):
-        np.testing.assert_allclose(arrays[f"after/{name}"], wanted[name])
-        np.testing.assert_allclose(arrays[f"before/{name}"], before[name])
-    assert ("after/coverage" in arrays) == ("coverage" in change)
+    for part, found in (("after", wanted), ("before", before)):
+        np.testing.assert_allclose(arrays[f"{part}/accuracy"], found["accuracy"])
+        for name in ("accuracy", "answered", "risk", "cost"):
+            mean = found[name].weighted(found[name].notnull() * scan.group.weights)
+            np.testing.assert_allclose(about[part][name], mean.mean("element"), rtol=1e-6)
+    assert ("coverage" in about["after"]) == ("coverage" in change)
     assert about["code"] == wanted.attrs["code"]
     assert about["after"]["pooled_ece"] == wanted["pooled_ece"].values.tolist()
 
@@ -111,9 +113,13 @@ def test_flips_are_those_of_python_refined_where_a_model_is_at_hand(
         )
         wanted = ob.flips(digits, sample, models=models or None)
         shown = [one for model in about["models"] for one in model["flips"]]
-        assert [{**one, "element": 0, "position": []} for one in shown] == [
-            {**one.to_dict(), "element": 0, "position": []} for one in wanted
-        ]
+        here = {"element": 0, "position": [], "nearest": 0}
+        assert [{**one, **here} for one in shown] == [{**one.to_dict(), **here} for one in wanted]
+        refined = [one for one in zip(shown, wanted, strict=True) if one[1].model in models]
+        assert all(one["nearest"] == flip.nearest for one, flip in refined)
+        labels = digits.data["label"].values
+        assert all(labels[one["nearest"]] == one["after"] for one in shown if one["nearest"])
+        assert any(one["nearest"] for one in shown), "known from inputs alone, too"
         assert arrays["frames"].shape == (12, 8, 8, 1)
         for model, name in zip(about["models"], digits.models, strict=True):
             classes = digits.data["predicted"].sel(model=name).values[sample]

@@ -26,13 +26,12 @@ def few(count: int) -> ob.Scan:
     )
 
 
-def test_the_mean_of_one_sample_has_no_interval() -> None:
-    _, arrays = open_session(few(1)).handle({"kind": "aggregate", "sequence": 1})
-    assert np.isfinite(arrays["values"]).all()
-    assert np.isnan(arrays["low"]).all()
-    assert np.isnan(arrays["high"]).all()
-    _, arrays = open_session(few(2)).handle({"kind": "aggregate", "sequence": 1})
-    assert np.isfinite(arrays["low"]).all()
+def test_the_mean_share_of_one_sample_may_be_almost_anything() -> None:
+    _, one = open_session(few(1)).handle({"kind": "aggregate", "sequence": 1})
+    assert np.isfinite(one["values"]).all()
+    assert (one["high"] - one["low"] > 0.95).all()
+    _, two = open_session(few(2)).handle({"kind": "aggregate", "sequence": 1})
+    assert (two["high"] - two["low"] < one["high"] - one["low"]).all()
 
 
 @pytest.mark.parametrize("count", [1, 3])

@@ -97,8 +97,8 @@ def test_names_are_read_from_a_file_or_separated_by_commas(store, tmp_path):
     [
         ("--classes", "cat,dog", "expected 10 names"),
         ("--names", "cat,dog", "expected 40"),
-        ("--classes", "classes.txt", "which is no file"),
-        ("--names", "missing/names", "which is no file"),
+        ("--classes", "classes.txt", "which is not a file"),
+        ("--names", "missing/names", "which is not a file"),
     ],
 )
 def test_names_that_do_not_fit_are_refused(store, tmp_path, option, given, words):

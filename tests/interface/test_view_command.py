@@ -23,7 +23,7 @@ from websockets.sync.client import connect
 
 import orbical as ob
 from orbical.cli.view import view
-from orbical.errors import InputError
+from orbical.errors import InputError, StoreError
 from orbical.interface import found_scans, open_session
 from orbical.interface.server import Server, startup_message
 
@@ -180,6 +180,21 @@ def test_a_folder_of_scans_is_a_menu(folder: Path, tmp_path: Path, nets: dict[st
     header, _ = session.handle({"kind": "state", "selection": {"scan": "b"}})
     assert header["samples"] == 120
     assert header["models"] == [{"name": "first", "live": False}, {"name": "second", "live": True}]
+
+
+def test_a_damaged_scan_stays_in_the_menu_and_says_why(folder: Path, tmp_path: Path) -> None:
+    for name in ("good", "torn"):
+        shutil.copytree(folder / "digits.zarr", tmp_path / f"{name}.zarr")
+    root = tmp_path / "torn.zarr" / "zarr.json"
+    root.write_text(root.read_text()[:-40])
+    session = open_session(tmp_path)
+    header, _ = session.state()
+    assert [entry["title"] for entry in header["scans"]][1] == "torn (damaged)"
+    with pytest.raises(StoreError, match="torn"):
+        session.handle({"kind": "state", "selection": {"scan": "torn"}})
+    shutil.rmtree(tmp_path / "good.zarr")
+    with pytest.raises(InputError, match="which has none"):
+        open_session(tmp_path)
 
 
 def test_folders_without_scans_are_refused(tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ def test_a_search_of_something_else_is_refused(scan: ob.Scan, worst: object) -> 
         (worst.assign_coords(model=["c"]), "worst: expected a search of the models a, b"),
         (worst.assign_coords(sample=worst["sample"] + 1), "on at most 12 samples"),
         (swapped, "worst: expected a search of the data of the scan"),
-        ("none.nc", "worst: expected a netCDF file"),
+        ("none.nc", "worst: 'none.nc' cannot be read as a netCDF file of worst cases"),
     ]
     for given, message in cases:
         with pytest.raises(OrbicalError, match=message):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import sys
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import torch
 
 import orbical as ob
 from orbical.errors import InputError, MissingExtra, ModelError
-from orbical.predictors import as_predictor
+from orbical.predictors import as_predictor, model_files
 
 NEEDS = "ai-edge-litert is not installed: extra litert"
 
@@ -112,6 +113,26 @@ def test_a_file_is_scanned(tmp_path):
     squares = torch.rand(4, 3, 4, 4)
     scan = ob.scan(path, squares, group="dihedral:4", task="classification", progress=False)
     assert float(scan.data["invariance_gap"].max()) < 1e-6
+
+
+def test_a_damaged_file_does_not_end_this_process(tmp_path):
+    """LiteRT 2 dies of this one; other versions may refuse it."""
+    content = bytearray(
+        Path(save(tmp_path / "net.tflite", "MEAN", [1, 4, 4, 3], [1, 3])).read_bytes()
+    )
+    rng = random.Random(2430)
+    for _ in range(rng.randrange(1, 6)):
+        content[rng.randrange(len(content))] = rng.randrange(256)
+    (tmp_path / "net.tflite").write_bytes(content)
+    with pytest.raises(ModelError, match="expected a readable TensorFlow Lite file"):
+        as_predictor(str(tmp_path / "net.tflite"))
+
+
+def test_a_crash_of_the_runtime_is_an_error(tmp_path, monkeypatch):
+    path = save(tmp_path / "net.tflite", "MEAN", [1, 4, 4, 3], [1, 3])
+    monkeypatch.setattr(model_files, "_FIRST_RUN", "import os; os.abort()")
+    with pytest.raises(ModelError, match="which makes LiteRT crash"):
+        as_predictor(path)
 
 
 def test_what_a_file_cannot_take_is_named(images, tmp_path):

@@ -80,7 +80,7 @@ def test_every_calibrator_refuses_bad_input_by_name(calibrator: Calibrator) -> N
         with pytest.raises(ValueError, match=message):
             clone(calibrator).set_params(outputs=kind).fit(X, y)
     for weight, message in [
-        (torch.ones(3), r"sample_weight: expected shape \(60,\), got \(3,\)"),
+        (torch.ones(3), r"sample_weight: expected shape \(60,\), got shape \(3,\)"),
         (-torch.ones(60), r"sample_weight: expected finite weights >= 0"),
     ]:
         with pytest.raises(InputError, match=message):

@@ -125,9 +125,9 @@ def test_linear_scalings_refuse_data_without_an_optimum() -> None:
     for calibrator in (VectorScaling(), MatrixScaling(intercept=0.01)):
         single = calibrator.fit(logits, [0, 0, 0, 0]).predict_proba(logits)
         assert (single[:, 0] > 0.5).all()
-    with pytest.raises(InputError, match="penalty: expected a finite number"):
+    with pytest.raises(InputError, match="penalty: expected a number >= 0"):
         VectorScaling(penalty=-1.0).fit(logits, [0, 1, 0, 1])
-    with pytest.raises(InputError, match="off_diagonal: expected a finite number"):
+    with pytest.raises(InputError, match="off_diagonal: expected a number >= 0"):
         MatrixScaling(off_diagonal=math.inf).fit(logits, [0, 1, 0, 1])
 
 

@@ -110,6 +110,20 @@ def test_the_excepted_checks_pass_with_as_many_columns_as_classes(calibrator: Ca
     assert seen == set(THREE_CLASSES)
 
 
+@pytest.mark.parametrize("calibrator", ALL, ids=repr)
+def test_columns_of_a_data_frame_are_named_by_calibrator_and_class(calibrator: Calibrator) -> None:
+    pandas = pytest.importorskip("pandas")
+    logits, labels = outputs(200)
+    names = np.array(["ant", "bee", "cat", "dog"])
+    fitted = clone(calibrator).fit(logits.numpy(), names[labels.numpy()])
+    expected = fitted.transform(logits.numpy())
+    frame = fitted.set_output(transform="pandas").transform(logits.numpy())
+    assert isinstance(frame, pandas.DataFrame)
+    lead = type(calibrator).__name__.lower()
+    assert [*frame] == [*fitted.get_feature_names_out()] == [f"{lead}_{name}" for name in names]
+    np.testing.assert_array_equal(frame, expected)
+
+
 @pytest.mark.parametrize("calibrator", [*ALL, OrbitTemperature()], ids=repr)
 def test_clones_parameters_and_pickles_are_faithful(calibrator: Calibrator) -> None:
     other = clone(calibrator).set_params(outputs="probabilities")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import threading
 import warnings
 
 import numpy as np
@@ -128,3 +130,57 @@ def test_others_raise_no_warning(digits, group, scale):
         found = scanned({"reusing": reusing, "halved": halved}, digits, group=group)
         plain = scanned(lambda x: linear()(x) * scale, digits, group=group)
     assert np.array_equal(found.data["score"].sel(model="reusing"), plain.data["score"][0])
+
+
+def test_a_model_that_hangs_ends_the_scan_after_the_timeout(digits, tmp_path):
+    forever = threading.Event()
+    model = Late(linear(), 12, lambda net, x: forever.wait())
+    path = tmp_path / "run.zarr"
+    with pytest.raises(ModelError, match=r"'net' took more than 0\.5 s for a batch of \d+ inputs"):
+        scanned({"net": model}, digits, out=path, timeout=0.5)
+    assert 0 < ob.load(path).share_done < 1
+    again = scanned({"net": Late(linear(), 0, lambda net, x: net(x))}, digits, out=path)
+    assert np.array_equal(again.data["score"], scanned({"net": linear()}, digits).data["score"])
+    forever.set()
+
+
+def test_a_timeout_changes_no_bit_and_no_error_of_the_model(digits):
+    seen = []
+
+    def watched(x):
+        seen.append((torch.is_inference_mode_enabled(), threading.current_thread()))
+        return linear()(x)
+
+    limited = scanned(watched, digits, timeout=60)
+    assert {mode for mode, _ in seen} == {True}
+    assert threading.main_thread() not in {thread for _, thread in seen}
+    assert np.array_equal(limited.data["score"], scanned(linear(), digits).data["score"])
+
+    def late(x):
+        raise TimeoutError("of its own")
+
+    with pytest.raises(ModelError, match="TimeoutError: of its own"):
+        scanned(late, digits, timeout=60)
+
+
+@pytest.mark.parametrize("timeout", [0, -1, float("nan"), "x"])
+def test_a_timeout_is_a_positive_number(digits, timeout):
+    with pytest.raises(ob.errors.InputError, match="timeout: expected"):
+        scanned(linear(), digits, timeout=timeout)
+
+
+def test_a_model_that_changes_the_folder_does_not_move_a_relative_result(
+    digits, tmp_path, monkeypatch
+):
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+
+    def moving(net, x):
+        os.chdir(tmp_path / "elsewhere")
+        return net(x)
+
+    for after in (0, 7):
+        scanned(Late(linear(), after, moving), digits, out=f"run{after}.zarr")
+        assert ob.load(tmp_path / f"run{after}.zarr").complete
+        assert not [*(tmp_path / "elsewhere").iterdir()]
+        os.chdir(tmp_path)

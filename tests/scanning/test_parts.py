@@ -14,6 +14,7 @@ import torch
 import orbical as ob
 from orbical.errors import InputError, StoreError
 from orbical.scanning.recipe import as_part
+from orbical.store import file_access, verification
 from orbical.store.verification import lost_flags
 from orbical.store.zarr_store import open_store
 
@@ -45,6 +46,27 @@ def test_three_parts_at_once_of_which_one_is_killed_give_the_bits_of_one_process
     for name in other.arrays:
         assert np.asarray(one.arrays[name]).tobytes() == np.asarray(other.arrays[name]).tobytes()
     assert not list((tmp_path / "run.zarr/units").glob("part*"))
+
+
+def test_a_part_looks_at_its_own_units_while_others_do_so_too(tmp_path, monkeypatch):
+    path = tmp_path / "run.zarr"
+    scan(path)
+    looked, repair = [], verification.repair
+
+    def free(store, fixed, own):
+        assert file_access._is_free(path / "units")
+        looked.extend(chunk for chunk in range(7) if own(chunk))
+        return repair(store, fixed, own)
+
+    monkeypatch.setattr("orbical.store.repair", free, raising=False)
+    read = []
+    monkeypatch.setattr(
+        verification, "is_sound", lambda content, known: read.append(len(content)) or True
+    )
+    scan(path, "3/3")
+    assert looked == [2, 5]
+    arrays = len(ob.load(path)._store.results)
+    assert len(read) < 3 * arrays + 20  # two units, and what is written once
 
 
 def test_a_part_leaves_the_units_of_others(tmp_path):

@@ -1,19 +1,23 @@
-"""Kill scans at random moments and see that nothing finished is lost: `python kills.py 50 FOLDER`.
+"""Kill scans at random moments and see that nothing is lost: `python kills.py 50 SIGTERM`.
 
-The process imports everything once and then forks: scans that are killed by SIGKILL, and readers
-that look at what is left. A fork takes milliseconds, an import takes seconds.
+The process imports everything once and then forks: scans that are killed, every second one with a
+pool of two workers, and readers that look at what is left. A fork takes milliseconds, an import
+takes seconds.
 """
 
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import random
 import signal
 import sys
+import tempfile
 import time
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +28,16 @@ import orbical.scanning.engine  # all before the forks
 import orbical.store.creation
 import orbical.store.scan_result
 import orbical.tasks.classification
+from orbical.errors import Interrupted
 from orbical.store.zarr_store import open_store
 
 torch.manual_seed(0)
 NET = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10)).eval()
 IMAGES, LABELS = torch.rand(40, 1, 8, 8), torch.arange(40) % 10
 PAUSE_S = 0.004
+PATIENCE_S = 60.0
+STOPPED = 130
+_USUAL = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
 
 
 class Slow(torch.nn.Module):
@@ -44,9 +52,13 @@ class Slow(torch.nn.Module):
         return self.net(x)
 
 
-def scan(path: Path) -> None:
-    """Run, or continue, the scan."""
+def scan(path: Path, workers: int = 0) -> None:
+    """Run, or continue, the scan, here or in worker processes."""
+    for number in (signal.SIGINT, signal.SIGTERM):  # whatever the shell has set
+        signal.signal(number, _USUAL[number])
     warnings.simplefilter("ignore")
+    context = multiprocessing.get_context("fork")
+    pool = ProcessPoolExecutor(workers, context) if workers else None
     ob.scan(
         {"slow": Slow()},
         (IMAGES, LABELS),
@@ -56,6 +68,8 @@ def scan(path: Path) -> None:
         chunk=4,
         out=path,
         progress=False,
+        threads=1,
+        executor=pool,
     )
 
 
@@ -88,6 +102,8 @@ def child(work: Callable[[], Any], result: Path | None = None) -> int:
             if result is not None:
                 result.write_text(json.dumps(answer))
             status = 0
+        except Interrupted:
+            status = STOPPED
         finally:
             os._exit(status)
     return number
@@ -109,26 +125,54 @@ def wait_for(path: Path, units: int, process: int) -> None:
             return
 
 
-def main(kills: int, folder: Path) -> dict[str, int]:
+def descendants(process: int) -> list[int]:
+    """Return the processes that a process and its children have started."""
+    try:
+        listed = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    except OSError:
+        return []
+    return [int(one) for one in listed] + [more for one in listed for more in descendants(int(one))]
+
+
+def orphans(processes: list[int]) -> int:
+    """Return how many processes are still there when they had the time to notice and to end."""
+
+    def alive(process: int) -> bool:
+        try:
+            return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        except OSError:
+            return False
+
+    end = time.monotonic() + PATIENCE_S
+    while any(map(alive, processes)) and time.monotonic() < end:
+        time.sleep(PAUSE_S)
+    return sum(map(alive, processes))
+
+
+def main(kills: int, folder: Path, number: signal.Signals = signal.SIGKILL) -> dict[str, int]:
     """Kill until `kills` scans have been killed; return what was seen."""
     torch.set_num_threads(1)
     rng = random.Random(0)
     whole = folder / "whole.zarr"
     os.waitpid(child(lambda: scan(whole)), 0)
     expected = answer_of(lambda: content(whole), folder)
-    seen = {"kills": 0, "in the middle": 0, "units lost": 0, "stores": 0}
+    seen = {"kills": 0, "in the middle": 0, "units lost": 0, "orphans": 0, "stores": 0}
     while seen["kills"] < kills:
         path = folder / f"run{seen['stores']}.zarr"
+        workers = 2 * (seen["stores"] % 2)
         seen["stores"] += 1
         before: dict[str, Any] = {}
         while seen["kills"] < kills:
-            number = child(lambda path=path: scan(path))  # type: ignore[misc]
-            wait_for(path, len(before) + rng.randrange(6), number)
+            process = child(lambda path=path, workers=workers: scan(path, workers))  # type: ignore[misc]
+            wait_for(path, len(before) + rng.randrange(6), process)
             time.sleep(rng.uniform(0, 10 * PAUSE_S))
-            os.kill(number, signal.SIGKILL)
-            _, status = os.waitpid(number, 0)
-            if not os.WIFSIGNALED(status):
-                assert os.WEXITSTATUS(status) == 0, "the scan failed"
+            started = descendants(process)
+            os.kill(process, number)
+            _, status = os.waitpid(process, 0)
+            seen["orphans"] += orphans(started)
+            ended = os.waitstatus_to_exitcode(status)
+            if ended not in (STOPPED, -number):
+                assert ended == 0, f"the scan failed: {ended}"
                 break
             seen["kills"] += 1
             after = answer_of(lambda path=path: finished(path), folder)  # type: ignore[misc]
@@ -141,4 +185,10 @@ def main(kills: int, folder: Path) -> dict[str, int]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(main(int(sys.argv[1]), Path(sys.argv[2]))), flush=True)
+    with tempfile.TemporaryDirectory() as there:
+        seen = main(int(sys.argv[1]), Path(there), signal.Signals[sys.argv[2]])
+    print(
+        f"result: {seen['kills']} kills, {seen['in the middle']} in the middle of a scan: units "
+        f"lost {seen['units lost']}, processes left {seen['orphans']}, all bits the same"
+    )
+    print(json.dumps(seen), flush=True)

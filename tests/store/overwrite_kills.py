@@ -1,4 +1,4 @@
-"""Kill a scan that overwrites another at each of its file operations: `python FILE FOLDER STEP`.
+"""Kill a scan that overwrites another at each of its file operations: `python FILE STEP`.
 
 Whatever is left, the next scan must be able to use the folder, and must clean up. Forks are killed;
 this process imports everything once, and starts no thread.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import tempfile
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -98,4 +99,6 @@ def main(folder: Path, step: int) -> int:
 
 
 if __name__ == "__main__":
-    print(main(Path(sys.argv[1]), int(sys.argv[2])), "kills, all stores usable")
+    with tempfile.TemporaryDirectory() as there:
+        killed = main(Path(there), int(sys.argv[1]))
+    print(f"result: {killed} kills: all usable, nothing left")

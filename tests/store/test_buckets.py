@@ -208,10 +208,14 @@ def test_dask_workers_write_into_a_bucket_though_one_is_killed(url: str, tmp_pat
     assert found.verify() == []
 
 
-def test_a_resumed_scan_lists_and_does_not_ask_for_each_file(url: str, monkeypatch: Any) -> None:
+@pytest.mark.parametrize("fingerprint", [None, "v1"])
+def test_a_resumed_scan_lists_and_does_not_ask_for_each_file(
+    url: str, monkeypatch: Any, fingerprint: str | None
+) -> None:
+    """Of each unit only the hash of its samples is read, and that only if they have no name."""
     import s3fs
 
-    scan(Always(2), url)
+    scan(Always(2), url, fingerprint=fingerprint)
     calls: list[str] = []
     call = s3fs.S3FileSystem._call_s3
 
@@ -220,10 +224,28 @@ def test_a_resumed_scan_lists_and_does_not_ask_for_each_file(url: str, monkeypat
         return await call(self, method, *args, **kwargs)
 
     monkeypatch.setattr(s3fs.S3FileSystem, "_call_s3", counted)
-    assert scan(Always(2), url, fingerprint=None).complete
+    assert scan(Always(2), url, fingerprint=fingerprint).complete
+    chunks = 12
     print(len(calls), {name: calls.count(name) for name in {*calls}}, file=sys.stderr)
-    assert calls.count("head_object") < 15
+    assert len(calls) <= (21 if fingerprint else 21 + chunks)
     assert calls.count("put_object") == 0
+
+
+def test_what_a_bucket_has_lost_is_found_by_a_list_and_computed_again(
+    url: str, tmp_path: Path
+) -> None:
+    expected = scan(Always(2), tmp_path / "run.zarr")
+    scan(Always(2), url)
+    path = as_path("path", url)
+    for name in ("score/c/0/3/0", "weight/c/0", "label/zarr.json"):
+        (path / name).unlink()
+    with (
+        pytest.warns(UserWarning, match="2 files were lost or damaged and have been restored"),
+        pytest.warns(UserWarning, match="1 units are damaged and will be computed again"),
+    ):
+        found = scan(Always(2), url)
+    assert_equal(found, expected)
+    assert found.verify() == []
 
 
 def test_data_and_models_have_urls(server: str, tmp_path: Path, monkeypatch: Any) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import torch
 import xarray as xr
-from attacks_on_stores import attack, everything, linear, same, small_store
+from attacks_on_stores import READERS, attack, everything, linear, orbits_beside, same, small_store
 
 import orbical as ob
 from orbical.errors import InputError, Interrupted, StoreError
@@ -49,13 +49,7 @@ def orbical(*words):
     return result.exit_code, result.output
 
 
-def orbits_beside(path):
-    """Write an orbit for each sample of the scan, as `orbical bounds` reads them."""
-    np.save(path.parent / "ids.npy", np.arange(6) // 2)
-    return path.parent / "ids.npy"
-
-
-READERS = {
+REFUSING = {
     "load": lambda path: ob.load(path),
     "info": lambda path: orbical("info", path),
     "check": lambda path: orbical("check", path, "--min-score", 0.0),
@@ -66,12 +60,12 @@ READERS = {
 }
 
 
-@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("reader", REFUSING)
 def test_every_reader_refuses_a_lost_chunk(path, reader):
     """A lost chunk used to read as NaN, and a gate that failed passed."""
     (path / "score/c/0/1/0").unlink()
     with pytest.raises(StoreError) as caught:
-        READERS[reader](path)
+        REFUSING[reader](path)
     said = str(caught.value)
     assert "score/c/0/1/0 (model 'plain', samples 2 to 3) is missing" in said
     assert "run the same scan again" in said
@@ -370,16 +364,23 @@ def test_a_second_ctrl_c_does_not_disturb_what_the_first_left_to_do():
 
 
 def test_flipped_bits_and_removed_files_are_never_silent(path):
-    seen = attack(path, 30)
-    print(f"{seen.total()} flips and removals: {dict(seen)}", file=sys.stderr)
-    assert seen["silent"] == 0, seen
+    assert_loud(attack(path, 30))
+
+
+def test_no_reader_is_silent_or_ends_in_a_traceback(path):
+    others = [name for name in READERS if name != "data"]
+    assert_loud(attack(path, 2 * len(others), 7, others))
 
 
 @pytest.mark.slow
-def test_a_thousand_flips_and_removals_are_never_silent(path):
-    seen = sum((attack(path, 200, seed) for seed in range(1000, 1005)), Counter())
-    print(f"{seen.total():,} flips and removals: {dict(seen)}", file=sys.stderr)
-    assert seen["silent"] == 0, seen
+def test_a_thousand_damages_through_all_readers(path):
+    others = [name for name in READERS if name != "data"]
+    assert_loud(sum((attack(path, 200, seed, others) for seed in range(1000, 1005)), Counter()))
+
+
+def assert_loud(seen):
+    print(f"{seen.total():,} readings of damaged stores: {dict(seen)}", file=sys.stderr)
+    assert not [name for name in seen if "silent" in name or "traceback" in name], seen
 
 
 def test_the_attackers_see_what_is_silent(path):

@@ -10,9 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from attacks_on_stores import sealed_root, small_store
+from numcodecs import Blosc
+from numcodecs.checksum32 import CRC32C
 
 import orbical as ob
 from orbical.errors import InputError, StoreError
+from orbical.store import open_store
+from orbical.store.checksums import checksum, digest
 
 
 def of_record(change):
@@ -65,6 +69,74 @@ def test_declared_sizes_are_refused(tmp_path, change):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(StoreError, match="too damaged to read"):
         ob.load(path)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000, "kB"
+
+
+def packed(size, stated=None, damaged=False):
+    """A chunk of zeros that ends with a valid checksum, whatever else is wrong with it."""
+    content = bytearray(Blosc("zstd", 9).encode(np.zeros(size, np.uint8)))
+    content[4:8] = (size if stated is None else stated).to_bytes(4, "little")
+    if damaged:
+        content[2] = 0b1110_0000  # an unknown compressor
+    return bytes(content) + CRC32C.checksum(bytes(content)).to_bytes(4, "little")
+
+
+SCORES = 4 * 2 * 3  # bytes of a chunk of scores
+PACKED = {
+    "much": packed(SCORES, stated=2**31 - 100),
+    "little": packed(3),
+    "damaged": packed(SCORES, damaged=True),
+}
+
+
+@pytest.mark.parametrize("content", PACKED.values(), ids=PACKED)
+@pytest.mark.parametrize("where", ["score", "weight"])
+@pytest.mark.parametrize("read", ["data", "blocks", "verify"])
+def test_chunks_that_unpack_to_another_size_are_refused(tmp_path, content, where, read):
+    path = tmp_path / "run.zarr"
+    small_store(path)
+    if where == "weight":
+        (path / "weight" / "c" / "0").write_bytes(content)
+
+        def change(document):
+            about = json.loads(document["attributes"]["orbical"])
+            about["files"]["weight"] = {"0": checksum(content)}
+            document["attributes"]["orbical"] = json.dumps(about)
+
+        sealed_root(path, change)
+    else:
+        store = open_store(path)
+        (path / store.chunk_key("score", 0, 0)).write_bytes(content)
+        mark = path / "units" / store.units[0, 0]
+        unit = json.loads(mark.read_text())
+        del unit["checksum"]
+        unit["files"]["score"] = checksum(content)
+        mark.write_text(json.dumps(unit | {"checksum": digest(unit)}))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    if read == "verify":
+        ob.load(path).verify()  # it reads the files and unpacks none
+    else:
+        with pytest.raises(StoreError, match="is damaged"):  # noqa: PT012
+            scan = ob.load(path)
+            scan.data.load() if read == "data" else scan.read("score", 0, 0)
+            scan.data["weight"].load()
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000, "kB"
+
+
+@pytest.mark.parametrize("name", ["zarr.json", "score/zarr.json", "mark", "score/c/0/0/0"])
+def test_files_that_are_larger_than_any_are_not_read(tmp_path, name):
+    path = tmp_path / "run.zarr"
+    small_store(path)
+    file = path / (f"units/{open_store(path).units[0, 0]}" if name == "mark" else name)
+    with file.open("r+b") as opened:
+        opened.truncate(1 << 34)  # which takes no room on the disk
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    if name == "mark":
+        with pytest.warns(UserWarning, match="no valid mark"):
+            assert not ob.load(path).done[0, 0]
+    else:
+        with pytest.raises(StoreError, match="damaged"):
+            ob.load(path)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000, "kB"
 
 

@@ -67,11 +67,11 @@ def content(path):
     }
 
 
-def killed(number, folder):
+def killed(number, how):
     """Kill that many scans in a process of its own; return what it saw."""
     script = Path(__file__).with_name("kills.py")
     done = subprocess.run(
-        [sys.executable, script, str(number), folder], capture_output=True, text=True
+        [sys.executable, script, str(number), how], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
     seen = json.loads(done.stdout.splitlines()[-1])
@@ -80,19 +80,21 @@ def killed(number, folder):
 
 
 @pytest.mark.system
-def test_scans_killed_in_the_middle_lose_nothing_and_continue_to_the_same_bits(tmp_path):
-    seen = killed(2, tmp_path)
+@pytest.mark.parametrize("how", ["SIGKILL", "SIGTERM"])
+def test_scans_killed_in_the_middle_lose_nothing_and_continue_to_the_same_bits(how):
+    seen = killed(2, how)
     assert seen["kills"] == 2
     assert seen["in the middle"] > 0
-    assert seen["units lost"] == 0
+    assert seen["units lost"] == seen["orphans"] == 0
 
 
 @pytest.mark.slow
-def test_many_kills_lose_nothing(tmp_path):
-    seen = killed(12, tmp_path)
+@pytest.mark.parametrize("how", ["SIGKILL", "SIGTERM"])
+def test_many_kills_lose_nothing(how):
+    seen = killed(12, how)
     assert seen["kills"] == 12
     assert seen["in the middle"] > 4
-    assert seen["units lost"] == 0
+    assert seen["units lost"] == seen["orphans"] == 0
 
 
 def test_ctrl_c_keeps_the_unit_that_was_just_finished(tmp_path, digits):
@@ -452,7 +454,9 @@ def test_many_units_are_read_when_they_are_used(scanned, monkeypatch):
     expected = ob.load(scanned).data.load()
     read = []
     files = zarr_store.read_files
-    monkeypatch.setattr(zarr_store, "read_files", lambda paths: read.extend(paths) or files(paths))
+    monkeypatch.setattr(
+        zarr_store, "read_files", lambda paths, most: read.extend(paths) or files(paths, most)
+    )
     found = ob.load(scanned)
     assert found.complete
     assert read == []

@@ -446,7 +446,7 @@ def test_a_group_that_moves_the_view_out_of_the_image_names_the_largest_radius()
         ({"threshold": 1.5}, "threshold"),
         ({"most": 0}, "most"),
         ({"confident": -1}, "confident"),
-        ({"threshold": "half"}, "threshold: expected a number from 0 to 1, got 'half'"),
+        ({"threshold": "half"}, "threshold: expected a number in \\[0, 1\\], got 'half'"),
         ({"size": 128}, "size: expected height and width in whole pixels, got 128"),
         ({"size": (128, 0)}, r"got \(128, 0\)"),
     ],

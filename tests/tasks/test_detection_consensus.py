@@ -7,9 +7,8 @@ import pytest
 import torch
 
 from orbical.groups import translations
-from orbical.tasks import Detection, detection_consensus
-from orbical.tasks.detection_consensus import consensus_of
-from orbical.tasks.detection_matching import Detections
+from orbical.tasks import Detection, detection_matching
+from orbical.tasks.detection_matching import Detections, consensus_of
 
 GROUP = translations(4, 2)
 WEIGHTS = torch.as_tensor(GROUP.weights)
@@ -191,8 +190,8 @@ def test_without_asking_the_device_back_the_consensus_is_the_same(
     found.label[::3, :, 1:] = -1
     asked = TASK.consensus(found, GROUP, WEIGHTS)
     # What an accelerator does: every place, and every round, whether or not it holds something.
-    monkeypatch.setattr(detection_consensus, "_held_places", detection_consensus._every_place)
-    monkeypatch.setattr(detection_consensus, "_known_to_be_none", lambda marks: False)
+    monkeypatch.setattr(detection_matching, "_held_places", detection_matching._every_place)
+    monkeypatch.setattr(detection_matching, "_known_to_be_none", lambda marks: False)
     unasked = TASK.consensus(found, GROUP, WEIGHTS)
     assert 2 <= int((~asked.label[0].isnan()).sum()) < TASK.most
     for a, b in zip(asked, unasked, strict=True):

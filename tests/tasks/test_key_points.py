@@ -184,8 +184,8 @@ def test_wrong_outputs_are_named(answer, words):
         ({"swaps": [0, 1]}, "pairs of indices"),
         ({"swaps": [(0, 9)]}, "indices of the 4 points, got 9"),
         ({"sigmas": [0.1, 0.2]}, "one for each of 4 points, got 2"),
-        ({"sigmas": -1}, "sigmas: expected a positive number"),
-        ({"radius": 0}, "radius: expected a positive number"),
+        ({"sigmas": -1}, "sigmas: expected a number > 0"),
+        ({"radius": 0}, "radius: expected a number > 0"),
         ({"score": "ap"}, "score"),
     ],
 )

@@ -10,12 +10,15 @@ import {
   composition,
   counted,
   dragged,
+  learnAtoms,
   lookFrom,
   projected,
   radiusOf,
   uncovered,
 } from "../../src/orbical/interface/web/views/points.js";
 import { wholeFirst } from "../../src/orbical/interface/web/views/atoms.js";
+
+learnAtoms({ 1: ["H", "#e8e8e8", 0.31], 6: ["C", "#5a5f66", 0.76], 8: ["O", "#e0443e", 0.66] });
 
 const near = (a, b) => assert.ok(Math.abs(a - b) < 1e-9, `${a} is not ${b}`);
 

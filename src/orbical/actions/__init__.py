@@ -14,6 +14,7 @@ from .action import (
     Trivial,
     as_action,
     check_group,
+    first_lacking,
     flat,
     is_own,
     matrices,
@@ -21,12 +22,20 @@ from .action import (
     register,
     view_of,
 )
-from .finite import first_lacking
 from .on_angles import Angles
 from .on_boxes_and_key_points import Boxes, PixelPoints, checked_swaps
 from .on_classes import Classes
 from .on_globes import Globe, Periodic
-from .on_images import ColorImages, ImagePair, Images, VectorField, Window
+from .on_images import (
+    ColorImages,
+    FieldWindow,
+    ImagePair,
+    Images,
+    PairWindow,
+    VectorField,
+    Window,
+    central,
+)
 from .on_maps import ClassMaps, ValueMaps
 from .on_points_and_vectors import (
     Adjacency,
@@ -43,7 +52,6 @@ from .on_signals import Frames, Pitch, Positions, Signals, SignalWindow
 from .on_tables import Columns
 from .on_texts import Texts, Versions, encode_texts
 from .on_volumes import Volumes
-from .on_windows import FieldWindow, PairWindow, central
 
 __all__ = [
     "Action", "ActionTree", "Adjacency", "Angles", "Blocks", "Boxes", "ClassMaps", "Classes",

@@ -46,9 +46,8 @@ class Angles(Exact):
     def __init__(self, unit: str = "degrees", period: float | None = None) -> None:
         check_name("unit", unit, TURNS)
         self.unit = unit
-        self.period = float(TURNS[unit] if period is None else real_number("period", period))
-        if self.period <= 0:
-            raise InputError("period", "an angle > 0", repr(period))
+        turn = TURNS[unit] if period is None else period
+        self.period = float(real_number("period", turn, "> 0", "an angle"))
 
     @property
     def symbol(self) -> str:

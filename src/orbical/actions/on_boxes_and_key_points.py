@@ -66,9 +66,7 @@ class Boxes(Action):
         """Check shape and order of the sides."""
         super().check(group, x)
         if x.ndim != 3 or x.shape[-1] < 4:
-            raise InputError(
-                "boxes", "shape [sample, box, 4] (left, top, right, bottom)", tuple(x.shape)
-            )
+            raise InputError("boxes", "shape [sample, box, 4] (left, top, right, bottom)", x)
         if bool(((x[..., 2] < x[..., 0]) | (x[..., 3] < x[..., 1])).any()):
             raise InputError("boxes", "left <= right and top <= bottom")
         half = np.array([self.width, self.height]) / 2
@@ -129,7 +127,7 @@ class PixelPoints(Action):
         """Check the shape of the points, that the pairs are among them, and the mirrors."""
         super().check(group, x)
         if x.ndim != 3 or x.shape[-1] < 2:
-            raise InputError("points", "shape [sample, point, 2] (x, y)", tuple(x.shape))
+            raise InputError("points", "shape [sample, point, 2] (x, y)", x)
         largest = max((max(pair) for pair in self.swaps or ()), default=-1)
         if largest >= x.shape[1]:
             raise InputError("swaps", f"indices of the {x.shape[1]} points", largest)

@@ -11,8 +11,7 @@ from torch import Tensor
 
 from ..errors import InputError, check_name
 from ..groups import Elements, Group
-from .action import matrices
-from .finite import OfFinite
+from .action import OfFinite, matrices
 
 _ROUNDING = 1e-6  # of a column or row
 
@@ -88,7 +87,7 @@ class Periodic(OfFinite):
         super().check(group, x)
         if x.ndim not in (3, 4) or 0 in x.shape:
             raise InputError(
-                "data", "grids [sample, channel, row, column] or [sample, channel, time]", x.shape
+                "data", "grids [sample, channel, row, column] or [sample, channel, time]", x
             )
         linear = group.parts.get("cell", np.eye(3)[None])[:, :2, :2]
         if not np.array_equal(np.abs(linear), np.broadcast_to(np.eye(2), linear.shape)):

@@ -210,7 +210,7 @@ class ValueMaps(_Maps):
     def check(self, group: Group, x: Tensor) -> None:
         """Check the number of components, and that directions stay directions."""
         if isinstance(x, Tensor) and x.ndim != 2 + self.sides:
-            raise InputError("maps", "values [sample, component, ...]", f"shape {tuple(x.shape)}")
+            raise InputError("maps", "values [sample, component, ...]", x)
         super().check(group, x)
         if self.representation == "trivial":
             return
@@ -270,7 +270,7 @@ def _resampled(action: Action, interpolation: str) -> Action:
         "input",
         "an action on images, volumes or periodic grids, or one of your own, for maps that move "
         "with the inputs",
-        type(action).__name__,
+        type(action),
         remedy="for a class or number at each sample of a signal use task='point_classification' "
         "or Regression(..., per_point=True); otherwise pass output= the action of the maps",
     )

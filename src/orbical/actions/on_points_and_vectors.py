@@ -12,12 +12,12 @@ from torch import Tensor
 from .._imports import import_extra
 from ..errors import InputError
 from ..groups import Elements, Group
-from .action import Action, ActionTree, Exact, Fields, as_action, matrices
-from .finite import OfFinite
+from .action import Action, ActionTree, Exact, Fields, OfFinite, as_action, matrices
 from .on_boxes_and_key_points import PixelPoints
 from .pixel_grids import check_affine
 
 _PART_OF_DIMENSION = {2: "plane", 3: "space"}
+_GROUP_OF = {"plane": "rotations:36", "space": "rotations3d:64"}
 
 
 class Rows(Exact):
@@ -368,6 +368,7 @@ def _check_dimension(group: Group, x: Tensor, kind: str) -> None:
             "data",
             f"{kind} with the coordinates that {group.spec} moves ({' and '.join(sorted(moves))})",
             f"{dimension} coordinates",
+            remedy=f"pass {_GROUP_OF[part]}, say" if part in _GROUP_OF else "",
         )
 
 
@@ -381,7 +382,7 @@ def check_rows(group: Group, x: Tensor) -> None:
     raise InputError(
         "data",
         f"{group.parts['rows'].shape[1]} rows in the second dimension, which {group.spec} reorders",
-        f"shape {tuple(x.shape)}",
+        x,
         remedy=remedy,
     )
 
@@ -449,5 +450,5 @@ class Adjacency(Exact):
         """Check that there are as many rows and columns as the permutations reorder."""
         super().check(group, x)
         if x.ndim < 3 or x.shape[1] != x.shape[2]:
-            raise InputError("data", "square matrices [sample, node, node]", x.shape)
+            raise InputError("data", "square matrices [sample, node, node]", x)
         check_rows(group, x)

@@ -11,8 +11,7 @@ from torch import Tensor
 
 from ..errors import InputError, check_name, real_number, whole_number
 from ..groups import Elements, Group
-from .action import Action, Exact, matrices
-from .finite import OfFinite
+from .action import Action, Exact, OfFinite, matrices
 
 _ZEROS = (
     16  # of the sinc function on each side: a tone at 0.9 of the Nyquist frequency is off by 1 %
@@ -223,9 +222,7 @@ class Frames(Action):
     parts: ClassVar[tuple[str, ...]] = ("shift", "time", "speed")
 
     def __init__(self, hop: float = 1.0, of: Action | None = None) -> None:
-        if real_number("hop", hop) <= 0:
-            raise InputError("hop", "a number of samples > 0", repr(hop))
-        self.hop, self.of = float(hop), of
+        self.hop, self.of = float(real_number("hop", hop, "> 0", "a number of samples")), of
 
     def counted(self, samples: int) -> range:
         """Return how many frames signals of so many samples may have, with or without the ends."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import torch
@@ -42,7 +42,7 @@ class Columns(Exact):
         self,
         names: Sequence[str],
         kinds: Sequence[str] = (),
-        levels: Mapping[str, Sequence[Any]] | None = None,
+        levels: Mapping[str, Sequence[object]] | None = None,
     ) -> None:
         self.names, self.kinds = [str(name) for name in names], [str(kind) for kind in kinds]
         self.levels = {name: [*values] for name, values in (levels or {}).items()}

@@ -164,9 +164,7 @@ class Versions(Exact):
         super().check(group, x)
         needed = int(_version(group).max()) + 1
         if x.ndim < 3 or x.shape[1] < needed:
-            raise InputError(
-                "data", f"{needed} versions of each sample, [sample, version, ...]", [*x.shape]
-            )
+            raise InputError("data", f"{needed} versions of each sample, [sample, version, ...]", x)
 
     def encode(self, given: Nested) -> Tensor:
         """Return lists of versions as bytes, where they are texts."""

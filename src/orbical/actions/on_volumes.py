@@ -18,7 +18,7 @@ from torch import Tensor
 
 from ..errors import InputError, check_name
 from ..groups import Elements, Group
-from .finite import OfFinite
+from .action import OfFinite
 from .on_images import PADDINGS
 from .pixel_grids import check_affine
 

@@ -69,7 +69,7 @@ def footprints(elements: Elements, filtered: bool) -> Iterator[tuple[Any, np.nda
 
 
 def sources_of(
-    elements: Elements, size: tuple[int, ...], device: torch.device, scale: Any = (1.0, 1.0)
+    elements: Elements, size: tuple[int, ...], device: torch.device, scale: object = (1.0, 1.0)
 ) -> Tensor:
     """Return where each output pixel comes from, `[K, H, W, 2]`, relative to the image center.
 

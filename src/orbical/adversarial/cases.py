@@ -14,7 +14,7 @@ from torch import Tensor
 from .._interrupts import stoppable
 from .._text import number, percent
 from .._trees import Tree, to_device
-from ..calibration import bounded_mean_interval, interval_of_sums
+from ..calibration import bounded_mean_interval, unbounded_mean_interval
 from ..data import preprocessing_of_scan, read_rows
 from ..errors import InputError, ModelError, real_number, whole_number
 from ..groups import Array, Chart, Group, as_group, chart_of
@@ -42,8 +42,8 @@ _MEANINGS = {
 
 
 def worst_case(
-    models: Any,
-    data: Any,
+    models: object,
+    data: object,
     *,
     group: Group | str | None = None,
     task: Task | str | None = None,
@@ -122,8 +122,8 @@ def worst_case(
         if value is None:
             raise InputError(argument, "one, because data is not a scan", "None")
     starts, rounds = whole_number("starts", starts, 1), whole_number("rounds", rounds, 1)
-    if lipschitz is not None and not real_number("lipschitz", lipschitz) >= 0:
-        raise InputError("lipschitz", "a number >= 0", repr(lipschitz))
+    if lipschitz is not None:
+        real_number("lipschitz", lipschitz, ">= 0")
     settings = {"batch_size": batch_size, "device": device, "preprocess": preprocess}
     recipe = live_recipe(models, data, as_group(group), as_task(task), **settings)  # type: ignore[arg-type]
     chart = chart_of(recipe.group)
@@ -185,8 +185,12 @@ class _Found:
 
 
 def of_scan(
-    scan: Scan, models: Any, group: Group | str | None, task: Task | str | None, needed: bool = True
-) -> tuple[dict[str, Any], Any, Group, Task]:
+    scan: Scan,
+    models: object,
+    group: Group | str | None,
+    task: Task | str | None,
+    needed: bool = True,
+) -> tuple[dict[str, object], object, Group, Task]:
     """Return the models by their names in a scan, its data if `needed`, its group and its task."""
     if group is not None and as_group(group).fingerprint() != scan.group.fingerprint():
         raise InputError("group", f"none, or that of the scan, {scan.group.spec}")
@@ -395,11 +399,8 @@ def _check_repeated(objective: Objective, grid: _Grid, lost: Array) -> None:
 
 def _mean(values: Array, task: Task, level: float) -> tuple[Array, Array, Array]:
     """Return the means of `[M, N, ...]` over samples, and the ends of their intervals."""
-    if task.score_unit == "share":
-        return bounded_mean_interval(np.moveaxis(values, 1, -1), level)
-    seen = np.isfinite(values)
-    terms = np.where(seen, values, 0.0)
-    return interval_of_sums(seen.sum(1), terms.sum(1), np.square(terms).sum(1), level)
+    interval = bounded_mean_interval if task.score_unit == "share" else unbounded_mean_interval
+    return interval(np.moveaxis(values, 1, -1), level)
 
 
 def _table(found: dict[str, dict[str, Array]], runner: Runner, level: float) -> xr.Dataset:
@@ -419,7 +420,7 @@ def _table(found: dict[str, dict[str, Array]], runner: Runner, level: float) -> 
             ("", "_low", "_high"), _mean(stacked[of], task, level), strict=True
         ):
             variables[name + ending] = (("model", "place")[: values.ndim], values)
-    coords: dict[str, Any] = {"model": list(found), "place": list(PLACES)}
+    coords: dict[str, object] = {"model": list(found), "place": list(PLACES)}
     coords["sample"] = np.arange(stacked["missed"].shape[1])
     if recipe.samples.names is not None:
         coords["name"] = ("sample", recipe.samples.names)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -44,7 +43,7 @@ class Flip:
     after: int
     nearest: int | None = None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the fields in plain values."""
         return asdict(self)
 
@@ -53,8 +52,8 @@ def flips(
     scan: Scan,
     samples: Iterable[int] | int | None = None,
     *,
-    models: Any = None,
-    data: Any = None,
+    models: object = None,
+    data: object = None,
     rounds: int = 10,
     device: str = "auto",
     preprocess: object = None,
@@ -140,8 +139,8 @@ def _refined(
     scan: Scan,
     found: Sequence[Flip],
     chart: Chart,
-    models: Any,
-    data: Any,
+    models: object,
+    data: object,
     rounds: int,
     device: str,
     preprocess: object,
@@ -200,7 +199,8 @@ def _bisected(
         low, after = np.where(same[:, None], middle, low), np.where(same, after, seen)
     end = chart.add(low, np.full_like(low, width))
     inputs, _ = objective._moved(chart.elements(end, base), sample)
-    near = _nearest(runner.recipe, inputs, after, np.array([flip.sample for flip in flips]))
+    own = np.array([flip.sample for flip in flips])
+    near = nearest_samples(inputs, after, own, _labeled_blocks(runner.recipe))
     places = chart.add(low, np.full_like(low, width / 2))[:, 0]
     return [
         Flip(model, flip.sample, float(at), width, flip.before, int(to), nearest)
@@ -208,24 +208,37 @@ def _bisected(
     ]
 
 
-def _nearest(recipe: Recipe, inputs: Tree, after: Array, own: Array) -> list[int | None]:
-    """Return for each moved input the sample of a class with the nearest input."""
+def nearest_samples(
+    moved: Tree, classes: Array, own: Array, blocks: Iterable[tuple[Array, Tree, Array]]
+) -> list[int | None]:
+    """Return for each moved input the sample of a class with the nearest input, None without one.
+
+    Args:
+        moved: `[F, ...]` inputs.
+        classes: `[F]` the class whose samples are compared with each.
+        own: `[F]` the sample that each is of, which is never its own neighbor.
+        blocks: samples by their indices `[B]`, with their inputs and labels.
+    """
+    rows = _flat(moved)
+    best, nearest = np.full(len(classes), np.inf), np.full(len(classes), -1)
+    for numbers, inputs, labels in blocks:
+        apart = torch.cdist(rows, _flat(inputs)).numpy()
+        apart[(classes[:, None] != labels[None]) | (own[:, None] == numbers[None])] = np.inf
+        nearest = np.where(apart.min(1) < best, numbers[apart.argmin(1)], nearest)
+        best = np.minimum(best, apart.min(1))
+    return [int(place) if place >= 0 else None for place in nearest]
+
+
+def _labeled_blocks(recipe: Recipe) -> Iterator[tuple[Array, Tree, Array]]:
+    """Yield all samples with their labels; nothing if they have none."""
     if recipe.first_target is None or recipe.first_target.ndim != 1:
-        return [None] * len(after)
-    moved = _flat(inputs)
-    best, nearest = np.full(len(after), np.inf), np.full(len(after), -1)
+        return
     for start in range(0, len(recipe.samples), _ROWS):
         rows = slice(start, min(start + _ROWS, len(recipe.samples)))
         read = read_rows(recipe.samples, rows)
         labels = recipe.target_of(rows, read.targets)
         assert labels is not None
-        apart = torch.cdist(moved, _flat(read.inputs)).numpy()
-        apart[after[:, None] != labels.cpu().numpy()[None]] = np.inf
-        apart[own[:, None] == np.arange(rows.start, rows.stop)[None]] = np.inf
-        closer = apart.min(1) < best
-        nearest = np.where(closer, start + apart.argmin(1), nearest)
-        best = np.minimum(best, apart.min(1))
-    return [int(place) if place >= 0 else None for place in nearest]
+        yield np.arange(rows.start, rows.stop), read.inputs, labels.cpu().numpy()
 
 
 def _flat(inputs: Tree) -> torch.Tensor:

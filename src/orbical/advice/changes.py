@@ -157,8 +157,7 @@ def what_if(
 
 def checked_change(change: Change, arrays: ScanArrays, passing: float) -> Change:
     """Refuse changes that the scan does not allow."""
-    if not 0 < real_number("passing", passing) < 1:
-        raise InputError("passing", "a number in (0, 1)", passing)
+    real_number("passing", passing, "in (0, 1)")
     if not (arrays.has_responses("correct") and arrays.has_responses("confidence")):
         raise InputError("scan", "a labeled classification", "no right and wrong predictions")
     if change.recalibrate:

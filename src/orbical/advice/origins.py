@@ -41,16 +41,16 @@ class Cause:
     wrong_in_training: Array
     covered: Array
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the fields in plain values."""
         found = {name: getattr(self, name) for name in self.__dataclass_fields__}
         return {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in found.items()}
 
 
 def cause(
-    model: Any,
-    train: Any,
-    data: Any,
+    model: object,
+    train: object,
+    data: object,
     *,
     group: Group | str,
     task: Task | str = "classification",
@@ -102,7 +102,7 @@ def cause(
     parts = []
     for name, given in (("train", train), ("data", data)):
         if not isinstance(given, tuple) or len(given) != 2:
-            raise InputError(name, "(inputs, labels)", type(given).__name__)
+            raise InputError(name, "(inputs, labels)", type(given))
         inputs, labels = (torch.as_tensor(np.asarray(part)) for part in given)
         parts.append((inputs, labels))
     (known, truth), (inputs, labels) = parts

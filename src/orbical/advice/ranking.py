@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._text import counted, number, percent
-from ..calibration import bounded_mean_interval, checked_level, interval_of_sums
+from ..calibration import bounded_mean_interval, checked_level, unbounded_mean_interval
 from ..errors import InputError
 from ..groups import Group
 from ..nero import over_orbit
@@ -65,7 +65,7 @@ class Remedy:
     needs: str
     before: dict[str, float]
     after: dict[str, float]
-    change: dict[str, Any]
+    change: dict[str, object]
     code: str
 
     def to_dict(self) -> dict[str, Any]:
@@ -158,7 +158,9 @@ def advise(
     The gain of a sample is the mean over its orbit, so samples are independent, and intervals
     (`orbical.calibration.bounded_mean_interval`) hold at every number of them. With
     probability `level` no remedy of a model is said to help that does not. Remedies that are not
-    shown to be worse than the best come first, the cheapest of them before the others.
+    shown to be worse than the best come first, the cheapest of them before the others. Intervals of
+    scores without bounds (`unbounded_mean_interval`) are approximate. `passing` and `margin` are
+    choices, not estimates: set them to what an error and a change cost in your use.
 
     Args:
         scan: a labeled scan, or its `data`; with `keep="probabilities"` for most remedies.
@@ -203,7 +205,9 @@ def _changes(arrays: ScanArrays, coverage: float) -> tuple[list[Change], tuple[s
     """Return the changes that a scan allows, cheapest first, and what it does not allow."""
     reject, missing = Change(reject="fitted"), []
     if "probabilities" not in arrays or "label" not in arrays:
-        return [reject], ("temperatures, averages and sets, as keep='probabilities' is missing",)
+        return [reject], (
+            "temperatures, averages and sets, which need keep='probabilities' in the scan",
+        )
     fitted = [Change(recalibrate=where) for where in RECALIBRATED]
     changes = [fitted[0], reject, *fitted[1:], Change(coverage=coverage)]
     size = len(arrays.group)
@@ -270,8 +274,7 @@ def _of_scores(arrays: ScanArrays, model: int, margin: float, level: float) -> A
     if about.get("units") == "share":
         gain, low, high = bounded_mean_interval(gains, level, low=-1.0, high=1.0)
     else:
-        counts, squares = np.full(1, known.sum()), np.square(gains).sum(1)
-        gain, low, high = interval_of_sums(counts, gains.sum(1), squares, level)
+        gain, low, high = unbounded_mean_interval(gains, level)
         margin *= float(np.abs(score[known]).mean())
     states = [{"score": float(values[known].mean())} for values in (score, average)]
     remedy = _remedy(Change(size), arrays, (gain[0], low[0], high[0]), states[0], states[1])
@@ -345,9 +348,10 @@ def _ranked(remedies: Sequence[Remedy], gains: Array, level: float) -> list[int]
     if not helping:
         return others
     best = max(helping, key=lambda place: remedies[place].gain)
-    apart = gains[best] - gains[helping]
-    scaled = apart / max(1.0, float(np.abs(apart).max(initial=0.0)))
-    behind = bounded_mean_interval(scaled, level, low=-1.0)[1]
+    if len(helping) == 1:
+        return [best, *(place for place in others if place != best)]
+    # Gains of a classifier are between -1 and 1; other tasks have one remedy.
+    behind = bounded_mean_interval(gains[best] - gains[helping], level, low=-2.0, high=2.0)[1]
     ties = [place for place, low in zip(helping, behind, strict=True) if low <= 0]
     ties.sort(key=lambda place: remedies[place].passes)
     return [*ties, *(place for place in others if place not in ties)]
@@ -416,9 +420,9 @@ _EXPECTATIONS = (
         "import orbical as ob\nnet = ob.zoo.group_cnn.GroupCNN(...)",
     ),
     Expectation(
-        "a calibration loss, interleaved with the likelihood",
-        "less calibration error than the likelihood alone; one temperature did as well or better "
-        "in most settings",
+        "a calibration loss on held-out batches, beside cross-entropy",
+        "less calibration error than cross-entropy; a single temperature did as well or better in "
+        "most settings",
         "docs/studies/esd.md",
         "import orbical as ob\nobjective = ob.training.interleaved(ob.losses.esd, weight=1.0)",
     ),

@@ -44,9 +44,7 @@ def invariant_outputs(
     label = arrays.read("label")
     ids = np.asarray(orbit.orbit if isinstance(orbit, Orbits) else orbit)
     if ids.shape != label.shape:
-        raise InputError(
-            "orbit", f"one id for each of {len(label)} samples", f"shape {list(ids.shape)}"
-        )
+        raise InputError("orbit", f"one id for each of {len(label)} samples", ids)
     index = np.unique(ids, return_inverse=True)[1]
     moving = arrays.settings.get("representation", "trivial") != "trivial"
     if moving and len(index) > index.max() + 1:

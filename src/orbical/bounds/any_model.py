@@ -72,9 +72,7 @@ def outputs_by_orbit(
     spread = {}
     for name, array in arrays.items():
         if array.shape != index.shape:
-            raise InputError(
-                name, f"one for each of {len(index)} samples", f"shape {list(array.shape)}"
-            )
+            raise InputError(name, f"one for each of {len(index)} samples", array)
         numbers = array.astype(np.float64)
         spread[name] = float(np.abs(numbers - numbers[first][index]).max())
     if max(spread.values(), default=0.0) <= 1e-6:

@@ -12,7 +12,6 @@ each form of variance, and `nll_optimal_variance` returns it by coordinate.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -29,7 +28,7 @@ Array = np.ndarray
 FORMS = ("scalar", "diagonal", "full")
 
 
-def nll_optimal_variance(table: ValueTable, representation: Any = "invariant") -> Array:
+def nll_optimal_variance(table: ValueTable, representation: object = "invariant") -> Array:
     """Return the covariance that a likelihood-optimal equivariant model reports.
 
     In the frame of each orbit's representative: the mean of (rho^-1 residual)(rho^-1 residual)^T
@@ -87,7 +86,7 @@ def nll_optimal_bleed(table: ValueTable, *, fit: ArrayLike = None) -> Array:
     mean = _orbit_means(table.orbit, table.mass, table.value)[table.orbit]
     best = mean if fit is None else checks.columns("fit", fit)
     if best.shape != table.value.shape:
-        raise InputError("fit", f"shape {list(table.value.shape)}", list(best.shape))
+        raise InputError("fit", f"shape {list(table.value.shape)}", best)
     spread = _orbit_means(table.orbit, table.mass, np.square(table.value - best))[table.orbit]
     if table.aleatoric is not None:
         truth = table.covariances(table.aleatoric).diagonal(axis1=1, axis2=2)

@@ -78,7 +78,7 @@ def estimates(bounds: Mapping[str, Bound], tolerance: float) -> dict[str, Bound]
     }
 
 
-_NO_FACTS: Mapping[str, Any] = MappingProxyType({})
+_NO_FACTS: Mapping[str, object] = MappingProxyType({})
 
 
 class Bounds(Mapping[str, Bound]):
@@ -117,7 +117,7 @@ class Bounds(Mapping[str, Bound]):
         ]
         return "\n".join(lines)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the bounds as plain values, ready for JSON."""
         return {
             "about": self.about,

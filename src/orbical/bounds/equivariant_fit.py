@@ -11,7 +11,6 @@ rho(g)^-1 f(gx) only for uniform masses and orthogonal representations.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -43,7 +42,7 @@ class Frames:
     monomial: bool
 
 
-def frames(table: ValueTable, representation: Any) -> Frames:
+def frames(table: ValueTable, representation: object) -> Frames:
     """Bind a representation to a table: one matrix for each pair of point and element.
 
     Args:

@@ -107,7 +107,7 @@ class Comparison:
             if each.forced is not None and each.forced_orbitwise is not None
         }
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[dict[str, object]]:
         """Return the table, one dictionary for each group.
 
         `cost` is the distance of the ceiling (or floor) from that of the trivial group. It is None
@@ -118,7 +118,7 @@ class Comparison:
         """
         return [self._row(each) for each in self.candidates]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the table, and the error forced on models of each confidence, ready for JSON."""
         forced = {
             name: {"one_confidence": mean.tolist(), "orbitwise": orbitwise.tolist()}
@@ -131,7 +131,7 @@ class Comparison:
             "forced_overconfidence": {"confidence": self.confidence.tolist(), "groups": forced},
         }
 
-    def _row(self, each: Candidate) -> dict[str, Any]:
+    def _row(self, each: Candidate) -> dict[str, object]:
         ground = self.candidates[0]
         informed = each is ground or each.orbits < ground.orbits
         here, there = each.best, ground.best
@@ -175,7 +175,7 @@ class Comparison:
         )
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return "-" if value is None else in_column(value) if isinstance(value, float) else str(value)
 
 
@@ -232,7 +232,7 @@ def compare_groups(
         [('trivial', 0.0, 1.0), ('cyclic:2', 1.0, 1.0), ('cyclic:4', 1.0, 0.5)]
     """
     if not isinstance(data, tuple | list) or len(data) != 2:
-        raise InputError("data", "a pair (x, label)", type(data).__name__)
+        raise InputError("data", "a pair (x, label)", type(data))
     if isinstance(groups, str) or not isinstance(groups, Mapping | Sequence):
         raise InputError(
             "groups", "a list or a mapping of candidates", repr(groups), remedy=f"pass [{groups!r}]"

@@ -196,11 +196,7 @@ def match_invariants(invariants: ArrayLike, *, tolerance: float) -> Orbits:
     values = as_numpy("invariants", invariants, np.float64)
     values = values[:, None] if values.ndim == 1 else values
     if values.ndim != 2 or values.size == 0 or not np.isfinite(values).all():
-        raise InputError(
-            "invariants",
-            "finite values of shape [sample] or [sample, D]",
-            f"shape {list(values.shape)}",
-        )
+        raise InputError("invariants", "finite values of shape [sample] or [sample, D]", values)
     tolerance = _checked_tolerance(tolerance, values)
     return Orbits(
         link_within(values, tolerance), None, tolerance, tolerance <= _is_rounding(values)
@@ -341,7 +337,7 @@ class Mover:
         return len(self.flat)
 
     @staticmethod
-    def _flattened(tree: Any, dims: int) -> Tensor:
+    def _flattened(tree: object, dims: int) -> Tensor:
         return torch.cat([leaf.flatten(dims) for leaf in leaves(tree)], dims)
 
     @property
@@ -397,7 +393,7 @@ class Mover:
         return bool(torch.allclose(there, here.expand_as(there), rtol=1e-9))
 
 
-def _leaf(x: Any, exact: bool) -> Tensor:
+def _leaf(x: object, exact: bool) -> Tensor:
     """Read an array of samples as a tensor of finite numbers."""
     if isinstance(x, list | tuple) and hasattr(next(iter(x), None), "get_positions"):
         raise InputError(
@@ -410,7 +406,7 @@ def _leaf(x: Any, exact: bool) -> Tensor:
         )
     tensor = x if isinstance(x, Tensor) else torch.as_tensor(np.ascontiguousarray(as_numpy("x", x)))
     if tensor.ndim < 2 or tensor.numel() == 0:
-        raise InputError("x", "points of shape [sample, ...]", f"shape {list(tensor.shape)}")
+        raise InputError("x", "points of shape [sample, ...]", tensor)
     if not torch.isfinite(tensor).all():
         raise InputError("x", "finite numbers", "NaN or infinite values")
     return tensor.double() if exact else tensor if tensor.is_floating_point() else tensor.float()

@@ -18,11 +18,11 @@ Array = np.ndarray
 
 
 def in_frame_of_orbits(
-    x: Any,
+    x: object,
     classes: Mapping[str, ArrayLike],
     group: Group | str,
     orbits: Orbits,
-    representation: str | Mapping[str, Mapping[Any, Any]],
+    representation: str | Mapping[str, Mapping[object, object]],
     names: Sequence[str] | None,
     action: Any | None,
 ) -> tuple[Orbits, dict[str, Array], Array, Array]:

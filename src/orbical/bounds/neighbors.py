@@ -86,7 +86,7 @@ class Estimate:
 
 
 def neighbor_ceiling(
-    x: Any,
+    x: object,
     label: ArrayLike,
     group: Group | str,
     *,
@@ -162,11 +162,11 @@ def neighbor_ceiling(
 
 
 def neighbor_floor(
-    x: Any,
+    x: object,
     value: ArrayLike,
     group: Group | str,
     *,
-    representation: Any = "invariant",
+    representation: object = "invariant",
     action: Any | None = None,
     mass: ArrayLike | None = None,
     level: float = 0.95,

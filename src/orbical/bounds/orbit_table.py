@@ -226,7 +226,7 @@ class OrbitTable:
         """
         ids = as_numpy("orbit", orbit.orbit if isinstance(orbit, Orbits) else orbit)
         if ids.ndim != 1 or len(ids) == 0:
-            raise InputError("orbit", "shape [sample]", f"shape {list(ids.shape)}")
+            raise InputError("orbit", "shape [sample]", ids)
         ids = checks.whole_numbers("orbit", checks.partition("orbit", ids), len(ids))
         label = checks.whole_numbers("label", label, len(ids), below=labels)
         count = max(2, int(label.max()) + 1) if labels is None else int(labels)
@@ -278,7 +278,7 @@ class OrbitTable:
     @classmethod
     def from_scan(
         cls,
-        scan: Any,
+        scan: object,
         model: str | None = None,
         *,
         orbit: Any | None = None,

@@ -83,14 +83,14 @@ class Taxonomy:
 
 
 def taxonomy(
-    x: Any,
+    x: object,
     truth: ArrayLike,
     group: Group | str,
     *,
     support: Support,
     action: Any | None = None,
     function: Callable[[Array], Array] | None = None,
-    representation: Any | None = None,
+    representation: object | None = None,
     tolerance: float | None = None,
     mass: ArrayLike | None = None,
 ) -> Taxonomy:
@@ -166,7 +166,7 @@ def _answers(function: Callable[[Array], Array], points: Array, width: int) -> A
         raise InputError(
             "function",
             f"results of shape {list(expected)} for {len(points)} points, as the truth has",
-            f"shape {list(answer.shape)}",
+            answer,
         )
     return answer.reshape(expected)
 
@@ -178,7 +178,7 @@ def _no_neighbors(size: int) -> tuple[Array, Array, Array]:
 
 
 def _truth(
-    truth: ArrayLike, representation: Any | None, size: int, elements: int
+    truth: ArrayLike, representation: object | None, size: int, elements: int
 ) -> tuple[Array, Callable[[slice], Array]]:
     values = np.asarray(truth, dtype=np.float64)
     values = values[:, None] if values.ndim == 1 else values
@@ -193,9 +193,7 @@ def _truth(
     matrices = np.asarray(representation, dtype=np.float64)
     if matrices.shape != (elements, values.shape[1], values.shape[1]):
         raise InputError(
-            "representation",
-            f"shape [{elements}, {values.shape[1]}, {values.shape[1]}]",
-            list(matrices.shape),
+            "representation", f"shape [{elements}, {values.shape[1]}, {values.shape[1]}]", matrices
         )
     return values, lambda rows: np.einsum("kij,nj->kni", matrices, values[rows])
 

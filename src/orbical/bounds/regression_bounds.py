@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -63,7 +62,7 @@ _FULL = "a full covariance has no variance vector; see mahalanobis"
 _NOT_INVARIANT = "the representation is not the trivial one; see thm3 and thm7"
 
 
-def regression(table: ValueTable, representation: Any = "invariant") -> Bounds:
+def regression(table: ValueTable, representation: object = "invariant") -> Bounds:
     """Evaluate every regression bound on a table of values.
 
     V_s is the least mean error an equivariant model can have on a fiber of the variance, per unit
@@ -132,7 +131,7 @@ def regression(table: ValueTable, representation: Any = "invariant") -> Bounds:
     return Bounds(bounds, about)
 
 
-def best_equivariant(table: ValueTable, representation: Any = "invariant") -> Array:
+def best_equivariant(table: ValueTable, representation: object = "invariant") -> Array:
     """Return the best equivariant fit to the values at each point (P1 Theorems 2 and 3).
 
     Args:

@@ -21,7 +21,7 @@ def numbers(name: str, value: ArrayLike, dims: str, size: int | None = None) -> 
     array = as_numpy(name, value, np.float64)
     axes = dims.split()
     if array.ndim != len(axes):
-        raise InputError(name, f"shape [{', '.join(axes)}]", f"shape {list(array.shape)}")
+        raise InputError(name, f"shape [{', '.join(axes)}]", array)
     if array.size == 0:
         raise InputError(name, f"at least one value along each of {axes}", "none")
     if not np.isfinite(array).all():
@@ -42,7 +42,7 @@ def representation(matrices: ArrayLike, dimension: int) -> Array:
     array = as_numpy("representation", matrices, np.float64)
     if array.ndim != 3 or array.shape[1:] != (dimension, dimension):
         raise InputError(
-            "representation", f"matrices of shape [K, {dimension}, {dimension}]", list(array.shape)
+            "representation", f"matrices of shape [K, {dimension}, {dimension}]", array
         )
     if not np.isfinite(array).all() or np.linalg.cond(array).max() > 1e12:
         raise InputError("representation", "finite and invertible matrices", "others")
@@ -55,7 +55,7 @@ def of_kind(table: object, *kinds: type) -> None:
         first = kinds[0].__name__
         wanted = ("an " if first[0] in "AEIO" else "a ") + " or ".join(k.__name__ for k in kinds)
         remedy = f"make one with {first}.from_scan" if hasattr(table, "record") else ""
-        raise InputError("table", wanted, type(table).__name__, remedy=remedy)
+        raise InputError("table", wanted, type(table), remedy=remedy)
 
 
 def orthogonal(matrices: Array) -> bool:
@@ -81,7 +81,7 @@ def whole_numbers(name: str, value: ArrayLike, size: int, below: int | None = No
     if array.shape != (size,):
         one_hot = array.ndim == 2 and len(array) == size
         hint = "pass the indices of one-hot rows, .argmax(1)" if one_hot else ""
-        raise InputError(name, f"shape [{size}]", f"shape {list(array.shape)}", remedy=hint)
+        raise InputError(name, f"shape [{size}]", array, remedy=hint)
     if array.dtype.kind in "USO":
         hint = "number them with numpy.unique(names, return_inverse=True)[1]"
         raise InputError(name, "whole numbers", "names", remedy=hint)

@@ -89,9 +89,7 @@ class ValueTable:
         if self.mean is not None:
             mean = checks.columns("mean", self.mean)
             if mean.shape != value.shape:
-                raise InputError(
-                    "mean", f"shape {list(value.shape)}, as the values have", list(mean.shape)
-                )
+                raise InputError("mean", f"shape {list(value.shape)}, as the values have", mean)
             keep(self, "mean", mean)
         if self.variance is not None:
             variance = _variance("variance", self.variance, size, dimension)
@@ -271,7 +269,7 @@ def _variance(name: str, value: ArrayLike, size: int, dimension: int) -> Array:
             name,
             f"shape [{size}] (scalar), [{size}, {dimension}] (diagonal) or [{size}, "
             f"{dimension}, {dimension}] (full)",
-            list(array.shape),
+            array,
         )
     if not np.isfinite(array).all():
         raise InputError(name, "finite numbers", "NaN or infinite values")

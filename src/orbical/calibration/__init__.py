@@ -42,12 +42,14 @@ from .intervals import (
     resampled,
 )
 from .intervals.bounded_means import *
+from .intervals.bounded_means import MANY
 from .intervals.brier_intervals import *
 from .intervals.comparisons import *
 from .intervals.curves import *
 from .intervals.interval_ends import *
 from .intervals.limits import MeanEnds, caution, of_pairs
 from .intervals.means import *
+from .intervals.means import paired_interval_of_sums
 from .intervals.resampled import *
 from .intervals.resampled import row_intervals
 from .measure_tables import *
@@ -57,7 +59,6 @@ from .measures import (
     by_class,
     cumulative,
     gaussian,
-    generalized,
     kernel_errors,
     proper_scores,
     smooth,
@@ -71,7 +72,6 @@ from .measures.by_class import *
 from .measures.cumulative import *
 from .measures.cumulative import esd_with_slope, softened
 from .measures.gaussian import *
-from .measures.generalized import *
 from .measures.kernel_errors import *
 from .measures.kernel_errors import mmce_with_slope
 from .measures.proper_scores import *
@@ -109,7 +109,7 @@ from .registry import *
 # fmt: off
 _MODULES = (
     measure_tables, overview, registry, bounded_means, brier_intervals, comparisons, curves,
-    interval_ends, means, resampled, binned, bleed, by_class, cumulative, gaussian, generalized,
+    interval_ends, means, resampled, binned, bleed, by_class, cumulative, gaussian,
     kernel_errors,
     proper_scores, smooth, soft, variance_errors, pixel_bins, pooled, positions, verdicts,
     whole_orbit, from_outputs, from_scans,

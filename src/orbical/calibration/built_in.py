@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..errors import whole_number
+from ..errors import number_of_bins
 from .intervals import cells
 from .intervals.brier_intervals import brier_part_intervals
 from .intervals.interval_ends import Interval, mapped
@@ -18,7 +18,7 @@ from .intervals.limits import Evidence, caution, of_pairs, of_predictions
 from .intervals.means import mean_interval, share_interval
 from .intervals.resampled import cell_intervals, interval
 from .measure_tables import Outputs, Predictions, Settings
-from .measures import by_class, gaussian, generalized, proper_scores, variance_errors
+from .measures import by_class, gaussian, proper_scores, variance_errors
 from .measures.binned import ece, ece_debiased
 from .measures.bleed import aleatoric_bleed
 from .measures.cumulative import cumulative_distance, esd, ks, ordered_esd
@@ -43,7 +43,7 @@ def _on_cells(
     """Bind a distance, or with a distance of its own the estimate of its square."""
     power = 1 if distance is None else 2
 
-    def bind(name: str, **options: Any) -> BoundMeasure:
+    def bind(name: str, **options: object) -> BoundMeasure:
         of_samples, cell_root = partial(value, **options), partial(cell_distance, **options)
         of_cells = cell_root if cell_value is None else partial(cell_value, **options)
         root = of_samples if distance is None else partial(distance, **options)
@@ -53,7 +53,7 @@ def _on_cells(
 
 
 def _in_bins(name: str, bins: int = 15, norm: str = "l1", binning: str = "width") -> BoundMeasure:
-    bins = whole_number("bins", bins)
+    bins = number_of_bins(bins)
     value = partial(ece, bins=bins, norm=norm, binning=binning)
     error = partial(cells.binned_error, norm=norm)
     index = partial(cells.bins_index, bins=bins, binning=binning)
@@ -75,7 +75,7 @@ def _of_samples(value: _Function, distance: _Function | None = None, **known: An
 def _of_squares(value: _Function) -> _Binding:
     """Bind a distance that compares squared errors with variances."""
 
-    def bind(name: str, **options: Any) -> BoundMeasure:
+    def bind(name: str, **options: object) -> BoundMeasure:
         function = partial(value, **options)
         return BoundMeasure(name, function, function, moment=2)
 
@@ -186,7 +186,7 @@ def _score(
         mean = (p * finite).sum(-1)
         apart = finite - mean[..., None]
         variance, third = ((p * apart.pow(power)).sum(-1) for power in (2, 3))
-        rest: dict[str, Any] = {"calibrated_third": third, "weights": outputs.weights}
+        rest: dict[str, object] = {"calibrated_third": third, "weights": outputs.weights}
         found = mean_interval(terms(outputs), mean, variance, settings.level, **rest)
         low, usual = (end.clamp(min=0) for end in (found.low, found.calibrated_low))
         return replace(found, low=low, calibrated_low=usual)  # no term is negative
@@ -276,7 +276,7 @@ def _squared_error_interval(given: Predictions, settings: Settings) -> Interval:
     terms = error.square().sum(-1)
     larger = (terms.mean(-1) / mean.mean(-1)).clamp(min=1)[..., None]
     variance, third = variance * larger.square(), third * larger.pow(3)
-    rest: dict[str, Any] = {"calibrated_third": third, "weights": given.weights}
+    rest: dict[str, object] = {"calibrated_third": third, "weights": given.weights}
     found = mean_interval(terms, mean, variance, settings.level, **rest)
     seen = of_predictions(given.mean, given.variance, given.target)
     return replace(found, caution=caution("squared_error", seen))
@@ -413,21 +413,21 @@ _REGRESSION = (
             meaning="Mahalanobis calibration error: mean gap between an ellipsoid's probability "
             "and the share of targets inside it",
             binding=_covered(variance_errors.mahalanobis_calibration, known=True)),
-    _vector(generalized.gence, "GENCE", unit="1", target=generalized.gence_floor,
+    _vector(variance_errors.gence, "GENCE", unit="1", target=variance_errors.gence_floor,
             meaning="generalized expected normalized calibration error: for vectors",
-            metric_class="GENCE", interval="bootstrap", terms=generalized.gence_terms,
-            binding=_of_samples(generalized.gence, marginal=True)),
-    _vector(generalized.gence_sq, "GENCE, squared", unit="1", target=generalized.gence_sq_floor,
+            metric_class="GENCE", interval="bootstrap", terms=variance_errors.gence_terms,
+            binding=_of_samples(variance_errors.gence, marginal=True)),
+    _vector(variance_errors.gence_sq, "GENCE, squared", unit="1", listed=_COMPARED,
             meaning="generalized expected normalized calibration error of squares: for vectors",
-            metric_class="GENCESquared", interval="bootstrap", listed=_COMPARED,
-            terms=generalized.gence_sq_terms,
-            binding=_of_samples(generalized.gence_sq, marginal=True)),
-    _vector(generalized.gence_fiber, "GENCE, by fiber", unit="1", listed=_COMPARED,
+            metric_class="GENCESquared", interval="bootstrap",
+            target=variance_errors.gence_sq_floor, terms=variance_errors.gence_sq_terms,
+            binding=_of_samples(variance_errors.gence_sq, marginal=True)),
+    _vector(variance_errors.gence_fiber, "GENCE, by fiber", unit="1", listed=_COMPARED,
             meaning="generalized normalized calibration error, by fiber: averaged over bins",
-            binding=_binned_square(generalized.gence_fiber, moment=1)),
-    _vector(generalized.gence_sq_fiber, "GENCE, squared, by fiber", unit="1", listed=_TABLE,
+            binding=_binned_square(variance_errors.gence_fiber, moment=1)),
+    _vector(variance_errors.gence_sq_fiber, "GENCE, squared, by fiber", unit="1", listed=_TABLE,
             meaning="generalized normalized calibration error of squares, by fiber: averaged over "
-            "bins", binding=_binned_square(generalized.gence_sq_fiber, moment=2)),
+            "bins", binding=_binned_square(variance_errors.gence_sq_fiber, moment=2)),
     _vector(variance_errors.regression_esd_normalized, "regression ESD, normalized", unit="1",
             meaning="expected squared difference of normalized error and 1: unbiased, without bins",
             listed=_ORBIT, minimum=3, binding=_of_samples(

@@ -172,7 +172,7 @@ def _drawn_together(chosen: list[Measure], given: Any, settings: Settings) -> di
     }
 
 
-def _cells_key(index: Any) -> Any:
+def _cells_key(index: object) -> Any:
     """Return what two functions that sort samples into the same cells have in common."""
     return (index.func, *sorted(index.keywords.items())) if isinstance(index, partial) else index
 
@@ -218,7 +218,7 @@ def score_terms(
     return _terms(listed, probs=probs, logits=logits, labels=labels)
 
 
-def _terms(listed: list[Measure], *arrays: Any, **outputs: Any) -> dict[str, Tensor]:
+def _terms(listed: list[Measure], *arrays: object, **outputs: object) -> dict[str, Tensor]:
     return {
         measure.name: measure.terms(*arrays, **outputs).detach().cpu()
         for measure in listed

@@ -150,9 +150,7 @@ def _needed(found: Mapping[str, float], samples: int, level: float) -> int | Non
 def _check_outputs(outputs: object) -> None:
     if not isinstance(outputs, Mapping):
         remedy = "scan_table takes a scan" if hasattr(outputs, "record") else ""
-        raise InputError(
-            "outputs", "arrays by name, such as labels", type(outputs).__name__, remedy=remedy
-        )
+        raise InputError("outputs", "arrays by name, such as labels", type(outputs), remedy=remedy)
 
 
 def _check_arrays(

@@ -227,7 +227,7 @@ class Measure:
         return replace(found, one_target=self.one_target, terms=self.terms)
 
     @cached_property
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, object]:
         """The options of the measure, with the values that they have in this entry."""
         arguments = inspect.signature(self.function).parameters.values()
         known = {part.name: part.default for part in arguments if part.default is not part.empty}
@@ -294,7 +294,7 @@ def register(measure: Measure) -> Measure:
         raise InputError(
             "measure",
             "a Measure",
-            type(measure).__name__,
+            type(measure),
             remedy="pass Measure(name, function, title=..., meaning=...)",
         )
     if not measure.name.isidentifier():
@@ -378,7 +378,7 @@ def titled(name: str) -> str:
     return (MEASURES[first].title if first in MEASURES else first) + comma + rest
 
 
-def bound(measure: MeasureLike, kind: str, options: Mapping[str, Any]) -> BoundMeasure:
+def bound(measure: MeasureLike, kind: str, options: Mapping[str, object]) -> BoundMeasure:
     """Find a measure of a kind by name, or take a function as a distance, and set its options."""
     if isinstance(measure, BoundMeasure):
         if options:
@@ -401,7 +401,7 @@ def entry_of(measure: str | Measure, *kinds: str) -> Measure:
     orbical.errors.InputError: measure: expected a measure of confidence and correctness such as ...
     """
     if not isinstance(measure, str | Measure):
-        raise InputError("measure", "a name such as 'ece'", type(measure).__name__)
+        raise InputError("measure", "a name such as 'ece'", type(measure))
     if not isinstance(measure, Measure) and measure not in MEASURES:
         raise unknown_name("measure", measure, [entry.name for entry in list_measures(*kinds)])
     entry = measure if isinstance(measure, Measure) else MEASURES[measure]

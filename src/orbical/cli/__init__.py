@@ -120,20 +120,24 @@ def main() -> None:
     except SystemExit as end:  # as every command ends
         _leave(end.code)
         raise
-    except OrbicalError as error:
-        _print_error("[bold red]error:[/]", _in_shell(error))
-        sys.exit(2)
-    except OSError as error:
-        if error.filename is None:
+    except (OrbicalError, OSError, MemoryError, RuntimeError) as error:
+        words = explanation(error)
+        if words is None:
             raise
-        _print_error("[bold red]error:[/]", f"{error.filename}: {error.strerror or error}")
+        _print_error("[bold red]error:[/]", words)
         sys.exit(2)
-    except (MemoryError, RuntimeError) as error:
-        if not isinstance(error, MemoryError) and "allocate memory" not in str(error):
-            raise
+
+
+def explanation(error: BaseException) -> str | None:
+    """Return what to print of an error that its user can mend; None for a mistake of orbical."""
+    if isinstance(error, OrbicalError):
+        return _in_shell(error)
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror or error}"
+    if isinstance(error, MemoryError) or "allocate memory" in str(error):
         why = " ".join(str(error).rpartition("DefaultCPUAllocator: ")[2].split())
-        _print_error("[bold red]error:[/]", f"memory is too short: {why or 'no reason is known'}")
-        sys.exit(2)
+        return f"memory is too short: {why or 'no reason is known'}"
+    return None
 
 
 def _leave(status: object) -> None:

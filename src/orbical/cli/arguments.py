@@ -136,8 +136,8 @@ def named_models(models: Sequence[str], argument: str = "--model") -> dict[str, 
         if path is None and ":" not in source:
             raise InputError(
                 argument,
-                "a file ending in .onnx, .tflite, .pt2 or .pt, a folder of save_pretrained or "
-                "package.module:attribute, optionally as NAME=SOURCE",
+                "a file ending in .onnx, .tflite, .pt2, .pt or .gguf, a folder of save_pretrained, "
+                "http://host/v1#model or package.module:attribute, optionally as NAME=SOURCE",
                 repr(text),
             )
         if path is not None and not path.is_dir():
@@ -316,7 +316,7 @@ def listed_names(text: str | None, option: str) -> list[str] | None:
             raise InputError(
                 option,
                 "a text file with one name a line, or names separated by commas",
-                f"{text!r}, which is no file",
+                f"{text!r}, which is not a file",
             )
         return _separated(text)
     with reading(option, text, "text"):

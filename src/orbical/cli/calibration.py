@@ -99,7 +99,8 @@ def _show_outputs(paths: list[Path], settings: _Draws, figure: Path | None, form
         names = [str(path) for path in paths]
     outputs = {name: _read(path) for name, path in zip(names, paths, strict=True)}
     tables = {name: _numbers(_table(name, one, settings)) for name, one in outputs.items()}
-    differences = compare_outputs(outputs, **settings).to_dict("records")
+    several = len(outputs) > 1  # else pandas need not be imported
+    differences = compare_outputs(outputs, **settings).to_dict("records") if several else []
     if figure is not None:
         _draw(outputs, figure, settings)
     if format_ == "latex":
@@ -148,7 +149,9 @@ def _read(path: Path) -> Row:
     try:
         return read_outputs(path)
     except InputError as error:
-        raise InputError("FILES", problem=str(error)) from error
+        whole = error.argument == "files"  # otherwise it begins with the name of the file
+        problem = error.problem if whole else str(error)
+        raise InputError("FILES", problem=problem) from error
 
 
 def _table(name: str, outputs: Row, settings: _Draws) -> dict[str, Interval]:

@@ -55,11 +55,12 @@ def failures(
     ]
     if format_ == "text":
         typer.echo(str(found))
-        searched = f"{found.searched:,} subsets at parts of the orbit" if len(found) else "Nothing"
-        typer.echo(
-            f"\nFound in {searched}; {counted(len(found.open), 'suspicion')} not confirmed. "
-            f"With probability {percent(level)} none of the listed is due to chance."
-        )
+        if found.found:
+            typer.echo(
+                f"\nFound among {found.searched:,} subsets and parts of the orbit; "
+                f"{counted(len(found.open), 'suspicion')} not confirmed. "
+                f"With probability {percent(level)} none of the listed is due to chance."
+            )
     else:
         records = [one.to_dict() for one in (*found.found, *found.open)]
         show(format_, found.to_dict(), [Sheet("failures", headings, rows)], records=records)

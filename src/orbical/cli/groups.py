@@ -41,7 +41,9 @@ def groups(
     from ..groups import CATALOG, PARTS, parse
 
     entry = CATALOG.get((name or "").partition(":")[0])
-    chosen = [parse(entry.example if entry and name in CATALOG else name)] if name else _examples()
+    chosen = _examples()
+    if name is not None:
+        chosen = [parse(entry.example if entry and name in CATALOG else name)]
     if draw is not None:
         from ..figures import group_picture
 

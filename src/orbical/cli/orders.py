@@ -29,7 +29,7 @@ def orders(
     orbical scan -t choice -m gemma=models/gemma -d questions.csv -o run.zarr
     orbical orders run.zarr
 
-    Which positions are chosen and how far that is from fair, which questions are answered rightly
+    Which positions are chosen and how far that is from fair, which questions are answered correctly
     in every order, in some and in none, and what averaging over orders gains and costs.
 
     Args:
@@ -54,7 +54,7 @@ def orders(
             [str(model), *(with_interval(worst.sel(model=model), kind) for kind in kinds)]
             for model in worst["model"].values
         ]
-        sheets.append(Sheet("Questions answered rightly", ["model", *kinds], rows))
+        sheets.append(Sheet("Questions answered correctly", ["model", *kinds], rows))
         means = order_averages(scan, [int(word) for word in words], level=level, seed=seed)
         shares = [name for name in worst if worst[name].dims == ("model",)]
         records += _records("questions", worst[shares]) + _records("averages", means)

@@ -84,6 +84,7 @@ def scan(
     batch_size: str = "auto",
     chunk: str = "auto",
     durable: Annotated[bool, typer.Option("--durable")] = False,
+    timeout: Annotated[float | None, typer.Option(metavar="SECONDS")] = None,
 ) -> None:
     """Evaluate models along the orbits of a data set.
 
@@ -181,6 +182,7 @@ def scan(
         batch_size: Transformed inputs per forward pass: a number or auto.
         chunk: Samples per unit, the most that a killed scan can lose: a number or auto.
         durable: Wait for the disk after each unit, so that a power failure loses no more.
+        timeout: End the scan if a model takes longer than this for a batch. Default: wait.
     """
     with message_when_stopped(out is not None):
         from .. import tasks as known
@@ -249,6 +251,7 @@ def scan(
                 batch_size=int(batch_size) if batch_size.isdigit() else batch_size,
                 chunk=int(chunk) if chunk.isdigit() else chunk,
                 durable=durable,
+                timeout=timeout,
                 device=device,
                 workers=readers,
                 fingerprint=fingerprint,

@@ -35,10 +35,10 @@ def print_summary(scan: Scan) -> None:
     table = summary(scan)
     rows: list[list[Cell]] = []
     shown = [name for name in ("score", *_SHARES) if name in table and "place" in table[name].dims]
-    if scan.record.score.meaning == CLASS_PROBABILITY and "accuracy" in shown:
-        shown.remove("score")  # it says little beside the accuracy
+    if scan.record.score.meaning == CLASS_PROBABILITY and "confidence" in shown:
+        shown.remove("score")  # it adds little to accuracy and confidence
     for name in shown:
-        words = scan.record.score.meaning if name == "score" else _SHARES[name]
+        words = table[name].attrs["meaning"] if name == "score" else _SHARES[name]
         for place in map(str, table["place"].values):
             values = table[name].sel(place=place).values
             rows.append([f"{words}, {PLACES[place]}", *(_cell(value, name) for value in values)])

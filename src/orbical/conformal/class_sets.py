@@ -93,7 +93,7 @@ class ConformalSets(ScoreReader, ABC):
         """Return scores `[N, K, C]` and class indices `[N]` of calibration samples."""
         outputs = self._read(X, reset=True).detach()
         if outputs.ndim not in (2, 3):
-            raise InputError("X", "shape [N, C] or [N, K, C] to fit on", tuple(outputs.shape))
+            raise InputError("X", "shape [N, C] or [N, K, C] to fit on", outputs)
         labels = self._read_labels(y, outputs, classes)
         outputs = outputs[:, None] if outputs.ndim == 2 else outputs
         return self._scores(outputs), labels
@@ -271,9 +271,7 @@ class RAPS(APS):
         self.free = free
 
     def _penalty(self, classes: int, like: Tensor) -> Tensor:
-        cost = real_number("penalty", self.penalty)
-        if cost < 0:
-            raise InputError("penalty", "a number >= 0", repr(self.penalty))
+        cost = real_number("penalty", self.penalty, ">= 0")
         ranks = torch.arange(1, classes + 1, dtype=like.dtype, device=like.device)
         return cost * (ranks - whole_number("free", self.free, 0)).clamp(min=0)
 

@@ -18,7 +18,7 @@ from ..calibration import (
     share_interval_of_sums,
     top_label,
 )
-from ..errors import InputError, check_name, whole_number
+from ..errors import InputError, check_name, real_number, whole_number
 from ..store import ScanArrays, arrays_of, is_scan, opened, responses
 from .class_sets import LAC, ConformalSets, at_labels
 from .quantiles import checked_coverage, conformal_quantile
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from ..store import Scan
 
 CALIBRATED = ("identity", "pooled", "position", "average")
+SIZES = ("size", "squares", "cubes", "fourths")
+"""Names of the sums of powers of sizes."""
 """Where the threshold comes from."""
 
 
@@ -114,7 +116,7 @@ def along_orbit(
     _refuse_open_groups(place, given, chosen)
     counts = {
         name: np.zeros((like.sizes["model"], like.sizes["element"]))
-        for name in ("held", "n", "hits", "size", "squares")
+        for name in ("held", "n", "hits", *SIZES)
     }
     for model in range(like.sizes["model"]):
         blocks = arrays.sample_blocks(str(like.name), model=model)
@@ -124,8 +126,8 @@ def along_orbit(
         for _, hits, size in tested(arrays, chosen, model, parts, place):
             counts["n"][model] += len(size)
             counts["hits"][model] += hits.sum(0)
-            counts["size"][model] += size.sum(0)
-            counts["squares"][model] += np.square(size).sum(0)
+            for power, name in enumerate(SIZES, start=1):
+                counts[name][model] += (size**power).sum(0)
     return _labeled(like, counts, wanted, level)
 
 
@@ -281,9 +283,7 @@ def _method_of(data: Any, method: Any) -> Any:
         needed = (ConformalSets,)
     if not isinstance(chosen, needed):
         names = " or ".join(one.__name__ for one in needed)
-        raise InputError(
-            "method", f"{names} for a scan of {data.attrs.get('task')}", type(chosen).__name__
-        )
+        raise InputError("method", f"{names} for a scan of {data.attrs.get('task')}", type(chosen))
     return clone(chosen)
 
 
@@ -314,10 +314,8 @@ def _refuse_open_groups(place: str | int, scan: Any, method: Any) -> None:
 
 def halves(samples: np.ndarray, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows that calibrate and those that are tested, each in ascending order."""
-    if not 0 < share < 1:
-        raise InputError("share", "a number in (0, 1)", repr(share))
     mixed = np.random.default_rng(whole_number("seed", seed, 0)).permutation(samples)
-    count = round(share * len(mixed))
+    count = round(real_number("share", share, "in (0, 1)") * len(mixed))
     if not 0 < count < len(mixed):
         raise InputError("scan", "samples to calibrate and to test", f"{len(mixed)} finished ones")
     return np.sort(mixed[:count]), np.sort(mixed[count:])
@@ -391,13 +389,13 @@ def _labeled(
 
     n, identity = counts["n"], like.attrs["identity"]
     share = share_interval_of_sums(n, counts["hits"], counts["hits"], level)
-    size, low, high = interval_of_sums(n, counts["size"], counts["squares"], level)
+    size, low, high = interval_of_sums(n, *(counts[name] for name in SIZES), level, low=0.0)
     parts = {
         "coverage": (*share, np.full_like(size, wanted)),
         "size": (size, low, high, np.repeat(size[:, [identity]], size.shape[1], axis=1)),
     }
     dims = ("model", "element")
-    coords: dict[Any, Any] = {
+    coords: dict[object, object] = {
         name: part for name, part in like.coords.items() if part.dims in (("model",), ("element",))
     }
     coords |= {"held": (dims, counts["held"].astype(int)), "tested": (dims, n.astype(int))}

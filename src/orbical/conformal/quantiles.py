@@ -7,7 +7,7 @@ import math
 import torch
 
 from .._arrays import ArrayLike, as_floating
-from ..errors import InputError
+from ..errors import InputError, real_number
 from ..recalibrate import read_weights
 
 _SLACK = 1e-9
@@ -77,6 +77,4 @@ def checked_coverage(coverage: float) -> float:
     >>> checked_coverage(0.9)
     0.9
     """
-    if isinstance(coverage, bool) or not isinstance(coverage, int | float) or not 0 < coverage < 1:
-        raise InputError("coverage", "a number in (0, 1)", repr(coverage))
-    return float(coverage)
+    return float(real_number("coverage", coverage, "in (0, 1)"))

@@ -61,7 +61,7 @@ class ConformalIntervals(BaseEstimator, ABC):  # type: ignore[misc]
             raise InputError(
                 "X",
                 f"shape [N, {len(self.columns)}] or [N, K, {len(self.columns)}] to fit on",
-                tuple(outputs.shape),
+                outputs,
             )
         outputs = outputs[:, None] if outputs.ndim == 2 else outputs
         targets = _read_targets(y, outputs)
@@ -93,9 +93,7 @@ class ConformalIntervals(BaseEstimator, ABC):  # type: ignore[misc]
         if width == 1 and outputs.ndim == 1:
             outputs = outputs[:, None]
         if outputs.ndim < 2 or outputs.shape[-1] != width or not outputs.numel():
-            raise InputError(
-                "X", f"shape [..., {width}] ({', '.join(self.columns)})", tuple(outputs.shape)
-            )
+            raise InputError("X", f"shape [..., {width}] ({', '.join(self.columns)})", outputs)
         if not bool(torch.isfinite(outputs).all()):
             raise InputError("X", "finite outputs", "NaN or infinity")
         return outputs
@@ -205,9 +203,7 @@ def _read_targets(y: ArrayLike, outputs: Tensor) -> Tensor:
     targets = targets[:, None] if targets.ndim == 1 else targets
     samples, elements = outputs.shape[:2]
     if targets.shape not in ((samples, 1), (samples, elements)):
-        raise InputError(
-            "y", f"shape ({samples},) or ({samples}, {elements}), as X", tuple(targets.shape)
-        )
+        raise InputError("y", f"shape ({samples},) or ({samples}, {elements}), as X", targets)
     if not bool(torch.isfinite(targets).all()):
         raise InputError("y", "finite targets", "NaN or infinity")
     return targets

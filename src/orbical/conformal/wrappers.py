@@ -39,7 +39,7 @@ class Mondrian(BaseEstimator):  # type: ignore[misc]
         [2, 16]
     """
 
-    methods_: dict[Any, Any]
+    methods_: dict[object, object]
 
     def __init__(self, method: ConformalSets | ConformalIntervals) -> None:
         self.method = method
@@ -165,7 +165,7 @@ class OrbitAveraged(BaseEstimator):  # type: ignore[misc]
             raise InputError(
                 "method",
                 "a method of sets, such as LAC()",
-                type(self.method).__name__,
+                type(self.method),
                 remedy="averaged scores of intervals are no interval",
             )
         checked_coverage(self.method.coverage)
@@ -190,7 +190,7 @@ class OrbitAveraged(BaseEstimator):  # type: ignore[misc]
         scores = self.method_._new_scores(X)
         if scores.ndim != 3 or scores.shape[1] != len(self.weight_):
             raise InputError(
-                "X", f"shape [N, {len(self.weight_)}, C], the positions of fit", tuple(scores.shape)
+                "X", f"shape [N, {len(self.weight_)}, C], the positions of fit", scores
             )
         weight = scores.new_tensor(self.weight_)
         average = (scores * weight[:, None]).sum(1)
@@ -203,5 +203,5 @@ def _categories(category: ArrayLike, samples: int) -> np.ndarray:
     """Return the category of each sample as an array `[N]`."""
     found = category.cpu().numpy() if isinstance(category, Tensor) else np.asarray(category)
     if found.shape != (samples,):
-        raise InputError("category", f"shape ({samples},), one for each row of X", found.shape)
+        raise InputError("category", f"shape ({samples},), one for each row of X", found)
     return found

@@ -76,7 +76,11 @@ def _why(error: Exception) -> str:
             ": it contains Python objects; pad samples of unequal sizes, with a mask "
             "(orbical.datasets.padded)"
         )
-    return ": it is no .npz or .npy file" if "pickle" in text else f" ({text})"
+    return (
+        ": it is not an .npz or .npy file; numpy.savez writes one"
+        if "pickle" in text
+        else f" ({text})"
+    )
 
 
 _FORMS = (
@@ -108,8 +112,9 @@ def read_outputs(path: Path) -> dict[str, Any]:
             return _gaussian(given, path) if "target" in given else given
     raise InputError(
         path,
-        "logits or probs, and labels",
-        remedy=f"or mean, variance and target; got {', '.join(sorted(arrays)) or 'nothing'}",
+        "logits or probs, and labels; or mean, variance and target",
+        ", ".join(sorted(arrays)) or "nothing",
+        remedy="save them under these names with numpy.savez",
     )
 
 

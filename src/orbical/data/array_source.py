@@ -134,7 +134,7 @@ class FilePart:
     @classmethod
     def of(cls, array: object) -> FilePart | None:
         """Return the place of a contiguous memory-mapped array, or view; None for any other."""
-        whole: Any = array
+        whole: object = array
         while isinstance(whole, np.ndarray) and not isinstance(whole.base, mmap.mmap):
             whole = whole.base
         if not isinstance(whole, np.memmap) or not isinstance(array, np.ndarray):
@@ -187,7 +187,7 @@ def _arrays(x: object) -> Tree:
     if isinstance(x, tuple):
         return tuple(_arrays(value) for value in x)
     if isinstance(x, Mapping):
-        raise InputError("data", "plain dictionaries", type(x).__name__)
+        raise InputError("data", "plain dictionaries", type(x))
     if isinstance(x, list) and differ_in_length(x):
         return padded(x, "data")
     if isinstance(x, Tensor) or not (hasattr(x, "shape") and hasattr(x, "__getitem__")):

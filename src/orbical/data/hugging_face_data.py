@@ -106,8 +106,7 @@ def from_hugging_face(data: object) -> Source | None:
             "data",
             "a data set of known length",
             "a streaming one",
-            remedy="pass load_dataset(..., streaming=False), or orbical.data.Stream(function, "
-            "length) with a function that yields (x, y) from its rows",
+            remedy="pass orbical.data.Stream(data, length)",
         )
     return HuggingFace(data) if {("datasets", name) for name in _KINDS} & kinds else None
 

@@ -23,7 +23,8 @@ from .source import Batch, Source, stacked, stamp_of
 SUFFIXES = (*(".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff", ".bmp", ".gif", ".ppm", ".pgm"),)
 UNREADABLE = ("raise", "skip")
 _ORIENTATION, _TURNED = 0x0112, (5, 6, 7, 8)
-_BITS, _PHOTOMETRIC, _WHITE_IS_ZERO = 258, 262, 0  # tags of TIFF
+# Tags of TIFF, and two of their values.
+_BITS, _PHOTOMETRIC, _SAMPLE_FORMAT, _WHITE_IS_ZERO, _SIGNED = 258, 262, 339, 0, 2
 _CHANNELS = {"L": 1, "RGB": 3}
 _MOST_NAMED = 3
 _AS_STORED = (
@@ -48,7 +49,7 @@ class ImageReader:
     """
 
     size: int | tuple[int, int] | None = None
-    transform: Callable[[Image.Image], Any] | None = None
+    transform: Callable[[Image.Image], object] | None = None
     mode: str = "RGB"
 
     def __post_init__(self) -> None:
@@ -67,6 +68,9 @@ class ImageReader:
 
     def convert(self, image: Image.Image) -> Any:
         """Return an image, upright, as a tensor, or what the transform makes of it."""
+        tags = getattr(image, "tag_v2", {})
+        if not _is_deep(image.mode) and _SIGNED in tags.get(_SAMPLE_FORMAT, ()):
+            raise ValueError("Pillow reads integers of 8 bits without their sign; save 16 bits")
         levels = None if _is_deep(self.mode) else _levels_of(image)  # a copy forgets its file
         image = ImageOps.exif_transpose(image)
         image = image.convert(self.mode) if levels is None else _in_unit_range(image, *levels)
@@ -113,12 +117,10 @@ def _levels_of(image: Image.Image) -> tuple[float, float] | None:
     """Return the values that are black and white in a deep image, by what its file states."""
     if not _is_deep(image.mode):
         return None
-    if image.mode == "F":
-        return 0.0, 1.0
+    tags = getattr(image, "tag_v2", {})
     if image.mode == "I" and image.format not in ("PNG", "PPM"):  # these have 16 bits
         raise ValueError(f"integers of 32 bits, or with a sign, have no white; {_AS_STORED}")
-    tags = getattr(image, "tag_v2", {})
-    white = float(2 ** tags.get(_BITS, (16,))[0] - 1)
+    white = 1.0 if image.mode == "F" else float(2 ** tags.get(_BITS, (16,))[0] - 1)
     return (white, 0.0) if tags.get(_PHOTOMETRIC) == _WHITE_IS_ZERO else (0.0, white)
 
 
@@ -245,12 +247,21 @@ class ImageFiles(Source):
         self.columns = {name: values[kept] for name, values in self.columns.items()}
 
 
+def _is_cut(image: Image.Image) -> bool:
+    """Check for channels of 16 bits of which Pillow reads 8, by how it would decode the file."""
+    tiles = getattr(image, "tile", None)  # of files only
+    if _is_deep(image.mode) or not tiles:
+        return False
+    codec, _, _, how = tiles[0]
+    return ";16" in str(how) or (codec == "ppm" and how[1] > 255)
+
+
 def _header_of(path: Path) -> tuple[tuple[int, int], str]:
     """Return width and height of an image, upright, and what of it is not read, if anything."""
     with Image.open(path) as image:
         width, height = image.size
         caveat = ""
-        if not _is_deep(image.mode) and ";16" in str(image.tile[:1]):
+        if _is_cut(image):
             caveat = "16 bits in each of several channels, of which 8 are read"
         if image.format == "TIFF" and getattr(image, "n_frames", 1) > 1:
             caveat = "several pages, of which the first is read"
@@ -331,7 +342,7 @@ class ImageFolder(ImageFiles):
         self,
         path: str | Path,
         size: int | tuple[int, int] | None = None,
-        transform: Callable[[Any], object] | None = None,
+        transform: Callable[[object], object] | None = None,
         mode: str = "RGB",
         classes: Sequence[str] | None = None,
         unreadable: str = "raise",
@@ -339,7 +350,8 @@ class ImageFolder(ImageFiles):
     ) -> None:
         folder = as_path("data", path)
         if not folder.is_dir():
-            raise InputError("data", "a folder of images", repr(str(path)))
+            absent = "" if folder.exists() else ", which does not exist"
+            raise InputError("data", "a folder of images", f"{str(path)!r}{absent}")
         found = {file.relative_to(folder).as_posix(): file for file in images_below(folder)}
         if not found:
             raise InputError("data", f"images in {str(path)!r}", _what_is_there(folder))

@@ -11,11 +11,15 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset, default_colla
 from .._imports import words_of
 from .._trees import Tree
 from ..errors import InputError
-from .source import Batch, Source, batch_of_items, split_item
+from .image_files import ImageReader
+from .source import Batch, Source, stacked
+
+LABELS = ("label", "labels", "y", "target", "targets")
+"""Usual names of the field of the targets."""
 
 
 class Items(Source):
-    """A map-style torch `Dataset`, whose items are `x` or `(x, y)`.
+    """A map-style torch `Dataset`, whose items are `x`, `(x, y)` or fields by name.
 
     Args:
         dataset: anything with a length and items.
@@ -44,7 +48,7 @@ class Items(Source):
         items = [self._item(row) for row in range(start, stop)]
         if self._collate is None:
             return batch_of_items(items, start)
-        return split_item(self._collate(items))
+        return split_item(self._collate(items), leading=1)
 
     def _item(self, row: int) -> Any:
         """Return an item, and name the sample if reading it fails."""
@@ -56,6 +60,50 @@ class Items(Source):
                 problem=f"{type(self._dataset).__name__} raised {type(error).__name__} for sample "
                 f"{row}: {words_of(error)}",
             ) from error
+
+
+def split_item(item: object, leading: int = 0) -> tuple[Any, Any]:
+    """Return the input and the target of an item: `x`, `(x,)`, `(x, y)`, or fields by name.
+
+    Of fields, the one of a usual name is the target. If only one of the others is an array, beyond
+    `leading` dimensions, it is the input, and the rest are facts about the sample.
+
+    >>> split_item((1.0, 3)), split_item(1.0), split_item({"image": [0.5], "label": 3, "id": 7})
+    ((1.0, 3), (1.0, None), ([0.5], 3))
+    """
+    if isinstance(item, dict):
+        named = [name for name in LABELS if name in item]
+        if len(named) != 1:
+            return item, None
+        fields = {name: one for name, one in item.items() if name != named[0]}
+        arrays = [one for one in fields.values() if _is_image(one) or _dims(one) > leading]
+        return arrays[0] if len(arrays) == 1 else fields, item[named[0]]
+    if not isinstance(item, tuple | list):
+        return item, None
+    return item[0], item[1] if len(item) > 1 else None
+
+
+def _is_image(value: object) -> bool:
+    return hasattr(value, "convert") and hasattr(value, "getbands")
+
+
+def _dims(value: object) -> int:
+    """Return the number of dimensions of an array or a list of numbers; 0 for anything else."""
+    known = getattr(value, "ndim", None)
+    return np.ndim(value) if known is None and isinstance(value, list) else known or 0
+
+
+def batch_of_items(items: Sequence[object], start: int) -> Batch:
+    """Stack the inputs and the targets of items, of which the first is sample `start`."""
+    inputs, targets = zip(*map(split_item, items), strict=True)
+    images = [_converted(one) if _is_image(one) else one for one in inputs]
+    return stacked(images, start), None if targets[0] is None else stacked(targets, start)
+
+
+def _converted(image: Any) -> Any:
+    """Return a PIL image as a folder of images does, but gray ones with one channel."""
+    gray = len(image.getbands()) == 1 and image.mode != "P"
+    return ImageReader(mode="L" if gray else "RGB").convert(image)
 
 
 def from_dataset(data: object) -> Source | None:
@@ -116,7 +164,7 @@ class Batches:
 
     def __iter__(self) -> Iterator[Any]:
         for batch in self._loader:
-            inputs, targets = split_item(batch)
+            inputs, targets = split_item(batch, leading=1)
             if self._loader.batch_size is None and self._loader.batch_sampler is None:
                 yield batch
             else:
@@ -160,9 +208,9 @@ class Stream(Source):
     streams, endless ones too, are cut there.
 
     Args:
-        items: an iterable of `x` or `(x, y)`. A generator can be read once; what can be iterated
-            again, such as a list or a data set, can be resumed. A function is called for each
-            reading and returns an iterable.
+        items: an iterable of `x`, `(x, y)` or `{"image": x, "label": y}`. A generator can be read
+            once; what can be iterated again, such as a list or a data set, can be resumed. A
+            function is called for each reading and returns an iterable.
         length: the number of samples.
         classes: the names of the classes, in the order of their indices.
 
@@ -181,12 +229,12 @@ class Stream(Source):
 
     def __init__(
         self,
-        items: Iterable[Any] | Callable[[], Iterable[Any]],
+        items: Iterable[object] | Callable[[], Iterable[object]],
         length: int,
         classes: Sequence[str] | None = None,
     ) -> None:
         if not callable(items) and not hasattr(items, "__iter__"):
-            raise InputError("items", "an iterable of samples", type(items).__name__)
+            raise InputError("items", "an iterable of samples", type(items))
         if isinstance(length, bool) or not isinstance(length, int) or length < 1:
             raise InputError(
                 "length",
@@ -195,7 +243,7 @@ class Stream(Source):
                 remedy="count them once if it is not known",
             )
         self._items, self._count, self.classes = items, length, classes
-        self._iterator: Iterator[Any] | None = None
+        self._iterator: Iterator[object] | None = None
         self._position = 0
 
     def __len__(self) -> int:

@@ -94,7 +94,7 @@ class ImagePreprocessing:
     def __call__(self, batch: Tensor) -> Tensor:
         """Prepare a batch of images."""
         if batch.ndim != 4 or batch.shape[1] not in (1, 3):
-            raise InputError("preprocess", "images [N, 3, H, W] or [N, 1, H, W]", [*batch.shape])
+            raise InputError("preprocess", "images [N, 3, H, W] or [N, 1, H, W]", batch)
         images = batch.float()
         if self.channels == "gray" and images.shape[1] == 3:
             images = (images * _column(_LUMINANCE, images)).sum(1, keepdim=True)

@@ -46,7 +46,7 @@ class Samples:
         given = self.source.names if names is None else names
         self.names = None if given is None else [str(name) for name in given]
         self.fingerprint = fingerprint
-        self._kept: tuple[int, Tree, Any] | None = None
+        self._kept: tuple[int, Tree, object] | None = None
 
     def __len__(self) -> int:
         return len(self.source)
@@ -140,7 +140,7 @@ class Rows:
     """Some samples: their inputs, their targets, and a hash of both, which may be on its way."""
 
     inputs: Tree
-    targets: Any
+    targets: object
     hash: str | Future[str] | None
 
     @property

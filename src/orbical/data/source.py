@@ -141,23 +141,6 @@ def stamp_of(files: Mapping[str, Path], settings: Iterable[object] = ()) -> str:
     return hash_of(parts)
 
 
-def split_item(item: object) -> tuple[Any, Any]:
-    """Return the input and the target of an item, which is `x`, `(x,)` or `(x, y)`.
-
-    >>> split_item((1.0, 3)), split_item(1.0)
-    ((1.0, 3), (1.0, None))
-    """
-    if not isinstance(item, tuple | list):
-        return item, None
-    return item[0], item[1] if len(item) > 1 else None
-
-
-def batch_of_items(items: Sequence[object], start: int) -> Batch:
-    """Stack the inputs and the targets of items, of which the first is sample `start`."""
-    inputs, targets = zip(*map(split_item, items), strict=True)
-    return stacked(inputs, start), None if targets[0] is None else stacked(targets, start)
-
-
 def stacked(values: Sequence[Any], start: int) -> Tree:
     """Stack values, or each field of dictionaries and tuples, and name a sample that differs."""
     first = values[0]

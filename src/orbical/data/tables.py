@@ -58,7 +58,7 @@ class Table(ImageFiles):
         columns: Sequence[str] | None = None,
         root: str | Path | None = None,
         size: int | tuple[int, int] | None = None,
-        transform: Callable[[Any], object] | None = None,
+        transform: Callable[[object], object] | None = None,
         mode: str = "RGB",
         classes: Sequence[str] | None = None,
         unreadable: str = "raise",
@@ -157,7 +157,7 @@ def _columns_of(frame: pd.DataFrame, where: str) -> Columns:
             kind = type(odd).__name__
             raise InputError("data", f"a number or a text in each row of column {name!r}", kind)
     words = sorted({one for name in texts for one in texts[name].dropna()}, key=str)
-    levels: dict[str, list[Any]] = {}
+    levels: dict[str, list[object]] = {}
     for name, kind in frame.dtypes.items():
         if isinstance(kind, pd.CategoricalDtype):
             levels[str(name)] = kind.categories.tolist()

@@ -226,7 +226,7 @@ def _records(data: Any) -> list[Any]:
         return rows
     if isinstance(data, Iterable) and not isinstance(data, Mapping):
         return list(data)  # a list, or a data set of Hugging Face
-    raise InputError("data", "questions with options", type(data).__name__)
+    raise InputError("data", "questions with options", type(data))
 
 
 def _is_frame(data: object) -> bool:

@@ -20,12 +20,13 @@ from .example_files import (
     TISSUES,
     brain_template,
     coco_persons,
+    data_file,
+    data_folder,
     notes,
     nuclei,
     piv,
     voxel_shapes,
 )
-from .folders import data_file, data_folder
 from .generated_scenes import scenes
 from .key_objects import (
     AnnotatedImage,

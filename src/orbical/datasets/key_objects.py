@@ -210,7 +210,7 @@ def padded(rows: Sequence[NDArray[np.float32]]) -> Tensor:
     return pad_sequence([torch.from_numpy(some) for some in rows], True, math.nan)
 
 
-def checked_boxes(edges: Any, name: str, width: int, height: int) -> NDArray[np.float64]:
+def checked_boxes(edges: object, name: str, width: int, height: int) -> NDArray[np.float64]:
     """Check that boxes `[n, 4]` have an area inside the image, up to a pixel, and clip them.
 
     Example:

@@ -18,7 +18,7 @@ STRUCTURE_SUFFIXES = (".xyz", ".extxyz", ".sdf", ".mol", ".db", ".traj", ".cif")
 
 
 def molecules(
-    source: str | Path | Iterable[Any],
+    source: str | Path | Iterable[object],
 ) -> tuple[dict[str, Tensor], dict[str, Tensor] | None]:
     """Read molecules and, if known, their energies, forces, dipoles and stresses.
 
@@ -60,7 +60,7 @@ def read_structures(path: Path) -> list[Any]:
         read = readers.get(path.suffix.lower())
         if path.suffix.lower().endswith("xyz"):
             _check_counts(path)
-        found: list[Any] = list(ase_io.read(path, ":")) if read is None else read(path)
+        found: list[object] = list(ase_io.read(path, ":")) if read is None else read(path)
     if not found:
         raise InputError("molecules", "at least one molecule", f"none in {str(path)!r}")
     return found

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from orbical.data import padded
@@ -31,7 +30,7 @@ class PointClouds(NamedTuple):
     classes: tuple[str, ...]
 
 
-def in_unit_ball(points: NDArray[Any]) -> NDArray[Any]:
+def in_unit_ball(points: np.ndarray) -> np.ndarray:
     """Center a cloud `[points, 3]` on its bounding box and scale it to the unit ball.
 
     >>> in_unit_ball(np.array([[0.0, 0, 0], [4, 0, 0]])).tolist()
@@ -64,19 +63,19 @@ class Part:
             return 2 * (x * y + y * z + x * z)
         return np.pi * (x * x if self.kind == _BALL else x * y + x * x / 2)
 
-    def sample(self, count: int, random: Generator) -> NDArray[Any]:
+    def sample(self, count: int, random: Generator) -> np.ndarray:
         """Draw points `[count, 3]` uniformly on the surface."""
         draw = {_BALL: _on_ball, _BOX: _on_box, _CYLINDER: _on_cylinder}[self.kind]
         return np.asarray(draw(count, self.size, random) + self.center)
 
 
-def _on_ball(count: int, size: tuple[float, float, float], random: Generator) -> NDArray[Any]:
+def _on_ball(count: int, size: tuple[float, float, float], random: Generator) -> np.ndarray:
     direction = random.normal(size=(count, 3))
     length = np.linalg.norm(direction, axis=1, keepdims=True)
     return np.asarray(direction / length * size[0] / 2)
 
 
-def _on_box(count: int, size: tuple[float, float, float], random: Generator) -> NDArray[Any]:
+def _on_box(count: int, size: tuple[float, float, float], random: Generator) -> np.ndarray:
     sides = np.array(size)
     faces = np.array([sides[1] * sides[2], sides[0] * sides[2], sides[0] * sides[1]])
     axis = random.choice(3, count, p=faces / faces.sum())
@@ -85,7 +84,7 @@ def _on_box(count: int, size: tuple[float, float, float], random: Generator) -> 
     return np.asarray(place * sides)
 
 
-def _on_cylinder(count: int, size: tuple[float, float, float], random: Generator) -> NDArray[Any]:
+def _on_cylinder(count: int, size: tuple[float, float, float], random: Generator) -> np.ndarray:
     width, height, _ = size
     angle = random.uniform(0, 2 * np.pi, count)
     on_side = random.random(count) < height / (height + width / 2)
@@ -246,7 +245,7 @@ def furniture(each: int = 25, points: int = 256, seed: int = 0) -> PointClouds:
     )
 
 
-def _cloud(parts: list[Part], points: int, random: Generator) -> NDArray[Any]:
+def _cloud(parts: list[Part], points: int, random: Generator) -> np.ndarray:
     areas = np.array([part.area for part in parts])
     counts = random.multinomial(points, areas / areas.sum())
     drawn = [part.sample(count, random) for part, count in zip(parts, counts, strict=True)]

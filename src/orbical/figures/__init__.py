@@ -13,7 +13,7 @@ from .calibration import risk_coverage_plot
 from .embedding_maps import embedding
 from .layer_bars import layer_errors
 from .nero_plots import aggregate, averaging, individual
-from .pictures import cloud_picture, group_picture, molecule_picture
+from .pictures import ATOMS, cloud_picture, group_picture, molecule_picture
 from .style import *
 
 __all__ = [

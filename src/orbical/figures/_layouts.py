@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._text import on_scale, plain
-from ._text_fitting import CENTERED, Look, inches
-from .style import FAINT, INK, SEQUENTIAL, SOFT
+from .style import CENTERED, FAINT, INK, SEQUENTIAL, SOFT, Look, inches
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

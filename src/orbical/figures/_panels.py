@@ -10,8 +10,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ._layouts import LAYOUTS, Curves, Orbit, Surface
-from ._text_fitting import CENTERED, Look, fitted, inches, legend_of, wrapped
-from .style import COLUMN, INK, PAGE, SOFT, figure, readable
+from .style import (
+    CENTERED,
+    COLUMN,
+    INK,
+    PAGE,
+    SOFT,
+    Look,
+    figure,
+    fitted,
+    inches,
+    legend_of,
+    readable,
+    wrapped,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

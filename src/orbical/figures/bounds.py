@@ -9,8 +9,19 @@ import numpy as np
 
 from .._text import percent
 from ..errors import InputError
-from ._text_fitting import CENTERED, Look
-from .style import COLUMN, FAINT, INK, MODELS, PAGE, SEQUENTIAL, SOFT, figure, styled
+from .style import (
+    CENTERED,
+    COLUMN,
+    FAINT,
+    INK,
+    MODELS,
+    PAGE,
+    SEQUENTIAL,
+    SOFT,
+    Look,
+    figure,
+    styled,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -283,7 +294,7 @@ def taxonomy_map(x: Array, taxonomy: Taxonomy) -> Figure:
     """
     points = np.asarray(x)
     if points.ndim != 2 or points.shape[1] != 2:
-        raise InputError("x", "places in the plane [N, 2]", f"shape {list(points.shape)}")
+        raise InputError("x", "places in the plane [N, 2]", points)
     shares, totals = taxonomy.by_sample(), taxonomy.totals()
     with styled():
         fig = figure(PAGE, 2.9)

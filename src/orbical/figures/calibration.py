@@ -13,9 +13,8 @@ import numpy as np
 
 from .._text import percent
 from ..errors import InputError
-from ._text_fitting import fitted
 from .nero_plots import INTERVAL, aggregate
-from .style import COLUMN, INK, PAGE, SOFT, check_width, figure, model_colors, styled
+from .style import COLUMN, INK, PAGE, SOFT, check_width, figure, fitted, model_colors, styled
 
 if TYPE_CHECKING:
     import xarray as xr

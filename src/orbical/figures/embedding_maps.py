@@ -11,17 +11,20 @@ import numpy as np
 from ..errors import InputError, check_name
 from ._layouts import LAYOUTS, Curves, Orbit
 from ._panels import frame_only, show_picture
-from ._text_fitting import CENTERED, Look, fitted, legend_of
 from .nero_plots import images_of, model_first, model_names, orbit_of, values_of
 from .style import (
+    CENTERED,
     COLUMN,
     INK,
     PAGE,
     SEQUENTIAL,
     SOFT,
+    Look,
     check_width,
     class_colors,
     figure,
+    fitted,
+    legend_of,
     model_colors,
     readable,
     styled,

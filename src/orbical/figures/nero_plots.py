@@ -164,7 +164,7 @@ def _with_models(array: xr.DataArray) -> xr.DataArray:
         raise InputError(
             "array",
             "responses of orbical.nero, such as individual(scan, sample) or aggregate(scan)",
-            type(array).__name__,
+            type(array),
         )
     kind = array.attrs.get("layout")
     if "element" not in array.dims or kind is None:

@@ -220,7 +220,7 @@ def cloud_picture(
     """
     cloud = np.asarray(points, float)
     if cloud.ndim != 2 or cloud.shape[1] != 3:
-        raise InputError("points", "shape [points, 3]", cloud.shape)
+        raise InputError("points", "shape [points, 3]", cloud)
     size = whole_number("size", size, 8)
     if mask is not None:
         cloud = cloud[np.asarray(mask, bool)]
@@ -248,21 +248,32 @@ def _disc(size: int, count: int) -> Array:
     return np.asarray(pixels[inside])
 
 
-_USUAL = {
-    1: ("e8e8e8", 0.31),
-    5: ("e8a28e", 0.84),
-    6: ("5a5f66", 0.76),
-    7: ("4a6fe3", 0.71),
-    8: ("e0443e", 0.66),
-    9: ("6bbf4b", 0.57),
-    14: ("c9a26d", 1.11),
-    15: ("e8862b", 1.07),
-    16: ("e3c229", 1.05),
-    17: ("3fae3f", 1.02),
-    35: ("9a3b26", 1.20),
-    53: ("7a2a8c", 1.39),
+ATOMS: dict[int, tuple[str, str, float]] = {
+    1: ("H", "#e8e8e8", 0.31),
+    2: ("He", "#b9e8ee", 0.28),
+    3: ("Li", "#b07cc6", 1.28),
+    5: ("B", "#e8a28e", 0.84),
+    6: ("C", "#5a5f66", 0.76),
+    7: ("N", "#4a6fe3", 0.71),
+    8: ("O", "#e0443e", 0.66),
+    9: ("F", "#6bbf4b", 0.57),
+    11: ("Na", "#9a63c9", 1.66),
+    12: ("Mg", "#4f9d3a", 1.41),
+    13: ("Al", "#a9a3a3", 1.21),
+    14: ("Si", "#c9a26d", 1.11),
+    15: ("P", "#e8862b", 1.07),
+    16: ("S", "#e3c229", 1.05),
+    17: ("Cl", "#3fae3f", 1.02),
+    19: ("K", "#7d4fae", 2.03),
+    20: ("Ca", "#3f8f4f", 1.76),
+    26: ("Fe", "#c86432", 1.32),
+    29: ("Cu", "#b87333", 1.32),
+    30: ("Zn", "#7f86b0", 1.22),
+    35: ("Br", "#9a3b26", 1.2),
+    53: ("I", "#7a2a8c", 1.39),
 }
-_OTHER = ("c05c9b", 1.30)
+"""Symbol, color and radius in ångström of elements that are drawn as themselves."""
+_OTHER = ("", "#c05c9b", 1.30)
 _BOND, _EDGE = "#8c8c8c", "#262626"
 _FINER = 3
 """Pixels of the drawing for each pixel of the picture, to smooth the edges."""
@@ -317,7 +328,7 @@ def molecule_picture(
     unit = half * 0.85 / max(float(np.linalg.norm(atoms, axis=1).max()), 0.8)
     across, up, near = look_from(yaw_deg, pitch_deg) @ atoms.T
     places = np.stack([half + across * unit, half - up * unit], -1)
-    color, radius = zip(*(_USUAL.get(int(kind), _OTHER) for kind in kinds), strict=True)
+    _, color, radius = zip(*(ATOMS.get(int(kind), _OTHER) for kind in kinds), strict=True)
     reach = np.linalg.norm(atoms[:, None] - atoms[None], axis=-1)
     bonded = reach < 1.2 * np.add.outer(radius, radius)
     order, disc = np.argsort(near), 0.45 * np.array(radius) * unit
@@ -326,7 +337,7 @@ def molecule_picture(
             if bonded[atom, other]:  # from the edge of the atom that lies behind
                 way = places[atom] - places[other]
                 start = places[other] + way * min(disc[other] / max(np.hypot(*way), 1e-9), 1.0)
-                pen.line([*start, *places[atom]], _BOND, round(0.12 * unit))
+                pen.line([*start, *places[atom]], _BOND, max(1, round(0.12 * unit)))
         box = [*(places[atom] - disc[atom]), *(places[atom] + disc[atom])]
-        pen.ellipse(box, f"#{color[atom]}", _EDGE, _FINER)
+        pen.ellipse(box, color[atom], _EDGE, _FINER)
     return np.asarray(fine.reduce(_FINER)) / 255

@@ -28,7 +28,7 @@ from .plane import (
     translations,
     turned_by,
 )
-from .point_groups import icosahedral, octahedral, pointgroup, tetrahedral
+from .point_groups import icosahedral, octahedral, pointgroup, spoken_name, tetrahedral
 from .space import (
     exact_degree,
     inversion,

@@ -55,7 +55,7 @@ class Layout:
             raise InputError("layout", "indices of elements", f"an array of {index.dtype}")
         for size, (name, values) in zip(index.shape, axes.items(), strict=False):
             if values.shape != (size,):
-                raise InputError("layout", f"{size} values along {name!r}", values.shape)
+                raise InputError("layout", f"{size} values along {name!r}", values)
         if not {*LAYOUTS[self.kind]} <= {*axes}:
             needed = " and ".join(map(repr, LAYOUTS[self.kind]))
             raise InputError("layout", f"the axes {needed} of a {self.kind}", [*axes])
@@ -236,7 +236,7 @@ class Group(Elements):
         return digest.hexdigest()[:16]
 
 
-def _word(key: str, value: Any, digits: int) -> str:
+def _word(key: str, value: object, digits: int) -> str:
     number = isinstance(value, int | float | np.number)
     return f"{key} {value:.{digits}g}" if number else f"{key} {value}"
 
@@ -299,6 +299,8 @@ def make_group(
 
     Without `weights` all elements count the same.
     """
+    if not all(np.isfinite(part).all() for part in parts.values() if part.dtype.kind in "fiu"):
+        raise InputError("group", f"elements of finite numbers for {spec!r}", "larger ones")
     count = len(next(iter(parts.values()))) if parts else 1
     facts["weights"] = np.full(count, 1 / count) if weights is None else weights / weights.sum()
     group = Group(parts, count, _is_exact_on_grid(parts), spec, closed=closed, **facts)

@@ -96,9 +96,7 @@ def as_group(group: Group | str) -> Group:
         return group
     if isinstance(group, str):
         return parse(group)
-    raise InputError(
-        "group", "an orbical.groups.Group or text such as 'rotations:72'", type(group).__name__
-    )
+    raise InputError("group", "an orbical.groups.Group or text such as 'rotations:72'", type(group))
 
 
 def _parse_one(text: str) -> Group:

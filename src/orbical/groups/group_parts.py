@@ -266,7 +266,7 @@ def register_part(name: str, part: Part) -> None:
     if name in _BUILT_IN:
         raise InputError("name", "a new name", f"{name!r}, which is a part of orbical")
     if not isinstance(part, Part):
-        raise InputError("part", "an orbical.groups.Part", type(part).__name__)
+        raise InputError("part", "an orbical.groups.Part", type(part))
     PARTS[name] = part
 
 

@@ -18,10 +18,10 @@ from .group_parts import DIMENSIONS, Array, clean, part_of
 
 def from_parts(
     name: str,
-    parts: Mapping[str, Any],
+    parts: Mapping[str, object],
     *,
     weights: Any = None,
-    coords: Mapping[str, Any] | None = None,
+    coords: Mapping[str, object] | None = None,
     layout: Layout | None = None,
     measure: str = "",
 ) -> Group:
@@ -69,7 +69,7 @@ def from_parts(
     names = {key: _words("coords", key, entry) for key, entry in given_names.items()}
     for key, entry in names.items():
         if entry.shape != (count,):
-            raise InputError("coords", f"{key!r} of shape ({count},)", entry.shape)
+            raise InputError("coords", f"{key!r} of shape ({count},)", entry)
     group = make_group(
         name,
         arrays,
@@ -121,10 +121,10 @@ def _checked(layout: Layout, count: int) -> Layout:
 
 def from_matrices(
     *,
-    plane: Any = None,
-    space: Any = None,
+    plane: object = None,
+    space: object = None,
     weights: Any = None,
-    coords: Mapping[str, Any] | None = None,
+    coords: Mapping[str, object] | None = None,
 ) -> Group:
     """Make a group from matrices: linear `[K, d, d]` or homogeneous `[K, d+1, d+1]`.
 
@@ -146,7 +146,7 @@ def from_matrices(
             part,
             f"an array of shape [K, {dimension}, {dimension}] or [K, {dimension + 1}, "
             f"{dimension + 1}]",
-            matrices.shape,
+            matrices,
         )
     if matrices.shape[1] > dimension:
         matrices = _checked_scale(part, matrices)

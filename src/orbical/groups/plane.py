@@ -205,8 +205,7 @@ def _about_zero(name: str, limit: float, n: int, middle: str) -> Array:
     if n % 2 == 0:
         raise InputError("n", f"an odd number, so that {middle} is among them", n)
     few_enough(f"{name}:{limit}:{n}", n)
-    if real_number("limit", limit) <= 0:
-        raise InputError("limit", "a number > 0", repr(limit))
+    real_number("limit", limit, "> 0")
     return np.asarray(np.arange(-(n // 2), n // 2 + 1) * (float(limit) / max(n // 2, 1)))
 
 
@@ -285,9 +284,7 @@ def affine(
     32
     """
     n = _count("affine", n, angle=angle, shear=shear, radius=radius)
-    if real_number("scale", scale) < 1:
-        raise InputError("scale", "a number >= 1", repr(scale))
-    stretch = math.log(scale)
+    stretch = math.log(real_number("scale", scale, ">= 1"))
     window = np.array([angle, stretch, stretch, shear, radius, radius], float)
     turn, log_x, log_y, lean, dx, dy = (_points(n, 6) * window).T
     scale_x, scale_y = np.exp(log_x), np.exp(log_y)
@@ -330,8 +327,7 @@ def homographies(limit: float = 20, n: int = 5, focal: float = 100) -> Group:
     few_enough(f"homographies:{limit}:{n}", whole_number("n", n, 1) ** 2)
     if not 0 < real_number("limit", limit) < 90:
         raise InputError("limit", "an angle between 0 and 90 degrees", repr(limit))
-    if real_number("focal", focal) <= 0:
-        raise InputError("focal", "a number > 0", repr(focal))
+    real_number("focal", focal, "> 0")
     line = _about_zero("homographies", limit, n, "the view itself")
     tilt, pan = np.meshgrid(line[::-1], line, indexing="ij")  # the top row of the drawing is up
     return make_group(
@@ -365,19 +361,36 @@ def camera_views(pan: Array, tilt: Array, focal: float) -> Array:
 def _count(name: str, n: int, **limits: float) -> int:
     """Return the number of elements, after checking that no limit of the window is negative."""
     for argument, value in limits.items():
-        if real_number(argument, value) < 0:
-            raise InputError(argument, "a number >= 0", repr(value))
+        real_number(argument, value, ">= 0")
     few_enough(f"{name}:{n}", whole_number("n", n, 1))
     return int(n)
 
 
-def _points(count: int, dimension: int) -> Array:
-    """Return points of the cube [-1, 1]^d that cover it evenly, the center first."""
-    from scipy.stats.qmc import Sobol  # takes half a second
+_SOBOL = ((0, (1,)), (1, (1, 3)), (1, (1, 3, 1)), (2, (1, 1, 1)), (1, (1, 1, 3, 3)))
+"""The inner coefficients of a primitive polynomial, as bits, and the first direction numbers of
+each dimension of a Sobol sequence after the first (Joe and Kuo, 2008)."""
 
-    sequence = Sobol(dimension, scramble=False)
-    sequence.fast_forward(1)  # past a corner
-    return np.asarray(2 * sequence.random(count) - 1)
+
+def _points(count: int, dimension: int) -> Array:
+    """Return points of the cube [-1, 1]^d that cover it evenly, the center first.
+
+    They are the Sobol sequence past its corner; importing SciPy's takes half a second.
+    """
+    bits = int(count).bit_length()
+    places = np.arange(1, count + 1)
+    digits = (places ^ places >> 1)[:, None] >> np.arange(bits) & 1  # of the Gray code
+    columns = []
+    for inner, first in [(0, (1,) * bits), *_SOBOL][:dimension]:
+        numbers = [*first][:bits]
+        for place in range(len(numbers), bits):
+            degree, last = len(first), numbers[place - len(first)]
+            term = last ^ last << degree
+            for step in range(1, degree):
+                term ^= (inner >> degree - 1 - step & 1) * numbers[place - step] << step
+            numbers.append(term)
+        directions = [number << bits - 1 - place for place, number in enumerate(numbers)]
+        columns.append(np.bitwise_xor.reduce(digits * directions, axis=1))
+    return np.stack(columns, -1) / 2.0 ** (bits - 1) - 1
 
 
 def _uniform_rotations(point: Array) -> Rotation:

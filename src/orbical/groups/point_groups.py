@@ -205,6 +205,32 @@ def _symbol(turn: _Turn, improper: bool) -> str:
     return f"{about}{several}{sign} [{_axis(-np.array(direction))}]"
 
 
+def operation_words(symbol: str) -> str:
+    """Return what an operation does, with its symbol after it.
+
+    >>> [operation_words(one) for one in ("1", "-1", "m [100]", "4+ [001]", "-3^2- [111]")][:3]
+    ['identity (1)', 'inversion (-1)', 'mirror across [100] (m)']
+    >>> operation_words("4+ [001]"), operation_words("-3- [111]")
+    ('90° about [001] (4+)', '-120° about [111] and inversion (-3-)')
+    """
+    kind, _, axis = symbol.partition(" ")
+    if not axis:
+        return f"{'inversion' if kind == '-1' else 'identity'} ({kind})"
+    if kind == "m":
+        return f"mirror across {axis} (m)"
+    order, _, steps = kind.strip("+-").partition("^")
+    angle = 360 * int(steps or 1) / int(order)
+    sign, both = "-" if kind.endswith("-") else "", " and inversion" if kind[0] == "-" else ""
+    return f"{sign}{angle:g}° about {axis}{both} ({kind})"
+
+
+def spoken_name(group: Group, index: int) -> str:
+    """Return the name of an element for readers: operations in words, others by coordinates."""
+    if [*group.coords] == ["operation"]:
+        return operation_words(str(group.coords["operation"][index]))
+    return group.name(index)
+
+
 def _axis(direction: Array) -> str:
     """Write a direction: as `1-10` where its entries are equal, otherwise as decimals.
 

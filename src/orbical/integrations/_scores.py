@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any
 
 import torch
 
@@ -22,7 +21,7 @@ class OrbitScores:
     All arguments are checked at once, since a callback is first used after an epoch of training.
     """
 
-    data: Any = field(repr=False)
+    data: object = field(repr=False)
     _: KW_ONLY
     group: Group | str
     task: Task | str = "classification"
@@ -59,8 +58,25 @@ class OrbitScores:
         """Check whether this epoch, counted from 1, is one to scan in."""
         return epoch % self.every_n_epochs == 0
 
+    def _check_callable(self, model: torch.nn.Module) -> None:
+        """Refuse at the start what could not be scanned after an epoch: weights in pieces."""
+        from torch.distributed.fsdp import FullyShardedDataParallel
+
+        flat = any(isinstance(part, FullyShardedDataParallel) for part in model.modules())
+        if flat or any(hasattr(weight, "ds_id") for weight in model.parameters()):
+            raise InputError(
+                "model",
+                "weights that are whole in each process, or sharded by fully_shard (FSDP2)",
+                "FullyShardedDataParallel (FSDP1)" if flat else "DeepSpeed ZeRO-3",
+                remedy="train with DDP or FSDP2, or leave out OrbitCallback",
+            )
+
     def _scores(self, model: torch.nn.Module) -> dict[str, float]:
-        """Scan a model in memory, on its own device, and return its scores."""
+        """Scan a model in memory, on its own device, and return its scores.
+
+        All processes do so at the same time: those that share a model wait for each other's weights
+        in each pass.
+        """
         from ..scanning import scan
 
         device = next((str(weight.device) for weight in model.parameters()), "cpu")

@@ -20,9 +20,10 @@ __all__ = ["OrbitCallback"]
 class OrbitCallback(OrbitScores, Callback):  # type: ignore[misc, unused-ignore]
     """Log accuracy, confidence and calibration along the orbit after each training epoch.
 
-    The sample is scanned in memory on the module's device, by the first process alone. Among
-    the scores are `orbit/accuracy_identity`, `orbit/accuracy_mean` (over the group),
-    `orbit/accuracy_worst`, `orbit/confidence_mean`, `orbit/ece_mean` and `orbit/invariance_gap`.
+    The sample is scanned in memory on the module's device; with several processes by all of them,
+    as sharded weights (FSDP2) require, and the first one logs. Among the scores are
+    `orbit/accuracy_identity`, `orbit/accuracy_mean` (over the group), `orbit/accuracy_worst`,
+    `orbit/confidence_mean`, `orbit/ece_mean` and `orbit/invariance_gap`.
 
     Args:
         data: a small sample of inputs, or `(inputs, labels)`, as `orbical.scan` takes it.
@@ -40,7 +41,11 @@ class OrbitCallback(OrbitScores, Callback):  # type: ignore[misc, unused-ignore]
         >>> # lightning.Trainer(callbacks=[callback])
     """
 
+    def on_train_start(self, trainer: Any, pl_module: Any) -> None:
+        """Refuse strategies under which the module cannot be scanned."""
+        self._check_callable(trainer.strategy.model)
+
     def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
         """Scan the module and log its scores."""
-        if trainer.is_global_zero and self._is_due(trainer.current_epoch + 1):
+        if self._is_due(trainer.current_epoch + 1):
             pl_module.log_dict(self._scores(pl_module), rank_zero_only=True)

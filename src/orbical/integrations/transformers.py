@@ -23,9 +23,10 @@ class OrbitCallback(OrbitScores, TrainerCallback):  # type: ignore[misc, unused-
     A callback of transformers does not know its trainer, so add it afterwards:
     `trainer.add_callback(OrbitCallback(data, group="rotations:8", trainer=trainer))`. It logs with
     `trainer.log`, hence to every logger of `report_to`. The sample is scanned in memory on the
-    model's device, by the first process alone. Among the scores are
-    `orbit/accuracy_identity`, `orbit/accuracy_mean` (over the group),
-    `orbit/accuracy_worst`, `orbit/confidence_mean`, `orbit/ece_mean` and `orbit/invariance_gap`.
+    model's device; with several processes by all of them, as sharded weights (FSDP2) require, and
+    the first one logs. Among the scores are `orbit/accuracy_identity`, `orbit/accuracy_mean` (over
+    the group), `orbit/accuracy_worst`, `orbit/confidence_mean`, `orbit/ece_mean` and
+    `orbit/invariance_gap`.
 
     Args:
         data: a small sample of inputs, or `(inputs, labels)`, as `orbical.scan` takes it.
@@ -40,9 +41,15 @@ class OrbitCallback(OrbitScores, TrainerCallback):  # type: ignore[misc, unused-
 
     trainer: Any
 
+    def on_train_begin(self, args: Any, state: Any, control: Any, **others: Any) -> None:
+        """Refuse models that cannot be scanned."""
+        self._check_callable(self.trainer.model_wrapped)
+
     def on_epoch_end(
         self, args: Any, state: Any, control: Any, model: Any = None, **others: Any
     ) -> None:
         """Scan the model and log its scores."""
-        if state.is_world_process_zero and self._is_due(round(state.epoch)):
-            self.trainer.log(self._scores(model))
+        if self._is_due(round(state.epoch)):
+            scores = self._scores(model)
+            if state.is_world_process_zero:
+                self.trainer.log(scores)

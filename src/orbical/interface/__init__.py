@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._imports import as_path
 from .._lazy import lazy_exports
-from ..errors import InputError
+from ..errors import InputError, StoreError
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -41,16 +41,16 @@ __all__ = ["open_session", "report", "tag", "tags", "view"]
 
 def view(
     scan: Scan | str | Path | Mapping[str, Scan],
-    models: Any = None,
-    data: Any = None,
+    models: object = None,
+    data: object = None,
     *,
-    task: Any = None,
-    preprocess: Any = None,
-    read: Any = None,
+    task: object = None,
+    preprocess: object = None,
+    read: object = None,
     orbits: Any = None,
     classes: Sequence[str] | None = None,
     names: Sequence[str] | None = None,
-    worst: Any = None,
+    worst: object = None,
     port: int | None = None,
     host: str = "127.0.0.1",
     exposed: bool = False,
@@ -130,13 +130,13 @@ def open_session(
 
     if isinstance(scan, Scan):
         name = "scan" if scan.path is None else scan.path.name.removesuffix(".zarr")
-        scans: Mapping[str, Scan] = {name: scan}
+        scans: Mapping[str, Scan | StoreError] = {name: scan}
     elif isinstance(scan, Mapping):
         scans = scan
     else:
         scans = found_scans(as_path("scan", scan))
     if models is not None and not isinstance(models, Mapping):
-        first = next(iter(scans.values()))
+        first = next(one for one in scans.values() if isinstance(one, Scan))
         if len(first.models) != 1:
             names = ", ".join(first.models)
             raise InputError("models", f"a dictionary with the names {names}", "one model")
@@ -196,10 +196,12 @@ def tag(scan: Scan | str | Path, name: str, samples: Any) -> None:
     save(view, name, mask_of_samples(samples, view.samples))
 
 
-def found_scans(folder: Path) -> dict[str, Scan]:
-    """Open the scan in a folder, or every scan in it, by name."""
-    from ..errors import StoreError
-    from ..store import is_remote, load
+def found_scans(folder: Path) -> dict[str, Scan | StoreError]:
+    """Open the scan in a folder, or every scan in it, by name; of one that is damaged, why.
+
+    Stores of other programs are left out.
+    """
+    from ..store import Scan, is_remote, load
 
     if is_remote(folder):
         return {folder.name.removesuffix(".zarr"): load(folder)}
@@ -213,15 +215,16 @@ def found_scans(folder: Path) -> dict[str, Scan]:
         )
     if (folder / "zarr.json").is_file():
         return {folder.resolve().name.removesuffix(".zarr"): load(folder)}
-    scans: dict[str, Scan] = {}
+    scans: dict[str, Scan | StoreError] = {}
     for path in sorted(folder.iterdir()):
         if not (path / "zarr.json").is_file() or path.name.startswith("."):
             continue
         try:
             scans[path.name.removesuffix(".zarr")] = load(path)
-        except StoreError:
-            continue  # data of another program may be stored beside scans
-    if not scans:
+        except StoreError as error:
+            if b"orbical" in (path / "zarr.json").read_bytes():
+                scans[path.name.removesuffix(".zarr")] = error
+    if not any(isinstance(one, Scan) for one in scans.values()):
         raise InputError(
             "scan",
             "a folder with a scan",

@@ -21,7 +21,7 @@ from ..store import Json
 GRACE_S = 2.0
 """How long the program waits for running tasks at its end."""
 
-_RUNNING: set[Future[Any]] = set()
+_RUNNING: set[Future[object]] = set()
 
 
 class DaemonPool(Executor):
@@ -37,7 +37,7 @@ class DaemonPool(Executor):
     """
 
     def __init__(self, threads: int, name: str, begin: Callable[[], None] | None = None) -> None:
-        self._tasks: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None]
+        self._tasks: queue.SimpleQueue[tuple[Future[object], Callable[[], object]] | None]
         self._tasks = queue.SimpleQueue()
         self._idle = threading.Semaphore(0)
         self._most, self._name, self._threads = threads, name, 0
@@ -51,9 +51,11 @@ class DaemonPool(Executor):
         since = self._since
         return 0.0 if since is None else time.monotonic() - since
 
-    def submit(self, function: Callable[..., Any], /, *args: Any, **options: Any) -> Future[Any]:
+    def submit(
+        self, function: Callable[..., object], /, *args: object, **options: object
+    ) -> Future[Any]:
         """Submit a task and return its future."""
-        future: Future[Any] = Future()
+        future: Future[object] = Future()
         if self._closed:
             future.cancel()
             return future
@@ -91,7 +93,7 @@ class DaemonPool(Executor):
             self._idle.release()
 
 
-def result_within(future: Future[Any], patience_s: float) -> Any:
+def result_within(future: Future[object], patience_s: float) -> Any:
     """Wait for a model's result; raise a `ModelError` if it raised or did not answer in time.
 
     A task that has not begun by then is dropped.
@@ -302,7 +304,7 @@ class Progress:
         return {**about, "progress": share, "seconds_left": left, "note": self._note}, arrays
 
 
-def progress_of(message: Mapping[str, Any]) -> Progress:
+def progress_of(message: Mapping[str, object]) -> Progress:
     """Return the progress of a request; one that nobody reads, if it has none."""
     found = message.get("progress")
     return found if isinstance(found, Progress) else Progress()

@@ -69,7 +69,7 @@ def csv(request: Request) -> File:
     return f"{request.view.name}.csv", "text/csv", csv_text([columns, *rows]).encode()
 
 
-def _shown(value: Any) -> Any:
+def _shown(value: object) -> Any:
     if isinstance(value, float | np.floating):
         return f"{value:.7g}" if np.isfinite(value) else ""
     return value

@@ -66,13 +66,13 @@ class Extras:
     """
 
     models: Mapping[str, object] = field(default_factory=dict)
-    data: Any = None
+    data: object = None
     task: Task | None = None
     preprocess: object = None
     read: Reader | None = None
     orbits: Any = None
     classes: Sequence[str] | None = None
-    worst: Any = None
+    worst: object = None
     names: Sequence[str] | None = None
 
     def of(self, scan: Scan, several: bool) -> Extras:
@@ -193,7 +193,7 @@ class LiveModels:
         """Return how a model runs here: its device and what is applied to its batches."""
         return {"device": str(_device_of(self.models[name])), "preprocess": self._preprocess}
 
-    def run(self, name: str, work: Callable[[], Any]) -> Any:
+    def run(self, name: str, work: Callable[[], object]) -> Any:
         """Do some work with a model in its own thread."""
         return result_within(self._worker(name).submit(work), self.patience_s)
 

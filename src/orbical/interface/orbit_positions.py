@@ -9,7 +9,16 @@ import numpy as np
 
 from .._text import number
 from ..errors import InputError
-from ..groups import Elements, Group, homogeneous, rotations, scales, translations, turned_by
+from ..groups import (
+    Elements,
+    Group,
+    homogeneous,
+    rotations,
+    scales,
+    spoken_name,
+    translations,
+    turned_by,
+)
 
 _NEAR = 1e-6
 
@@ -58,7 +67,7 @@ class OrbitLocator:
         if not position or not self.continuous:
             still = tuple(float(value) for value in self._coords[element])
             return OrbitPosition(
-                element, still, self.group[[element]], True, self.group.name(element)
+                element, still, self.group[[element]], True, spoken_name(self.group, element)
             )
         if len(position) != len(self.axes):
             raise InputError("selection position", ", ".join(self.axes), f"{len(position)} numbers")

@@ -231,7 +231,7 @@ class Selection:
     def from_json(cls, given: object) -> Selection:
         """Read a selection from a request; unknown fields and wrong types raise an `InputError`."""
         if not isinstance(given, Mapping):
-            raise InputError("selection", "an object", type(given).__name__)
+            raise InputError("selection", "an object", type(given))
         for key in given:
             check_name("selection", key, _FIELDS)
         return cls(**{str(key): _FIELDS[key].read(key, given[key]) for key in given})

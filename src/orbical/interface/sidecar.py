@@ -65,7 +65,7 @@ class Sidecar:
         with explained(f"{name}.json", "cannot be read; repair or remove it"):
             return json.loads(found)
 
-    def update(self, name: str, default: Any, change: Callable[[Any], Any]) -> Any:
+    def update(self, name: str, default: object, change: Callable[[object], object]) -> Any:
         """Replace a document by a function of it, while others wait, and return the new one."""
         file = _file(name)
         with self._turn:
@@ -114,7 +114,9 @@ class Sidecar:
         """Go on in memory, and state why."""
         self.unsaved = f"{self._place.name!r} cannot be written ({error.strerror or error})"
 
-    def _replace(self, file: str, name: str, default: Any, change: Callable[[Any], Any]) -> Any:
+    def _replace(
+        self, file: str, name: str, default: object, change: Callable[[object], object]
+    ) -> Any:
         made = change(self.read(name, default))
         text = json.dumps(made, ensure_ascii=False, allow_nan=False, indent=1)
         self._write(file, text.encode(), MOST_DOCUMENT_BYTES)

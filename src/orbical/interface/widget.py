@@ -72,7 +72,7 @@ class WidgetSelection(Selection):
     """
 
     samples: Any = ()
-    place: Mapping[str, Any] = field(default_factory=dict)
+    place: Mapping[str, object] = field(default_factory=dict)
 
     @classmethod
     def looked_up(cls, session: Session, selection: Selection) -> WidgetSelection:

@@ -28,7 +28,7 @@ PNG = "png"
 _NAMES = {np.dtype(kind): name for name, kind in DTYPES.items()}
 
 
-def encode(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray | bytes]) -> bytes:
+def encode(header: Mapping[str, object], arrays: Mapping[str, np.ndarray | bytes]) -> bytes:
     """Encode a frame. Numbers in the header that JSON does not have (NaN, infinity) become null.
 
     >>> frame = encode({"kind": "subset"}, {"mask": np.array([1, 0], np.uint8)})
@@ -65,7 +65,7 @@ def as_wire_array(array: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(array)
 
 
-def to_plain_json(value: Any) -> Any:
+def to_plain_json(value: object) -> Any:
     """Convert numbers and containers to types that JSON has.
 
     >>> to_plain_json({"a": float("nan"), "b": (np.int64(1), np.float32(0.5))})
@@ -150,7 +150,7 @@ def quantize_log_odds(shares: Array) -> Quantized:
     return Quantized(codes.astype(np.uint16), low, step, 65_535, odds=True)
 
 
-def encode_part(header: Mapping[str, Any], arrays: Mapping[str, Array | Quantized]) -> bytes:
+def encode_part(header: Mapping[str, object], arrays: Mapping[str, Array | Quantized]) -> bytes:
     """Return one part of a report, compressed; the same numbers give the same bytes."""
     plain: Json = {}
     steps: Json = {}

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import wraps
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -29,9 +30,12 @@ from .._arrays import (
     warn_of_probabilities,
 )
 from ..calibration import (
+    Formula,
     avuc_with_slope,
+    can_fuse,
     check_weights,
     checked_kappa,
+    differentiable,
     esd_with_slope,
     fixed_bins_with_slope,
     mmce_with_slope,
@@ -42,10 +46,79 @@ from ..calibration import (
     weights_of,
     without_ignored,
 )
-from ..errors import InputError, whole_number
-from ._formulas import of_entropy, of_top_label
+from ..errors import InputError, number_of_bins
 
 __all__ = ["ece", "esd", "esd_softened", "mmce", "s_avuc", "sb_ece"]
+
+
+_LARGEST = 4096, 1024
+"""Samples and classes up to which a GPU does better with the kernels of `_triton_kernels`."""
+
+_LEAST_PHI = 1 / 300
+"""Width down to which the two factors of MMCE's kernel neither overflow nor lose digits."""
+
+
+def of_top_label(
+    formula: Formula, scores: Tensor, truth: Tensor, mass: Tensor | None, *settings: object
+) -> Tensor:
+    """Return the measure, by its formula, of the predicted classes of logits `[n, classes]`."""
+    return differentiable(_top_label, scores, truth, mass, formula, *settings)
+
+
+def of_entropy(
+    formula: Formula, scores: Tensor, truth: Tensor, mass: Tensor | None, *settings: object
+) -> Tensor:
+    """Return the measure, by its formula, of the normalized entropies of logits."""
+    return differentiable(_entropy, scores, truth, mass, formula, *settings)
+
+
+def _top_label(
+    scores: Tensor, truth: Tensor, mass: Tensor | None, formula: Formula, *settings: object
+) -> tuple[Tensor, Tensor]:
+    """Apply a formula to the confidences, whose gradient by the logits is `c (1_k - p)`."""
+    if (kernel := _kernel_of(formula, scores, mass, settings)) is not None:
+        return kernel(scores, truth, *settings)
+    shares = softmax(scores)
+    confidence, predicted = shares.max(-1)
+    value, slope = formula(confidence, predicted == truth, mass, *settings)
+    pull = (slope * confidence).unsqueeze(1)
+    return value, (shares * -pull).scatter_add_(1, predicted.unsqueeze(1), pull)
+
+
+def _entropy(
+    scores: Tensor, truth: Tensor, mass: Tensor | None, formula: Formula, *settings: object
+) -> tuple[Tensor, Tensor]:
+    """Apply a formula to the shares of the entropy H; its gradient is `-p (log p + H) / log C`."""
+    if (kernel := _kernel_of(formula, scores, mass, settings)) is not None:
+        return kernel(scores, truth, *settings)
+    shares = softmax(scores)
+    logs = shares.clamp(min=torch.finfo(shares.dtype).tiny).log()
+    entropy = -(shares * logs).sum(-1)
+    unit = 1 / math.log(shares.shape[-1])
+    certain = (entropy * unit).clamp(0, 1), shares.detach().argmax(-1) == truth
+    value, slope = formula(*certain, mass, *settings)
+    return value, shares * (logs + entropy[:, None]) * (slope * -unit)[:, None]
+
+
+def _kernel_of(
+    formula: Formula, scores: Tensor, mass: Tensor | None, settings: tuple[Any, ...]
+) -> Formula | None:
+    """Return the kernels of a formula, where there are some for such logits."""
+    if not can_fuse(scores, mass) or scores.dtype == torch.float64:
+        return None
+    (n, classes), (most, widest) = scores.shape, _LARGEST
+    if n > most or classes > widest or (formula is mmce_with_slope and settings[0] < _LEAST_PHI):
+        return None
+    from . import _triton_kernels  # imports Triton, which only some installations have
+
+    kernels: dict[Formula, Formula] = {
+        esd_with_slope: _triton_kernels.esd,
+        mmce_with_slope: _triton_kernels.mmce,
+        sb_ece_with_slope: _triton_kernels.sb_ece,
+        fixed_bins_with_slope: _triton_kernels.ece,
+        avuc_with_slope: _triton_kernels.s_avuc,
+    }
+    return kernels.get(formula)
 
 
 def _read(
@@ -102,7 +175,7 @@ def _flattened(name: str, values: ArrayLike, scores: Tensor) -> Tensor:
         raise InputError(
             name,
             f"shape {shape}, as logits are {tuple(scores.shape)}",
-            tuple(given.shape),
+            given,
             remedy="for logits with the classes last pass logits.movedim(-1, 1)",
         )
     return given.reshape(-1)
@@ -311,7 +384,7 @@ def sb_ece(
         >>> sb_ece(torch.tensor([[4.0, 0.0], [4.0, 0.0]]), torch.tensor([0, 1]))
         tensor(0.4820, dtype=torch.float64)
     """
-    bins = whole_number("bins", bins)
+    bins = number_of_bins(bins)
     positive("temperature", temperature)
     batch = _read(logits, labels, weights, ignore_index)
     return _of_numbers(of_top_label(sb_ece_with_slope, *batch, bins, temperature))
@@ -398,6 +471,6 @@ def ece(
         >>> ece(torch.tensor([[4.0, 0.0], [4.0, 0.0]]), torch.tensor([0, 1]))
         tensor(0.4820, dtype=torch.float64)
     """
-    bins = whole_number("bins", bins)
+    bins = number_of_bins(bins)
     batch = _read(logits, labels, weights, ignore_index)
     return _of_numbers(of_top_label(fixed_bins_with_slope, *batch, bins, "l1"))

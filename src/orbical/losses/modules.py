@@ -60,9 +60,7 @@ class _LabelLoss(_Loss):
             classes = max(2, input.shape[1]) if input.ndim > 1 else 2  # one logit is that of two
             if self.weight.shape != (classes,):
                 raise InputError(
-                    "weight",
-                    f"shape ({classes},), one value for each class",
-                    tuple(self.weight.shape),
+                    "weight", f"shape ({classes},), one value for each class", self.weight
                 )
             # a label to ignore may lie outside of the classes
             flat = target.reshape(-1) if input.ndim <= 2 else target

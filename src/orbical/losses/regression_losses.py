@@ -22,16 +22,14 @@ def _read(target: ArrayLike, **parameters: ArrayLike) -> tuple[Tensor, ...]:
     """Read parameters and target; check that they fit, and that all but the center are positive."""
     target = as_array("target", target)
     if target.ndim == 0 or target.numel() == 0:
-        raise InputError("target", "shape [n] or [n, d]", tuple(target.shape))
+        raise InputError("target", "shape [n] or [n, d]", target)
     found = {name: as_floating(name, value) for name, value in parameters.items()}
     for name, value in found.items():
         # As many axes too: [n] beside [d, d] would fit by chance where n = d.
         sizes = zip(value.shape, target.shape, strict=False)
         fits = value.ndim == target.ndim and all(one in (1, size) for one, size in sizes)
         if not fits:
-            raise InputError(
-                name, f"a shape that fits target {tuple(target.shape)}", tuple(value.shape)
-            )
+            raise InputError(name, f"a shape that fits target {tuple(target.shape)}", value)
         if name in ("mean", "gamma") or not can_inspect(value):
             continue
         least = value.detach().amin().item()  # NaN where there is one, and NaN is not above 0
@@ -136,7 +134,7 @@ def covariance_nll(
         raise InputError(
             "covariance",
             f"shape {(*target.shape, *target.shape[-1:])}, as target is {tuple(target.shape)}",
-            tuple(covariance.shape),
+            covariance,
         )
     _check_beta(beta)
     factor, failed = torch.linalg.cholesky_ex(covariance)

@@ -81,8 +81,7 @@ def averaging(
     arrays = arrays_of(scan)
     group = arrays.group
     numbers = _checked(arrays, elements)
-    if not real_number("margin", margin) > 0:
-        raise InputError("margin", "a number above 0", repr(margin))
+    real_number("margin", margin, "> 0")
     rows = []
     for model in range(len(arrays.models)):
         stored = arrays.read("probabilities", model=model).swapaxes(0, 1)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from ..calibration import bounded_mean_interval
-from ..errors import InputError
+from ..errors import InputError, real_number
 from ..store import FINISHED, ScanArrays, arrays_of
 from ..tasks import answer_variables, changes, of_codes
 
@@ -69,10 +69,9 @@ def consistency(
     """
     import xarray as xr
 
-    if not 0 < level < 1:
-        raise InputError("level", "a number in (0, 1)", repr(level))
+    real_number("level", level, "in (0, 1)")
     arrays = arrays_of(scan)
-    table: dict[str, Any] = {}
+    table: dict[str, object] = {}
     for name, values in sample_changes(arrays, tolerance).items():
         table[f"{name}_per_sample"] = (("model", "sample"), values)
         binary = name == "changed" and changes_are_binary(arrays)

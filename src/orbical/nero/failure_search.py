@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._text import counted, number, percent, plain, printable
-from ..calibration import bounded_mean_interval, checked_level, interval_of_sums
+from ..calibration import bounded_mean_interval, checked_level, unbounded_mean_interval
 from ..errors import InputError, unknown_name, whole_number
 from ..groups import Group
 from ..store import FINISHED, ScanArrays, arrays_of
@@ -81,7 +81,7 @@ class Failure:
     confirmed: bool
     sentence: str
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the fields in plain values."""
         return asdict(self)
 
@@ -114,7 +114,7 @@ class Failures(Sequence[Failure]):
         """Return the indices of all samples of a failure's subset, of both halves."""
         return np.flatnonzero(self.subsets[failure.column, failure.value])
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the results in plain values, without the members of the subsets."""
         parts = {"found": self.found, "open": self.open}
         lists = {name: [one.to_dict() for one in part] for name, part in parts.items()}
@@ -131,7 +131,7 @@ def failures(
     scan: Scan | xr.Dataset,
     by: Sequence[str] | str | None = None,
     *,
-    columns: Mapping[str, Any] | None = None,
+    columns: Mapping[str, object] | None = None,
     clusters: int = 0,
     most: int = 10,
     level: float = 0.95,
@@ -149,7 +149,8 @@ def failures(
     on one half of the samples, explains `h` there by its mean, and goes on, so that no failure is
     found twice. Each is then judged on the other half: it is confirmed if its mean `h` is larger
     than that of all other samples at the same elements, and for these samples larger than at all
-    other elements, by the limits of `orbical.calibration.bounded_mean_interval`. The j-th may err
+    other elements, by the limits of `orbical.calibration.bounded_mean_interval` (of scores without
+    bounds, `unbounded_mean_interval`, which are approximate). The j-th may err
     with probability `(1 - level) / 2^j`, and with what confirmed ones just before it may (the
     fallback procedure of Wiens and Dmitrienko, 2005). So, with independent samples, the probability
     that anything is confirmed by chance is at most `1 - level`, whatever was searched. The guide
@@ -225,7 +226,7 @@ def failures(
 
 
 def _subsets(
-    arrays: ScanArrays, by: Sequence[str] | str | None, columns: Mapping[str, Any]
+    arrays: ScanArrays, by: Sequence[str] | str | None, columns: Mapping[str, object]
 ) -> dict[tuple[str, str], Array]:
     """Return which samples belong to each subset, by column and value."""
     stored = [
@@ -430,7 +431,10 @@ def _judge(
         more = _limits(
             harm[place, chosen] - harm_out[place, chosen], 1 - 2 * allowed, bounded, -1.0
         )
-        confirmed = not own[1] <= besides[2] and not more[1] <= 0  # NaN: nothing to compare with
+        # Without a mean there is nothing to compare with; a mean without limits shows nothing.
+        exceeds_others = own[1] > (-np.inf if np.isnan(besides[0]) else besides[2])
+        exceeds_elsewhere = np.isnan(more[0]) or more[1] > 0
+        confirmed = bool(exceeds_others and exceeds_elsewhere)
         carried = allowed if confirmed else 0.0
         base = np.nanmax([besides[0], apart])
         found = Failure(
@@ -473,12 +477,13 @@ def _limits(
     known = values[np.isfinite(values)]
     if not len(known):
         return np.nan, np.nan, np.nan
-    if bounded:
-        mean, low, high = bounded_mean_interval(known, level, low=least)
-        return float(mean), float(low), float(high)
-    count, total, squares = np.full(1, len(known)), known.sum()[None], np.square(known).sum()[None]
-    mean, low, high = interval_of_sums(count, total, squares, level)
-    return float(mean[0]), float(low[0]), float(high[0])
+    found = (
+        bounded_mean_interval(known, level, low=least)
+        if bounded
+        else unbounded_mean_interval(known, level)
+    )
+    mean, low, high = map(float, found)
+    return mean, low, high
 
 
 def _words(group: Group, elements: Array) -> str:

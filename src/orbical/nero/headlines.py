@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._text import number, percent
-from ..groups import Group
+from ..calibration import bounded_mean_interval
+from ..groups import Group, spoken_name
 from ..store import FINISHED, ScanArrays, arrays_of
-from .changes import answer_names, sample_changes
+from ..tasks import rounding_of
+from .changes import answer_names, changes_are_binary, sample_changes
 from .orbit_sums import moments, over_orbit, sums_over
 
 if TYPE_CHECKING:
@@ -27,6 +29,8 @@ MOST_MODELS = 2
 """Of more models the worst and the best are named."""
 _SURE = 0.05
 """Confidence that exceeds the accuracy by more is called too much."""
+_WIDE = 0.1
+"""Intervals of shares that are wider are stated."""
 _MOVES = {
     ("angle",): ("upright", "over all rotations", "rotated by {:.4g}°"),
     ("dx", "dy"): ("in place", "over all shifts", "shifted by ({:.4g}, {:.4g})"),
@@ -71,7 +75,7 @@ def headline(scan: Scan | xr.Dataset) -> str:
         >>> scan = ob.scan(brightness, (images[:20], labels[:20] * 0), group="cyclic:4",
         ...                task="classification", progress=False)
         >>> ob.nero.headline(scan)
-        'model: 100.0 % correct upright and over all rotations (20 samples).'
+        'model: 100.0 % (83–100 %) correct upright and over all rotations (20 samples).'
 
     See Also:
         summary: the numbers of the sentence.
@@ -107,7 +111,13 @@ def headline_of(
         clauses = [f"prediction changes for {_share(value)}" for value in np.nanmean(each, 1)]
     else:
         ends = zip(shown, worst[shown], means[shown], strict=True)
-        clauses = [_clause(curves, arrays, *end) for end in ends]
+        clauses = [_clause(curves, arrays, int(samples[end[0]]), *end) for end in ends]
+        if not changes_are_binary(arrays):  # maps, whose mean scores hide what changes
+            each = np.nanmean(changes(arrays)["changed"][shown], 1)
+            clauses = [
+                f"{text}; {_share(value)} of the points change their class" if value else text
+                for text, value in zip(clauses, each, strict=True)
+            ]
     named = [f"{arrays.models[model]}: {text}" for model, text in zip(shown, clauses, strict=True)]
     some = f"Of {len(order)} models, " if len(order) > len(shown) else ""
     count = f"{samples.max():,} sample{'' if samples.max() == 1 else 's'}"
@@ -149,8 +159,11 @@ def words_for(group: Group, element: int) -> tuple[str, str, str]:
     ('upright', 'over all rotations', 'rotated by 30°')
     """
     names = tuple(group.coords)
+    if names == ("rx", "ry", "rz"):  # a rotation vector
+        angle = np.linalg.norm([group.coords[name][element] for name in names])
+        return "as they are", "over all rotations", f"rotated by {angle:.0f}°"
     if names not in _MOVES:
-        return "as they are", "over the orbit", f"at {group.name(element)}"
+        return "as they are", "over the orbit", f"at {spoken_name(group, element)}"
     here, orbit, there = _MOVES[names]
     return here, orbit, there.format(*(group.coords[name][element] for name in names))
 
@@ -164,7 +177,12 @@ def _higher_is_better(arrays: ScanArrays) -> bool:
 
 
 def _clause(
-    curves: Mapping[str, Array], arrays: ScanArrays, model: int, worst: int, mean: float
+    curves: Mapping[str, Array],
+    arrays: ScanArrays,
+    count: int,
+    model: int,
+    worst: int,
+    mean: float,
 ) -> str:
     """Describe how good one model is at the identity, over the orbit and at its worst element."""
     name, identity = arrays.response_name("score"), arrays.group.identity
@@ -173,9 +191,15 @@ def _clause(
     write = _share if "accuracy" in curves or about.get("units") == "share" else number
     values = [_judged(curves)[model, identity], mean, _judged(curves)[model, worst]]
     first, whole, last = map(write, values)
+    better = bool(about.get("higher_is_better", True))
+    if max(values) <= rounding_of(about.get("units", ""), better):
+        return f"predictions are the same {orbit}, up to rounding"
     what = ("", " correct") if "accuracy" in curves else (f"{arrays.score} ", "")
     own = ", measured against its own average over the orbit" if name == FINISHED else ""
-    if first == whole == last:
+    same = first == whole == last
+    if "accuracy" in curves:
+        first, last = (_with_interval(values[place], count) for place in (0, 2))
+    if same:
         return f"{what[0]}{first}{what[1]} {here} and {orbit}{own}"
     said = f"{what[0]}{first}{what[1]} {here}, {whole} {orbit} and {last} {there}{own}"
     if worst == identity:
@@ -184,6 +208,13 @@ def _clause(
         return said
     sure = curves["confidence"][model, worst]
     return f"{said}, {'still ' if sure > values[2] + _SURE else ''}{_share(sure)} confident there"
+
+
+def _with_interval(share: float, count: int) -> str:
+    """Write a share of samples, with its exact interval where that is wide."""
+    _, low, high = bounded_mean_interval(np.arange(count) < round(share * count))
+    wide = f" ({100 * low:.0f}–{100 * high:.0f} %)" if high - low > _WIDE else ""
+    return _share(share) + wide
 
 
 def _share(value: float) -> str:

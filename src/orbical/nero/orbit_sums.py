@@ -14,6 +14,7 @@ import numpy as np
 from ..calibration import (
     MANY,
     MeanEnds,
+    bounded_interval_of_sums,
     bounded_mean_interval,
     interval_of_sums,
     share_interval_of_sums,
@@ -51,37 +52,35 @@ class Sums:
 
     def interval(
         self,
-        share: bool = False,
+        bounds: tuple[float, float] | None = None,
         least: float | None = None,
         level: float = 0.95,
         values: Callable[[int, int], Array] | None = None,
     ) -> MeanEnds[Array]:
         """Return the mean and the ends of its interval, `[M, S, K]` each.
 
-        It is that of `orbical.calibration.bounded_mean_interval` for shares, otherwise that of
-        `orbical.calibration.mean_interval`.
+        It is that of `orbical.calibration.bounded_mean_interval` for values with bounds, otherwise
+        that of `orbical.calibration.unbounded_mean_interval`.
 
         Args:
-            share: Whether values are shares.
-            least: A value that nothing is below, such as 0 for distances.
+            bounds: What no value can be below or above, such as 0 and 1 for shares.
+            least: Without bounds, what no value can be below, such as 0 for distances.
             level: Nominal coverage.
-            values: Returns the values `[n, K]` of a model and a set, for shares that are not true
-                or false: those of few samples tell more than their sums.
+            values: Returns the values `[n, K]` of a model and a set, unless they are true or false:
+                those of few samples tell more than their sums.
         """
         parts = self.count, self.total, self.squares
-        if not share:
-            powers = {"cubes": self.cubes, "fourths": self.fourths}
-            found = interval_of_sums(*parts, level, **powers)
-            mean, low, high = found
-            ends = mean, (low if least is None else np.maximum(low, least)), high
-            return MeanEnds(ends, found.caution)
-        mean, low, high = share_interval_of_sums(*parts, level)
+        if bounds is None:
+            low = -np.inf if least is None else least
+            return interval_of_sums(*parts, self.cubes, self.fourths, level, low=low)
         if values is None:
-            return MeanEnds((mean, low, high))
+            return MeanEnds(share_interval_of_sums(*parts, level))
+        within = dict(zip(("low", "high"), bounds, strict=True))
+        mean, low, high = bounded_interval_of_sums(*parts, level, **within)
         few = (self.count > 0) & (self.count <= MANY)
         for model, place in np.argwhere(few.any(-1)):
             some, cell = few[model, place], (model, place)
-            ends = bounded_mean_interval(values(model, place).T[some], level)
+            ends = bounded_mean_interval(values(model, place).T[some], level, **within)
             low[cell][some], high[cell][some] = ends[1:]
         return MeanEnds((mean, low, high))
 
@@ -141,6 +140,11 @@ def moments(arrays: ScanArrays, name: str, sets: Array | None = None, count: int
 
 def _empty(arrays: ScanArrays, sets: int) -> Array:
     return np.zeros((POWERS, len(arrays.models), sets, len(arrays.group)))
+
+
+def bounds_of(arrays: ScanArrays, name: str) -> tuple[float, float] | None:
+    """Return the values between which all responses lie, if there are such: those of shares."""
+    return (0.0, 1.0) if arrays.attributes(name).get("units") == "share" else None
 
 
 def least_value(arrays: ScanArrays, name: str) -> float | None:

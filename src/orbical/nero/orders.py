@@ -149,7 +149,7 @@ def _log_bias(probabilities: Array | None, orders: Array, weights: Array) -> Arr
 
 
 def worst_orders(scan: Scan | xr.Dataset, *, level: float = 0.95) -> xr.Dataset:
-    """Find the worst order of each question, and how many questions every order answers rightly.
+    """Find the worst order of each question, and how many questions every order answers correctly.
 
     Args:
         scan: a labeled scan of a choice among options, or its `data`.
@@ -159,8 +159,8 @@ def worst_orders(scan: Scan | xr.Dataset, *, level: float = 0.95) -> xr.Dataset:
         A dataset of `order` `[model, sample]`, the name of the worst order by the probability of
         the right option (the first of several that differ by rounding alone, and "no order is
         worse" where all do), its `score`, and `correct`, the share of orders that are answered
-        rightly; and of `always`, `sometimes` and `never` `[model]`, the shares of questions that
-        are answered rightly in all, some or no orders, each with `_low` and `_high`.
+        correctly; and of `always`, `sometimes` and `never` `[model]`, the shares of questions that
+        are answered correctly in all, some or no orders, each with `_low` and `_high`.
 
     Raises:
         InputError: if there are no labels, or classes are not the options of an order.

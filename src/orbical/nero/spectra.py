@@ -81,8 +81,8 @@ def enough_elements(
     beyond = power[:, -max(1, (len(kernels) - 1) // 4) :].max(1, keepdims=True)
     error = np.sqrt(power @ aliased.T + beyond)
     scale = np.sqrt(np.einsum("mgg,g->m", moments, weights))
-    if tolerance is not None and not real_number("tolerance", tolerance) > 0:
-        raise InputError("tolerance", "a number above 0", repr(tolerance))
+    if tolerance is not None:
+        real_number("tolerance", tolerance, "> 0")
     within = (
         error <= (0.01 * scale if tolerance is None else np.full_like(scale, tolerance))[:, None]
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -177,7 +177,7 @@ def summary(scan: Scan | xr.Dataset) -> xr.Dataset:
     if has_two_classes(arrays):
         rates = binary_rates(scan)
         shown |= {name: rates[name].values for name in RATES}
-    table: dict[str, Any] = {
+    table: dict[str, object] = {
         name: (
             ("model", "place"),
             np.stack(
@@ -186,7 +186,7 @@ def summary(scan: Scan | xr.Dataset) -> xr.Dataset:
         )
         for name, curve in shown.items()
     }
-    single: dict[str, Any] = {
+    single: dict[str, object] = {
         "samples": samples,
         "worst_element": worst,
         "worst_name": [group.name(int(element)) if element >= 0 else "" for element in worst],

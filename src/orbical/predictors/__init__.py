@@ -17,6 +17,7 @@ from typing import Any
 import torch
 
 from .._imports import existing_file, import_attribute, local_file
+from .._ragged import to_ragged
 from ..errors import InputError
 from .calculators import CalculatorPredictor, is_calculator
 from .detectors import DetectorPredictor, as_detector
@@ -35,10 +36,16 @@ from .model_files import (
     TflitePredictor,
     external_files,
 )
-from .model_objects import FunctionPredictor, SklearnPredictor, TorchPredictor, numpy_function
+from .model_objects import (
+    FunctionPredictor,
+    RaggedPredictor,
+    SklearnPredictor,
+    TorchPredictor,
+    numpy_function,
+    to_pyg,
+)
 from .orbit_average import OrbitAverage
 from .predictor import PartialOutputs, Predictor, Raw, count_inputs
-from .ragged_models import RaggedPredictor, to_pyg, to_ragged
 
 __all__ = [
     "CalculatorPredictor", "CausalLM", "DetectorPredictor", "Endpoint", "ExportedPredictor",
@@ -53,6 +60,7 @@ _FILES: dict[str, Callable[[str], Predictor]] = {
     ".tflite": TflitePredictor,
     **dict.fromkeys((".pt", ".pth", ".torchscript"), ScriptedPredictor),
 }
+_WEIGHTS = ".gguf"  # of a language model
 
 
 def as_predictor(model: object) -> Predictor:
@@ -100,7 +108,7 @@ def as_predictor(model: object) -> Predictor:
         "model",
         "a torch module, an exported program, an ONNX file, a scikit-learn "
         "estimator, an ASE calculator or a function",
-        type(model).__name__,
+        type(model),
     )
 
 
@@ -109,16 +117,18 @@ def model_path(text: str) -> Path | None:
 
     >>> str(model_path("nets/yolo.onnx:yolov8")), model_path("package.module:net")
     ('nets/yolo.onnx', None)
+    >>> str(model_path("gemma.gguf:likelihood"))
+    'gemma.gguf'
     """
     place = _split_decoding(text)[0]
-    if Path(place).suffix in _FILES:
+    if Path(place).suffix in (*_FILES, _WEIGHTS):
         return local_file("model", place)
     return Path(place).expanduser() if is_model_folder(text) else None
 
 
 def _split_decoding(text: str) -> tuple[str, str | None]:
     path, separator, decoding = text.rpartition(":")
-    named = bool(separator) and Path(path).suffix in _FILES
+    named = bool(separator) and Path(path).suffix in (*_FILES, _WEIGHTS)
     return (path, decoding) if named else (text, None)
 
 
@@ -128,7 +138,7 @@ def _from_text(text: str) -> Predictor:
         return Endpoint(url, name)
     place, _, scoring = text.rpartition(":")
     folder = place if scoring in SCORINGS else text
-    if folder.endswith(".gguf") or is_causal_model(folder):
+    if Path(folder).suffix == _WEIGHTS or is_causal_model(folder):
         return CausalLM(folder, scoring=scoring if folder == place else "letters")
     path = model_path(text)
     if path is not None and path.suffix not in _FILES:

@@ -109,7 +109,7 @@ def guessed(
         return "ssd"
     if {"detection_boxes", "detection_classes", "detection_scores"} <= {*_plain_names(shapes)}:
         return "ssd"
-    first = [*next(iter(shapes.values()))]
+    first = [*next(iter(shapes.values()), ())]
     if len(first) != 3:
         return None
     _, middle, last = first

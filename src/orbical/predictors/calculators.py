@@ -154,7 +154,7 @@ def _molecules(batch: Tree) -> tuple[Sequence[object], np.ndarray]:
         raise InputError(
             "data",
             "molecules, a dictionary with pos and numbers",
-            type(batch).__name__,
+            type(batch),
             remedy="pass a list of ase.Atoms with the task 'atoms'",
         )
     arrays = to_numpy(batch)

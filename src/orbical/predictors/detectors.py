@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn.functional import interpolate, pad
 
 from .._trees import Tree
-from ..errors import InputError, check_name
+from ..errors import InputError, check_name, real_number, whole_number
 from . import _decodings
 from ._decodings import DECODINGS
 from .model_files import OnnxPredictor, TflitePredictor
@@ -79,11 +79,9 @@ class DetectorPredictor(Wrapper):
         self.network = network
         self.size = declared or _two_sides(size)
         for name, value in (("confidence", confidence), ("overlap", overlap)):
-            if value is not None and not 0 <= value <= 1:
-                raise InputError(name, "a number from 0 to 1", repr(value))
-        if type(most) is not int or most < 1:
-            raise InputError("most", "a positive whole number", repr(most))
-        self.confidence, self.most = float(confidence), most
+            if value is not None:
+                real_number(name, value, "in [0, 1]")
+        self.confidence, self.most = float(confidence), whole_number("most", most)
         self.overlap = self._how.overlap if overlap is None else float(overlap)
         self.takes_unit_images = self._how.letterbox or self._bytes
         self.classes = _class_names(network)

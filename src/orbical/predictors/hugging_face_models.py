@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import interpolate
 
-from .._imports import import_extra, words_of
+from .._imports import import_extra, reading, words_of
 from .._trees import Tree
 from ..errors import InputError, ModelError
 from .model_objects import TorchPredictor, unwrapped
@@ -55,7 +55,7 @@ class HuggingFacePredictor(TorchPredictor):
             raise InputError(
                 "processor",
                 "an image processor, such as AutoImageProcessor.from_pretrained(...)",
-                type(processor).__name__,
+                type(processor),
             )
         self.processor = processor
         self.takes_unit_images = processor is not None
@@ -197,5 +197,6 @@ def is_causal_model(path: str) -> bool:
     """Check for a folder with a causal language model."""
     if not is_model_folder(path):
         return False
-    config = json.loads((Path(path).expanduser() / _CONFIG).read_text())
-    return any(str(name).endswith("ForCausalLM") for name in config.get("architectures") or ())
+    with reading("model", path, "a folder that save_pretrained wrote"):
+        config = json.loads((Path(path).expanduser() / _CONFIG).read_text("utf-8"))
+        return any(str(name).endswith("ForCausalLM") for name in config.get("architectures") or ())

@@ -253,7 +253,7 @@ def _common(texts: list[Tokens]) -> int:
     return next(alike, min(len(first), len(last)))
 
 
-def _loaded(path: Path, tokenizer: Any) -> tuple[Any, Any]:
+def _loaded(path: Path, tokenizer: object) -> tuple[Any, Any]:
     """Load a model and its tokenizer from a folder or a GGUF file; no code in it is run."""
     library = import_extra("transformers", "transformers", f"the model {str(path)!r}")
     here: Json = {"local_files_only": True, "trust_remote_code": False}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import subprocess
+import sys
 import threading
 import warnings
 import zipfile
@@ -89,28 +91,30 @@ class OnnxPredictor(_File):
         onnxruntime = import_extra("onnxruntime", "onnx", f"the model {path!r}")
         self.source = self._path = path
         self._onnxruntime = onnxruntime
-        self._session = self._open(["CPUExecutionProvider"])
-        self._inputs = {entry.name: entry for entry in self._session.get_inputs()}
-        self.declared_inputs = {
-            name: ([*entry.shape], entry.type) for name, entry in self._inputs.items()
-        }
-
-    @property
-    def declared_outputs(self) -> dict[str, Shape]:
-        """The shape of each output, with names or None for free sizes."""
-        return {entry.name: [*entry.shape] for entry in self._session.get_outputs()}
-
-    @property
-    def metadata(self) -> dict[str, str]:
-        """What the author of the file wrote into it, such as the names of classes."""
-        return dict(self._session.get_modelmeta().custom_metadata_map)
+        with self._explained():  # names in a damaged file may be no text
+            self._session = self._open(["CPUExecutionProvider"])
+            self._inputs = {entry.name: entry for entry in self._session.get_inputs()}
+            self.declared_inputs = {
+                name: ([*entry.shape], entry.type) for name, entry in self._inputs.items()
+            }
+            outputs = self._session.get_outputs()
+            self.declared_outputs: dict[str, Shape] = {one.name: [*one.shape] for one in outputs}
+            # What the author of the file wrote into it, such as the names of classes.
+            self.metadata: dict[str, str] = dict(self._session.get_modelmeta().custom_metadata_map)
 
     def _open(self, providers: list[str]) -> Any:
-        try:
+        with self._explained():
             return self._onnxruntime.InferenceSession(self._path, providers=providers)
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except ModelError:
+            raise
         except Exception as error:
             raise ModelError(
-                f"model: expected a readable ONNX file, got {self._path!r} ({error})"
+                f"model: expected a readable ONNX file, got {self._path!r} ({words_of(error)})"
             ) from error
 
     @contextmanager
@@ -129,8 +133,8 @@ class OnnxPredictor(_File):
         named = named_inputs(batch, self._inputs, "ONNX")
         for name, entry in self._inputs.items():
             if not _fits(named[name], entry.shape):
-                shape = str(entry.shape)
-                raise _misfit(named[name], shape, f"the input {name!r} of the ONNX model")
+                wanted = f"{entry.shape} for the input {name!r} of the ONNX model"
+                raise _misfit(named[name], wanted, entry.shape)
         return {name: _cast(named[name], entry.type) for name, entry in self._inputs.items()}
 
     def fingerprint(self) -> str | None:
@@ -267,6 +271,7 @@ class TflitePredictor(_File):
         purpose = f"the model {path!r}"
         runtime = import_extra("ai_edge_litert.interpreter", "litert", purpose, "ai-edge-litert")
         self.source = path
+        _check_runtime(path)
         try:
             self._net = runtime.Interpreter(path, num_threads=torch.get_num_threads())
             self._net.allocate_tensors()
@@ -313,8 +318,10 @@ class TflitePredictor(_File):
             return value, False
         if value.ndim == 4 and _fits(value.permute(0, 2, 3, 1), shape):
             return value.permute(0, 2, 3, 1).contiguous(), True
-        also = f", or images [N, {shape[3]}, {shape[1]}, {shape[2]}]" if len(shape) == 4 else ""
-        raise _misfit(value, f"{shape}{also}", f"the input {name!r} of the TensorFlow Lite model")
+        images = [None, shape[3], shape[1], shape[2]] if len(shape) == 4 else []
+        also = f", or images [N, {shape[3]}, {shape[1]}, {shape[2]}]" if images else ""
+        wanted = f"{shape}{also} for the input {name!r} of the TensorFlow Lite model"
+        raise _misfit(value, wanted, shape, images)
 
     def _resize(self, given: dict[str, torch.Tensor]) -> None:
         details = {entry["name"]: entry for entry in self._net.get_input_details()}
@@ -332,6 +339,30 @@ class TflitePredictor(_File):
         return found.permute(0, 3, 1, 2) if channels_last and found.ndim == 4 else found
 
 
+_FIRST_RUN = """
+import sys
+import numpy
+from ai_edge_litert.interpreter import Interpreter
+net = Interpreter(sys.argv[1], num_threads=1)
+net.allocate_tensors()
+for one in net.get_input_details():
+    net.set_tensor(one["index"], numpy.zeros(one["shape"], one["dtype"]))
+net.invoke()
+"""
+_ERROR_OF_PYTHON = 1
+
+
+def _check_runtime(path: str) -> None:
+    """Run a file once in a process of its own: LiteRT ends the process on some damaged ones."""
+    command = [sys.executable, "-c", _FIRST_RUN, path]
+    ended = subprocess.run(command, capture_output=True, check=False).returncode
+    if ended not in (0, _ERROR_OF_PYTHON):  # of which this process sees the reason itself
+        raise ModelError(
+            f"model: expected a readable TensorFlow Lite file, got {path!r}, which makes LiteRT "
+            f"crash (exit status {ended})"
+        )
+
+
 def _declared_shape(entry: Entry) -> list[int | None]:
     signature = entry["shape_signature"] if len(entry["shape_signature"]) else entry["shape"]
     return [None if side < 0 else int(side) for side in signature]
@@ -344,8 +375,18 @@ def _fits(value: torch.Tensor, shape: Shape) -> bool:
     return value.ndim == len(shape) and same
 
 
-def _misfit(value: torch.Tensor, shape: str, what: str) -> InputError:
-    return InputError("data", f"{shape} for {what}", ["N", *value.shape[1:]])
+def _misfit(value: torch.Tensor, wanted: str, *shapes: Shape) -> InputError:
+    """Return the error for inputs that fit none of the shapes, with the step that would help."""
+    remedy = ""
+    if value.ndim == 4:
+        for shape in shapes:
+            if _fits(value.permute(0, 2, 3, 1), shape):
+                remedy = "pass preprocess='nhwc'"
+            elif len(shape) == 4 and _fits(value, [*shape[:2], *value.shape[2:]]):
+                height, width = shape[2:]
+                size = height if height == width else (height, width)
+                remedy = f"resize them, images in files with size={size}"
+    return InputError("data", wanted, ["N", *value.shape[1:]], remedy=remedy)
 
 
 def _type(entry: Entry) -> str:

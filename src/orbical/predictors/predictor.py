@@ -31,7 +31,7 @@ class PartialOutputs:
         errors: messages by index in the batch.
     """
 
-    outputs: Any
+    outputs: object
     errors: dict[int, str]
 
 
@@ -154,13 +154,18 @@ def parameter_names(function: Callable[..., object]) -> frozenset[str]:
 
 @contextmanager
 def moved_to(device: torch.device, module: torch.nn.Module, source: str) -> Iterator[None]:
-    """Run a module on a device in inference mode, and move it back afterwards."""
+    """Run a module on a device in inference mode, and move it back afterwards.
+
+    Weights that processes share (FSDP2) are gathered in the first pass and kept for training, which
+    cannot use tensors of inference mode.
+    """
+    sharded = any(hasattr(weight, "full_tensor") for weight in module.parameters())
     held = [part.device for part in (*module.parameters(), *module.buffers())]
     home = held[0] if held else device
     try:
         if any(place != device for place in held):
             _move(module, device, source)
-        with torch.inference_mode():
+        with torch.no_grad() if sharded else torch.inference_mode():
             yield
     finally:
         if home != device:
@@ -187,7 +192,8 @@ def state_hash(about: str, state: Mapping[str, object]) -> str:
     with torch.cuda.stream(None if busy is None else torch.cuda.Stream(busy)):
         for name, value in sorted(tensors.items()):
             digest.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
-            flat = value.detach().cpu().contiguous().reshape(-1)
+            own: torch.Tensor = getattr(value, "to_local", lambda value=value: value)()
+            flat = own.detach().cpu().contiguous().reshape(-1)
             digest.update(flat.view(torch.uint8).numpy().data if len(flat) else b"")
     return digest.hexdigest()[:16]
 

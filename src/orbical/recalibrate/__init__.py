@@ -21,10 +21,9 @@ tensors give torch tensors, differentiable for the scalings; anything else gives
 tensor([0.7500, 0.2500])
 """
 
-from .calibrator import Calibrator, load
+from .calibrator import Calibrator, ScoreReader, load, read_weights
 from .confidence_maps import Beta, HistogramBinning, Isotonic
 from .linear import Dirichlet, MatrixScaling, VectorScaling
-from .score_reader import ScoreReader, read_weights
 from .temperature import OrbitTemperature, Temperature
 
 __all__ = [

@@ -16,9 +16,8 @@ import torch
 from torch import Tensor
 
 from ..calibration import ascending
-from ..errors import check_name, whole_number
+from ..errors import check_name, number_of_bins, real_number
 from .calibrator import Calibrator
-from .linear import _checked_penalty
 
 _UNSEEN = 1e-3
 
@@ -164,7 +163,7 @@ class HistogramBinning(_ConfidenceMap):
     def _fit_map(
         self, confidence: Tensor, correct: Tensor, weight: Tensor
     ) -> tuple[Tensor, Tensor]:
-        bins = whole_number("bins", self.bins)
+        bins = number_of_bins(self.bins)
         mass = (weight / weight.min()).cumsum(0)  # exact for equal weights, of any number
         steps = torch.arange(1, bins + 1, device=mass.device)
         # The slack keeps rounded sums from moving an edge by one sample.
@@ -229,7 +228,7 @@ class Beta(_ConfidenceMap):
     ) -> tuple[Tensor, Tensor]:
         from scipy.optimize import minimize
 
-        strength = _checked_penalty("penalty", self.penalty)
+        strength = real_number("penalty", self.penalty, ">= 0")
         given = (part.cpu().numpy() for part in (_logarithms(confidence), correct, weight))
         features, hit, mass = given
         identity = np.array([1.0, 1.0, 0.0])

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..errors import InputError
+from ..errors import InputError, real_number
 from .calibrator import Calibrator
 
 _CONJUGATE_STEPS = 200
@@ -198,12 +198,6 @@ def _all_classes(labels: Tensor, classes: int) -> None:
         )
 
 
-def _checked_penalty(name: str, value: float) -> float:
-    if not (0 <= value < float("inf")):
-        raise InputError(name, "a finite number >= 0", repr(value))
-    return float(value)
-
-
 class VectorScaling(Calibrator):
     """Vector scaling: `softmax(w * logits + b)`, a scale and a shift for each class.
 
@@ -238,7 +232,7 @@ class VectorScaling(Calibrator):
         self.penalty = penalty
 
     def _fit(self, outputs: Tensor, labels: Tensor, weight: Tensor) -> None:
-        strength = _checked_penalty("penalty", self.penalty)
+        strength = real_number("penalty", self.penalty, ">= 0")
         scores = _centered(self._logits(outputs).double())
         classes = scores.shape[-1]
         if strength == 0:
@@ -307,7 +301,9 @@ class MatrixScaling(Calibrator):
 
     def _fit(self, outputs: Tensor, labels: Tensor, weight: Tensor) -> None:
         names = ("off_diagonal", "intercept", "diagonal")
-        off, intercept, diagonal = (_checked_penalty(name, getattr(self, name)) for name in names)
+        off, intercept, diagonal = (
+            real_number(name, getattr(self, name), ">= 0") for name in names
+        )
         scores = self._features(outputs.double())
         classes = scores.shape[-1]
         if intercept == 0:

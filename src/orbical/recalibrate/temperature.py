@@ -13,8 +13,7 @@ from torch import Tensor
 
 from .._arrays import ArrayLike, callers_level
 from ..errors import InputError, unknown_name
-from .calibrator import Calibrator
-from .score_reader import read_weights
+from .calibrator import Calibrator, read_weights
 
 _BLOCK = 1 << 19
 """Elements of a block on a CPU: what stays in a core's cache while several passes read it."""
@@ -214,7 +213,7 @@ class OrbitTemperature(Temperature):
             raise InputError(
                 "X",
                 "shape [N, K, C] (sample, element, class)",
-                tuple(outputs.shape),
+                outputs,
                 remedy="use Temperature for samples [N, C]",
             )
         samples, elements, columns = outputs.shape

@@ -40,6 +40,7 @@ def scan(
     batch_size: int | str = "auto",
     chunk: int | str = "auto",
     durable: bool = False,
+    timeout: float | None = None,
     device: str = "auto",
     devices: str | Sequence[str] | None = None,
     threads: int | str = "auto",
@@ -79,6 +80,8 @@ def scan(
             makes files of a few megabytes.
         durable: wait until each unit is on the disk before it counts as finished, so that a power
             failure loses no more than a kill.
+        timeout: the longest time, in seconds, that a model may take for a batch; a model that hangs
+            then ends the scan with an error, and finished units are kept. None waits for ever.
         device: a torch device, or `"auto"`.
         devices: several devices, each with a process of its own: `"all"` GPUs, or a list.
         threads: the number of CPU threads of each process; `"auto"` takes that of torch, or 1
@@ -157,6 +160,7 @@ def scan(
         known=stored,
         preprocess=preprocess,
         read=read,
+        timeout=timeout,
     )
     if crew is not None or part is not None:
         _check_shared(path, recipe)
@@ -225,8 +229,8 @@ def _shared(
     stack.enter_context(locked(path, shared=True))
     with in_turn(path):
         stack.enter_context(claimed(path, str(part)))
-        store = open_store(path)
-        return store, known(store)
+    store = open_store(path)
+    return store, known(store)
 
 
 def _checked_facts(recipe: Recipe, specs: Mapping[str, ArraySpec]) -> dict[str, Fixed]:

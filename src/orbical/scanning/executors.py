@@ -50,7 +50,7 @@ class Pool:
         """Submit a call, to any worker."""
         return self._executor.submit(call, *arguments)
 
-    def workers(self) -> list[Any]:
+    def workers(self) -> list[object]:
         """Return the workers that can be told apart: here one stands for all."""
         return [None]
 
@@ -116,7 +116,7 @@ class Cluster:
         place = {} if worker is None else {"workers": [worker], "allow_other_workers": True}
         return self._client.submit(call, *arguments, pure=False, **place)
 
-    def workers(self) -> list[Any]:
+    def workers(self) -> list[object]:
         """Return the addresses of the workers."""
         found = self._client.scheduler_info(n_workers=-1)
         if "workers" not in found:  # the client has given up and is closed

@@ -15,7 +15,7 @@ from torch import Tensor
 from .._trees import Tree
 from ..actions import check_group
 from ..data import Samples, as_preprocessing
-from ..errors import InputError, unknown_name, whole_number
+from ..errors import InputError, real_number, unknown_name, whole_number
 from ..groups import Group, as_group
 from ..predictors import Predictor, as_predictor
 from ..store import DataEntry, Json
@@ -48,6 +48,7 @@ class Recipe:
     device: str
     threads: int
     workers: int
+    timeout: float | None = None
 
     @cached_property
     def predictors(self) -> dict[str, Predictor]:
@@ -80,6 +81,7 @@ def plan(
     known: DataEntry | None,
     preprocess: object,
     read: Reader | None = None,
+    timeout: float | None = None,
 ) -> Recipe:
     """Check the arguments of a scan; nothing is computed or written yet.
 
@@ -120,9 +122,16 @@ def plan(
         device,
         threads,
         whole_number("workers", workers, 0),
+        _checked_timeout(timeout),
     )
     vars(recipe)["predictors"] = predictors  # made already, and nothing is loaded twice
     return recipe
+
+
+def _checked_timeout(timeout: float | None) -> float | None:
+    if timeout is not None and real_number("timeout", timeout) <= 0:
+        raise InputError("timeout", "None or a number of seconds > 0", repr(timeout))
+    return timeout
 
 
 def checked_data(

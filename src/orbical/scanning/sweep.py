@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import chdir
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -27,6 +28,7 @@ from ..errors import InputError, ModelError
 from ..groups import Elements, Group
 from ..predictors import PartialOutputs, Predictor, Raw, count_inputs
 from ..tasks import Task, Variable
+from .deadline import Deadline, Late
 
 MOST_CLASSES = 256
 """The consensus over more classes is stored only where `keep` names it."""
@@ -47,7 +49,8 @@ class Sweep:
 
     `batch_size` is the number of transformed inputs in one forward pass; running out of memory on
     the device halves it. `output_numbers` is how many an output has. Each transformed batch passes
-    through all models, so it is made once.
+    through all models, so it is made once. A model that takes longer than `timeout` seconds for one
+    ends the scan.
     """
 
     predictors: Mapping[str, Predictor]
@@ -58,6 +61,7 @@ class Sweep:
     preprocess: Callable[[Tree], Tree] | None = None
     keep: frozenset[str] = frozenset()
     output_numbers: int = 1
+    timeout: float | None = None
     _blocks: dict[int, list[Elements]] = field(default_factory=dict)
     _reuses: set[str] = field(default_factory=set)
     shapes: dict[tuple[str, str], tuple[int, ...]] = field(default_factory=dict)
@@ -242,8 +246,16 @@ class Sweep:
         would change what others see, and may do so in some calls only.
         """
         try:
-            raw = self.predictors[name](copied(inputs))
+            given = copied(inputs)
+            with chdir("."):  # to which paths of results and data may be relative
+                raw = self._in_time(lambda: self.predictors[name](given))
             return copied(raw) if name in self._reuses else raw
+        except Late:
+            count = count_inputs(inputs)
+            raise ModelError(
+                f"model {name!r} took more than {self.timeout:g} s for a batch of {count} inputs, "
+                "the timeout; finished units are kept"
+            ) from None
         except torch.OutOfMemoryError:
             raise
         except (ModelError, InputError) as error:
@@ -255,6 +267,10 @@ class Sweep:
                 f"model {name!r} raised {type(error).__name__} for inputs {_shapes(inputs)}: "
                 f"{words_of(error)}{_if_gray(inputs)}"
             ) from error
+
+    @cached_property
+    def _in_time(self) -> Callable[[Callable[[], Raw]], Raw]:
+        return (lambda work: work()) if self.timeout is None else Deadline(self.timeout)
 
     def compare(self, name: str, first: object, second: object) -> None:
         """Detect a model that writes every output into the same memory, from two outputs.

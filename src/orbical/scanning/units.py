@@ -130,6 +130,7 @@ def ready(recipe: Recipe) -> Iterator[Runner]:
             size,
             recipe.preprocess,
             recipe.keep,
+            timeout=recipe.timeout,
         )
         target = recipe.first_target if recipe.target is None else recipe.target
         probes = {

@@ -203,7 +203,7 @@ class StoredArrays(ScanArrays):
         self, name: str, rows: slice = _ALL, model: int | None = None, keep: bool = True
     ) -> Array:
         """Read `[rows, element, ...]` of a model, which is ignored where models share an array."""
-        return np.asarray(self._arrays[name][(model, rows) if self.by_model(name) else rows])
+        return self.scan.read_rows(name, rows, model if self.by_model(name) else None)
 
 
 class LabeledArrays(ScanArrays):
@@ -257,7 +257,7 @@ def group_of(scan: Scan | xr.Dataset) -> Group:
     if is_scan(scan):
         return scan.group
     if "group" not in getattr(scan, "attrs", ()) or FINISHED not in getattr(scan, "data_vars", ()):
-        raise InputError("scan", "the result of orbical.scan or its data", type(scan).__name__)
+        raise InputError("scan", "the result of orbical.scan or its data", type(scan))
     try:
         group = parse(scan.attrs["group"])
     except InputError as error:
@@ -338,7 +338,7 @@ def _about(data: xr.Dataset, group: Group, name: str) -> Json:
     if name in _SCORES:
         about["reference"] = _SCORES[name]
         about["meaning"] = data.attrs["score"] + (
-            ", the consensus taken as truth" if about["reference"] == "consensus" else ""
+            ", with the consensus as truth" if about["reference"] == "consensus" else ""
         )
     stored = data[name].attrs
     if "higher_is_better" in stored:

@@ -7,17 +7,32 @@ import json
 import re
 import uuid
 from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
+from math import prod
 from pathlib import Path
 from typing import Any
 
+import zarr
 from numcodecs.checksum32 import CRC32C
 from zarr.abc.store import ByteRequest, RangeByteRequest
+from zarr.codecs import BloscCodec
+from zarr.core.array_spec import ArraySpec
 from zarr.core.buffer import Buffer, BufferPrototype
+from zarr.registry import register_codec
 from zarr.storage import FsspecStore, LocalStore, WrapperStore
 
 from ..errors import StoreError
-from .file_access import FOLDER, is_remote, listed, not_regular, read_files, write_file
+from .file_access import (
+    FOLDER,
+    MOST_DOCUMENT_BYTES,
+    behind_link,
+    is_remote,
+    listed,
+    not_regular,
+    read_files,
+    write_file,
+)
 from .record import Json
 
 _CHECKSUM = "checksum"
@@ -101,6 +116,7 @@ class CheckedStore(WrapperStore[Any]):
         self.root = root
         self.ledger = ledger or Ledger()
         self._token = uuid.uuid4().hex
+        self._folders: set[str] = set()  # those that are no links
 
     @classmethod
     def at(cls, root: Path) -> CheckedStore:
@@ -129,7 +145,7 @@ class CheckedStore(WrapperStore[Any]):
         known = self.ledger.known.get(key)
         if known is None:
             return None
-        self._refuse_odd(key)
+        self.refuse_odd(key)
         found = await super().get(key, prototype, RangeByteRequest(0, size_in(known) + 1))
         self._verify(key, known, None if found is None else found.to_bytes())
         return found
@@ -138,15 +154,16 @@ class CheckedStore(WrapperStore[Any]):
         """Read a local file in the calling thread, verified like others."""
         mark = self.ledger.mark_of(key)
         if mark is not None:
-            self.ledger.learn(key, next(read_files([self.root / mark])))
+            self.ledger.learn(key, next(read_files([self.root / mark], MOST_DOCUMENT_BYTES)))
         known = self.ledger.known.get(key)
         if known is None:
             return None
-        self._refuse_odd(key)
-        return self._verify(key, known, next(read_files([self.root / key])))
+        self.refuse_odd(key)
+        return self._verify(key, known, next(read_files([self.root / key], size_in(known))))
 
-    def _refuse_odd(self, key: str) -> None:
-        why = "" if is_remote(self.root) else not_regular(self.root / key)
+    def refuse_odd(self, key: str) -> None:
+        """Raise if a file is none, or lies behind a link."""
+        why = "" if is_remote(self.root) else not_regular(self.root, key, self._folders)
         if why:
             raise self.ledger.lost(key, why)
 
@@ -159,6 +176,8 @@ class CheckedStore(WrapperStore[Any]):
 
     async def set(self, key: str, value: Buffer) -> None:
         """Write a file atomically."""
+        if not is_remote(self.root) and (why := behind_link(self.root, key, self._folders)):
+            raise self.ledger.lost(key, why)
         await super().set(key, value)
         if is_chunk(key):
             self.ledger.known[key] = checksum(value.to_bytes())
@@ -166,6 +185,50 @@ class CheckedStore(WrapperStore[Any]):
     async def _set_many(self, values: Iterable[tuple[str, Buffer]]) -> None:
         for key, value in values:
             await self.set(key, value)
+
+
+class CheckedBlosc(BloscCodec):
+    """The compression of a store's chunks: what is not of the expected size is not unpacked.
+
+    Zarr unpacks whatever size a chunk states, and what is damaged raises errors of its compressor.
+    """
+
+    async def decode(
+        self, chunks_and_specs: Iterable[tuple[Buffer | None, ArraySpec]]
+    ) -> Iterable[Buffer | None]:
+        """Unpack chunks."""
+        chunks = list(chunks_and_specs)
+        for chunk, spec in chunks:
+            kind = spec.dtype.to_native_dtype()
+            size = None if kind.hasobject or kind.kind == "T" else prod(spec.shape) * kind.itemsize
+            check_packed(b"" if chunk is None else chunk[:_HEADER_BYTES].to_bytes(), size)
+        try:
+            return await super().decode(chunks)
+        except RuntimeError as error:
+            raise StoreError(f"a chunk is damaged ({error})") from error
+
+
+_HEADER_BYTES = 16
+
+
+def check_packed(content: bytes, size: int | None) -> None:
+    """Raise if a chunk unpacks to another size than expected, or for texts to a very large one."""
+    stated = int.from_bytes(content[4:8], "little")
+    if content and (stated > MOST_DOCUMENT_BYTES if size is None else stated != size):
+        raise StoreError(f"a chunk is damaged (it states {stated:,} bytes)")
+
+
+_CHECKED = f"{CheckedBlosc.__module__}.{CheckedBlosc.__qualname__}"
+register_codec("blosc", CheckedBlosc, qualname=_CHECKED)
+
+
+def zarr_settings() -> AbstractContextManager[object]:
+    """Return how Zarr opens arrays here: it unpacks with care, and writes chunks of fill values.
+
+    A missing file is therefore a loss.
+    """
+    settings = {"array.write_empty_chunks": True, "codecs.blosc": _CHECKED}
+    return zarr.config.set(settings)
 
 
 _NAME = re.compile(r"(shared|\d{1,9})\.(\d{1,9})\.([0-9a-f]{32})(\.note)?\.json", re.ASCII)

@@ -26,6 +26,8 @@ FOLDER = "units"
 
 _PART = "part."
 _MOST_BYTES = 1 << 31
+MOST_DOCUMENT_BYTES = 1 << 28
+"""Of a file that is parsed whole."""
 
 
 def is_remote(path: Path) -> bool:
@@ -112,16 +114,32 @@ def create_file(path: Path, content: bytes) -> bool:
     return True
 
 
-def not_regular(path: Path) -> str:
-    """Return what is wrong with a path that is no file; a pipe would be read for ever."""
+def not_regular(root: Path, key: str, folders: set[str]) -> str:
+    """Return what is wrong with a file of a store that is none, or that lies behind a link.
+
+    A pipe would be read for ever, and a link leads out of the store. `folders` are those that were
+    looked at before.
+    """
     with suppress(OSError):
-        if not stat.S_ISREG(path.lstat().st_mode):
+        if not stat.S_ISREG((root / key).lstat().st_mode):
             return "not a file but a link, a folder or a device"
+    return behind_link(root, key, folders)
+
+
+def behind_link(root: Path, key: str, folders: set[str]) -> str:
+    """Return what is wrong with a file of a store of which a folder is a link."""
+    seen, folder = [], key.rpartition("/")[0]
+    while folder and folder not in folders:
+        if (root / folder).is_symlink():
+            return "not in the store but behind a link"
+        seen.append(folder)
+        folder = folder.rpartition("/")[0]
+    folders.update(seen)
     return ""
 
 
-def read_files(paths: Sequence[Path]) -> Iterator[bytes | None]:
-    """Read files, remote ones all at once; None for one that is missing or no file."""
+def read_files(paths: Sequence[Path], most: int = _MOST_BYTES) -> Iterator[bytes | None]:
+    """Read files, remote ones all at once; None for one that is missing, too large or no file."""
     if paths and is_remote(paths[0]):
         places = [path.path for path in paths]  # type: ignore[attr-defined]
         system = paths[0].fs  # type: ignore[attr-defined]
@@ -135,7 +153,9 @@ def read_files(paths: Sequence[Path]) -> Iterator[bytes | None]:
         return
     for path in paths:
         try:
-            yield None if not_regular(path) else path.read_bytes()
+            about = path.lstat()
+            sound = stat.S_ISREG(about.st_mode) and about.st_size <= most
+            yield path.read_bytes() if sound else None
         except OSError:
             yield None
 
@@ -256,9 +276,9 @@ def claimed(path: Path, part: str) -> Iterator[None]:
 
 
 @contextmanager
-def in_turn(path: Path) -> Iterator[None]:
-    """Wait until no other part of a scan prepares the store."""
-    if is_remote(path):
+def in_turn(path: Path | None) -> Iterator[None]:
+    """Wait until no other process changes what all units of a store share."""
+    if path is None or is_remote(path):
         yield
         return
     with explained(repr(str(path)), "cannot be written"):

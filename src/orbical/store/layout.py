@@ -225,7 +225,7 @@ def describe_group(group: Group) -> Json:
     }
 
 
-def _part(stored: Any) -> np.ndarray:
+def _part(stored: object) -> np.ndarray:
     """Return numbers as they are, and words as text of fixed width, as groups are made of."""
     values = np.asarray(stored)
     return values if values.dtype.kind in "fiub" else np.array(values.tolist())

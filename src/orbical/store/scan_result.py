@@ -14,6 +14,7 @@ import zarr
 from .._imports import as_path
 from .._text import counted
 from ..errors import StoreError
+from .checksums import zarr_settings
 from .file_access import explained
 from .layout import read_group
 from .record import Json
@@ -107,6 +108,10 @@ class Scan:
         """Read a stored array for one chunk of samples, of one model if models have their own."""
         return self._store.read(name, chunk, model)
 
+    def read_rows(self, name: str, rows: slice, model: int | None = None) -> np.ndarray:
+        """Read a stored array for some samples, of one model if models have their own."""
+        return self._store.read_rows(name, rows, model)
+
     @property
     def done(self) -> np.ndarray:
         """Which units were finished when the scan was opened, `[model, chunk]`."""
@@ -190,7 +195,7 @@ def _dataset(store: Store) -> xr.Dataset:
     import xarray as xr
 
     chunks = {"sample": _rows_at_once(store)}
-    with warnings.catch_warnings():
+    with zarr_settings(), warnings.catch_warnings():
         # Labels and truth, which are written once, lie in chunks of their own.
         warnings.filterwarnings("ignore", "The specified chunks separate the stored chunks")
         data = xr.open_zarr(

@@ -12,8 +12,10 @@ from ..errors import StoreError
 from .checksums import CRC_BYTES, UnitKey, is_sound, mark_name, size_in
 from .file_access import (
     FOLDER,
+    MOST_DOCUMENT_BYTES,
     being_written,
     explained,
+    in_turn,
     is_remote,
     listed,
     not_regular,
@@ -73,13 +75,29 @@ def _damages(
     yield from _other_metadata(store)
 
 
+def _absent(store: Store, own: Callable[[int], bool]) -> Iterator[Damage]:
+    """Find what a list of a bucket lacks: it loses no part of an object, so nothing is read."""
+    assert store.path is not None
+    sizes = sizes_below(store.path)
+    if sizes is None:
+        return
+    once = [f"{name}/c/{cell}" for name, cells in store.fixed.items() for cell in cells]
+    once += [f"{name}/zarr.json" for name in store.document["consolidated_metadata"]["metadata"]]
+    yield from (Damage(key, "missing") for key in once if not sizes(key))
+    for unit in store.units:
+        if own(unit[1]):
+            keys = (store.chunk_key(name, *unit) for name in store.arrays_of(unit[0]))
+            yield from (Damage(key, "missing", unit) for key in keys if not sizes(key))
+
+
 def _by_size(path: Path, sizes: Sizes, files: Files) -> Faults:
     """Look at what is seen without reading: the size of a file, and that it is one."""
     if sizes is None:
         return
+    folders: set[str] = set()
     for key, known in files:
         size = sizes(key)
-        odd = "" if is_remote(path) else not_regular(path / key)
+        odd = "" if is_remote(path) else not_regular(path, key, folders)
         if size is None or odd or size != size_in(known):
             yield key, "missing" if size is None else odd or "damaged"
 
@@ -111,7 +129,8 @@ def _other_metadata(store: Store) -> Iterator[Damage]:
     """Find arrays whose own metadata differ from those in the root, which xarray reads."""
     assert store.path is not None
     every = store.document["consolidated_metadata"]["metadata"]
-    contents = read_files([store.path / f"{name}/zarr.json" for name in every])
+    paths = [store.path / f"{name}/zarr.json" for name in every]
+    contents = read_files(paths, MOST_DOCUMENT_BYTES)
     for (name, expected), content in zip(every.items(), contents, strict=True):
         key = f"{name}/zarr.json"
         try:
@@ -212,8 +231,7 @@ def _is_little(store: Store, own: Callable[[int], bool]) -> bool:
     keys = [key for key in store.units if own(key[1])]
     first = next((unit for _, unit in store.read_units(keys[:1])), None)
     size = 0 if first is None else sum(map(size_in, first.files.values()))
-    remote = store.path is not None and is_remote(store.path)
-    return not remote and size * len(keys) < _LITTLE_BYTES
+    return size * len(keys) < _LITTLE_BYTES
 
 
 def repair(
@@ -226,12 +244,16 @@ def repair(
     Units that are damaged, or whose mark is lost or that of another scan, are called unfinished:
     nothing else binds arrays to this scan. What is written once comes from `fixed`; without it,
     damage there is refused, and everything is read. A scan, which has it, reads again what is
-    little; of more it looks at sizes and at the checksums that files end with, since what else is
-    wrong with them is seen when they are read.
+    little; of more it looks at sizes and at the checksums that files end with, and of a bucket at a
+    list, since what else is wrong with them is seen when they are read.
     """
     lost = [_lost_flag(store, key) for key in _unmarked(store, own)]
-    look = _by_content if fixed is None or _is_little(store, own) else _by_tail
-    found = [*_damages(store, look, own), *lost]
+    if fixed is not None and store.path is not None and is_remote(store.path):
+        seen = _absent(store, own)
+    else:
+        look = _by_content if fixed is None or _is_little(store, own) else _by_tail
+        seen = _damages(store, look, own)
+    found = [*seen, *lost]
     if not found:
         return Repair([], [])
     once = [damage for damage in found if damage.unit is None and "/c/" in damage.key]
@@ -240,12 +262,14 @@ def repair(
             f"{store.name}: {once[0].key} is {once[0].why} and can only be written again by the "
             "scan; run the same scan again"
         )
-    with explained(store.name, "cannot be repaired"):
+    # Others wait meanwhile, and may have added models since this store was opened.
+    with explained(store.name, "cannot be repaired"), in_turn(store.path):
+        store.grow()
         store.write_metadata()
         if once and fixed is not None:
             store.write_fixed(fixed)
             store.seal()
-            store.add_models([])  # another scan may have added some since this store was opened
+            store.grow()  # buckets have no locks
         restored = [one.key for one in found if one.unit is None]
         unfinished = list(dict.fromkeys(one.unit for one in found if one.unit is not None))
         marked = {one.unit for one in found if one not in lost}

@@ -15,11 +15,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import cached_property
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ from .checksums import (
     Ledger,
     UnitFile,
     UnitKey,
+    check_packed,
     digest,
     has_note,
     listed_units,
@@ -46,12 +48,16 @@ from .checksums import (
     sealed,
     unsealed,
     write_unit,
+    zarr_settings,
 )
 from .file_access import (
     FOLDER,
+    MOST_DOCUMENT_BYTES,
+    behind_link,
     create_file,
     exists,
     explained,
+    in_turn,
     is_remote,
     not_regular,
     read_files,
@@ -74,6 +80,10 @@ FOREIGN = "of another scan or model"
 
 _FEW_UNITS = 4096
 """Of so many, all files are looked at when a store is opened; of more, each when it is read."""
+
+
+_SMALL_BYTES = 1 << 18
+"""Of a chunk that is decoded in less time than it takes to hand it to another thread."""
 
 
 class Store(Ledger):
@@ -110,14 +120,14 @@ class Store(Ledger):
 
     @cached_property
     def root(self) -> zarr.Group:
-        """The Zarr group; chunks of fill values are written too, so a missing file is a loss."""
-        with zarr.config.set({"array.write_empty_chunks": True}):
+        """The Zarr group."""
+        with zarr_settings():
             return zarr.open_group(self.files, mode="r+", use_consolidated=True, zarr_format=3)
 
     @cached_property
     def arrays(self) -> dict[str, zarr.Array[Any]]:
         """The arrays of results and of the truth, by name."""
-        with zarr.config.set({"array.write_empty_chunks": True}):
+        with zarr_settings():
             return {
                 name: array
                 for name, array in self.root.arrays()
@@ -206,7 +216,7 @@ class Store(Ledger):
             self._make_room()
             new = [key for key in asked if key not in self._read]
             paths = [self.path / FOLDER / self.units[key] for key in new]
-            for key, content in zip(new, read_files(paths), strict=True):
+            for key, content in zip(new, read_files(paths, MOST_DOCUMENT_BYTES), strict=True):
                 self._take(key, content)
         yield from ((key, self._read.get(key)) for key in asked)
 
@@ -270,9 +280,26 @@ class Store(Ledger):
         content = self._local_file(key) if usual and name in self.results else None
         if content is None:
             return np.asarray(array[rows if model is None else (model, rows)])
-        numbers = Blosc().decode(content[:-CRC_BYTES])
+        try:
+            check_packed(content, prod(array.chunks) * array.dtype.itemsize)
+            numbers = Blosc().decode(content[:-CRC_BYTES])
+        except (RuntimeError, StoreError) as error:
+            raise self.lost(key, "damaged") from error
         whole = np.frombuffer(numbers, array.dtype).reshape(array.chunks)
         return (whole if model is None else whole[0])[: rows.stop - rows.start]
+
+    def read_rows(self, name: str, rows: slice, model: int | None = None) -> np.ndarray:
+        """Read some samples of an array; small local files one after another, as `read` does."""
+        array: Any = self.arrays[name]
+        start, stop, step = rows.indices(self.record.data.samples)
+        small = np.prod(array.chunks) * array.dtype.itemsize <= _SMALL_BYTES
+        local = self.path is not None and not is_remote(self.path)
+        if not (local and small and name in self.results and start < stop and step == 1):
+            return np.asarray(array[rows if model is None else (model, rows)])
+        size = self.record.run.chunk
+        chunks = range(start // size, -(-stop // size))
+        parts = [self.read(name, chunk, model) for chunk in chunks]
+        return np.concatenate(parts)[start - chunks[0] * size :][: stop - start]
 
     def _local_file(self, key: str) -> bytes | None:
         """Read the file of a finished unit, None if there is none on this machine."""
@@ -342,6 +369,8 @@ class Store(Ledger):
         chunks = [self.chunk_key(name, *key) for name in self.arrays_of(key[0])]
         with explained(self.name, "cannot be written"):
             for place in ([] if mark is None else [f"{FOLDER}/{mark}"]) + chunks:
+                if not is_remote(self.path) and behind_link(self.path, place, set()):
+                    continue
                 with suppress(FileNotFoundError):  # remote file systems know no missing_ok
                     (self.path / place).unlink()
         for chunk in chunks:
@@ -377,7 +406,9 @@ class Store(Ledger):
                     models.append(entry)
                 elif (other := self._claimed(place)) is not None:
                     models.append(other)
-        self._grow(models)
+        if len(models) > len(self.record.models) or self._claimed(len(models)) is not None:
+            with in_turn(self.path):
+                self.grow(models)
 
     def _claim(self, place: int, entry: ModelEntry) -> bool:
         """Claim the place of a model; return whether nobody else has it."""
@@ -389,18 +420,19 @@ class Store(Ledger):
         if self.path is None:
             return None
         with explained(self.name, "is damaged: the claim of a model cannot be read"):
-            content = next(read_files([self._claim_file(place)]))
+            content = next(read_files([self._claim_file(place)], MOST_DOCUMENT_BYTES))
             return None if content is None else ModelEntry(**unsealed(content))
 
     def _claim_file(self, place: int) -> Path:
         assert self.path is not None
         return self.path / FOLDER / f"model.{place}.{self.record.run_id}" / "claim.json"
 
-    def _grow(self, models: list[ModelEntry]) -> None:
+    def grow(self, models: Sequence[ModelEntry] = ()) -> None:
         """Add models that have claimed their places; the new root makes them valid.
 
         Whoever claims a place after this has looked for the last time writes the root later too.
         """
+        models = [*(models or self.record.models)]
         while True:
             while (other := self._claimed(len(models))) is not None:
                 models.append(other)
@@ -521,10 +553,13 @@ def _check_names(path: Path, document: Json) -> None:
 
 def root_document(path: Path) -> Json:
     """Return the root of a folder that is a store of this format, sound or not."""
-    odd = "" if is_remote(path) else not_regular(path / "zarr.json")
+    root = path / "zarr.json"
+    odd = "" if is_remote(path) else not_regular(path, root.name, set())
     if odd:
         raise ValueError(f"its root is {odd}")
-    document: Json = json.loads((path / "zarr.json").read_bytes())
+    if root.stat().st_size > MOST_DOCUMENT_BYTES:
+        raise ValueError("its root is too large")
+    document: Json = json.loads(root.read_bytes())
     written = document["attributes"][RECORD]
     about = json.loads(written)["record"] if isinstance(written, str) else dict(written)
     if about["format"] != FORMAT:

@@ -19,18 +19,16 @@ from ._maps import (
     slices_at,
 )
 from .atoms import DEFAULT_QUANTITIES, Atoms
-from .choice import Choice
-from .classification import CLASS_PROBABILITY, Classification, Ordinal, class_probabilities
+from .classification import CLASS_PROBABILITY, Choice, Classification, Ordinal, class_probabilities
 from .dense_regression import DenseRegression
 from .detection import Detection
 from .detection_matching import average_precision, iou
 from .flow import Flow
 from .key_points import COCO_EDGES, COCO_SIGMAS, COCO_SWAPS, KeyPoints
-from .mixed_outputs import Mixed
 from .multilabel import MultiLabel
 from .point_classification import PointClassification
-from .quantities import UNITS, Quantities
-from .regression import Regression
+from .quantities import UNITS, Quantities, rounding_of
+from .regression import Mixed, Regression
 from .segmentation import Segmentation
 from .structures import SYMBOLS, batch_of, display_name, is_structure
 from .task import ACTION_DEFECT, Reader, Task, Variable

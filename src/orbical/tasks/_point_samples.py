@@ -114,9 +114,7 @@ def _padded_targets(targets: object, mask: Tensor, unknown: float) -> Tensor:
         for place, (one, size) in enumerate(zip(each, sizes, strict=True)):
             if one.ndim == 0 or len(one) != size:
                 raise InputError(
-                    "labels",
-                    f"one for each of the {size} points of sample {place}",
-                    f"shape {tuple(one.shape)}",
+                    "labels", f"one for each of the {size} points of sample {place}", one
                 )
         return _padded(torch.cat(each), mask, unknown)
     if isinstance(targets, Sequence) and any(np.ndim(one) for one in targets):
@@ -126,7 +124,7 @@ def _padded_targets(targets: object, mask: Tensor, unknown: float) -> Tensor:
         return rows
     total = int(mask.sum())
     if rows.ndim == 0 or len(rows) != total:
-        raise InputError("labels", f"one for each of {total} points", f"shape {tuple(rows.shape)}")
+        raise InputError("labels", f"one for each of {total} points", rows)
     return _padded(rows, mask, unknown)
 
 

@@ -137,7 +137,7 @@ class Atoms(Task):
         inputs, _ = _apart(data)
         return structure_names(inputs) if _are_structures(inputs) else None
 
-    def _row(self, truth: Mapping[str, Any], mask: Tensor) -> Tensor:
+    def _row(self, truth: Mapping[str, object], mask: Tensor) -> Tensor:
         """Return the truth as one row for each molecule, NaN for what is not known."""
         count, atoms = mask.shape
         blocks = {name: unknown(name, count, atoms) for name in self.quantities}
@@ -159,11 +159,7 @@ class Atoms(Task):
         """Check rows `[N, D]` of the quantities, NaN where they are not known."""
         rows = as_truth(target, count, "truth")
         if rows.ndim != 2 or not self._output.fits(rows.shape[1]):
-            raise InputError(
-                "truth",
-                f"a dictionary of {', '.join(self.quantities)}",
-                f"shape {tuple(rows.shape)}",
-            )
+            raise InputError("truth", f"a dictionary of {', '.join(self.quantities)}", rows)
         if bool(rows.isinf().any()):
             raise InputError("truth", "finite numbers", "infinity", remedy="NaN marks unknown ones")
         return rows.double()

@@ -259,7 +259,10 @@ class DenseRegression(MapTask):
             return apart[:, :, 0] if apart.shape[2] == 1 else apart.mean(2)
         if self.representation == "vector":
             return lengths(outputs - reference)
-        a, b = (part / lengths(part)[:, :, None].clamp_min(1e-12) for part in (outputs, reference))
+        a, b = (
+            part / lengths(part)[:, :, None].clamp_min(torch.finfo(outputs.dtype).tiny)
+            for part in (outputs, reference)
+        )
         return torch.rad2deg(2 * torch.atan2(lengths(a - b), lengths(a + b)))
 
     def _shown(self, maps: Tensor) -> Tensor:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -11,15 +10,17 @@ import torch
 from torch import Tensor
 
 from ..actions import ActionTree, Boxes, Window, as_action
-from ..errors import InputError, check_name, whole_number
+from ..errors import InputError, check_name, real_number, whole_number
 from ..groups import Elements, Group
 from ._detection_reading import faults_in, read_detections, read_objects
-from .detection_consensus import BORDER, Consensus, consensus_of
 from .detection_matching import (
+    BORDER,
+    Consensus,
     Detections,
     Pairing,
     area,
     clip,
+    consensus_of,
     greedy,
     inverted,
     iou,
@@ -68,7 +69,7 @@ class Detection(Task):
     confidence; if it is missed, IoU and confidence are 0. `top_iou` takes the most confident
     detection instead, and falls where another box comes first. Precision, recall and F1 are those
     of the greedy matching by confidence at `threshold`, for detections with a confidence of at
-    least `confident`; AP ranks all. The score is one of these. `orbical.tasks.detection_consensus`
+    least `confident`; AP ranks all. The score is one of these. `orbical.tasks.detection_matching`
     explains the consensus: its key object is the most confident cluster, its objects the clusters
     seen from at least half of the orbit.
 
@@ -114,9 +115,6 @@ class Detection(Task):
     ) -> None:
         window = Window(128) if input is None else as_action(input)
         check_name("score", score, MEASURES)
-        for name, value in (("threshold", threshold), ("confident", confident)):
-            if not isinstance(value, numbers.Real) or not 0 <= value <= 1:
-                raise InputError(name, "a number from 0 to 1", repr(value))
         if size is None and not isinstance(window, Window):
             raise InputError(
                 "size",
@@ -128,10 +126,10 @@ class Detection(Task):
         height, width = _two_sides(square if size is None else size)
         super().__init__(window, Boxes(height, width), read)
         self.chosen = score
-        self.threshold = float(threshold)
+        self.threshold = float(real_number("threshold", threshold, "in [0, 1]"))
         of_set = score in ("precision", "recall", "f1", "ap")
         self.score_meaning = MEASURES[score] + (f" at IoU {self.threshold:g}" if of_set else "")
-        self.confident = float(confident)
+        self.confident = float(real_number("confident", confident, "in [0, 1]"))
         self.most = whole_number("most", most, 1)
         self.size = (height, width)
         self.classes = class_names(classes)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar
 
@@ -12,7 +11,7 @@ from torch import Tensor
 
 from .._trees import Tree, to_device
 from ..actions import ActionTree, Images, PixelPoints, Window, checked_swaps, matrices
-from ..errors import InputError, ModelError, check_name
+from ..errors import InputError, ModelError, check_name, real_number
 from ..groups import Elements, Group
 from .task import (
     SHARE,
@@ -117,8 +116,8 @@ class KeyPoints(Task):
         self.chosen, self.score_meaning = score, MEANINGS[score]
         self.swaps = None if swaps is None else checked_swaps(swaps)
         many = sigmas if isinstance(sigmas, Iterable) else [sigmas]
-        self.sigmas = [_positive("sigmas", sigma) for sigma in many]
-        self.radius = _positive("radius", radius)
+        self.sigmas = [float(real_number("sigmas", sigma, "> 0")) for sigma in many]
+        self.radius = float(real_number("radius", radius, "> 0"))
         self.edges = [[int(first), int(second)] for first, second in edges]
 
     def check_group(self, group: Group, x: Tree) -> None:
@@ -360,9 +359,3 @@ def _sides(size: object, action: object) -> tuple[int, int]:
     raise InputError(
         "size", "height and width of the images in pixels, such as (256, 192)", repr(size)
     )
-
-
-def _positive(name: str, given: object) -> float:
-    if not isinstance(given, numbers.Real) or not 0 < float(given) < float("inf"):
-        raise InputError(name, "a positive number", repr(given))
-    return float(given)

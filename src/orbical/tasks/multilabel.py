@@ -92,11 +92,9 @@ class MultiLabel(SampleClassTask):
         representation: Representation = "trivial",
     ) -> None:
         check_name("score", score, SCORES)
-        if not 0 < real_number("threshold", threshold) < 1:
-            raise InputError("threshold", "a number between 0 and 1", repr(threshold))
         super().__init__(input, outputs, read, classes, representation)
         self.chosen, self.score_meaning = score, SCORES[score]
-        self.threshold = float(threshold)
+        self.threshold = float(real_number("threshold", threshold, "in (0, 1)"))
 
     def read(self, raw: object, outputs: str | None = None) -> Tensor:
         """Read the probabilities of labels, `[N, K]`."""

@@ -12,7 +12,7 @@ from .._trees import Tree
 from ..actions import Action, ActionTree
 from ..errors import InputError
 from ..groups import Elements
-from ._pixel_counts import binned_error, confidence_bins, confusion, disagreement, overlap, votes
+from ._maps import binned_error, confidence_bins, confusion, disagreement, overlap, votes
 from ._point_samples import CLOUDS, blanked, check_frames, padded_samples, point_values, real_points
 from .classification import ClassTask, class_probabilities
 from .task import (

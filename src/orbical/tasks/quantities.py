@@ -38,6 +38,17 @@ _FIXED = {"energy": 1, "dipole": 3, "stress": 9}
 _VOIGT = (0, 5, 4, 5, 1, 3, 4, 3, 2)
 
 
+def rounding_of(unit: str, higher_is_better: bool | None) -> float:
+    """Return the largest difference that is rounding: of energies and forces in double precision.
+
+    Their units have a usual size. It is 0 for other quantities.
+
+    >>> rounding_of("eV/Å", False), rounding_of("share", True)
+    (1e-09, 0.0)
+    """
+    return 1e-9 if higher_is_better is False and unit in UNITS.values() else 0.0
+
+
 def check_quantities(quantities: str | Iterable[str]) -> tuple[str, ...]:
     """Return the names of quantities in their order, or raise `InputError`.
 

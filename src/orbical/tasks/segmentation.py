@@ -13,13 +13,19 @@ from .._trees import concatenate
 from ..actions import Action, ActionTree, ClassMaps
 from ..errors import InputError
 from ..groups import Elements
-from ._maps import MAP, UNSEEN, MapTask, RunningMean, masked_mean, reduced_labels, reduced_means
-from ._pixel_counts import (
+from ._maps import (
+    MAP,
+    UNSEEN,
+    MapTask,
+    RunningMean,
     binned_error,
     confidence_bins,
     confusion,
     disagreement,
+    masked_mean,
     overlap,
+    reduced_labels,
+    reduced_means,
     region_confidence,
     votes,
 )

@@ -157,7 +157,7 @@ def complete_batch(inputs: object) -> dict[str, Tensor]:
     pbc = torch.as_tensor(inputs.get("pbc", torch.zeros(len(pos), 3))).bool()
     for name, field, shape in (("cell", cell, (len(pos), 3, 3)), ("pbc", pbc, (len(pos), 3))):
         if field.shape != shape:
-            raise InputError("data", f"{name} of shape {shape}", tuple(field.shape))
+            raise InputError("data", f"{name} of shape {shape}", field)
     for place, (lattice, periodic) in enumerate(zip(cell.double(), pbc, strict=True)):
         for expected, got in _wrong_cell(lattice.numpy(force=True), periodic.numpy(force=True)):
             raise InputError("data", expected, f"{got} for molecule {place}")

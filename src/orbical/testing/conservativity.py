@@ -118,8 +118,8 @@ def conservativity_error(
     if not isinstance(task, Atoms) or not {"energy", "forces"} <= {*task.quantities}:
         raise InputError("task", "orbical.tasks.Atoms with energy and forces", repr(task))
     directions = whole_number("directions", directions, 1)
-    if step is not None and not real_number("step", step) > 0:
-        raise InputError("step", "a length in Å above 0", repr(step))
+    if step is not None:
+        real_number("step", step, "> 0", "a length in Å")
     _, x = with_tensors(task, x)
     predictor, device = as_predictor(model), x["pos"].device
     with predictor.ready(device):
@@ -141,7 +141,7 @@ def conservativity_error(
 
 
 def assert_conservative(
-    model: Any, x: Any, *, task: Task | str = "atoms", tolerance: float = 1e-3
+    model: object, x: object, *, task: Task | str = "atoms", tolerance: float = 1e-3
 ) -> None:
     """Raise an AssertionError unless forces, and stress, are derivatives of the energy.
 
@@ -162,8 +162,8 @@ def assert_conservative(
         >>> from ase.calculators.emt import EMT
         >>> assert_conservative(EMT(), [molecule("H2O")])
     """
-    if not real_number("tolerance", tolerance) > 0:
-        raise InputError("tolerance", "a number above 0", repr(tolerance))
+    __tracebackhide__ = True  # pytest shows the line of the test
+    real_number("tolerance", tolerance, "> 0")
     error = conservativity_error(model, x, task=task)
     for name, apart in error.parts.items():
         limit, unit = error.limits[name], UNITS[name]

@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 import torch
@@ -71,7 +70,7 @@ class EquivarianceError:
 
 
 def equivariance_error(
-    model: Any, x: Tree, *, group: Group | str, task: Task | str, batch_size: int = 512
+    model: object, x: Tree, *, group: Group | str, task: Task | str, batch_size: int = 512
 ) -> EquivarianceError:
     """Measure the equivariance error of a model at each element of a group.
 
@@ -148,7 +147,7 @@ def equivariance_error(
     return EquivarianceError(parts, group, _precision(x, predictions), lost)
 
 
-def with_tensors(task: Task, x: Any) -> tuple[Task, Tree]:
+def with_tensors(task: Task, x: object) -> tuple[Task, Tree]:
     """Return the task that suits the inputs of a test, and these as tensors of their precision."""
     try:
         samples = Samples((task.take((x, None))[0], None))
@@ -166,7 +165,7 @@ def _relative(difference: Tensor, scale: Tensor) -> np.ndarray:
 
 
 def assert_equivariant(
-    model: Any, x: Tree, *, group: Group | str, task: Task | str, tolerance: float | None = None
+    model: object, x: Tree, *, group: Group | str, task: Task | str, tolerance: float | None = None
 ) -> None:
     """Raise an AssertionError that names the worst element unless a model is equivariant.
 
@@ -191,8 +190,9 @@ def assert_equivariant(
         >>> ob.testing.assert_equivariant(pool, torch.rand(4, 3, 8, 8), group="dihedral:4",
         ...                               task="classification")
     """
-    if tolerance is not None and not real_number("tolerance", tolerance) >= 0:
-        raise InputError("tolerance", "a number >= 0", repr(tolerance))
+    __tracebackhide__ = True  # pytest shows the line of the test
+    if tolerance is not None:
+        real_number("tolerance", tolerance, ">= 0")
     error = equivariance_error(model, x, group=group, task=task)
     limit = TOLERANCE[error.dtype] if tolerance is None else tolerance
     allowed = limit + error.interpolation

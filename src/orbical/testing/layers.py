@@ -94,7 +94,7 @@ class LayerErrors:
             "an exact group, such as cyclic:4 or flips, or name fewer layers"
         )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the fields in plain values."""
         fields = {name: getattr(self, name) for name in [*self.__dataclass_fields__, "caution"]}
         return {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in fields.items()}
@@ -113,7 +113,7 @@ class LayerErrors:
 
 
 def layer_errors(
-    model: Any,
+    model: object,
     x: Tree,
     *,
     group: Group | str,
@@ -178,7 +178,7 @@ def layer_errors(
     predictor = as_predictor(model)
     module = getattr(predictor, "module", None)
     if not isinstance(module, nn.Module):
-        raise InputError("model", "a torch module, whose layers can be seen", type(model).__name__)
+        raise InputError("model", "a torch module, whose layers can be seen", type(model))
     task, x = with_tensors(task, x)
     count = min(whole_number("samples", samples, 4), len(next(leaves(x))))
     x = tree_map(lambda leaf: leaf[:count], x)

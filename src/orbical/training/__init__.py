@@ -11,9 +11,8 @@ rotate with the input, `VectorCovarianceHead` and related classes.
 
 from __future__ import annotations
 
-from . import equivariant_heads, heads, objectives
-from .equivariant_heads import *
+from . import heads, objectives
 from .heads import *
 from .objectives import *
 
-__all__ = [*equivariant_heads.__all__, *heads.__all__, *objectives.__all__]
+__all__ = [*heads.__all__, *objectives.__all__]

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from .._arrays import both_classes
-from ..errors import InputError
+from ..errors import InputError, real_number
 
 __all__ = ["Interleaved", "Selection", "interleave", "interleaved", "likelihood", "select"]
 
@@ -53,7 +53,7 @@ class Interleaved:
         return len(self.train)
 
 
-def interleave(train: Iterable[Any], calibration: Iterable[Any]) -> Interleaved:
+def interleave(train: Iterable[object], calibration: Iterable[object]) -> Interleaved:
     """Pair each training batch with a batch held out for the calibration loss.
 
     One pass over the pairs is one pass over `train`; `calibration` restarts with each pass and is
@@ -76,7 +76,7 @@ def interleave(train: Iterable[Any], calibration: Iterable[Any]) -> Interleaved:
     """
     for name, loader in (("train", train), ("calibration", calibration)):
         if not isinstance(loader, Iterable):
-            raise InputError(name, "a loader of batches", type(loader).__name__)
+            raise InputError(name, "a loader of batches", type(loader))
         if isinstance(loader, Iterator):
             raise InputError(
                 name,
@@ -111,7 +111,7 @@ def _cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
     return functional.cross_entropy(both_classes(logits, logits=True, axis=1), labels.long())
 
 
-def _batch(name: str, batch: Any) -> tuple[Any, Tensor]:
+def _batch(name: str, batch: object) -> tuple[Any, Tensor]:
     """Return the inputs and the labels of a batch."""
     if isinstance(batch, tuple | list) and len(batch) == 2:
         inputs, labels = batch
@@ -132,7 +132,7 @@ def _batch(name: str, batch: Any) -> tuple[Any, Tensor]:
     )
 
 
-def _described(batch: Any) -> str:
+def _described(batch: object) -> str:
     if not isinstance(batch, tuple | list):
         return type(batch).__name__
     return f"{type(batch).__name__} of " + ", ".join(type(part).__name__ for part in batch)
@@ -168,8 +168,7 @@ def interleaved(calibration_loss: Callable[[Tensor, Tensor], Tensor], weight: fl
             repr(calibration_loss),
             remedy="pass orbical.losses.esd, for example",
         )
-    if not weight >= 0:
-        raise InputError("weight", "a number >= 0", weight)
+    real_number("weight", weight, ">= 0")
 
     def objective(
         model: nn.Module, pair: tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]
@@ -219,7 +218,7 @@ def select(
     Args:
         scores: for each setting (a lambda, or any key) its accuracy and ECE on VALIDATION data,
             both in 0..1.
-        baseline_accuracy: validation accuracy of the model trained with the likelihood alone.
+        baseline_accuracy: validation accuracy of the model trained with cross-entropy alone.
         tolerance: the largest loss of accuracy, 0.015 in the paper.
 
     Returns:
@@ -235,10 +234,8 @@ def select(
     """
     if not scores:
         raise InputError("scores", "at least one setting", "none")
-    if not 0 <= baseline_accuracy <= 1:
-        raise InputError("baseline_accuracy", "a value in [0, 1]", baseline_accuracy)
-    if not tolerance >= 0:
-        raise InputError("tolerance", "a number >= 0", tolerance)
+    real_number("baseline_accuracy", baseline_accuracy, "in [0, 1]")
+    real_number("tolerance", tolerance, ">= 0")
     for key, (accuracy, ece) in scores.items():
         if not (0 <= accuracy <= 1 and 0 <= ece <= 1):
             raise InputError(

@@ -33,7 +33,7 @@ class Farneback:
     iterations: int = 3
     neighborhood: int = 5
 
-    def __call__(self, pairs: Any) -> np.ndarray:
+    def __call__(self, pairs: object) -> np.ndarray:
         """Estimate the flow of each pair."""
         smoothing = 1.1 if self.neighborhood <= 5 else 1.5
         sizes = (self.levels, self.window, self.iterations, self.neighborhood)
@@ -46,14 +46,16 @@ class Farneback:
 class InverseSearch:
     """Dense inverse search, DIS (Kroeger et al., 2016), called as `Farneback`."""
 
-    def __call__(self, pairs: Any) -> np.ndarray:
+    def __call__(self, pairs: object) -> np.ndarray:
         """Estimate the flow of each pair."""
         cv2 = _opencv()
         method = cv2.DISOpticalFlow_create(cv2.DISOPTICAL_FLOW_PRESET_MEDIUM)
         return _each_pair(pairs, lambda first, second: method.calc(first, second, None))
 
 
-def _each_pair(pairs: Any, estimate: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> np.ndarray:
+def _each_pair(
+    pairs: object, estimate: Callable[[np.ndarray, np.ndarray], np.ndarray]
+) -> np.ndarray:
     """Estimate the flow of gray pairs one by one, as OpenCV does."""
     gray = np.clip(np.asarray(pairs).mean(2) * 255, 0, 255).astype(np.uint8)
     return np.stack([estimate(*pair) for pair in gray]).transpose(0, 3, 1, 2)

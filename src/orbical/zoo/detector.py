@@ -21,7 +21,8 @@ from . import _weights
 from .layout import arranged
 
 __all__ = [
-    "Detector", "cell_centers", "load", "provenance", "read", "suppress", "weights_file",
+    "NAMES", "SMALL", "STRIDE", "Detector", "cell_centers", "load", "provenance", "read",
+    "suppress", "weights_file",
 ]  # fmt: skip
 
 STRIDE = 8

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from . import _weights
 from .layout import arranged
 
-__all__ = ["DigitCNN", "augmented", "load", "plain", "provenance", "weights_file"]
+__all__ = ["CHANNELS", "DigitCNN", "augmented", "load", "plain", "provenance", "weights_file"]
 
 NAMES = ("plain", "augmented")
 CHANNELS = (12, 16, 24, 32, 48, 64)

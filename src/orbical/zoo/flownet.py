@@ -23,7 +23,8 @@ from orbical.errors import InputError
 from . import _weights
 
 __all__ = [
-    "FlowNet", "correlation", "load", "provenance", "warp", "weights_file",
+    "CHANNELS", "DECODERS", "NAMES", "FlowNet", "correlation", "load", "provenance", "warp",
+    "weights_file",
 ]  # fmt: skip
 
 NAMES = ("directed", "symmetric")
@@ -112,9 +113,7 @@ def _standardized(pairs: Tensor) -> tuple[Tensor, tuple[int, int]]:
     """Return all first frames, then all second ones, padded to multiples of 8; and the old size."""
     if pairs.ndim != 5 or pairs.shape[1] != 2 or min(pairs.shape[-2:]) < 16:
         raise InputError(
-            "pairs",
-            "shape (n, 2, channels, height, width) of at least 16 x 16 pixels",
-            tuple(pairs.shape),
+            "pairs", "shape (n, 2, channels, height, width) of at least 16 x 16 pixels", pairs
         )
     gray = pairs.float().mean(2)
     mean = gray.mean((1, 2, 3), keepdim=True)

@@ -24,7 +24,8 @@ from orbical.errors import InputError
 from . import _weights
 
 __all__ = [
-    "InvariantNet", "PointNet", "classes_of", "fields_of", "load", "provenance", "weights_file",
+    "WIDTHS", "InvariantNet", "PointNet", "classes_of", "fields_of", "load", "provenance",
+    "weights_file",
 ]  # fmt: skip
 
 NAMES = ("plain", "augmented", "invariant")
@@ -57,9 +58,9 @@ def fields_of(clouds: Any) -> tuple[Tensor, Tensor | None]:
     """
     pos, mask = (clouds["pos"], clouds.get("mask")) if isinstance(clouds, dict) else (clouds, None)
     if pos.ndim != 3 or pos.shape[-1] != 3:
-        raise InputError("clouds", "shape (n, points, 3)", tuple(pos.shape))
+        raise InputError("clouds", "shape (n, points, 3)", pos)
     if mask is not None and mask.shape != pos.shape[:2]:
-        raise InputError("clouds", f"a mask of shape {tuple(pos.shape[:2])}", tuple(mask.shape))
+        raise InputError("clouds", f"a mask of shape {tuple(pos.shape[:2])}", mask)
     return pos, mask
 
 

@@ -23,7 +23,12 @@ from ..._arrays import ArrayLike, as_numpy
 from ...errors import InputError, check_type, real_number
 from .interval_ends import checked_level, exact_ends, normal_quantile
 
-__all__ = ["MANY", "bounded_mean_interval", "samples_to_decide", "samples_to_decide_by_width"]
+__all__ = [
+    "bounded_interval_of_sums",
+    "bounded_mean_interval",
+    "samples_to_decide",
+    "samples_to_decide_by_width",
+]
 
 Array = np.ndarray
 
@@ -52,7 +57,7 @@ def bounded_mean_interval(
     failures that a sample does not show are inside the interval: of n values that are all `high`,
     the lower end is that of n successes, `1 - (2 / (1 - level))^(-1/n)` below the upper one.
     Of more than 4,096 samples the products are bounded from below by sums of x_i and of their
-    squares, so that one pass over any number of samples suffices (`share_interval_of_sums`).
+    squares, so that one pass over any number of samples suffices (`bounded_interval_of_sums`).
 
     Args:
         values: `[..., N]`, true or false, or numbers; NaN is a missing one.
@@ -128,6 +133,48 @@ def _bets_on_terms(terms: Array, size: Array, mean: Array, tail: float) -> Array
     if few.any():
         found[few] = _betting_ends(terms[few], size[few], mean[few], tail)
     return found
+
+
+def bounded_interval_of_sums(
+    count: ArrayLike,
+    total: ArrayLike,
+    squares: ArrayLike,
+    level: float = 0.95,
+    *,
+    low: float = 0.0,
+    high: float = 1.0,
+) -> tuple[Array, Array, Array]:
+    """Return mean, low and high end of a mean of bounded values, from sums made block by block.
+
+    It holds at every number of samples, and is that of `bounded_mean_interval` for more than 4,096.
+    Of fewer it is a wider one, because sums tell less than values.
+
+    Args:
+        count: `[...]`, the number of samples n.
+        total: `[...]`, the sum of their values.
+        squares: `[...]`, the sum of the squares of their values.
+        level: Nominal coverage.
+        low: What no value can be below.
+        high: What no value can be above.
+
+    Returns:
+        Three arrays `[...]`, NaN where there is no sample.
+
+    Example:
+        >>> sums = map(np.array, (100, 50.0, 30.0))
+        >>> [round(float(end), 3) for end in bounded_interval_of_sums(*sums)]
+        [0.5, 0.405, 0.595]
+    """
+    tail, width = (1 - checked_level(level)) / 2, high - low
+    named = {"count": count, "total": total, "squares": squares}
+    size, first, second = (as_numpy(name, part, np.float64) for name, part in named.items())
+    second = (second - 2 * low * first + size * low**2) / width**2
+    first = (first - size * low) / width
+    # Sums of 1 - x and of its squares give the upper end.
+    least = ends_of_sums(size, first, second, tail)
+    most = 1 - ends_of_sums(size, size - first, size - 2 * first + second, tail)
+    mean = first / np.where(size > 0, size, np.nan)
+    return tuple(low + width * part for part in (mean, least, most))  # type: ignore[return-value]
 
 
 def ends_of_sums(size: Array, total: Array, squares: Array, tail: float) -> Array:

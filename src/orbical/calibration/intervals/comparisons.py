@@ -66,7 +66,7 @@ def compare(
     level: float = 0.95,
     resamples: int = 1000,
     seed: int = 0,
-    **options: Any,
+    **options: object,
 ) -> Comparison:
     """Compare a calibration measure of two models, or two methods, on the same samples.
 
@@ -131,7 +131,7 @@ def regression_compare(
     level: float = 0.95,
     resamples: int = 1000,
     seed: int = 0,
-    **options: Any,
+    **options: object,
 ) -> Comparison:
     """Compare a regression measure of two models, or two methods, on the same samples.
 
@@ -166,7 +166,7 @@ def regression_compare(
     for name, given in (("a", a), ("b", b)):
         mean, variance, truth = as_vectors(*_two(name, given, "(mean, variance)"), target)
         if mean.ndim != 2:
-            raise InputError(name, "a mean of shape [N] or [N, d]", tuple(mean.shape))
+            raise InputError(name, "a mean of shape [N] or [N, d]", mean)
         models.append((mean, variance, truth))
     mass = sample_weights(weights, models[0][0][..., 0])
     if mass is not None:
@@ -182,7 +182,7 @@ def regression_compare(
     return _compared(chosen, PairedWorlds.joined(draws, between), level, seen)
 
 
-def _distance_of(measure: MeasureLike, kind: str, options: dict[str, Any]) -> BoundMeasure:
+def _distance_of(measure: MeasureLike, kind: str, options: dict[str, object]) -> BoundMeasure:
     chosen = bound(measure, kind, options)
     if chosen.distance is None:
         raise InputError(
@@ -240,7 +240,7 @@ _PLAUSIBLE = 0.98
 
 def _two(name: str, given: Any, expected: str) -> tuple[ArrayLike, ArrayLike]:
     if not isinstance(given, tuple | list) or len(given) != 2:
-        raise InputError(name, expected, type(given).__name__)
+        raise InputError(name, expected, type(given))
     return given[0], given[1]
 
 

@@ -98,7 +98,7 @@ def reliability_curve(
     points = whole_number("points", points, 2)
     z, y = binary_pair(confidence, correct)
     if z.ndim != 1:
-        raise InputError("confidence", "shape [N]", tuple(z.shape))
+        raise InputError("confidence", "shape [N]", z)
     width = float(2 * len(z) ** -0.25 if bandwidth is None else bandwidth)
     positive("bandwidth", width)
     index, count = fine_index(z[None])

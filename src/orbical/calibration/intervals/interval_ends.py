@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import Any
 
 import torch
@@ -12,7 +11,7 @@ from torch import Tensor
 
 from ..._arrays import ArrayLike
 from ..._text import number
-from ...errors import InputError, whole_number
+from ...errors import InputError, real_number, whole_number
 from ..pairs.validation import pair
 from ..registry import BoundMeasure
 from .limits import one_caution
@@ -124,7 +123,7 @@ def ends(
     return above * slope.clamp(max=1), value + (far - middle)
 
 
-def exact_ends(right: Any, size: Any, outside: Any) -> tuple[Any, Any]:
+def exact_ends(right: object, size: object, outside: object) -> tuple[Any, Any]:
     """Return the ends of Clopper and Pearson of shares, also of fractional counts, as arrays.
 
     Args:
@@ -206,9 +205,7 @@ def checked_level(level: float) -> float:
     >>> checked_level(0.95)
     0.95
     """
-    if not isinstance(level, Real) or not 0 < level < 1:
-        raise InputError("level", "a number in (0, 1)", repr(level))
-    return level
+    return real_number("level", level, "in (0, 1)")
 
 
 def check_draws(level: float, resamples: int) -> None:

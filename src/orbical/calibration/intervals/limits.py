@@ -48,21 +48,22 @@ class Evidence:
     Attributes:
         samples: the number of samples.
         errors: the number of wrong predictions, or of correct ones if these are fewer.
-        contributors: the number of samples that make the variance of a mean; 0 if all are equal.
+        contributors: the number of samples that make the variance of a mean; 0 if all are equal,
+            but for rounding.
         tails: how far the kurtosis of the errors exceeds that of a Gaussian, in standard errors.
     """
 
     samples: Any = inf
-    errors: Any = inf
-    contributors: Any = inf
-    tails: Any = -inf
+    errors: object = inf
+    contributors: object = inf
+    tails: object = -inf
 
 
 _TEXTS = {
     "samples": "{seen:g} samples, fewer than {limit:g}",
     "errors": "{seen:g} wrong (or correct) predictions, fewer than {limit:g}",
     "contributors": "the variance is that of {seen:.1f} samples, fewer than {limit:g}",
-    "equal": "equal values show no variance",
+    "equal": "values that hardly differ say nothing of rarer ones",
     "tails": "the errors have heavier tails than a Gaussian",
     "unseen": "failures as rare as 1 in {one_of:.0f} may be missing among {seen:g} samples",
 }
@@ -79,6 +80,7 @@ _UNBOUNDED: dict[str, float] = {"samples": UNSEEN, "tails": 1.8}
 _FEW_ERRORS: dict[str, float] = {"errors": 6}
 _LIMITS: dict[str, dict[str, float]] = {
     "mean": {"contributors": 6},
+    "unbounded_mean_interval": {"contributors": 6, "samples": UNSEEN},
     "aleatoric_bleed": {"samples": 50},
     "bootstrap_interval": {"contributors": 6, "samples": 20},
     "reliability_curve": {"errors": 16},
@@ -97,6 +99,7 @@ _LIMITS: dict[str, dict[str, float]] = {
     "regression_esd_normalized": _UNBOUNDED,
     "gence_sq_fiber": {"samples": 50},
     "compare ece": _FEW_ERRORS,
+    "compare_means": {"contributors": 6},
 }
 """The least (of tails the largest) evidence by the name of a measure or function, if it has any."""
 
@@ -136,7 +139,9 @@ def _said(seen: dict[str, float], limits: dict[str, float]) -> str:
     for field, limit in limits.items():
         value = seen[field]
         if value > limit if field == "tails" else value < limit:
-            kind = "unseen" if limit == UNSEEN else "equal" if value == 0 else field
+            kind = "equal" if value == 0 else field
+            if limit == UNSEEN and value > 2 * log(40):
+                kind = "unseen"
             reasons.append(_TEXTS[kind].format(seen=value, limit=limit, one_of=value / log(40)))
     return f"{'; '.join(reasons)}: the interval may be too short" if reasons else ""
 
@@ -156,18 +161,21 @@ def of_pairs(correct: Tensor) -> Evidence:
     return Evidence(samples=size, errors=torch.minimum(right, size - right).cpu().numpy())
 
 
-def of_terms(apart: Tensor) -> Evidence:
-    """Return the evidence of what terms `[..., N]` add to the distance from their mean.
+def of_terms(terms: Tensor, share: Tensor | float) -> Evidence:
+    """Return the evidence of terms `[..., N]` of a mean, with the share of each in it.
 
     Equal terms have no variance, and nobody contributes to it.
 
     Example:
-        >>> float(of_terms(torch.tensor([0.5, -0.5, 0.5, -0.5, 0.0])).contributors)
-        4.0
+        >>> [float(of_terms(torch.tensor(some), 0.2).contributors)
+        ...  for some in ([1.0, 0.0, 1.0, 0.0, 0.5], [0.1] * 5)]
+        [4.0, 0.0]
     """
-    square = apart.square()
+    apart = terms - (terms * share).sum(-1, keepdim=True)
+    rounded = apart.abs() <= 1e-6 * terms.abs().amax(-1, keepdim=True)
+    square = (apart * share).masked_fill(rounded, 0.0).square()
     count = (square.sum(-1).square() / square.square().sum(-1)).nan_to_num(nan=0.0)
-    return Evidence(samples=apart.shape[-1], contributors=count.numpy())
+    return Evidence(samples=terms.shape[-1], contributors=count.numpy())
 
 
 def of_predictions(mean: Tensor, variance: Tensor, target: Tensor) -> Evidence:

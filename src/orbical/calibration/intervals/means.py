@@ -11,7 +11,7 @@ from torch import Tensor
 from ..._arrays import ArrayLike, as_array, as_floating, as_numpy
 from ...errors import InputError
 from ..pairs.validation import sample_weights
-from .bounded_means import ends_of_sums
+from .bounded_means import bounded_interval_of_sums
 from .comparisons import Comparison
 from .interval_ends import (
     Interval,
@@ -34,12 +34,13 @@ __all__ = [
     "mean_interval",
     "share_interval",
     "share_interval_of_sums",
+    "unbounded_mean_interval",
     "wilson_interval",
 ]
 
 
 _TOLD = 1e-6
-"""The variance, as a share of the mean square, below which sums of powers hide skewness."""
+"""The variance, as a share of the mean square, below which rounding hides sums of fourth powers."""
 
 
 def mean_interval(
@@ -136,7 +137,7 @@ def skewed_interval(
     beside, tilted = variance.sqrt(), third / _power(variance) * (usual_reach**2 - 1) / 6
     usual = (expected - beside * (usual_reach - tilted), expected + beside * (usual_reach + tilted))
     # A calibrated model's variance says what few samples do not.
-    limit = "" if bool((variance > 0).any()) else caution("mean", of_terms(apart))
+    limit = "" if bool((variance > 0).any()) else caution("mean", of_terms(terms, share))
     return Interval(value, *ends, expected, *usual, level, "Student's t, skewed", limit)
 
 
@@ -281,21 +282,54 @@ def compare_means(a: ArrayLike, b: ArrayLike, *, level: float = 0.95) -> Compari
     if len(one) < 2:
         raise InputError("a", "at least 2 samples", "1")
     each = one - other
-    freedom, least = torch.tensor(len(each) - 1.0).double(), 2.0 ** (1 - len(each))
     difference = each.mean()
     error = (each.var() / len(each)).sqrt()
-    around = student_quantile(checked_level(level), freedom) * error
-    if least > 1 - level:
-        around = torch.maximum(around, difference.abs())
+    around = _paired_reach(torch.tensor(len(each)), difference, error, checked_level(level))
     odds = 2 * stdtr(len(each) - 1, -float(difference.abs() / error.clamp(min=1e-300)))
+    least = 2.0 ** (1 - len(each))
     p_value = torch.where(difference == 0, 1.0, torch.as_tensor(odds).clamp(min=least))
-    return Comparison(difference, difference - around, difference + around, p_value, level)
+    ends = difference - around, difference + around
+    limit = caution("compare_means", of_terms(each, 1 / len(each)))
+    return Comparison(difference, *ends, p_value, level, caution=limit)
+
+
+def paired_interval_of_sums(
+    count: np.ndarray, total: np.ndarray, squares: np.ndarray, level: float = 0.95
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the difference of `compare_means` and the ends of its interval, `[...]` each.
+
+    Args:
+        count: `[...]`, the number of samples.
+        total: `[...]`, the sum of their differences.
+        squares: `[...]`, the sum of the squares of their differences.
+        level: Nominal coverage.
+
+    Example:
+        >>> sums = map(np.array, (4, 2.0, 2.0))  # 1, 0, 0, 1
+        >>> [round(float(part), 2) for part in paired_interval_of_sums(*sums)]
+        [0.5, -0.42, 1.42]
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = total / count
+        error = np.sqrt(
+            (squares / count - mean**2).clip(0) / np.where(count > 1, count - 1, np.nan)
+        )
+    known, middle, spread = (torch.from_numpy(np.asarray(part)) for part in (count, mean, error))
+    around = _paired_reach(known, middle, spread, checked_level(level)).numpy()
+    return mean, mean - around, mean + around
+
+
+def _paired_reach(count: Tensor, difference: Tensor, error: Tensor, level: float) -> Tensor:
+    """Return how far an interval reaches; few differences of one sign may be chance."""
+    around = student_quantile(level, count.double() - 1) * error
+    chance = 2.0 ** (1 - count.double()) > 1 - level
+    return torch.where(chance, torch.maximum(around, difference.abs()), around)
 
 
 def _terms(name: str, values: ArrayLike) -> Tensor:
     terms = as_floating(name, values).detach().double().cpu()
     if terms.ndim != 1 or len(terms) == 0:
-        raise InputError(name, "shape [N]", tuple(terms.shape))
+        raise InputError(name, "shape [N]", terms)
     return terms
 
 
@@ -305,62 +339,95 @@ def _sums(*sums: ArrayLike) -> Iterator[np.ndarray]:
         yield np.asarray(part) if isinstance(part, np.generic) else as_numpy(name, part)
 
 
+def unbounded_mean_interval(
+    values: ArrayLike, level: float = 0.95, *, low: float = -np.inf
+) -> MeanEnds[np.ndarray]:
+    """Return a mean of values without bounds, such as distances, with its interval.
+
+    It is that of `interval_of_sums`. No interval of such a mean holds whatever the values are:
+    `caution` says where large ones may be missing in the sample.
+
+    Args:
+        values: `[..., N]`; what is not finite is missing.
+        level: Nominal coverage.
+        low: What no value can be below, such as 0 for distances.
+
+    Returns:
+        Mean, lower and upper end, `[...]` each, NaN where there are too few samples.
+
+    See Also:
+        bounded_mean_interval: Of bounded values, valid for every number of samples.
+        mean_interval: Of a score whose moments are known for a calibrated model.
+
+    Example:
+        >>> [round(float(end), 3) for end in unbounded_mean_interval([1.0, 2.0, 3.0, 4.0])]
+        [2.5, 0.446, 4.554]
+    """
+    given = as_numpy("values", values, np.float64)
+    if given.ndim == 0:
+        raise InputError("values", "shape [..., N]", "a number")
+    seen = np.isfinite(given)
+    terms = np.where(seen, given, 0.0)
+    powers = (np.asarray((terms**power).sum(-1)) for power in range(1, 5))
+    return interval_of_sums(np.asarray(seen.sum(-1)), *powers, level, low=low)
+
+
 def interval_of_sums(
     count: ArrayLike,
     total: ArrayLike,
     squares: ArrayLike,
+    cubes: ArrayLike,
+    fourths: ArrayLike,
     level: float = 0.95,
     *,
-    cubes: ArrayLike | None = None,
-    fourths: ArrayLike | None = None,
+    low: float = -np.inf,
 ) -> MeanEnds[np.ndarray]:
     """Return mean, low and high end of a mean over samples, from sums made block by block.
 
-        mean = total / n,   reach = c sqrt((squares / n - mean^2) / (n - 1))
-
-    with c the quantile of Student's t with n - 1 degrees of freedom. With the sums of cubes and of
-    fourth powers it is the interval of `mean_interval`, which reaches farther towards the side of
-    rare large values. One sample has a mean and no interval.
+    The interval is that of `mean_interval` if no moments of a calibrated model are known: Student's
+    t, which reaches farther towards the side of rare large values. Sums do not tell the skewness of
+    values that differ by less than a thousandth of their size. One sample has a mean and no
+    interval.
 
     Args:
         count: `[...]`, the number of samples n.
         total: `[...]`, the sum of their values.
         squares: `[...]`, the sum of the squares of their values.
-        level: Nominal coverage.
         cubes: `[...]`, the sum of their third powers, for the skewness of the mean.
         fourths: `[...]`, the sum of their fourth powers, for the `caution` of few large values.
+        level: Nominal coverage.
+        low: What no value can be below.
 
     Returns:
         Three arrays `[...]`, NaN where there are too few samples.
 
     Example:
-        >>> [round(float(end), 3) for end in interval_of_sums(*map(np.array, (4, 3.0, 3.0)))]
-        [0.75, -0.046, 1.546]
+        >>> sums = map(np.array, (4, 10.0, 30.0, 100.0, 354.0))
+        >>> [round(float(end), 3) for end in interval_of_sums(*sums)]
+        [2.5, 0.446, 4.554]
     """
     usual_reach = normal_quantile(checked_level(level))
-    given = (cubes, fourths) if cubes is not None and fourths is not None else ()
-    count, total, squares, *higher = _sums(count, total, squares, *given)
+    count, total, squares, cubes, fourths = _sums(count, total, squares, cubes, fourths)
     with np.errstate(invalid="ignore", divide="ignore"):
-        mean = total / count
+        mean, second, third, fourth = (part / count for part in (total, squares, cubes, fourths))
         freedom = np.where(count > 1, count - 1.0, np.nan)
         reach = student_quantile(level, torch.from_numpy(freedom)).numpy()
-        variance = (squares / count - mean**2).clip(0)
+        variance = (second - mean**2).clip(0)
         error = np.sqrt(variance / freedom)
-        contributors = np.full(np.shape(mean), np.inf)
-        low = high = reach * error
-        if higher:
-            third, fourth = (part / count for part in higher)
-            third = third - 3 * mean * squares / count + 2 * mean**3
-            fourth -= 4 * mean * higher[0] / count - 6 * mean**2 * squares / count + 3 * mean**4
-            told = variance > _TOLD * squares / count  # else rounding hides higher moments
-            skewness = np.where(told, third / count**2 / error**3, 0.0)
-            contributors = np.where((count > 1) & told, count * variance**2 / fourth, np.inf)
-            tilts = np.maximum(np.stack([-skewness, skewness]), 0)
-            few = _few_terms_reach(torch.from_numpy(tilts), level).numpy() * reach / usual_reach
-            low, high = error * np.maximum(few, reach + tilts * (reach**2 + 2) / 3)
-        equal = (count > 1) & (variance <= 1e-12 * squares / count)
-    seen = Evidence(contributors=np.where(equal, 0.0, contributors))
-    return MeanEnds((mean, mean - low, mean + high), caution("mean", seen))
+        told = variance > _TOLD * second  # else rounding hides higher moments
+        fourth = fourth - 4 * mean * third + 6 * mean**2 * second - 3 * mean**4
+        third = third - 3 * mean * second + 2 * mean**3
+        skewness = np.where(told, third / count**2 / error**3, 0.0)
+        tilts = np.maximum(np.stack([-skewness, skewness]), 0)
+        few = _few_terms_reach(torch.from_numpy(tilts), level).numpy() * reach / usual_reach
+        away = error * np.maximum(few, reach + tilts * (reach**2 + 2) / 3)
+        contributors = np.where(told, count * variance**2 / fourth, 0.0)
+    seen = Evidence(
+        samples=np.where(count > 1, count, np.inf),
+        contributors=np.where(count > 1, contributors, np.inf),
+    )
+    ends = np.maximum(mean - away[0], low), mean + away[1]
+    return MeanEnds((mean, *ends), caution("unbounded_mean_interval", seen))
 
 
 def share_interval_of_sums(
@@ -368,9 +435,8 @@ def share_interval_of_sums(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return mean, low and high end of a mean of values in [0, 1], from sums made block by block.
 
-    If all values are 0 or 1 it is the exact interval of `share_interval`. Of others it holds at
-    every number of samples too: it is that of `bounded_mean_interval` for more than 4,096 samples,
-    and of fewer a wider one, because sums tell less than values.
+    If all values are 0 or 1 it is the exact interval of `share_interval`, otherwise that of
+    `bounded_interval_of_sums`.
 
     Args:
         count: `[...]`, the number of samples n.
@@ -394,10 +460,8 @@ def share_interval_of_sums(
         binary = abs(total - squares) <= 1e-9 * total
         ends = exact_ends(np.where(binary, np.rint(total), np.nan), count, tail)
     if not binary.all():
-        # Sums of 1 - x and of its squares give the upper end.
-        missing, theirs = count - total, count - 2 * total + squares
-        bets = ends_of_sums(count, total, squares, tail), ends_of_sums(count, missing, theirs, tail)
-        ends = np.where(binary, ends[0], bets[0]), np.where(binary, ends[1], 1 - bets[1])
+        bets = bounded_interval_of_sums(count, total, squares, level)
+        ends = np.where(binary, ends[0], bets[1]), np.where(binary, ends[1], bets[2])
     return mean, *ends
 
 
@@ -440,7 +504,7 @@ def bootstrap_interval(
     check_draws(level, resamples)
     rows = as_numpy("samples", samples)
     if rows.ndim == 0 or len(rows) < 2:
-        raise InputError("samples", "at least 2 rows", f"shape {rows.shape}")
+        raise InputError("samples", "at least 2 rows", rows)
     generator = np.random.default_rng(seed)
     draws = (generator.integers(len(rows), size=len(rows)) for _ in range(resamples))
     found = torch.tensor([float(statistic(rows[drawn])) for drawn in draws], dtype=torch.float64)
@@ -449,8 +513,8 @@ def bootstrap_interval(
     low, middle, high = tail_quantiles(found, level)
     low = middle - (middle - low) * wider - skewness_missed(-found, level)
     high = middle + (high - middle) * wider + skewness_missed(found, level)
-    apart = torch.from_numpy((rows - rows.mean(0)).reshape(len(rows), -1).T.astype(float))
-    limit = one_caution(caution("bootstrap_interval", of_terms(apart)))
+    terms = torch.from_numpy(rows.reshape(len(rows), -1).T.astype(float))
+    limit = one_caution(caution("bootstrap_interval", of_terms(terms, 1 / len(rows))))
     return MeanEnds((float(statistic(rows)), float(low), float(high)), limit)
 
 

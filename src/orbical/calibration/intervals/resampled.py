@@ -212,7 +212,7 @@ def regression_interval(
     level: float = 0.95,
     resamples: int = 1000,
     seed: int = 0,
-    **options: Any,
+    **options: object,
 ) -> Interval:
     """Return a regression measure with an interval, and its value under perfect calibration.
 

@@ -8,19 +8,23 @@ from __future__ import annotations
 
 import functools
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from ..._arrays import ArrayLike
-from ...errors import InputError, check_name, whole_number
+from ...errors import InputError, check_name, number_of_bins
 from ..numerics import sorting
 from ..numerics.equal_mass import equal_mass_places
 from ..pairs.validation import pair, working_float
 
 __all__ = ["Reliability", "ece", "ece_debiased", "error_of", "reliability"]
 
+
+_Columns = Callable[[Tensor, Tensor], tuple[Tensor, ...]]
+"""What is summed over each bin, made of confidence and correct in float64."""
 
 _SEARCH_UP_TO = 512
 """Values up to which a processor finds bins faster by bisection than by five passes."""
@@ -175,24 +179,31 @@ def reliability(
         >>> diagram.count, diagram.accuracy
         (tensor([2, 2]), tensor([0.5000, 0.5000], dtype=torch.float64))
     """
-    bins = whole_number("bins", bins)
     check_name("binning", binning, ("width", "mass"))
-    confidence, correct, mass = pair(confidence, correct, weights=weights)
-    shape = confidence.shape
+    given = pair(confidence, correct, weights=weights)
+    return diagram_of(*_edges_and_sums(*given, bins, binning, _both))
+
+
+def _edges_and_sums(
+    confidence: Tensor,
+    correct: Tensor,
+    weights: Tensor | None,
+    bins: int,
+    binning: str,
+    columns: _Columns,
+) -> tuple[Tensor, ...]:
+    """Return edges `[..., B+1]`, and `bin_sums` `[..., B]`, of a checked pair."""
+    bins, shape = number_of_bins(bins), confidence.shape
     values = confidence.detach().reshape(-1, shape[-1])
     hits = correct.detach().reshape(-1, shape[-1])
-    mass = None if mass is None else mass.reshape(-1, shape[-1])
+    mass = None if weights is None else weights.reshape(-1, shape[-1])
     if binning == "mass":
         edges = _equal_mass_edges(values, mass, bins)
     else:
         edges = torch.arange(bins + 1, device=values.device, dtype=torch.float64) / bins
         edges = edges.expand(len(values), -1)
-    count, total, sum_confidence, sum_correct = bin_sums(
-        values, hits, mass, bins, edges if binning == "mass" else None
-    )
-    leading = (*shape[:-1], -1)
-    numbers = (edges.double(), count, total, sum_confidence, sum_correct)
-    return diagram_of(*(part.reshape(leading) for part in numbers))
+    sums = bin_sums(values, hits, mass, bins, edges if binning == "mass" else None, columns)
+    return tuple(part.reshape(*shape[:-1], -1) for part in (edges.double(), *sums))
 
 
 def diagram_of(
@@ -203,23 +214,36 @@ def diagram_of(
     return Reliability(edges, count, share, sum_confidence / total, sum_correct / total)
 
 
+def _both(confidence: Tensor, correct: Tensor) -> tuple[Tensor, ...]:
+    return confidence, correct
+
+
+def _and_squares(confidence: Tensor, correct: Tensor) -> tuple[Tensor, ...]:
+    return confidence, correct, (correct - confidence).square_()
+
+
 def bin_sums(
-    confidence: Tensor, correct: Tensor, weights: Tensor | None, bins: int, edges: Tensor | None
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Return `[R, B]` counts (int64), weights, sums of confidence and of correct (float64).
+    confidence: Tensor,
+    correct: Tensor,
+    weights: Tensor | None,
+    bins: int,
+    edges: Tensor | None,
+    columns: _Columns = _both,
+) -> tuple[Tensor, ...]:
+    """Return `[R, B]` counts (int64), weights, and sums of columns (float64) by bin.
 
     Takes `[R, N]` arrays, and the edges `[R, B+1]` of the bins unless they have equal width; for
-    arrays `[N]` all are `[B]`.
+    arrays `[N]` all are `[B]`. The columns are made of both arrays in float64: by default these.
     """
     few = confidence.numel() <= _SEARCH_UP_TO
     if few and confidence.ndim == 1 and confidence.device.type == "cpu":
-        return _batch_bin_sums(confidence, correct, weights, bins)
+        return _batch_bin_sums(confidence, correct, weights, bins, columns)
     if few:
-        return _few_bin_sums(confidence, correct, weights, bins, edges)
+        return _few_bin_sums(confidence, correct, weights, bins, edges, columns)
     if confidence.ndim == 1:
         mass = None if weights is None else weights[None]
-        every = bin_sums(confidence[None], correct[None], mass, bins, edges)
-        return every[0][0], every[1][0], every[2][0], every[3][0]
+        every = bin_sums(confidence[None], correct[None], mass, bins, edges, columns)
+        return tuple(part[0] for part in every)
     rows, size = confidence.shape
     device = confidence.device
     height, width, lanes = _block_shape(rows, size, bins, device.type)
@@ -228,7 +252,7 @@ def bin_sums(
     one = torch.ones(height * width, dtype=torch.int64, device=device)
     work = torch.empty(2, height, width, dtype=torch.float64, device=device)
     count = torch.zeros(rows, lanes, bins, dtype=torch.int64, device=device)
-    sums = torch.zeros(3, rows, lanes, bins, dtype=torch.float64, device=device)
+    sums: list[Tensor] = []
     for top, left in itertools.product(range(0, rows, height), range(0, size, width)):
         high, wide = slice(top, top + height), slice(left, left + width)
         block = confidence[high, wide]
@@ -236,16 +260,17 @@ def bin_sums(
         index = _index_of(block, bins, None if edges is None else edges[high])
         index = index.add_(cell[within]).reshape(-1)
         count[high].view(-1).scatter_add_(0, index, one[: len(index)])
-        values = [work[0][within].copy_(block), work[1][within].copy_(correct[high, wide])]
+        both = work[0][within].copy_(block), work[1][within].copy_(correct[high, wide])
+        values = columns(*both)
         if weights is not None:
             mass = weights[high, wide]
-            values = [mass, *(value.mul_(mass) for value in values)]
-        for part, value in zip(sums[-len(values) :], values, strict=True):
+            values = mass, *(value.mul_(mass) for value in values)
+        sums = sums or [torch.zeros_like(count, dtype=torch.float64) for _ in values]
+        for part, value in zip(sums, values, strict=True):
             part[high].view(-1).scatter_add_(0, index, value.reshape(-1))
-    if weights is None:
-        sums[0] = count
-    total, of_confidence, of_correct = sums.sum(2)
-    return count.sum(1), total, of_confidence, of_correct
+    counted = count.sum(1)
+    weighed = [part.sum(1) for part in sums]
+    return counted, *([counted.double()] if weights is None else []), *weighed
 
 
 def _index_of(confidence: Tensor, bins: int, edges: Tensor | None) -> Tensor:
@@ -257,30 +282,33 @@ def _index_of(confidence: Tensor, bins: int, edges: Tensor | None) -> Tensor:
 
 
 def _batch_bin_sums(
-    confidence: Tensor, correct: Tensor, weights: Tensor | None, bins: int
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    confidence: Tensor, correct: Tensor, weights: Tensor | None, bins: int, columns: _Columns
+) -> tuple[Tensor, ...]:
     """Return `bin_sums` of a small batch `[N]` over bins of equal width, in the least time."""
-    index, values = bin_index(confidence, bins), (confidence.double(), correct.double())
+    index, values = bin_index(confidence, bins), columns(confidence.double(), correct.double())
     count = torch.bincount(index, minlength=bins)
     if weights is not None:
-        values = values[0] * weights, values[1] * weights
+        values = tuple(part * weights for part in values)
     total = count if weights is None else torch.bincount(index, weights, minlength=bins)
-    of_confidence, of_correct = (torch.bincount(index, part, minlength=bins) for part in values)
-    return count, total, of_confidence, of_correct
+    return count, total, *(torch.bincount(index, part, minlength=bins) for part in values)
 
 
 def _few_bin_sums(
-    confidence: Tensor, correct: Tensor, weights: Tensor | None, bins: int, edges: Tensor | None
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    confidence: Tensor,
+    correct: Tensor,
+    weights: Tensor | None,
+    bins: int,
+    edges: Tensor | None,
+    columns: _Columns,
+) -> tuple[Tensor, ...]:
     """Return `bin_sums` of few samples, in few operations."""
     index = _index_of(confidence, bins, edges)
     one = torch.ones_like(confidence, dtype=torch.float64)
-    parts = torch.stack([one, confidence.double(), correct.double()])
+    parts = torch.stack([one, *columns(confidence.double(), correct.double())])
     parts = parts if weights is None else torch.cat([one[None], parts * weights])
     sums = parts.new_zeros(*parts.shape[:-1], bins).scatter_add_(-1, index.expand_as(parts), parts)
-    count, *_ = every = sums.unbind()
-    total, of_confidence, of_correct = every[-3:]
-    return count.long(), total, of_confidence, of_correct
+    count, *weighed = sums.unbind()
+    return count.long(), *([count] if weights is None else []), *weighed
 
 
 def ece(
@@ -352,7 +380,7 @@ def error_of(diagram: Reliability, norm: str = "l1") -> Tensor:
         tensor(0.4000, dtype=torch.float64)
     """
     if not isinstance(diagram, Reliability):
-        raise InputError("diagram", "a Reliability", type(diagram).__name__)
+        raise InputError("diagram", "a Reliability", type(diagram))
     gap = diagram.gap.abs().nan_to_num(0.0)
     if norm == "max":
         return gap.amax(-1)
@@ -420,10 +448,10 @@ def ece_debiased(
         tensor(-0.0625, dtype=torch.float64)
     """
     values, hits, mass = pair(confidence, correct, weights=weights)
-    diagram = reliability(values, hits, bins=bins, weights=mass)
+    *numbers, squares = _edges_and_sums(values, hits, mass, bins, "width", _and_squares)
+    diagram, total = diagram_of(*numbers), numbers[2]
     size = effective_count(diagram, values, mass)
-    residual = (hits.double() - values.detach().double()).square().clamp(max=1)
     gap = diagram.gap.square()
-    noise = (reliability(values, residual, bins=bins, weights=mass).accuracy - gap) / (size - 1)
+    noise = (squares / total - gap) / (size - 1)
     known = size > 1 + 1e-9  # false for the NaN of an empty bin
     return torch.where(known, diagram.share * (gap - noise), 0.0).sum(-1)

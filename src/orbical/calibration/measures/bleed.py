@@ -107,9 +107,7 @@ def _one_variance(truth: ArrayLike) -> Tensor | None:
 
 def _of_shape(excess: Tensor, true: Tensor, axes: int = 2) -> Tensor:
     if true.shape[-axes:] != excess.shape[-axes:]:
-        raise InputError(
-            "truth", f"a number or the shape of aleatoric {tuple(excess.shape)}", tuple(true.shape)
-        )
+        raise InputError("truth", f"a number or the shape of aleatoric {tuple(excess.shape)}", true)
     return true
 
 
@@ -164,7 +162,7 @@ def covariance_terms(aleatoric: ArrayLike, truth: ArrayLike | None = None) -> Te
 def _covariances(name: str, values: ArrayLike) -> Tensor:
     tensor = _finite(name, as_floating(name, values))
     if tensor.ndim < 3 or tensor.shape[-1] != tensor.shape[-2]:
-        raise InputError(name, "covariances [..., N, d, d]", f"shape {tuple(tensor.shape)}")
+        raise InputError(name, "covariances [..., N, d, d]", tensor)
     given = tensor.detach()
     rounding = 1e-5 * given.abs().amax((-1, -2))
     if bool(((given - given.mT).abs().amax((-1, -2)) > rounding).any()):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any, ParamSpec, Required, TypedDict, Unpack
+from typing import ParamSpec, Required, TypedDict, Unpack
 
 from torch import Tensor
 
@@ -34,7 +34,7 @@ def per_class(
     labels: ArrayLike,
     weights: ArrayLike | None = None,
     ignore_index: int | None = None,
-    **options: Any,
+    **options: object,
 ) -> Tensor:
     """Return a measure for each class.
 

@@ -141,7 +141,7 @@ def ordered_esd(
     """
     difference = as_array("difference", difference)
     if difference.ndim == 0 or difference.shape[-1] < 3:
-        raise InputError("difference", "at least 3 samples", f"shape {tuple(difference.shape)}")
+        raise InputError("difference", "at least 3 samples", difference)
     order_by = as_array("order_by", order_by)
     difference, order_by = torch.broadcast_tensors(difference.double(), order_by)
     weights = None if weights is None else as_array("weights", weights).expand(difference.shape)

@@ -28,7 +28,7 @@ __all__ = ["gaussian_crps", "gaussian_nll"]
 
 def _finite(name: str, tensor: Tensor) -> Tensor:
     if tensor.numel() == 0:
-        raise InputError(name, "no empty axis", f"shape {tuple(tensor.shape)}")
+        raise InputError(name, "no empty axis", tensor)
     # A finite sum proves finite terms at a fraction of the cost of looking at each of them.
     detached = tensor.detach()
     if not (bool(torch.isfinite(detached.sum())) or bool(torch.isfinite(detached).all())):
@@ -76,7 +76,7 @@ def one_target(
     size = tensors[0].shape[-1] if tensors[0].ndim else 0
     for name, tensor in zip(given, tensors, strict=True):
         if tensor.ndim == 0 or tensor.shape[-1] != size:
-            raise InputError(name, f"[..., N] with N = {size} as in mean", tuple(tensor.shape))
+            raise InputError(name, f"[..., N] with N = {size} as in mean", tensor)
     if size < minimum:
         raise InputError("mean", at_least(minimum, "sample"), f"{size}{_hint(tensors[0])}")
     if size == 1 and tensors[0].numel() > 1:
@@ -115,18 +115,18 @@ def vector_target(
             f"shapes {tuple(mean.shape)} and {tuple(variance.shape)}",
         )
     if (target.ndim == 1) != scalar or target.ndim == 0:
-        raise InputError("target", f"the axes of mean {tuple(mean.shape)}", tuple(target.shape))
+        raise InputError("target", f"the axes of mean {tuple(mean.shape)}", target)
     if scalar:
         mean, variance, target = mean[:, None], variance[:, None], target[:, None]
     size = mean.shape[-2:]
     if target.shape[-2:] != size:
-        raise InputError("target", f"[..., {size[0]}, {size[1]}] as in mean", tuple(target.shape))
+        raise InputError("target", f"[..., {size[0]}, {size[1]}] as in mean", target)
     fits = variance.shape[-3:] == (*size, size[1]) if extra else variance.shape[-2] == size[0]
     if not fits or (not extra and variance.shape[-1] not in (1, size[1])):
         raise InputError(
             "variance",
             f"[..., N, d], [..., N, 1] or [..., N, d, d] for mean {tuple(mean.shape)}",
-            tuple(variance.shape),
+            variance,
         )
     error = _finite("target", target) - _finite("mean", mean)
     variance = _finite("variance", variance)

@@ -224,7 +224,7 @@ def brier_parts(
     p = probabilities(probs=probs, logits=logits).detach()
     truth, mass = counted_labels(labels, p, weights, ignore_index)
     if p.ndim != 2:
-        raise InputError("probs, logits", "shape [N, C]", tuple(p.shape))
+        raise InputError("probs, logits", "shape [N, C]", p)
     score = weighted_mean(brier_terms(p, truth), mass)
     refinement, uncertainty = 0.0, 0.0
     total = float(len(p)) if mass is None else mass.sum().item()

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ..._arrays import ArrayLike
-from ...errors import InputError, check_name, whole_number
+from ...errors import InputError, check_name, number_of_bins
 from ..numerics.gradients import differentiable, root
 from ..numerics.sorting import take
 from ..pairs.from_outputs import entropy_share, probabilities, top_label
@@ -63,7 +63,7 @@ def sb_ece(
         tensor(0.5667, dtype=torch.float64)
     """
     confidence, correct, mass = pair(confidence, correct, weights=weights)
-    bins = whole_number("bins", bins)
+    bins = number_of_bins(bins)
     positive("temperature", temperature)
     return differentiable(sb_ece_with_slope, confidence, correct, mass, bins, temperature)
 
@@ -301,7 +301,7 @@ def ece_loss(
         >>> ece_loss([0.9, 0.9], [True, False])
         tensor(0.4000, dtype=torch.float64)
     """
-    bins = whole_number("bins", bins)
+    bins = number_of_bins(bins)
     check_name("norm", norm, ("l1", "l2"))
     confidence, correct, mass = pair(confidence, correct, weights=weights)
     return differentiable(fixed_bins_with_slope, confidence, correct, mass, bins, norm)

@@ -19,7 +19,7 @@ from .regression_metrics import KeptPredictions
 __all__ = [*classification_metrics.__all__, *regression_metrics.__all__]
 
 
-def of_measure(measure: str | Measure, **options: Any) -> Metric:
+def of_measure(measure: str | Measure, **options: object) -> Metric:
     """Return the metric of a registered measure that has no class of its own."""
     entry = entry_of(measure, "pair", "regression")
     kept = KeptPredictions if entry.kind == "regression" else KeptPairs

@@ -60,8 +60,17 @@ class _OfOutputs(MeasureMetric):
     def __init__(
         self, *, from_logits: bool = False, ignore_index: int | None = None, **options: Any
     ) -> None:
+        self._without = "" if ignore_index is None else f"_without_{ignore_index}"
         super().__init__(**options)
         self.from_logits, self.ignore_index = from_logits, ignore_index
+
+    def add_state(self, name: str, *arguments: Any, **options: Any) -> None:
+        """Add a state whose name says what is left out.
+
+        A collection joins metrics whose states agree after the first batch, which may have had
+        nothing to leave out.
+        """
+        super().add_state(f"{name}{self._without}", *arguments, **options)
 
     def _add(self, outputs: Outputs, labels: Tensor, weights: Tensor | None) -> None:
         raise NotImplementedError
@@ -109,9 +118,7 @@ def _flat_target(preds: Tensor, target: Tensor) -> Tensor:
     if target.shape not in (expected, (*expected, 1)):
         one_hot = preds.ndim > 1 and target.shape == preds.shape
         remedy = "pass class indices, target.argmax(1)" if one_hot else ""
-        raise InputError(
-            "target", f"class indices of shape {expected}", tuple(target.shape), remedy=remedy
-        )
+        raise InputError("target", f"class indices of shape {expected}", target, remedy=remedy)
     return target.reshape(-1)
 
 

@@ -8,12 +8,13 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 from torchmetrics import Metric
-from torchmetrics.utilities import dim_zero_cat
+from torchmetrics.utilities import dim_zero_cat, rank_zero_warn
 
+from ..pairs.validation import at_least
 from ..registry import MEASURES, Measure
 
 _ANY = [0.5, 0.6, 0.7]
-_TRIAL: dict[str, tuple[Any, ...]] = {
+_TRIAL: dict[str, tuple[object, ...]] = {
     "pair": (_ANY, [True, False, True]),
     "regression": (_ANY, _ANY, _ANY),
 }
@@ -51,6 +52,7 @@ class MeasureMetric(Metric):
         own, rest = entry.split(options)
         super().__init__(**rest)
         self.settings = {**entry.settings, **own}
+        self._minimum = entry.minimum
         self.function = entry.bind(**own).value
         if measure is None:
             trial = _TRIAL.get(entry.kind, ())
@@ -128,6 +130,16 @@ class KeptMetric(MeasureMetric):
 
     def compute(self) -> Tensor:
         """Return the measure of everything seen so far."""
+        if any(isinstance(part, list) and not part for part in self._sums()):
+            return self._too_few(0)
         *seen, mass = (dim_zero_cat(part) for part in self._sums())
+        if (count := int((mass > 0).sum())) < self._minimum:
+            return self._too_few(count)
         weights = {} if bool((mass == 1).all()) else {"weights": mass}
         return self.function(*seen, **weights)
+
+    def _too_few(self, count: int) -> Tensor:
+        """Return NaN: the last batch of an epoch may have few samples, and `forward` its value."""
+        name, least = type(self).__name__, at_least(self._minimum, "sample")
+        rank_zero_warn(f"{name}: expected {least}, got {count}; the value is NaN", UserWarning)
+        return torch.tensor(torch.nan, dtype=torch.float64, device=self.device)

@@ -20,7 +20,7 @@ from .metric_states import KeptMetric, MeanMetric, MeasureMetric
 __all__ = ["ENCE", "GENCE", "UCE", "GENCESquared", "GaussianCRPS", "GaussianNLL", "RegressionESD"]
 
 
-def _gaussian(preds: Any) -> tuple[Tensor, Tensor]:
+def _gaussian(preds: object) -> tuple[Tensor, Tensor]:
     """Return mean and variance of predictions, however they are passed."""
     if isinstance(preds, Mapping):
         given = preds.get("mean"), preds.get("covariance", preds.get("variance"))
@@ -33,7 +33,7 @@ def _gaussian(preds: Any) -> tuple[Tensor, Tensor]:
     elif isinstance(preds, tuple | list) and len(preds) == 2:
         given = tuple(preds)
     else:
-        raise InputError("preds", "(mean, variance)", type(preds).__name__)
+        raise InputError("preds", "(mean, variance)", type(preds))
     mean, variance = given
     return as_floating("mean", mean).detach(), as_floating("variance", variance).detach()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ...errors import whole_number
+from ...errors import number_of_bins
 from . import sorting
 
 _SELECT_FROM = 1 << 15
@@ -68,7 +68,7 @@ def equal_mass_index(key: Tensor, bins: int, mass: Tensor | None = None) -> Tens
         >>> equal_mass_index(torch.tensor([4.0, 1.0, 3.0, 2.0]), 2)
         tensor([1, 0, 1, 0])
     """
-    bins = whole_number("bins", bins)
+    bins = number_of_bins(bins)
     rows = key.detach().reshape(-1, key.shape[-1]).contiguous()
     size, device = rows.shape[-1], rows.device
     if mass is None:

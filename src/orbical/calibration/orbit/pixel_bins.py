@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from ...errors import InputError, whole_number
+from ...errors import InputError, number_of_bins
 from ...store import ScanArrays, arrays_of, responses
 from ..intervals.interval_ends import Interval
 from ..measures.binned import Reliability, diagram_of, error_of, named_norm
@@ -68,7 +68,7 @@ def pixels_along(
 
 
 def pixels_pooled(
-    scan: Scan | xr.Dataset, name: str, options: dict[str, Any] | None, draws: dict[str, Any]
+    scan: Scan | xr.Dataset, name: str, options: dict[str, object] | None, draws: dict[str, object]
 ) -> list[Interval]:
     """Return the binned error of the pixels of all positions pooled, for each model.
 
@@ -98,7 +98,7 @@ def pixels_at(scan: Scan, element: int, *, bins: int, level: float, seed: int) -
 
 
 def _checked(
-    arrays: ScanArrays, name: str, options: dict[str, Any] | None, interval: bool
+    arrays: ScanArrays, name: str, options: dict[str, object] | None, interval: bool
 ) -> dict[str, Any]:
     if options is None or (interval and options["norm"] != "l1"):
         what = "points" if "point_class" in arrays else "pixels"
@@ -149,7 +149,7 @@ def _sums(arrays: ScanArrays, model: int, bins: Any) -> Iterator[tuple[slice, np
 
 def _whole_share(stored: int, bins: Any) -> int:
     """Check that stored bins make up the wanted number of bins."""
-    wanted = whole_number("bins", bins)
+    wanted = number_of_bins(bins)
     if stored % wanted:
         known = ", ".join(str(one) for one in range(1, stored + 1) if stored % one == 0)
         raise InputError("bins", f"one of {known} for pixels in {stored} bins", wanted)

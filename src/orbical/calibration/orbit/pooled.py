@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from ..._arrays import as_numpy
-from ...errors import check_type, whole_number
+from ...errors import check_type, number_of_bins
 from ..intervals.interval_ends import Interval, checked_level, ends, normal_quantile, tail_quantiles
 from ..measures.binned import Reliability, bin_index, diagram_of
 
@@ -67,7 +67,7 @@ def pooled_reliability(
         >>> round(float(error.value), 6), int(diagram.count.sum())
         (0.01, 200)
     """
-    bins = whole_number("bins", bins)
+    bins = number_of_bins(bins)
     checked_level(level)
     count = np.zeros(bins, np.int64)
     mass, confidence, correct = (np.zeros(bins) for _ in range(3))

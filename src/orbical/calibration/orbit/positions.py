@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...errors import InputError, unknown_name, whole_number
+from ...errors import InputError, number_of_bins, unknown_name
 from ...store import ScanArrays, arrays_of, responses, runs
 from ..intervals.resampled import interval as interval_of
 from ..measures.binned import Reliability, bin_index, diagram_of, ece, error_of, named_norm
@@ -228,7 +228,7 @@ def pairs_of(scan: Scan | xr.Dataset) -> tuple[xr.DataArray, ScanArrays]:
 
     Where confidence is missing, so is correctness, whatever its array holds.
     """
-    data: Any = getattr(scan, "data", scan)
+    data: object = getattr(scan, "data", scan)
     for name in ("confidence", "correct"):
         if name not in getattr(data, "data_vars", ()):
             remedy = "pass pairs_within(scan)" if holds_pixels(scan) else ""
@@ -259,7 +259,7 @@ def _binned_along(
 ) -> np.ndarray:
     """Return the binned error `[model, group, element]`, summed over blocks of samples."""
     models, elements = len(arrays.models), len(arrays.group)
-    bins = whole_number("bins", options["bins"])
+    bins = number_of_bins(options["bins"])
     shape = (models, groups, elements, bins)
     cells = groups * elements * bins
     count = torch.zeros(models, cells, dtype=torch.int64)

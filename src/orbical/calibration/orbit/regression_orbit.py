@@ -190,7 +190,7 @@ def regression_along(
 
 
 def _named(
-    measure: BoundMeasure, draws: dict[str, Any] | None
+    measure: BoundMeasure, draws: dict[str, object] | None
 ) -> tuple[str, Callable[[Predictions], dict[str, Any]]]:
     return measure.name, partial(_measured, measure, draws)
 
@@ -212,7 +212,7 @@ def _measured(
     return vars(regression_interval(measure, *given, **draws))
 
 
-def _checked_truth(options: dict[str, Any]) -> float:
+def _checked_truth(options: dict[str, object]) -> float:
     if {*options} - {"truth"}:
         raise InputError("options", problem=f"{BLEED} does not take {', '.join(options)}")
     truth = options.get("truth", 0.0)

@@ -65,7 +65,7 @@ def scan_measures(scan: Scan | xr.Dataset, listed: str | None = None) -> list[Me
     return list_measures(*kinds, listed=listed, targets=targets) if kinds else []
 
 
-def kinds_of(variables: Iterable[Any]) -> tuple[str, ...]:
+def kinds_of(variables: Iterable[object]) -> tuple[str, ...]:
     """Return the kinds of measures that a scan with these variables can be measured by.
 
     >>> kinds_of(["confidence", "correct"]), kinds_of(["confidence"])

@@ -47,7 +47,7 @@ def given_outputs(probs: ArrayLike | None, logits: ArrayLike | None) -> tuple[st
         raise InputError(name, "shape [..., N, C]", "a single number")
     outputs = both_classes(outputs, logits=name == "logits")
     if outputs.numel() == 0:
-        raise InputError(name, "at least one sample", f"shape {tuple(outputs.shape)}")
+        raise InputError(name, "at least one sample", outputs)
     if name == "logits":
         warn_of_probabilities(outputs)
     return name, outputs

@@ -91,7 +91,7 @@ def pairs_within(scan: Scan | xr.Dataset) -> xr.Dataset:
     )
 
 
-def _description(scan: Any) -> str:
+def _description(scan: object) -> str:
     data = getattr(scan, "data", scan)
     task = getattr(data, "attrs", {}).get("task", "")
     return f"one of {task} without these" if task else type(scan).__name__

@@ -89,7 +89,7 @@ def _arrays(confidence: ArrayLike, correct: ArrayLike, minimum: int) -> tuple[Te
         raise InputError(
             "correct",
             f"{confidence.shape[-1]} values along the last axis, as in confidence",
-            f"shape {tuple(correct.shape)}",
+            correct,
             remedy=hint,
         )
     if confidence.shape[-1] < minimum:
@@ -144,9 +144,7 @@ def weights_of(samples: Tensor, weights: ArrayLike | None) -> Tensor | None:
     mass = as_array("weights", weights, samples.device).detach().double()
     if mass.ndim == 0 or mass.shape[-1] != samples.shape[-1]:
         raise InputError(
-            "weights",
-            f"{samples.shape[-1]} values along the last axis, one for each sample",
-            f"shape {tuple(mass.shape)}",
+            "weights", f"{samples.shape[-1]} values along the last axis, one for each sample", mass
         )
     return mass
 

@@ -34,7 +34,9 @@ class InputForm:
 
 def declared_form(name: str, predictor: Predictor) -> InputForm:
     """Return the images that a model declares; refuse one whose input is no image."""
-    declared: dict[str, tuple[list[Any], str]] | None = getattr(predictor, "declared_inputs", None)
+    declared: dict[str, tuple[list[object], str]] | None = getattr(
+        predictor, "declared_inputs", None
+    )
     if declared is None:
         return InputForm()
     if len(declared) != 1:
@@ -68,7 +70,7 @@ def class_names(predictor: Predictor, count: int) -> list[str] | None:
         return predictor.classes
     about = predictor.metadata if isinstance(predictor, OnnxPredictor) else {}
     for text in about.values():
-        names: Any = text.splitlines()
+        names: object = text.splitlines()
         with suppress(ValueError, SyntaxError):
             names = ast.literal_eval(text) if text[:1] in "[{" else names
         names = [*names.values()] if isinstance(names, dict) else names
@@ -109,7 +111,7 @@ def answers(predictor: Predictor, inputs: Tensor) -> tuple[Tensor, float]:
     if isinstance(found, dict):
         found = found.get("logits", next(iter(found.values()), None))
     if not isinstance(found, Tensor) or len(found) != len(inputs):
-        raise InputError("model", "one output for each image", type(found).__name__)
+        raise InputError("model", "one output for each image", type(found))
     return found.float(), took
 
 

@@ -59,7 +59,7 @@ class Status:
             "error": "",
         }
 
-    def begin(self, phase: str, **news: Any) -> int:
+    def begin(self, phase: str, **news: object) -> int:
         """Begin a run, or end the current one without another; return its number."""
         with self._lock:
             self._run += 1
@@ -207,7 +207,7 @@ class Preview:
         self._pool.submit(self._refine, number)
         return self._session
 
-    def answer(self, message: Mapping[str, Any]) -> Json:
+    def answer(self, message: Mapping[str, object]) -> Json:
         """Answer how far the scan is; with `settings` or `action`, change or stop it first."""
         changes, action = message.get("settings"), message.get("action")
         if changes is not None:

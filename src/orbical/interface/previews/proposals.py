@@ -140,7 +140,7 @@ def proposed(
     layout = layout_of(form)
     inputs, count = source.read(0, min(len(source), 2))[0], len(source)
     if not hasattr(inputs, "shape"):
-        raise InputError("data", "one array of images", type(inputs).__name__)
+        raise InputError("data", "one array of images", type(inputs))
     rows = spread_rows(count, TRIED, source.labels)
     wanted = ImagePreprocessing("unit", channels, layout.value)
     some = Chosen(source, rows[:2], None, None, {}).read(0, len(rows[:2]))[0]
@@ -197,7 +197,7 @@ def _tried(name: str, predictor: Predictor, inputs: Tensor) -> tuple[Tensor, flo
         raise InputError(
             f"model {name!r}",
             "an output [N, classes] or [N, values]",
-            [*outputs.shape],
+            outputs,
             remedy="evaluate it with orbical scan, or name the decoding of a detector: "
             "detector.onnx:yolov8",
         )

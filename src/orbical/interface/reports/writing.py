@@ -7,6 +7,7 @@ import datetime
 import hashlib
 import html
 import json
+import os
 import re
 import shutil
 import warnings
@@ -40,12 +41,12 @@ def report(
     samples: int | None = SAMPLES,
     methods: Sequence[str] | None = None,
     with_models: Mapping[str, str | Path] | None = None,
-    data: Any = None,
-    task: Any = None,
+    data: object = None,
+    task: object = None,
     orbits: Any = None,
     classes: Sequence[str] | None = None,
     names: Sequence[str] | None = None,
-    worst: Any = None,
+    worst: object = None,
     title: str | None = None,
     advance: Callable[[str], None] = lambda work: None,
 ) -> Path:
@@ -124,6 +125,9 @@ def checked_path(path: str | Path) -> Path:
         raise InputError("path", "a name that ends in .html", repr(str(path)))
     if target.is_dir():
         raise InputError("path", "the name of a file", f"the folder {str(path)!r}")
+    there = next(one for one in target.absolute().parents if one.exists())
+    if not (there.is_dir() and os.access(there, os.W_OK)):
+        raise _unwritable(target, f"{str(there)!r} is no folder in which you may write")
     beside = target.with_suffix("")
     if beside.exists() and not is_report(beside) and not _is_empty(beside):
         raise InputError(
@@ -166,14 +170,21 @@ def build_report(
 
 def write(target: Path, heading: Heading, parts: Mapping[str, bytes], runtime: str = "") -> Path:
     """Write a report as one file, or as a folder if it is too large."""
-    target.parent.mkdir(parents=True, exist_ok=True)
     text = single_page(heading, parts, runtime)
     beside = target.with_suffix("")
-    if len(text) > MOST_BYTES:
-        return write_folder(beside, heading, parts, runtime)
-    remove(beside)  # an earlier report of this name would be out of date
-    target.write_text(text, "utf-8")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if len(text) > MOST_BYTES:
+            return write_folder(beside, heading, parts, runtime)
+        remove(beside)  # an earlier report of this name would be out of date
+        target.write_text(text, "utf-8")
+    except OSError as error:
+        raise _unwritable(target, error.strerror or error) from error
     return target
+
+
+def _unwritable(target: Path, why: object) -> InputError:
+    return InputError("path", problem=f"{str(target)!r} cannot be written: {why}")
 
 
 def facts(view: ScanView, chosen: ChosenSamples) -> Json:

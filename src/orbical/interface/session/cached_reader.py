@@ -32,7 +32,7 @@ class Cache:
 
     def __init__(self, entries: int = 64, size: int = 1 << 62) -> None:
         self._entries, self._most = entries, size
-        self._held: OrderedDict[Hashable, Any] = OrderedDict()
+        self._held: OrderedDict[Hashable, object] = OrderedDict()
         self.size = 0  # in bytes
         self._lock = threading.Lock()
         self._working: dict[Hashable, threading.Lock] = {}
@@ -75,7 +75,7 @@ class Cache:
                 self.size -= _size_of(dropped)
 
 
-def _size_of(value: Any) -> int:
+def _size_of(value: object) -> int:
     """Return the bytes of an array, or of the arrays in a dictionary or an object."""
     if hasattr(value, "nbytes"):
         return int(value.nbytes)
@@ -122,7 +122,7 @@ class PassScheduler:
 
 
 CACHE_BYTES = 64 << 20
-_NONE: tuple[Any, Array] = (None, np.empty(0))
+_NONE: tuple[object, Array] = (None, np.empty(0))
 
 
 class ScanReader(StoredArrays):
@@ -137,7 +137,7 @@ class ScanReader(StoredArrays):
         self.dims.pop("answer", None)  # a code that only counts of equal answers can use
         self._size = size
         self._cache = Cache(entries=1 << 16, size=size)
-        self._last: tuple[Any, Array] = _NONE
+        self._last: tuple[object, Array] = _NONE
 
     def read(
         self, name: str, rows: slice = slice(None), model: int | None = None, keep: bool = True

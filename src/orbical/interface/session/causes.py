@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import copy
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
-from ..._trees import concatenate, to_device
-from ...errors import InputError, OrbicalError
+from ..._trees import concatenate, to_device, tree_map
+from ...errors import OrbicalError
 from ...groups import chart_of
 from ...store import Json
 from .input_pictures import thumbnails
@@ -25,6 +26,9 @@ FRAMES = 12
 """The most pictures of a film strip."""
 LAYER_SAMPLES = 64
 """Samples that the errors of layers are measured on, as in `orbical why`."""
+MOST_COMPARED = 2_000
+"""The most samples among which the nearest is searched without a model."""
+_ROWS = 256
 
 
 def flips(request: Request) -> Answer:
@@ -34,9 +38,10 @@ def flips(request: Request) -> Answer:
     """
     view, number = request.view, request.sample
     chart = chart_of(view.group)
+    if "predicted" not in view.reader or chart is None or len(chart.names) != 1 or chart.held:
+        reason = "this needs predicted classes along one continuous coordinate"
+        return {"available": False, "reason": reason}, {}
     try:
-        if "predicted" not in view.reader or chart is None or len(chart.names) != 1 or chart.held:
-            raise InputError("this needs predicted classes along one continuous coordinate")
         found = {name: _flips_of(view, number, name) for name in request.names}
     except OrbicalError as error:
         return {"available": False, "reason": str(error)}, {}
@@ -67,6 +72,7 @@ def flips(request: Request) -> Answer:
         "available": True,
         "sample": number,
         "frames": frames.tolist(),
+        "span": [low, high],
         "models": [
             {"name": name, "bands": bands(name, own), "flips": [shown(one) for one in own]}
             for name, own in found.items()
@@ -90,9 +96,31 @@ def _flips_of(view: ScanView, sample: int, name: str) -> list[Flip]:
                 return [
                     one for one in live.run(name, partial(refine, **given)) if one.model == name
                 ]
-        return [one for one in find_flips(view.scan, sample) if one.model == name]
+        known = [one for one in find_flips(view.scan, sample) if one.model == name]
+        return _with_nearest(view, sample, known)
 
     return view.cache.get_or_compute(("flips", sample, name), compute)
+
+
+def _with_nearest(view: ScanView, sample: int, flips: list[Flip]) -> list[Flip]:
+    """Add the nearest samples of the classes that predictions flip to, from inputs alone."""
+    from ...adversarial import nearest_samples
+
+    live, chart, label = view.live, chart_of(view.group), view.label
+    if not flips or label is None or chart is None or not live.has_inputs or live.action is None:
+        return flips
+    ends = np.array([[one.at + one.width / 2] for one in flips])
+    moved = live.moved(sample, chart.elements(ends, np.zeros(len(flips), int)))
+    classes = np.array([one.after for one in flips])
+    numbers = np.flatnonzero(np.isin(label, classes))[:MOST_COMPARED]
+    blocks = (
+        (part, concatenate([live.input(int(one)) for one in part]), label[part])
+        for part in np.array_split(numbers, -(-len(numbers) // _ROWS))
+        if len(part)
+    )
+    flat = tree_map(lambda leaf: leaf[:, 0], moved)
+    found = nearest_samples(flat, classes, np.full(len(flips), sample), blocks)
+    return [replace(flip, nearest=near) for flip, near in zip(flips, found, strict=True)]
 
 
 def layers(request: Request) -> Answer:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...calibration import interval_of_sums, share_interval_of_sums
+from ...calibration import bounded_mean_interval, unbounded_mean_interval
 from ...errors import InputError, check_name
 from ...store import Json
 from .element_columns import response_columns
@@ -170,12 +170,9 @@ def coverage(request: Request) -> Answer:
         "models": request.names,
     }
     arrays: Json = {}
-    each = ((tested.hits, share_interval_of_sums), (tested.sizes, interval_of_sums))
+    each = ((tested.hits, bounded_mean_interval), (tested.sizes, unbounded_mean_interval))
     for name, (values, interval) in zip(PARTS, each, strict=True):
-        shown = values[models][:, chosen].astype(np.float64)
-        count = np.full((len(models), shown.shape[2]), float(shown.shape[1]))
-        with np.errstate(invalid="ignore", divide="ignore"):
-            ends = interval(count, shown.sum(1), np.square(shown).sum(1))
+        ends = interval(np.moveaxis(values[models][:, chosen], 1, -1))
         arrays |= dict(zip((name, f"{name}_low", f"{name}_high"), ends, strict=True))
     return about, arrays
 

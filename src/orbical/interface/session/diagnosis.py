@@ -10,6 +10,7 @@ import numpy as np
 from ...advice import RECALIBRATED, advise, what_if
 from ...errors import InputError, OrbicalError, check_name
 from ...nero import failures as find_failures
+from ...nero import over_orbit
 from ...store import Json
 from ..selection import Selection
 from .request import Answer, Request, keep_set
@@ -17,7 +18,8 @@ from .scan_view import ScanView
 
 Array = np.ndarray
 
-CURVES = ("accuracy", "confidence", "ece", "answered", "risk", "cost", "coverage", "size")
+MEANS = ("accuracy", "answered", "risk", "cost", "coverage", "size")
+"""What is stated of each model before and after a change: means over the orbit."""
 _CHANGE = {"average": 1, "recalibrate": "", "reject": None, "coverage": None}
 _MOST_OPEN = 5
 MOST_SAMPLES = 1_000
@@ -101,7 +103,7 @@ def _changed(view: ScanView, change: Json) -> Any:
 
 
 def whatif(request: Request) -> Answer:
-    """Answer what a change would do: `before` and `after` at each element, `[M, K]` each.
+    """Answer what a change would do: means `before` and `after`, and the accuracy at each element.
 
     Both are of the samples that fitted nothing.
     """
@@ -110,7 +112,7 @@ def whatif(request: Request) -> Answer:
         reason = "what if needs labels, and one class with its confidence for each sample"
         return {"available": False, "reason": reason}, {}
     if not isinstance(given, dict):
-        raise InputError("change", "an object", type(given).__name__)
+        raise InputError("change", "an object", type(given))
     known = choices(view)
     for name, value in given.items():
         check_name("change", name, known)
@@ -122,9 +124,11 @@ def whatif(request: Request) -> Answer:
         key = ("what if", *change.values())
         found = view.cache.get_or_compute(key, partial(_changed, view, change))
         chosen = found.isel(model=request.models)
-        for name in CURVES:
-            if name in chosen:
-                arrays[f"{part}/{name}"] = chosen[name].values
+        arrays[f"{part}/accuracy"] = chosen["accuracy"].values
         about[part] = {"pooled_ece": chosen["pooled_ece"].values.tolist()}
+        for name in MEANS:
+            if name in chosen:
+                means = over_orbit(chosen[name].values, view.group.weights)
+                about[part][name] = means.tolist()
         about |= {name: found.attrs[name] for name in ("code", "passes", "held", "tested")}
     return about, arrays

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import wait
 from pathlib import Path
 from typing import Any
 
-from ...errors import InputError, OrbicalError, check_name, unknown_name
+from ...errors import InputError, OrbicalError, StoreError, check_name, unknown_name
 from ...store import Json, Scan
 from ..background import TICK_S, DaemonPool, Progress, Stopped, yield_to_readers
 from ..live_models import Extras
@@ -61,15 +62,26 @@ HANDLERS: dict[str, Callable[[Request], Answer]] = {
 KINDS = ("state", *HANDLERS, "runs", "export", "preview", "link")
 _LIVE = ("place", "sample")
 _LONG = ("export", "runs", "flips", "layers")
+_LABELED = ("advice", "bounds", "failures", "flips", "layers", "whatif", "worst")
+"""Kinds that labeled arrays are needed for."""
+_IMPORTING = threading.Lock()
 MOST_LONG = 4
 """The most long computations at the same time."""
+
+
+def _import_labeled_arrays() -> None:
+    """Import xarray and dask in one thread at a time: of two, one sees half of dask."""
+    with _IMPORTING:
+        import dask.array  # noqa: F401
+        import xarray  # noqa: F401
 
 
 class Session:
     """Answers requests about scans, and keeps no selection.
 
     Args:
-        scans: A scan, or scans by name; the first is shown if a selection names none.
+        scans: A scan, or scans by name; the first is shown if a selection names none. Of one that
+            is damaged, why; it stays in the menu.
         models: Models by their names in the scans, for live outputs.
         data: The inputs, if a scan did not keep them.
         about: Further fields of `Extras`: `task`, `classes`, `names` and others.
@@ -91,12 +103,14 @@ class Session:
 
     def __init__(
         self,
-        scans: Mapping[str, Scan] | Scan,
+        scans: Mapping[str, Scan | StoreError] | Scan,
         models: Mapping[str, object] | None = None,
         data: object = None,
         **about: Any,
     ) -> None:
-        served = {"scan": scans} if isinstance(scans, Scan) else dict(scans)
+        given = {"scan": scans} if isinstance(scans, Scan) else dict(scans)
+        served = {name: one for name, one in given.items() if isinstance(one, Scan)}
+        self.damaged = {name: one for name, one in given.items() if isinstance(one, StoreError)}
         if not served:
             raise InputError("scans", "at least one", "none")
         extras, several = Extras(models or {}, data, **about), len(served) > 1
@@ -121,6 +135,8 @@ class Session:
         """Return the view of a scan by name; the first for an empty name."""
         if not name:
             return next(iter(self.scans.values()))
+        if name in self.damaged:
+            raise self.damaged[name]
         check_name("selection scan", name, self.scans)
         return self.scans[name]
 
@@ -138,6 +154,7 @@ class Session:
         titles = [
             {"name": view.name, "title": scan_state.title_of(view)} for view in self.scans.values()
         ]
+        titles += [{"name": name, "title": f"{name} (damaged)"} for name in self.damaged]
         follower = self._following.shown(self.scan_view(name).name)
         shown = follower if self.preview is None else self.preview.shown  # first: it may go on
         about, arrays = scan_state.state(self.scan_view(name), titles)
@@ -166,7 +183,7 @@ class Session:
             InputError: If the request is malformed or cannot be answered.
         """
         if not isinstance(message, Mapping):
-            raise InputError("request", "an object", type(message).__name__)
+            raise InputError("request", "an object", type(message))
         kind, sequence = message.get("kind"), message.get("sequence", 0)
         if not isinstance(kind, str) or kind not in KINDS:
             raise unknown_name("kind", kind, KINDS)
@@ -182,6 +199,8 @@ class Session:
         if kind == "preview":
             told = (self.preview or self._following).answer(message)
             return {**told, "kind": kind, "sequence": sequence}, {}
+        if kind in _LABELED:
+            _import_labeled_arrays()
         body = {**message, "progress": progress}
         request = Request(self.scan_view(selection.scan), selection, body)
         if kind == "state":

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError, check_name
+from ...groups import spoken_name
 from ...nero import over_models
 from ...store import Json
 from ..selection import Clause
@@ -190,7 +191,7 @@ def _fact(column: Column, value: Any) -> Any:
 
 def _search_texts(view: ScanView) -> list[str]:
     """Return what a search looks through: name, class and number of each sample."""
-    names = view.names or [""] * view.samples
+    names = view.shown_names or [""] * view.samples
     if view.label is None or not view.classes:
         return [f"{name} #{number}" for number, name in enumerate(names)]
     kinds = [*map(str, view.classes), ""]
@@ -251,7 +252,7 @@ def _failure(view: ScanView) -> Column:
     reach, order = view.group.reach, near_to_far(view.group)
     words = _WORDS["first_failure"]
     if reach is None:
-        names = [*(str(view.group.name(int(place))) for place in order), "never"]
+        names = [*(spoken_name(view.group, int(place)) for place in order), "never"]
         read: Read = lambda: _codes(first_failure(view))  # noqa: E731
         return Column("first_failure", *words, "category", read, True, keys=names)
     sizes = np.append(reach[0][order], np.inf).astype(np.float32)

@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from ...errors import OrbicalError, check_name
 from ...store import Json, load
@@ -50,7 +49,7 @@ class Following:
         seen = self._seen.setdefault(name, _Seen(first=(time.monotonic(), view.scan.share_done)))
         return {"version": seen.version, "look": seen.look, "follows": True}
 
-    def answer(self, message: Mapping[str, Any]) -> Json:
+    def answer(self, message: Mapping[str, object]) -> Json:
         """Answer how much of a scan is finished, after a look at its store if one is due."""
         name = Selection.from_json(message.get("selection", {})).scan or next(iter(self._views))
         check_name("selection scan", name, self._views)

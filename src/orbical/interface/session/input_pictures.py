@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ..._trees import Tree, tree_map
 from ...actions import Signals, Window
-from ...figures import cloud_picture
+from ...figures import cloud_picture, molecule_picture
 from ...tasks import UNSEEN, chosen_slices, slice_picture
 from .scan_view import ScanView
 
@@ -118,6 +118,11 @@ def _picture(view: ScanView, sample: int, element: int | None) -> Array:
         given = tree_map(lambda leaf: leaf[0], action.apply(here, given))  # a window is a part
     if not isinstance(given, Tensor) or given.ndim not in (4, 5):
         cloud = cloud_of(given)
+        numbers = given.get("numbers") if isinstance(given, dict) else None
+        if cloud is not None and isinstance(numbers, Tensor):
+            kinds = numbers[0].cpu().numpy()
+            drawn = molecule_picture(cloud - cloud.mean(0), kinds[kinds > 0], size=THUMBNAIL)
+            return (255 * drawn).round().astype(np.uint8)
         return _NOTHING if cloud is None else on_black(cloud_picture(cloud, size=THUMBNAIL))
     image = given[0] if given.ndim == 4 else given[0, 0]  # the first frame of a pair
     if view.input_view == "volume":

@@ -30,7 +30,7 @@ def listed(request: Request) -> Answer:
     values, falling, title, unit = _sorted_by(request)
     mask = request.subset.mask
     if order in _BY_METRIC and not np.isfinite(values).all():  # some are unfinished
-        mask = request.subset.members & np.isfinite(values)
+        mask = request.subset.members & (np.isfinite(values) | view.without_result)
     total = view.samples if mask is None else int(mask.sum())
     stop = start + min(count, MOST_ON_PAGE)
     if stop <= PAGE or stop <= total // 8:

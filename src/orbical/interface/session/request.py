@@ -93,9 +93,11 @@ class Subset:
         return self.view.samples if self.mask is None else int(self.mask.sum())
 
     @property
-    def finished(self) -> int:
-        """The number of samples, without the unfinished ones if it is all of them."""
-        return self.view.finished if self.mask is None else self.count
+    def judged(self) -> int:
+        """The number of samples with a result, without the unfinished ones if it is all."""
+        if self.mask is None:
+            return self.view.judged
+        return int((self.mask & ~self.view.without_result).sum())
 
     @property
     def rows(self) -> slice | Array:

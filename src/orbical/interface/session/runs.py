@@ -9,6 +9,7 @@ from functools import partial
 
 import numpy as np
 
+from ...calibration import paired_interval_of_sums
 from ...errors import check_name
 from ...nero import POWERS, Sums, add_sums, over_orbit
 from ...store import Json
@@ -169,7 +170,8 @@ def _difference(
         key = ("paired", metric.name, run.reference, base.view.name, pairs, *run.key)
         compute = partial(paired_sums, run, base, metric.name, pairs)
         sums = run.view.cache.get_or_compute(key, compute)
-        ends = tuple(part[:, 0] for part in sums.interval())
+        count, total, squares = (part[:, 0] for part in (sums.count, sums.total, sums.squares))
+        ends = paired_interval_of_sums(count, total, squares)
     else:
         ends = unpaired(
             *(

@@ -55,6 +55,7 @@ def sample(request: Request) -> Answer:
         "name": view.names[number] if view.names else "",
         "facts": facts_of(view, number),
         **({"tags": tags} if tags else {}),
+        **({"failed": view.failed[number]} if number in view.failed else {}),
         "consensus": [_consensus_class(view, number, model) for model in models],
         **curve_header(
             request, metric, np.stack([found[name] for name in found if name != "correct"])

@@ -74,7 +74,7 @@ class SavedList(Generic[_Entry]):
         """Read a document; what is no list of entries raises `StoreError` with the remedy."""
         try:
             if not isinstance(document, list):
-                raise InputError(self.name, "a list", type(document).__name__)
+                raise InputError(self.name, "a list", type(document))
             return [self.entry(one) for one in document[:MOST_ENTRIES]]
         except InputError as error:
             raise StoreError(f"{self.name}.json: {error}; repair or remove the file") from None
@@ -100,7 +100,7 @@ class Finding:
     def from_json(cls, given: object) -> Finding:
         """Read a finding of a request or a file; wrong types and lengths raise an `InputError`."""
         if not isinstance(given, Mapping):
-            raise InputError("finding", "an object", type(given).__name__)
+            raise InputError("finding", "an object", type(given))
         if not _ID.fullmatch(_text(given, "id", 32)):
             raise InputError("finding id", "8 to 32 hexadecimal digits", repr(given["id"]))
         title = printable(_text(given, "title", MOST_TITLE).strip())
@@ -260,7 +260,7 @@ def _name(given: object) -> str:
 def _text(given: Json | Mapping[str, object], name: str, most: int) -> str:
     value = given.get(name, "")
     if not isinstance(value, str):
-        raise InputError(f"finding {name}", "text", type(value).__name__)
+        raise InputError(f"finding {name}", "text", type(value))
     if len(value) > most:
         raise InputError(f"finding {name}", f"at most {most:,} characters", f"{len(value):,}")
     return value

@@ -5,22 +5,24 @@ from __future__ import annotations
 import numpy as np
 
 from ... import __version__
-from ...groups import OF_OUTPUTS, Group
+from ...calibration import quantity_title
+from ...figures import ATOMS
+from ...groups import OF_OUTPUTS, Group, spoken_name
 from ...nero import headline_of, mean_curves
 from ...store import Json, StoredArrays
-from ...tasks import display_name
 from ..orbit_positions import OrbitLocator
 from ..selection import Selection
 from .calibration_plots import faces
 from .filter_columns import described
+from .listing import listed
 from .request import Answer, Request
 from .sample_maps import available_colors, available_methods
 from .scan_view import PLACE, ScanView
 from .subset_curves import changes, counted
 
 PARTS = ("plane", "space", "time", "color", "shift", "gain")
-MOST_TRIED = 1_000
-"""The most samples among which one is chosen to begin with."""
+FIRST_LISTED = 100
+"""A page begins with one of so many samples at the top of its list."""
 MOST_NAMED = 20_000
 """The most samples whose names are part of the state; more are shown by index."""
 NOUNS = {
@@ -71,6 +73,8 @@ def state(view: ScanView, titles: list[dict[str, str]]) -> Answer:
         "warnings": [*view.warnings, *live.warnings],
         "stored": [name for name, dims in view.reader.dims.items() if dims[:3] == PLACE],
         "units": units_of(view),
+        "titles": {name: quantity_title(name) for name in view.reader.dims},
+        "atoms": ATOMS if view.molecular else {},
         "bounds": view.orbits is not None or "orbit" in view.scan.stored,
         "answers": faces(view),
         "calibration": bool(faces(view)),
@@ -101,7 +105,7 @@ def headline(request: Request) -> Answer:
     def compute() -> Json:
         arrays = StoredArrays(view.scan)
         curves = mean_curves(arrays, lambda name: view.moments(name)[:].mean[:, 0])
-        samples = np.full(len(view.models), view.finished)
+        samples = np.full(len(view.models), view.judged)
         found = headline_of(arrays, curves, samples, lambda _: changes(view))
         sample = _telling_sample(view, found.model, found.element)
         return {"text": found.text, "element": found.element, "sample": sample}
@@ -110,21 +114,25 @@ def headline(request: Request) -> Answer:
 
 
 def _telling_sample(view: ScanView, model: int, element: int) -> int:
-    """Return the sample for which a model is most behind the others there, or behind itself."""
+    """Return the sample for which a model is most behind the others there, or behind itself.
+
+    It is one of the most variable, with which the list begins.
+    """
     variable = view.variable(view.metrics["score"], view.reference(Selection()))
-    block = next(iter(view.reader.blocks(variable)))
-    rows = slice(block.start, min(block.stop, block.start + MOST_TRIED))
-    scores = [view.reader.responses(variable, rows, one) for one in range(len(view.models))]
+    request = Request(view, Selection(order="variable"), {"count": FIRST_LISTED})
+    listed_first = [int(one) for one in listed(request)[1]["samples"]] or [0]
+    models = range(len(view.models))
+    scores = [[view.response(variable, one, at) for one in listed_first] for at in models]
     sign = 1 if view.metrics["score"].higher_is_better is not False else -1
-    here, upright = (sign * np.stack(scores)[..., at] for at in (element, view.group.identity))
+    here, upright = (sign * np.array(scores)[..., at] for at in (element, view.group.identity))
     others = np.delete(here, model, 0) if len(here) > 1 else upright
     behind = np.nan_to_num(others.max(0) - here[model], nan=-np.inf)
-    return int(block.start + behind.argmax())
+    return listed_first[int(behind.argmax())]
 
 
 def noun_of(view: ScanView) -> str:
     """Return the word for samples; atoms with a periodic cell, first and last, are crystals."""
-    if not _molecular(view):
+    if not view.molecular:
         return NOUNS.get(view.input_view, "samples")
     if not view.live.has_inputs or not view.samples:
         return "molecules"
@@ -133,19 +141,9 @@ def noun_of(view: ScanView) -> str:
     return "structures" if len(repeats) > 1 else "crystals" if True in repeats else "molecules"
 
 
-def _molecular(view: ScanView) -> bool:
-    return view.scan.record.views.detail == "atoms"
-
-
 def sample_names(view: ScanView) -> list[str]:
     """Return the names of samples, with the formulas of molecules; often empty."""
-    if view.samples > MOST_NAMED:
-        return []
-    names = view.names or []
-    if not _molecular(view):
-        return list(names)
-    numbers = np.asarray(view.scan.arrays["numbers"][0])
-    return list(map(display_name, names or [""] * len(numbers), numbers))
+    return [] if view.samples > MOST_NAMED else view.shown_names
 
 
 def units_of(view: ScanView) -> dict[str, str]:
@@ -159,7 +157,7 @@ def group_json(group: Group) -> Json:
     return {
         "spec": group.spec,
         "kind": group.layout.kind,
-        "names": [group.name(place) for place in range(len(group))],
+        "names": [spoken_name(group, place) for place in range(len(group))],
         "identity": group.identity,
         "axes": {name: np.asarray(values).tolist() for name, values in group.layout.axes.items()},
         "coords": {name: np.asarray(values).tolist() for name, values in group.coords.items()},

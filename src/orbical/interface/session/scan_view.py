@@ -14,7 +14,7 @@ from ...calibration import quantity_title, scan_measures
 from ...errors import InputError
 from ...nero import Moments, Sums, moments, sums_over
 from ...store import AGREES, FINISHED, Scan
-from ...tasks import UNITS
+from ...tasks import display_name, rounding_of
 from ..live_models import Extras, LiveModels
 from ..selection import Selection
 from ..sidecar import Sidecar
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 Array = np.ndarray
 
-_ROUNDING = 1e-9  # of energies and forces in double precision, whose units have a usual size
 PLACE = ("model", "sample", "element")
 _HIDDEN = ("score_vs_consensus",)  # it is the score, once the consensus is the reference
 
@@ -77,7 +76,7 @@ def find_metrics(reader: ScanReader) -> dict[str, Metric]:
             higher_is_better=better,
             per_sample=True,
             meaning=meaning,
-            rounding=_ROUNDING if better is False and unit in UNITS.values() else 0.0,
+            rounding=rounding_of(unit, better),
         )
     for measure in scan_measures(reader.scan, listed="view"):  # of sets of samples
         found[measure.name] = Metric(
@@ -184,6 +183,29 @@ class ScanView:
         """The number of samples that every model has finished."""
         return sum(rows.stop - rows.start for rows in self.finished_rows)
 
+    @property
+    def judged(self) -> int:
+        """The number of finished samples that at least one model has a result of."""
+        return self.finished - int(self.without_result.sum())
+
+    @cached_property
+    def failed(self) -> dict[int, dict[str, str]]:
+        """What models raised on a sample, by sample and model."""
+        found: dict[int, dict[str, str]] = {}
+        for model, entries in self.scan.failures.items():
+            for one in entries:
+                found.setdefault(one["sample"], {})[model] = one["error"]
+        return found
+
+    @cached_property
+    def without_result(self) -> Array:
+        """The samples on which every model failed everywhere, `[N]`."""
+        size = len(self.group)
+        counts = np.zeros(self.samples, int)
+        for entries in self.scan.failures.values():
+            counts[[one["sample"] for one in entries if one["places"] == size]] += 1
+        return counts == len(self.models)
+
     @cached_property
     def label(self) -> Array | None:
         """The class of each sample, if there are classes."""
@@ -198,6 +220,20 @@ class ScanView:
     def names(self) -> list[str] | None:
         """The names of the samples, if they have any."""
         return self.scan.names if self._names is None else [*self._names]
+
+    @property
+    def molecular(self) -> bool:
+        """Whether the samples are molecules or crystals."""
+        return self.scan.record.views.detail == "atoms"
+
+    @cached_property
+    def shown_names(self) -> list[str]:
+        """The names of the samples as they are shown, with the formulas of molecules."""
+        names = self.names or []
+        if not self.molecular:
+            return list(names)
+        numbers = np.asarray(self.scan.arrays["numbers"][0])
+        return list(map(display_name, names or [""] * len(numbers), numbers))
 
     @property
     def truth(self) -> str | None:

@@ -42,7 +42,7 @@ def made(request: Request, recipe: object) -> Array:
 
 
 def _expected(what: str, got: object) -> InputError:
-    return InputError("recipe", what, type(got).__name__)
+    return InputError("recipe", what, type(got))
 
 
 def _lasso(request: Request, given: object) -> Array:

@@ -56,7 +56,8 @@ def aggregate(request: Request) -> Answer:
         curves = measures_over(subset, metric.name)
     arrays = {name: curves[name][request.models] for name in ENDS[:3] if name in curves}
     about = curve_header(request, metric, arrays["values"])
-    return {**about, "count": subset.finished}, arrays
+    failed = int(request.view.without_result[subset.rows].sum())
+    return {**about, "count": subset.judged, **({"failed": failed} if failed else {})}, arrays
 
 
 def curve_header(request: Request, metric: Metric, values: Array) -> Json:
@@ -100,7 +101,8 @@ def mean_over(subset: Subset, metric: Metric) -> dict[str, Array]:
         with view.passes.turn():
             sets = None if subset.mask is None else np.where(subset.mask, 0, -1)
             values = values_over(view.reader, variable, sets)
-            ends = sums.interval(metric.unit == "share", metric.low, values=values)
+            bounds = (0.0, 1.0) if metric.unit == "share" else None
+            ends = sums.interval(bounds, metric.low, values=values)
         return {name: part[:, 0] for name, part in zip(ENDS, ends, strict=False)}
 
     return view.cache.get_or_compute(("mean", variable, *subset.key), compute)
@@ -263,7 +265,7 @@ def spread(request: Request) -> Answer:
     metric = spread_metric(request.view, request.sample_metric)
     variable = request.view.variable(metric, request.reference)
     levels = quantiles_of(request.subset, variable)[request.models]
-    about = {"count": request.subset.finished, "levels": list(LEVELS)}
+    about = {"count": request.subset.judged, "levels": list(LEVELS)}
     return about | curve_header(request, metric, levels), {"quantiles": levels}
 
 

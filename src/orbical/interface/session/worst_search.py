@@ -33,7 +33,7 @@ def _checked(worst: object, scan: Scan) -> xr.Dataset:
     import xarray as xr
 
     if not isinstance(worst, xr.Dataset) or not {*_NEEDED} <= {*map(str, worst.data_vars)}:
-        raise InputError("worst", "the result of orbical.worst_case", type(worst).__name__)
+        raise InputError("worst", "the result of orbical.worst_case", type(worst))
     if worst.attrs.get("group") != scan.group.spec:
         raise InputError(
             "worst", f"a search along {scan.group.spec}", f"one along {worst.attrs.get('group')}"

@@ -22,6 +22,8 @@ import { createShell } from "./sections/shell.js";
 import { createStage } from "./sections/stage.js";
 import { createStory } from "./sections/story.js";
 
+const PAUSE_MS = 1000;
+
 /** Show the page in `el`, with the data behind `model`. Returns the function that ends it. */
 function render({ model, el }) {
   el.classList.add("orbical");
@@ -44,6 +46,7 @@ function render({ model, el }) {
   let known = null;
   let refresh = null;
   let preview = null;
+  let last = { at: 0, what: "" };
 
   function receive(content, buffers) {
     requests.receive(buffers?.length ? decode(buffers[0]) : content);
@@ -153,16 +156,21 @@ function render({ model, el }) {
   /** Nothing was asked for: begin where a model is worst, with a sample that shows it. */
   function startAtWorst(app) {
     store.set({ order: "variable" }, { done: false, from: "state" });
+    const before = store.get();
     const stop = app.on("headline", ({ text, sample, element }) => {
       stop();
-      if (history.fresh() && text) store.set({ sample, element }, { from: "state" });
+      const stayed = ["scan", "sample", "element"].every((name) => store.get()[name] === before[name]);
+      if (stayed && text) store.set({ sample, element }, { from: "state" });
     });
   }
 
   /** Write the address when a change is finished; steps the reader did not make replace it. */
   function keep(selection, { changed, done, from }) {
     if (!done || from === "link" || (from === "state" && !changed.length)) return;
-    history.write(selection, from === "state", changed.includes("scan"));
+    const [now, what] = [performance.now(), changed.join()];
+    const goesOn = what === last.what && now - last.at < PAUSE_MS; // keys that are held are one step
+    last = { at: now, what };
+    history.write(selection, from === "state" || goesOn, changed.includes("scan"));
   }
 
   function unmount() {

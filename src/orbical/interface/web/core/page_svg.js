@@ -124,6 +124,7 @@ export async function figureOf(el, root, { width, scale }, repaint) {
     Object.fromEntries(Object.keys(styles).map((name) => [name, one.style[name]])),
   );
   root.classList.add("exporting");
+  el.classList.toggle("figure", el.classList.contains("section"));
   set.forEach(([one, styles]) => Object.assign(one.style, styles));
   try {
     await nextFrame(); // plots hear of their size
@@ -134,6 +135,7 @@ export async function figureOf(el, root, { width, scale }, repaint) {
   } finally {
     set.forEach(([one], n) => Object.assign(one.style, before[n]));
     root.classList.remove("exporting");
+    el.classList.remove("figure");
     setPixelRatio(0);
   }
 }

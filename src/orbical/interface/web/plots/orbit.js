@@ -16,7 +16,7 @@ import { createTooltip } from "./tooltip.js";
 /** Call `press(x, y, phase, shift)` with phase press, drag or done, and `hover(x, y)` or `hover(null)`. */
 export function attachDrag(frame, { press, hover }) {
   const { root } = frame;
-  root.style.touchAction = "none";
+  root.style.touchAction = "pan-y"; // the handle alone is dragged up and down: a page scrolls past
   root.style.cursor = "crosshair";
   root.style.userSelect = "none";
   let held = null;

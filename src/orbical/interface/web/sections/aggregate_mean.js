@@ -1,6 +1,6 @@
 // How often the predictions of the subset change along the orbit, which a mean curve hides.
 import { fill, h, modelLabel } from "../core/dom.js";
-import { counted, EQUAL } from "../core/text.js";
+import { counted, EQUAL, whole } from "../core/text.js";
 import { fixed, precise } from "../draw/format.js";
 import { holding, onlyRounding } from "../draw/scales.js";
 import { createOrbitPlot } from "../plots/orbit.js";
@@ -96,9 +96,8 @@ export function createMean(el, app, frame) {
     const metric = app.metric();
     const same = onlyRounding(answer.arrays.values.data, metric.rounding) ? ` · ${EQUAL}` : "";
     const what = metric.per_sample ? "mean" : metric.title;
-    frame.note(
-      `${what} of ${counted(answer.count, app.state.samples, app.noun)}${answer.note ? `, ${answer.note}` : ""}${same}`,
-    );
+    const notes = [answer.note, answer.failed && `${whole(answer.failed)} failed`].filter(Boolean).join(", ");
+    frame.note(`${what} of ${counted(answer.count, app.state.samples, app.noun)}${notes && `, ${notes}`}${same}`);
     const models = app.shown(answer.models);
     const marks = worst.of(models, metric, (sample) => !mask || mask[sample] > 0);
     plot.set({

@@ -1,6 +1,7 @@
 // Why a model fails: one sample along its orbit with the places where predictions flip, and the layers of a network.
 
 import { button, fill, h, modelLabel, write } from "../core/dom.js";
+import { coordinates } from "../core/selection_rules.js";
 import { className, positionName, sentence, singular } from "../core/text.js";
 import { paint } from "../core/thumbnails.js";
 import { fixed, shortened } from "../draw/format.js";
@@ -21,7 +22,18 @@ function tableOf(title, heads, rows) {
 /** The selected sample along its orbit: pictures, the class that each model predicts, and a table of flips. */
 export function createFilmStrip(app) {
   const el = h("div", { class: "film-strip" });
+  const cursor = h("span", { class: "here", "aria-hidden": "true" });
   let waiting = [];
+  let span = null;
+
+  /** Where on the strip the page is. */
+  function mark() {
+    if (!span) return;
+    const { element, position } = app.place();
+    const [at] = position.length ? position : coordinates(app.group, element);
+    const [low, high] = span;
+    cursor.style.left = `${(100 * (at - low)) / (high - low)}%`;
+  }
 
   /** A picture of a sample that is told when it comes. */
   function portrait(sample) {
@@ -42,9 +54,8 @@ export function createFilmStrip(app) {
       const size = height * width * channels;
       paint(canvas, { height, width, channels, data: pictures.data.subarray(i * size, (i + 1) * size) });
     }
-    return button([pictures ? canvas : null, app.group.names[element]], () => app.move({ element }), {
-      class: "frame",
-    });
+    const name = h("span", {}, app.group.names[element]);
+    return button([pictures ? canvas : null, name], () => app.move({ element }), { class: "frame" });
   }
 
   function band({ share, class: seen, wrong }) {
@@ -54,7 +65,7 @@ export function createFilmStrip(app) {
     return part;
   }
 
-  function flip(model, { at, width, before, after, nearest, element, position }) {
+  function flip(model, known, { at, width, before, after, nearest, element, position }) {
     const where = positionName(app.group, [at]);
     const go = button(where, () => app.move({ element, position }), { class: "link" });
     const like = `${singular(app.noun)} ${nearest}`;
@@ -66,37 +77,40 @@ export function createFilmStrip(app) {
       h("th", { scope: "row" }, ...modelLabel(app.look(model), 16)),
       h("td", {}, `${className(app.state, before)} → ${className(app.state, after)}`),
       h("td", {}, go, ` ± ${fixed(width / 2, width < 0.1 ? 3 : 1)}`),
-      h("td", {}, nearest === null ? "–" : other()),
+      known ? h("td", {}, nearest === null ? "–" : other()) : null,
     );
   }
 
   function draw(answer) {
     const why = absent(answer);
     if (why) return write(el, why);
+    span = answer.span;
     waiting = [];
-    const rows = answer.models.flatMap(({ name, flips }) => flips.map((one) => flip(name, one)));
+    const known = answer.models.some(({ flips }) => flips.some(({ nearest }) => nearest !== null));
+    const rows = answer.models.flatMap(({ name, flips }) => flips.map((one) => flip(name, known, one)));
     const bands = answer.models.map(({ name, bands: own }) => [
       h("p", {}, ...modelLabel(app.look(name), 24)),
       h("div", { class: "bands" }, own.map(band)),
     ]);
-    const after = `nearest ${singular(app.noun)} of that class`;
+    const after = known ? [`nearest ${singular(app.noun)} of that class`] : [];
+    const frames = answer.frames.map((element, i) => frame(answer.arrays?.frames, element, i));
     fill(
       el,
-      h(
-        "div",
-        { class: "frames" },
-        answer.frames.map((element, i) => frame(answer.arrays?.frames, element, i)),
-      ),
-      bands.flat(),
+      h("div", { class: "strip" }, h("div", { class: "frames" }, frames), bands.flat(), cursor),
       rows.length
-        ? tableOf("Flips", ["model", "prediction", "flips at", after], rows)
+        ? tableOf("Flips", ["model", "prediction", "flips at", ...after], rows)
         : h("p", { class: "quiet-text" }, "No prediction changes along this orbit."),
     );
     app.thumbnails.want(waiting.map(({ sample }) => sample));
+    mark();
     return undefined;
   }
 
-  const stops = [app.on("flips", draw), app.thumbnails.on(() => (waiting = waiting.filter(({ draw: now }) => !now())))];
+  const stops = [
+    app.on("flips", draw),
+    app.store.subscribe(["element", "position"], mark),
+    app.thumbnails.on(() => (waiting = waiting.filter(({ draw: now }) => !now()))),
+  ];
   return { el, destroy: () => stops.forEach((stop) => stop()) };
 }
 
@@ -116,7 +130,7 @@ export function createLayers(app) {
       "tr",
       { class: one.layers[i] === one.first ? "first" : "" },
       h("th", { scope: "row", title }, shortened(title, 34)),
-      h("td", { class: "bars" }, bar, h("span", {}, known ? `${fixed(100 * share, 0)} %` : "–")),
+      h("td", { class: "bars" }, bar, known ? `${fixed(100 * share, 0)} %` : "–"),
       h("td", {}, fixed(one.error[i], 3)),
       h("td", {}, one.moves[i]),
     );

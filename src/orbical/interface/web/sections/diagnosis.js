@@ -111,7 +111,7 @@ export function createDiagnosis(opener, app) {
       class: "link",
       title: "Show these samples there",
     });
-    return h("li", {}, go, " ", mark);
+    return h("li", {}, h("div", { class: "failure" }, go, mark));
   }
 
   function drawFailures(given) {
@@ -164,17 +164,6 @@ export function createDiagnosis(opener, app) {
     fill(advised, models.flat());
   }
 
-  /** The mean over the orbit of a quantity of a model, before or after. */
-  function overall(when, name, m) {
-    if (name === "pooled_ece") return answer[when].pooled_ece[m];
-    const [values, size] = [answer.arrays[`${when}/${name}`]?.data, app.group.names.length];
-    if (!values) return NaN;
-    const weights = app.group.weights.data;
-    const own = Array.from(values.subarray(m * size, (m + 1) * size));
-    const known = own.map((value, k) => (Number.isFinite(value) ? weights[k] : 0));
-    return own.reduce((sum, value, k) => sum + (known[k] && known[k] * value), 0) / known.reduce((a, b) => a + b, 0);
-  }
-
   function drawWhatIf(given) {
     const why = absent(given);
     for (const el of [switches, numbers, plotEl, code.parentElement]) el.hidden = Boolean(why);
@@ -190,12 +179,10 @@ export function createDiagnosis(opener, app) {
       select.disabled = given.choices[name].length < 2;
     }
     const models = app.shown(given.models);
-    const columns = COLUMNS.filter(([name]) => models.some((_, m) => Number.isFinite(overall("after", name, m))));
+    const columns = COLUMNS.filter(([name]) => models.some((_, m) => Number.isFinite(given.after[name]?.[m])));
     const written = (name, value) => (["cost", "size"].includes(name) ? fixed(value, 3) : percent(value));
     const cell = (name, m) => {
-      const [before, after] = [overall("before", name, m), overall("after", name, m)].map((value) =>
-        written(name, value),
-      );
+      const [before, after] = [given.before, given.after].map((one) => written(name, one[name]?.[m]));
       return h(
         "td",
         {},

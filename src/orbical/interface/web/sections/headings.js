@@ -5,6 +5,39 @@ import { createSubsetMenu } from "./subset_menu.js";
 import { createTags } from "./tags.js";
 import { className, counted, fact, sentence, singular, whole } from "../core/text.js";
 
+const [LEAST, USUAL, MOST] = [40, 66, 80]; // percent of the width for the left half
+
+/** The bar between the halves: drag it, or press the arrows, to give one of them more room. */
+function createDivider(main) {
+  const bar = h("div", {
+    class: "divider",
+    role: "separator",
+    tabindex: "0",
+    "aria-orientation": "vertical",
+    "aria-label": "Width of the left half",
+    "aria-valuemin": LEAST,
+    "aria-valuemax": MOST,
+    title: "Drag to resize; double-click to reset",
+    "data-transient": "",
+    onpointerdown: (event) => bar.setPointerCapture(event.pointerId),
+    onpointermove: (event) => bar.hasPointerCapture(event.pointerId) && set(shareAt(event.clientX)),
+    ondblclick: () => set(USUAL),
+    onkeydown: ({ key }) =>
+      set(Number(bar.getAttribute("aria-valuenow")) + ({ ArrowLeft: -2, ArrowRight: 2 }[key] ?? 0)),
+  });
+  const shareAt = (x) => (100 * (x - main.getBoundingClientRect().left)) / main.clientWidth;
+
+  function set(share) {
+    const now = Math.round(Math.min(MOST, Math.max(LEAST, share)));
+    main.style.setProperty("--left", `${now}fr`);
+    main.style.setProperty("--right", `${100 - now}fr`);
+    bar.setAttribute("aria-valuenow", String(now));
+  }
+
+  set(parseFloat(main.style.getPropertyValue("--left")) || USUAL);
+  return bar;
+}
+
 /** Left: the subset, with a chip that clears it. Right: the sample, with a step to its neighbors. */
 export function createSection(shell, app) {
   const one = singular(app.noun);
@@ -30,6 +63,7 @@ export function createSection(shell, app) {
   });
   const tags = app.state.report ? null : createTags(app);
   shell.detail.append(h("div", { class: "half" }, title, label, tags, h("span", { class: "pair" }, before, after)));
+  shell.detail.append(createDivider(shell.detail.parentElement));
 
   let mask = null;
   let counts = null;

@@ -2,7 +2,7 @@
 import { button, fill, h } from "../core/dom.js";
 import { className, EQUAL, singular } from "../core/text.js";
 import { shortened } from "../draw/format.js";
-import { holding, onlyRounding } from "../draw/scales.js";
+import { anyFinite, holding, onlyRounding } from "../draw/scales.js";
 import { createOrbitPlot } from "../plots/orbit.js";
 import { createFrame, drawable } from "./frame.js";
 import { hintFor, hints } from "./help.js";
@@ -60,7 +60,9 @@ export function createSection(el, app) {
     const change = () => app.select({ shape: straight.checked ? "line" : "circle" });
     const straight = h("input", { type: "checkbox", onchange: change });
     straight.checked = app.group.straight;
-    frame.controls.append(h("label", { class: "check", title: "Draw circles as straight lines" }, straight, "straight"));
+    frame.controls.append(
+      h("label", { class: "check", title: "Draw circles as straight lines" }, straight, "straight"),
+    );
   }
   const pin = button("pin", () => app.pin(), {
     class: "tool",
@@ -106,7 +108,7 @@ export function createSection(el, app) {
   }
 
   function draw() {
-    if (!drawable(frame, answer)) return;
+    if (!drawable(frame, answer, failed(answer))) return;
     follow();
     const metric = app.sampleMetric();
     const said = confusion(answer, app.byConsensus(), (c) => className(app.state, c));
@@ -125,6 +127,17 @@ export function createSection(el, app) {
     plots[0].set({ ...common, marks, values: values.data, title: metric.title });
     if (other) plots[1].set({ ...common, values: other.data, title: app.againstConsensus(metric).title });
     mark();
+  }
+
+  /** What each model raised, where none has a result. */
+  function failed(given) {
+    const none = given?.failed && !anyFinite(given.arrays.values.data);
+    return (
+      none &&
+      Object.entries(given.failed)
+        .map(([model, error]) => `${model} failed: ${error}`)
+        .join("; ")
+    );
   }
 
   function mark() {

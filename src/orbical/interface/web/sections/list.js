@@ -4,7 +4,7 @@ import { button, fill, h, show, uid, write } from "../core/dom.js";
 import { createListPages, itemsInSight, scrollTo, wholeHeight } from "../core/list_pages.js";
 import { className, counted } from "../core/text.js";
 import { paint } from "../core/thumbnails.js";
-import { fixed, formatter, significant } from "../draw/format.js";
+import { fixed, formatter, shortened, significant } from "../draw/format.js";
 import { createSelect, createSwitch } from "./frame.js";
 import { hints } from "./help.js";
 
@@ -38,10 +38,10 @@ export function createItem(app, { sample, index, total, layout, onclick }) {
   );
   let painted = false;
 
-  function fill(found, text) {
+  function fill(found, text, letters) {
     const words = wordsOf(app, sample, found);
     const first = words.name || words.kind || words.number;
-    write(label, first);
+    write(label, shortened(first, letters));
     write(kind, words.name ? words.kind : "");
     write(value, text);
     el.title = [words.name, words.kind, words.number, text].filter(Boolean).join(" · ");
@@ -61,6 +61,7 @@ export function createItem(app, { sample, index, total, layout, onclick }) {
 const ROW = 42;
 const [CELL, LARGE] = [48, 112]; // the least width of a cell of the grid, and on the stage
 const CAPTION = 16;
+const BESIDE = 52; // the picture in a row
 const TYPING_MS = 200;
 const OTHER_END = { worst: "best", best: "worst" };
 
@@ -115,6 +116,7 @@ export function createSection(el, app) {
   let drawn = "";
   let waiting = null; // a place that keys went to before its page came
   let timer = null;
+  let began = true; // the first list shows where the selected sample is
   const pages = createListPages(app, (first) => (first ? renew() : draw()));
 
   const flipped = () => {
@@ -151,11 +153,12 @@ export function createSection(el, app) {
     const { unit } = pages.about();
     const metric = app.sampleMetric();
     const now = store.get().order;
-    if (now === "variable") return (value) => significant(value, 2);
+    if (now === "variable") return (value) => (Number.isFinite(value) ? significant(value, 2) : "failed");
     if (["worst", "best", "variable"].includes(now)) {
       const known = Array.from({ length: Math.min(200, pages.about().total) }, (_, i) => pages.at(i)?.value ?? 0);
       const most = Math.max(...known.map(Math.abs).filter(Number.isFinite), 0);
-      return formatter(unit, [metric.low ?? 0, metric.high ?? (most || 1)]);
+      const write = formatter(unit, [metric.low ?? 0, metric.high ?? (most || 1)]);
+      return (value) => (Number.isFinite(value) ? write(value) : "failed"); // what is unfinished is not listed
     }
     return (value) => {
       if (value === Infinity) return "never";
@@ -181,7 +184,8 @@ export function createSection(el, app) {
     write(what, short ? `${short} of the ${app.shortTitle(app.sampleMetric())}` : quantity);
     what.title = title;
     draw();
-    mark(false);
+    mark(began);
+    began = false;
   }
 
   function draw() {
@@ -210,9 +214,10 @@ export function createSection(el, app) {
       mark(false);
     }
     const format = writer();
-    held.forEach(
-      (one) => one && items.get(`${grid} ${one.sample}`)?.fill(app.thumbnails.get(one.sample), format(one.value)),
-    );
+    const width = box.clientWidth / now.perLine - (grid ? 0 : BESIDE);
+    const letters = Math.max(6, Math.floor(width / (grid ? 6 : 7.5)));
+    for (const one of held.filter(Boolean))
+      items.get(`${grid} ${one.sample}`)?.fill(app.thumbnails.get(one.sample), format(one.value), letters);
     const lacking = held.flatMap((one) => (one && !app.thumbnails.get(one.sample) ? [one.sample] : []));
     app.thumbnails.want(lacking);
     pages.want(sight.first, Math.max(sight.first, sight.last - 1));

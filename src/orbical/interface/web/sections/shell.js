@@ -44,6 +44,7 @@ export function createShell(root, { onhelp, ontheme, onback }) {
   function state(kind, text) {
     show(main, kind === "ready");
     show(filters, kind === "ready");
+    if (kind === "error") show(headline, false);
     show(waiting, kind === "loading" || kind === "error");
     if (kind === "error")
       fill(

@@ -28,7 +28,7 @@ export function wholeFirst(/** @type {ViewContent["fields"]} */ fields) {
 export function createView(el, state) {
   const [picture, numbers] = [h("div", { class: "view forces" }), h("div", { class: "view" })];
   el.append(picture, numbers);
-  const cloud = points.createView(picture);
+  const cloud = points.createView(picture, state);
   const table = values.createView(numbers, state);
 
   function set(/** @type {ViewContent} */ content) {

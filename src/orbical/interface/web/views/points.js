@@ -3,30 +3,11 @@ import { button, h, write } from "../core/dom.js";
 import { fit, onAppearance, resolve } from "../draw/canvas.js";
 import { significant } from "../draw/format.js";
 
-const USUAL = {
-  1: ["H", "#e8e8e8", 0.31],
-  2: ["He", "#b9e8ee", 0.28],
-  3: ["Li", "#b07cc6", 1.28],
-  5: ["B", "#e8a28e", 0.84],
-  6: ["C", "#5a5f66", 0.76],
-  7: ["N", "#4a6fe3", 0.71],
-  8: ["O", "#e0443e", 0.66],
-  9: ["F", "#6bbf4b", 0.57],
-  11: ["Na", "#9a63c9", 1.66],
-  12: ["Mg", "#4f9d3a", 1.41],
-  13: ["Al", "#a9a3a3", 1.21],
-  14: ["Si", "#c9a26d", 1.11],
-  15: ["P", "#e8862b", 1.07],
-  16: ["S", "#e3c229", 1.05],
-  17: ["Cl", "#3fae3f", 1.02],
-  19: ["K", "#7d4fae", 2.03],
-  20: ["Ca", "#3f8f4f", 1.76],
-  26: ["Fe", "#c86432", 1.32],
-  29: ["Cu", "#b87333", 1.32],
-  30: ["Zn", "#7f86b0", 1.22],
-  35: ["Br", "#9a3b26", 1.2],
-  53: ["I", "#7a2a8c", 1.39],
-};
+/** Symbol, color and radius of elements by their number, as a scan states them. */
+const USUAL = {};
+
+/** Learn how atoms are drawn. */
+export const learnAtoms = (table) => Object.assign(USUAL, table);
 
 /** `{symbol, color, radius}` of an element; one that is drawn seldom has no symbol. */
 export function atomOf(number) {
@@ -265,7 +246,8 @@ function drawVectors(context, origins, vectors, scale, place) {
 }
 
 /** The view: dragging or arrow keys walk around the cloud, which the group turns on its own. */
-export function createView(el) {
+export function createView(el, state = null) {
+  learnAtoms(state?.atoms);
   const canvas = h("canvas", { class: "cloud", role: "img", tabindex: "0", "aria-label": "point cloud" });
   const holder = h("div", { class: "pixels-holder" }, canvas);
   const about = h("span", {});

@@ -1,4 +1,4 @@
-// Any answer as a table of numbers: rows per field under its name, a column per model.
+// Any answer as a table of numbers: a row per quantity, a column per model.
 
 import { fill, h } from "../core/dom.js";
 import { modelInk } from "../draw/colors.js";
@@ -10,15 +10,16 @@ const MOST = 12;
 const LETTERS = 36; // of the names of all models, in a panel
 
 /**
- * The rows of a field, a text for each model in each: number by number where they are few, else their range.
- * Those of a field that begins with `atom_` are named by their atoms. What is missing at the end only fills up a molecule that has fewer atoms than others.
+ * The rows of a field, a title and a text for each model in each: number by number where they are few, else their
+ * range. Those of a field that begins with `atom_` are named by their atoms. What is missing at the end only fills
+ * up a molecule that has fewer atoms than others.
  */
-export function rowsOf(parts, name = "") {
-  const write = (number, row) => (name.startsWith("atom_") ? `atom ${row}: ${short(number)}` : short(number));
+export function rowsOf(parts, name = "", title = "") {
   const numbers = parts.map((part) => Array.from(part, Number));
-  if (numbers.some((part) => part.length > MOST)) return [numbers.map(rangeOf)];
+  if (numbers.some((part) => part.length > MOST)) return [[title, ...numbers.map(rangeOf)]];
   const last = Math.max(0, ...numbers.map((part) => part.findLastIndex(Number.isFinite)));
-  return Array.from({ length: last + 1 }, (_, row) => numbers.map((part) => write(part[row] ?? NaN, row)));
+  const called = (row) => (name.startsWith("atom_") ? `${title}, atom ${row}` : row ? "" : title);
+  return Array.from({ length: last + 1 }, (_, row) => [called(row), ...numbers.map((part) => short(part[row] ?? NaN))]);
 }
 
 /** What a field is called: the score by its meaning, others with their unit. */
@@ -27,7 +28,7 @@ export function titleOf(name, state) {
   if (score && name === "score") return score;
   if (score && name === "score_vs_consensus") return `${score} vs. consensus`;
   const unit = state?.units?.[name];
-  return name.replaceAll("_", " ") + (unit ? `, ${unit}` : "");
+  return (state?.titles?.[name] ?? name.replaceAll("_", " ")) + (unit ? `, ${unit}` : "");
 }
 
 function rangeOf(numbers) {
@@ -49,16 +50,19 @@ export function createView(el, state) {
       const split = models.length > 0 && shape[0] === models.length;
       const step = split ? data.length / models.length : data.length;
       const cells = split ? models.map((_, m) => data.slice(m * step, (m + 1) * step)) : [data];
-      return [
-        h("tr", {}, h("th", { scope: "rowgroup", colspan: width }, titleOf(name, state))),
-        ...rowsOf(cells, name).map((row) =>
-          h("tr", {}, ...row.map((text) => h("td", { colspan: split ? null : width }, text))),
+      return rowsOf(cells, name, titleOf(name, state)).map(([title, ...row]) =>
+        h(
+          "tr",
+          {},
+          title ? h("th", { scope: "row" }, title) : h("td", {}),
+          row.map((text) => h("td", { colspan: split ? null : width }, text)),
         ),
-      ];
+      );
     });
     const head = h(
       "tr",
       {},
+      models.length ? h("td", {}) : null,
       models.map((name, m) => heading(name, colors[m], Math.min(18, Math.floor(LETTERS / width)))),
     );
     fill(table, h("thead", {}, head), h("tbody", {}, rows));

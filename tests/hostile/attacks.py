@@ -1,24 +1,24 @@
-"""Hostile inputs: whatever a file or a text holds, the answer is a result or an error of orbical.
+"""Attacks on everything that reads: each returns a function that tries one hostile input.
 
-The fuzzers are seeded, print their counts, and are large under `slow`.
+An attack takes its decisions from a generator, which is seeded in the tests and the bytes of a
+fuzzer in `fuzz.py`. A result or an `OrbicalError` is fine; anything else is a traceback.
 """
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import io
 import json
 import math
 import random
 import re
-import resource
-import shutil
 import sys
 import warnings
-import zipfile
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,28 +27,16 @@ from PIL import Image
 
 import orbical as ob
 from orbical.cli.arguments import load_data
-from orbical.errors import InputError, OrbicalError, StoreError
+from orbical.errors import OrbicalError
 from orbical.groups.group_names import CATALOG
 
-COUNTS = {  # in the default run, and under `slow`
-    "group texts": (60, 35_000),
-    "npz files": (150, 35_000),
-    "COCO files": (150, 35_000),
-    "headers of stores": (15, 5_000),
-    "tables of thresholds": (100, 20_000),
-    "saved outputs": (30, 5_000),
-    "molecule files": (40, 5_000),
-    "binary molecule files": (40, 5_000),
-    "worst cases": (10, 2_000),
-    "Parquet tables": (40, 10_000),
-    "Zarr arrays": (15, 5_000),
-}
+Attack = Callable[[random.Random], None]
 
 
-def attempts(number: int, attempt: Callable[[random.Random], None], what: str) -> Counter[str]:
+def attempts(number: int, attempt: Attack, what: str, first: int = 0) -> Counter[str]:
     """Try `number` hostile inputs; anything but a result or an `OrbicalError` is raised."""
     seen: Counter[str] = Counter()
-    for seed in range(number):
+    for seed in range(first, first + number):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
@@ -82,27 +70,25 @@ def group_text(rng: random.Random) -> None:
     ob.groups.parse(text)
 
 
-def npz_file(folder: Path) -> Callable[[random.Random], None]:
-    """Return an attack that damages an `.npz` file and reads it as data."""
+def npz_file(folder: Path) -> Attack:
+    """Return an attack that damages an `.npz` or `.npy` file and reads it as data."""
     plain, packed = io.BytesIO(), io.BytesIO()
     arrays = {"x": np.zeros((3, 1, 4, 4), np.float32), "y": np.arange(3)}
     np.savez(plain, **arrays)  # type: ignore[arg-type]
     np.savez_compressed(packed, **arrays)  # type: ignore[arg-type]
-    path = folder / "data.npz"
+    single = io.BytesIO()
+    np.save(single, arrays["x"])
 
     def attack(rng: random.Random) -> None:
-        content = bytearray(rng.choice([plain, packed]).getvalue())
-        for _ in range(rng.randrange(1, 6)):
-            content[rng.randrange(len(content))] = rng.randrange(256)
-        if rng.random() < 0.2:
-            del content[rng.randrange(len(content)) :]
-        path.write_bytes(bytes(content))
-        load_data(str(path))
+        kind, sound = rng.choice([("npz", plain), ("npz", packed), ("npy", single)])
+        path = folder / f"data.{kind}"
+        path.write_bytes(_damaged(rng, sound.getvalue()))
+        _read_all(path)
 
     return attack
 
 
-def coco_file(folder: Path) -> Callable[[random.Random], None]:
+def coco_file(folder: Path) -> Attack:
     """Return an attack that damages a file in COCO's format and reads it."""
     box = {"image_id": 1, "category_id": 1, "bbox": [12, 12, 8, 8]}
     sound = {
@@ -136,7 +122,7 @@ def coco_file(folder: Path) -> Callable[[random.Random], None]:
     return attack
 
 
-def header(folder: Path) -> Callable[[random.Random], None]:
+def header(folder: Path) -> Attack:
     """Return an attack that edits the root of a store, with a valid hash, and reads it."""
     from orbical.store.checksums import digest
     from orbical.store.zarr_store import _HASH
@@ -189,7 +175,7 @@ TOML_NAMES = [
 TOML_NAMES += ["max_worst_", "max_", "min", "max_pooled_score", "a.b", "\u00e9", "max_identity_ks"]
 
 
-def thresholds(folder: Path) -> Callable[[random.Random], None]:
+def thresholds(folder: Path) -> Attack:
     """Return an attack that writes odd thresholds into a pyproject.toml and reads them."""
     from orbical.checks import configured
 
@@ -218,7 +204,7 @@ NAMES += ["epistemic", "gamma", "nu", "alpha", "beta"]
 KINDS = ["f4", "f8", "i8", "?", "c16", "U3", "f2", "M8[s]", ">f8", "u8"]
 
 
-def outputs(folder: Path) -> Callable[[random.Random], None]:
+def outputs(folder: Path) -> Attack:
     """Return an attack that saves outputs of odd shapes, kinds and values, and checks them."""
     from orbical.data.array_files import _FORMS
 
@@ -290,7 +276,7 @@ TOKENS = [
 ]
 
 
-def molecule_file(folder: Path) -> Callable[[random.Random], None]:
+def molecule_file(folder: Path) -> Attack:
     """Return an attack that damages a file of molecules and reads it."""
     files = [("a.xyz", XYZ), ("a.extxyz", XYZ), ("a.cif", CIF), ("a.xyz", XYZ * 2)]
 
@@ -322,7 +308,7 @@ $$$$
 """
 
 
-def binary_molecule_file(folder: Path) -> Callable[[random.Random], None]:
+def binary_molecule_file(folder: Path) -> Attack:
     """Return an attack that flips bytes of an SDF file, a database or a trajectory, or cuts it."""
     pytest.importorskip("rdkit", reason="rdkit is not installed")
     build, io, db = (pytest.importorskip(f"ase.{name}") for name in ("build", "io", "db"))
@@ -359,6 +345,13 @@ def _damaged(rng: random.Random, sound: bytes) -> bytes:
     return bytes(content)
 
 
+def _read_all(path: Path, **options: object) -> None:
+    """Read all samples of a data set, as a scan does."""
+    samples = ob.data.Samples(load_data(str(path), **options))
+    samples.source.check()
+    samples.source.read(0, len(samples))
+
+
 def _small_scan(folder: Path) -> tuple[ob.Scan, Callable[..., object]]:
     images, labels = ob.datasets.digits()
     net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
@@ -368,7 +361,7 @@ def _small_scan(folder: Path) -> tuple[ob.Scan, Callable[..., object]]:
     return scan, lambda: ob.worst_case(net, data, rounds=1, **about)  # type: ignore[arg-type]
 
 
-def worst_cases(folder: Path) -> Callable[[random.Random], None]:
+def worst_cases(folder: Path) -> Attack:
     """Return an attack that damages a netCDF file of worst cases and opens it beside its scan."""
     from orbical.interface.session.worst_search import opened_worst
 
@@ -384,7 +377,7 @@ def worst_cases(folder: Path) -> Callable[[random.Random], None]:
     return attack
 
 
-def parquet_table(folder: Path) -> Callable[[random.Random], None]:
+def parquet_table(folder: Path) -> Attack:
     """Return an attack that writes odd columns into a Parquet table, and damages some."""
     pandas = pytest.importorskip("pandas")
     pytest.importorskip("pyarrow")
@@ -397,13 +390,12 @@ def parquet_table(folder: Path) -> Callable[[random.Random], None]:
         chosen = {rng.choice(names): rng.choice(columns) for _ in range(rng.randrange(4))}
         content = pandas.DataFrame(chosen).to_parquet()
         path.write_bytes(_damaged(rng, content) if rng.random() < 0.5 else content)
-        source = load_data(str(path))
-        source.read(0, len(source))  # type: ignore[attr-defined, arg-type]
+        _read_all(path)
 
     return attack
 
 
-def zarr_array(folder: Path) -> Callable[[random.Random], None]:
+def zarr_array(folder: Path) -> Attack:
     """Return an attack that damages a file of a Zarr group and reads all its samples."""
     import zarr
 
@@ -418,17 +410,339 @@ def zarr_array(folder: Path) -> Callable[[random.Random], None]:
         path = rng.choice(files)
         path.write_bytes(_damaged(rng, sound[path]))
         try:
-            source = load_data(str(root))
-            source.read(0, len(source))  # type: ignore[attr-defined, arg-type]
+            _read_all(root)
         finally:
             path.write_bytes(sound[path])
 
     return attack
 
 
-FUZZERS: dict[str, Callable[[Path], Callable[[random.Random], None]]] = {
+def images(folder: Path) -> Attack:
+    """Return an attack that damages an image of any format and depth, and reads it."""
+    gray = np.arange(48, dtype=np.uint8).reshape(6, 8) * 5
+    color = np.stack([gray, gray.T.reshape(6, 8), gray[::-1]], -1)
+    deep, real = gray.astype(np.uint16) * 257, np.float32(gray / 255)
+    written = [(deep, "png"), (deep, "tif"), (real, "tif"), (gray, "pgm"), (gray, "gif")]
+    written += [(color, suffix) for suffix in ("png", "jpg", "webp", "bmp", "tif", "ppm")]
+    sound = []
+    for values, suffix in written:
+        Image.fromarray(values).save(folder / f"sound.{suffix}")
+        sound.append((suffix, (folder / f"sound.{suffix}").read_bytes()))
+    below = folder / "images"
+    below.mkdir()
+
+    def attack(rng: random.Random) -> None:
+        suffix, content = rng.choice(sound)
+        path = below / f"one.{suffix}"
+        path.write_bytes(_damaged(rng, content))
+        try:
+            _read_all(below, **({"unreadable": "skip"} if rng.random() < 0.2 else {}))
+        finally:
+            path.unlink()
+
+    return attack
+
+
+WORDS_OF_TABLES = [
+    "",
+    ",",
+    '"',
+    "\n",
+    "\0",
+    "1",
+    "nan",
+    "x",
+    "path",
+    "label",
+    "a.png",
+    "é",
+    "=1+1",
+    "[",
+]
+WORDS_OF_TABLES += [
+    "question",
+    "A",
+    "B",
+    "answer",
+    "options",
+    "9" * 400,
+    "1e400",
+    "\ufeff",
+    ";",
+    "{}",
+]
+
+
+def text_table(folder: Path) -> Attack:
+    """Return an attack that writes tables and questions of odd words, and damages some."""
+    row = {"question": "2 + 2?", "A": "3", "B": "4", "answer": "B"}
+    plain = "question,A,B,answer\n" + "\n".join(["2 + 2?,3,4,B", "1 + 1?,2,5,A"]) + "\n"
+    sound = {
+        "csv": plain,
+        "tsv": plain.replace(",", "\t"),
+        "jsonl": f"{json.dumps(row)}\n" * 2,
+        "json": json.dumps([row, row]),
+    }
+    Image.new("RGB", (4, 4)).save(folder / "a.png")
+
+    def attack(rng: random.Random) -> None:
+        kind = rng.choice(sorted(sound))
+        text = sound[kind]
+        if rng.random() < 0.5:
+            words = re.split(r"(\W)", text)
+            for _ in range(rng.randrange(1, 5)):
+                words[rng.randrange(len(words))] = rng.choice(WORDS_OF_TABLES)
+            text = "".join(words)
+        elif kind in ("csv", "tsv"):
+            rows = [rng.choices(WORDS_OF_TABLES, k=3) for _ in range(rng.randrange(1, 4))]
+            text = "\n".join(",".join(one) for one in rows)
+        content = text.encode()
+        path = folder / f"a.{kind}"
+        path.write_bytes(_damaged(rng, content) if content and rng.random() < 0.3 else content)
+        _read_all(path)
+
+    return attack
+
+
+def nifti_file(folder: Path) -> Attack:
+    """Return an attack that damages a volume and reads it."""
+    nibabel = pytest.importorskip("nibabel", reason="nibabel is not installed")
+    sound = {}
+    for name in ("a.nii", "a.nii.gz"):
+        nibabel.save(nibabel.Nifti1Image(np.ones((4, 5, 6), np.int16), np.eye(4)), folder / name)
+        sound[name] = (folder / name).read_bytes()
+
+    def attack(rng: random.Random) -> None:
+        name = rng.choice(sorted(sound))
+        (folder / name).write_bytes(_damaged(rng, sound[name]))
+        _read_all(folder / name)
+
+    return attack
+
+
+def findings(folder: Path) -> Attack:
+    """Return an attack that damages what is saved beside a scan, and reads it for a page."""
+    from orbical.interface.session import Session
+    from orbical.interface.session.saved_lists import saved_findings, saved_sets, tagged
+
+    scan, _ = _small_scan(folder)
+    beside = folder / "run.zarr.view"
+    beside.mkdir()
+    view = "sample=1&element=2&model=model"
+    one = {"id": "0000000a", "title": "a 6 is a 9", "note": "", "view": view}
+    sets = [{"name": "odd", "hash": "0123456789abcdef", "count": 2}]
+    sound = {"findings": json.dumps([one, one | {"id": "0000000b"}]), "sets": json.dumps(sets)}
+    (beside / "0123456789abcdef.bits").write_bytes(b"\x05")
+
+    def attack(rng: random.Random) -> None:
+        name = rng.choice(sorted(sound))
+        document = json.loads(sound[name])
+        entry = rng.choice(document)
+        odd = [
+            None,
+            1,
+            [],
+            {},
+            "",
+            "\ud800",
+            "x" * 5000,
+            1e308,
+            True,
+            "sample=-1",
+            "sample=1e9&&=&%",
+        ]
+        if rng.random() < 0.7:
+            entry[rng.choice(sorted(entry))] = rng.choice(odd)
+        content = json.dumps(rng.choice([document, entry, [document]])).encode()
+        content = _damaged(rng, content) if rng.random() < 0.5 else content
+        for other in sound:
+            (beside / f"{other}.json").write_bytes(content if other == name else b"[]")
+        session = Session({"run": scan})
+        found = session.scan_view()
+        saved_findings(found), saved_sets(found), tagged(found)
+
+    return attack
+
+
+def onnx_file(folder: Path) -> Attack:
+    """Return an attack that damages an ONNX file and opens it."""
+    pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    helper = pytest.importorskip("onnx.helper", reason="onnx is not installed")
+    shape = ["n", 3, 4, 4]
+    given, made = (helper.make_tensor_value_info(name, 1, shape) for name in ("x", "y"))
+    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "net", [given], [made])
+    opsets = [helper.make_opsetid("", 17)]
+    sound = helper.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString()
+    path = folder / "net.onnx"
+
+    def attack(rng: random.Random) -> None:
+        path.write_bytes(_damaged(rng, sound))
+        model = ob.predictors.as_predictor(str(path))
+        _ = model.declared_outputs, model.metadata, model.fingerprint()  # type: ignore[attr-defined]
+
+    return attack
+
+
+def model_folder(folder: Path) -> Attack:
+    """Return an attack that damages a folder of transformers, or names code in it, and opens it."""
+    library = pytest.importorskip("transformers", reason="transformers is not installed")
+    settings = {"image_size": 8, "patch_size": 4, "hidden_size": 8, "num_hidden_layers": 1}
+    settings |= {"num_attention_heads": 2, "intermediate_size": 8, "num_labels": 3}
+    where = folder / "net"
+    library.ViTForImageClassification(library.ViTConfig(**settings)).save_pretrained(where)
+    (where / "preprocessor_config.json").write_text('{"image_processor_type": "ViTImageProcessor"}')
+    (where / "own.py").write_text("raise SystemExit('code of the folder was run')")
+    sound = {path: path.read_bytes() for path in where.iterdir()}
+    code = {
+        "AutoConfig": "own.Config",
+        "AutoModel": "own.Net",
+        "AutoImageProcessor": "own.Processor",
+    }
+    odd = [None, 1, [], {}, "x", -1, 1e308, True, ["own.Net"], {"0": None}, "own.Net", 10**30]
+
+    def attack(rng: random.Random) -> None:
+        file = rng.choice([path for path in sound if path.name != "own.py"])
+        content = sound[file]
+        if file.suffix == ".json" and rng.random() < 0.7:
+            document = json.loads(content)
+            document[rng.choice(sorted(document))] = rng.choice(odd)
+            document |= {"auto_map": code} if rng.random() < 0.3 else {}
+            content = json.dumps(document).encode()
+        else:
+            content = _damaged(rng, content)
+        file.write_bytes(content)
+        try:
+            ob.predictors.as_predictor(str(where))
+        finally:
+            file.write_bytes(sound[file])
+
+    return attack
+
+
+WORDS_OF_COMMANDS = [
+    *(
+        "",
+        "0",
+        "-1",
+        "99999999999",
+        "nan",
+        "inf",
+        "1e308",
+        "x",
+        "~nouser/x",
+        "é",
+        "a=b",
+        "1/2",
+        ",",
+    ),
+    *("run.zarr", "data.npz", "odd.npz", "gone.npz", "no/such/x.csv", "s3://", "coco:", "math:pi"),
+    *(
+        "rotations:4",
+        "rotations:x",
+        "flips*flips",
+        "*",
+        ":",
+        "digits",
+        "score",
+        "ECE",
+        "mean",
+        "text",
+    ),
+    *("--json", "--markdown", "--csv", ".", "..", "/dev/null", "zip://x", "9" * 5000, "memory://x"),
+    *("\udcff", "[red]", "%s", "{}", "../run.zarr", "label=1", "model", "identity", "worst"),
+]
+NUMBERS_OF_COMMANDS = [
+    "0",
+    "1",
+    "2",
+    "15",
+    "-1",
+    "0.5",
+    "0.9",
+    "99999999999",
+    "nan",
+    "inf",
+    "1e308",
+]
+NUMBERS_OF_COMMANDS += ["-0.0", "1e-300", "x", "", "9" * 400]
+QUICK = [
+    "info",
+    "calibration",
+    "conformal",
+    "bounds",
+    "check",
+    "failures",
+    "why",
+    "advise",
+    "groups",
+    "orders",
+]
+
+
+def command(folder: Path) -> Attack:
+    """Return an attack that runs a command with odd options, as `orbical` does."""
+    from typer.testing import CliRunner
+
+    from orbical.cli import _register, app, explanation
+
+    _register()
+    _small_scan(folder)
+    rng = np.random.default_rng(0)
+    probs = rng.dirichlet([1, 1, 1], 40)
+    np.savez(folder / "data.npz", probs=probs, labels=np.arange(40) % 3)
+    np.savez(folder / "odd.npz", probs=probs[:, :1], labels=np.arange(40.0))
+    files = {"calibration": "data.npz", "check": "data.npz", "groups": "rotations:4"}
+    options = {name: [*options_of(body)] for name, body in commands_of(app).items()}
+    runner = CliRunner()
+
+    def attack(rng: random.Random) -> None:
+        name = rng.choice(QUICK)
+        usual = files.get(name, "run.zarr")
+        words = [name, usual if rng.random() < 0.9 else rng.choice(WORDS_OF_COMMANDS)]
+        words += ["--model", "model"] * (name == "why")
+        words += ["--max-ece", "0.5"] * (name == "check")
+        for _ in range(rng.randrange(4)):
+            option, kind = rng.choice(options[name])
+            odd = rng.choice(NUMBERS_OF_COMMANDS if kind in ("int", "float") else WORDS_OF_COMMANDS)
+            words += [option] if kind == "flag" else [option, odd]
+        result = runner.invoke(app, words)
+        error = result.exception
+        if error is not None and not isinstance(error, SystemExit) and explanation(error) is None:
+            raise AssertionError(f"orbical {words}") from error
+        if result.exit_code:
+            raise OrbicalError(result.output or str(error))
+
+    return attack
+
+
+def commands_of(app: object) -> dict[str, Any]:
+    """Return the commands of an application, by name."""
+    from typer.main import get_command
+
+    return dict(get_command(app).commands)  # type: ignore[arg-type, attr-defined]
+
+
+def options_of(command: Any) -> Iterator[tuple[str, str]]:
+    """Yield the options of a command, and what they take; those that run code are left out."""
+    for param in command.params:
+        name = next((one for one in param.opts if one.startswith("--")), None)
+        if name not in (None, "--import", "--help", "--repair"):
+            yield name, "flag" if param.is_flag else type(param.default).__name__
+
+
+def within(folder: Path, attack: Attack) -> Attack:
+    """Return an attack that runs inside a folder."""
+
+    def moved(rng: random.Random) -> None:
+        with contextlib.chdir(folder):
+            attack(rng)
+
+    return moved
+
+
+FUZZERS: dict[str, Callable[[Path], Attack]] = {
     "group texts": lambda folder: group_text,
-    "npz files": npz_file,
+    "NumPy files": npz_file,
     "COCO files": coco_file,
     "headers of stores": header,
     "tables of thresholds": thresholds,
@@ -438,77 +752,11 @@ FUZZERS: dict[str, Callable[[Path], Callable[[random.Random], None]]] = {
     "worst cases": worst_cases,
     "Parquet tables": parquet_table,
     "Zarr arrays": zarr_array,
+    "images": images,
+    "tables and questions": text_table,
+    "NIfTI files": nifti_file,
+    "findings": findings,
+    "ONNX files": onnx_file,
+    "model folders": model_folder,
+    "commands": lambda folder: within(folder, command(folder)),
 }
-
-
-@pytest.mark.parametrize("what", FUZZERS)
-def test_hostile_inputs_never_end_in_a_traceback(what, tmp_path):
-    assert attempts(COUNTS[what][0], FUZZERS[what](tmp_path), what)["refused"] > 0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("what", FUZZERS)
-def test_many_hostile_inputs_never_end_in_a_traceback(what, tmp_path):
-    attempts(COUNTS[what][1], FUZZERS[what](tmp_path), what)
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("translations:1e308:1e-300", "expected at most 1,048,576 elements, got inf"),
-        ("permutations:100000000:2", "expected at most 8,388,608 rows for 2 permutations"),
-    ],
-)
-def test_groups_that_would_not_fit_into_memory_are_refused(text, words):
-    with pytest.raises(InputError, match=words):
-        ob.groups.parse(text)
-
-
-@pytest.mark.parametrize("name", ["rotations", "scales", "gains", "brightness", "shear", "affine"])
-@pytest.mark.parametrize("numbers", ["1e308:-43:1", "-43:1e308:3", "-1e308:1e308:3", "1e19:1e20:5"])
-def test_numbers_beyond_the_integers_of_numpy_are_refused_or_used(name, numbers):
-    assert attempts(1, lambda rng: ob.groups.parse(f"{name}:{numbers}"), name)
-
-
-def test_an_npz_file_of_an_unknown_compression_is_refused(tmp_path):
-    path = tmp_path / "data.npz"
-    content = io.BytesIO()
-    np.savez(content, x=np.zeros((2, 1, 4, 4)))
-    changed = bytearray(content.getvalue())
-    for start in (changed.find(b"PK\x03\x04") + 8, changed.find(b"PK\x01\x02") + 10):
-        changed[start] = 97  # a method that Python does not know
-    path.write_bytes(bytes(changed))
-    with pytest.raises(InputError, match="cannot be read as numbers"):
-        load_data(str(path))
-    with zipfile.ZipFile(path, "w") as file:
-        file.writestr("x.npy", b"\x93NUMPY\x01\x00\x10\x00{'descr': ((((((")
-    with pytest.raises(InputError, match="cannot be read as numbers"):
-        load_data(str(path))
-
-
-def test_an_npz_file_that_states_more_than_it_holds_is_refused_before_memory_is_used(tmp_path):
-    path = tmp_path / "data.npz"
-    header = io.BytesIO()
-    fields = {"descr": "<f8", "fortran_order": False, "shape": (10**9, 5)}
-    np.lib.format.write_array_header_1_0(header, fields)
-    with zipfile.ZipFile(path, "w") as file:
-        file.writestr("x.npy", header.getvalue() + bytes(800))
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    with pytest.raises(InputError, match="cannot be read as numbers"):
-        load_data(str(path))
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # kB
-
-
-def test_labels_without_a_dimension_are_refused():
-    images, _ = ob.datasets.digits()
-    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
-    with pytest.raises(InputError, match="expected one for each of 3 samples, got a single"):
-        ob.scan(net, (images[:3], np.array(1)), group="flips", task="classification")
-
-
-def test_a_store_in_a_zip_or_a_file_is_refused(tmp_path):
-    file = tmp_path / "run.zarr"
-    file.write_bytes(b"PK\x03\x04")
-    with pytest.raises(StoreError, match="unpack it first"):
-        ob.load(file)
-    shutil.rmtree(tmp_path)
