@@ -115,9 +115,7 @@ def decided(rows: DataFrame) -> dict[str, Any]:
     share, count = float(np.mean(tubs)), len(tubs[0])
     return {
         **{"rows": rows, "seeds": seeds, "changes": changes, "signs": signs},
-        "means": rows[rows["seed"].isin(seeds)]
-        .groupby("network")[["upright", "ball", "always"]]
-        .mean(),
+        "means": paired.groupby("network")[["upright", "ball", "always"]].mean(),
         "each": count,
         "bathtubs": (share, *wilson(share * count, count)),
     }
