@@ -10,13 +10,14 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from .._arrays import ArrayLike
+from ..actions import ActionTree
 from ..errors import InputError
 from ..scanning import progress_bar
 from . import table_checks as checks
@@ -90,7 +91,7 @@ def neighbor_ceiling(
     label: ArrayLike,
     group: Group | str,
     *,
-    action: Any | None = None,
+    action: ActionTree | None = None,
     labels: int | None = None,
     mass: ArrayLike | None = None,
     level: float = 0.95,
@@ -167,7 +168,7 @@ def neighbor_floor(
     group: Group | str,
     *,
     representation: object = "invariant",
-    action: Any | None = None,
+    action: ActionTree | None = None,
     mass: ArrayLike | None = None,
     level: float = 0.95,
     progress: bool = False,

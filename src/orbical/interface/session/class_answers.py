@@ -43,7 +43,7 @@ def confusion(request: Request) -> Answer:
     """
     view = request.view
     if not available(view):
-        reason = "the answers are not one class for each sample, or the samples have no labels"
+        reason = "the predictions are not one class for each sample, or the samples have no labels"
         return {"available": False, "reason": reason}, {}
     classes = len(view.classes)
     each = [_codes(request, model) for model in request.models]
