@@ -120,7 +120,7 @@ def prepare_measures(subset: Subset, names: Iterable[str]) -> None:
     found = _of_pairs(subset.view, pairs, subset.reference, [subset.mask])[0] if pairs else {}
     for name, curves in found.items():
         key = _measure_key(subset, name)
-        subset.view.cache.get_or_compute(key, lambda curves=curves: [curves])
+        subset.view.cache.get_or_compute(key, partial(list, [curves]))
 
 
 def _measure_key(subset: Subset, name: str) -> tuple[Hashable, ...]:
