@@ -82,7 +82,7 @@ class Estimate:
         leaves out a sample with all its pairs.
         """
         apart = self.value - other.value
-        reach = _quantile(level) * _deviation(self.influence - other.influence)
+        reach = _quantile(level, self.samples - 1) * _deviation(self.influence - other.influence)
         return apart, apart - reach, apart + reach
 
 
@@ -232,10 +232,11 @@ def neighbor_floor(
     return Estimate(floor, least, floor + reach, len(chosen), means.spacing, influence)
 
 
-def _quantile(level: float) -> float:
-    from scipy.special import ndtri
+def _quantile(level: float, freedom: float = np.inf) -> float:
+    """Return the quantile of Student's t, by default that of a normal distribution."""
+    from scipy.special import stdtrit
 
-    return float(ndtri((1 + checks.level(level)) / 2))
+    return float(stdtrit(freedom, (1 + checks.level(level)) / 2))
 
 
 def _worth(weight: Array) -> float:

@@ -396,9 +396,9 @@ class Task(ABC):
         quality: About = {"unit": self.score_unit, "higher_is_better": self.higher_is_better}
         variables = {
             "score_vs_consensus": per_element("score against the consensus", **quality),
-            "consensus": per_sample("mean of the un-transformed answers", *output_dims),
+            "consensus": per_sample("mean of the un-transformed predictions", *output_dims),
             "invariance_gap": per_sample(
-                "root mean square distance of the un-transformed answers from their mean",
+                "root mean square distance of the un-transformed predictions from their mean",
                 unit=self.gap_unit,
             ),
         }
@@ -427,7 +427,7 @@ class Task(ABC):
         """Return the variables of a scan from all outputs along the orbits of a batch.
 
         Outputs are element first, `[K, B, ...]`. All K answers of a sample are at hand, so the
-        consensus (the mean of the un-transformed answers) needs no second pass.
+        consensus (the mean of the un-transformed predictions) needs no second pass.
         """
         answers = self.primary(outputs)
         backward = elements.inverse()

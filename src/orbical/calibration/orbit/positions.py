@@ -234,7 +234,7 @@ def pairs_of(scan: Scan | xr.Dataset) -> tuple[xr.DataArray, ScanArrays]:
             remedy = "pass pairs_within(scan)" if holds_pixels(scan) else ""
             judged = {"correct", "point_correct"} & {*getattr(data, "data_vars", ())}
             if name == "confidence" and judged:
-                remedy = remedy or "let the model return a confidence with each answer"
+                remedy = remedy or "let the model return a confidence with each prediction"
             unlabeled = name == "correct" and not remedy
             raise InputError(
                 "scan",
