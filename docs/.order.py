@@ -23,9 +23,12 @@ TABS = {
 """Five tabs, each with pages and folders directly below `docs`; others come last."""
 GUIDES = {
     "Scan and explore": (
-        *("scan", "interface", "groups", "data", "causes", "worst-case", "ci", "cluster"),
+        *("scan", "interface", "interface-reference", "groups", "data", "causes", "worst-case"),
+        *("ci", "cluster"),
     ),
-    "Confidence and limits": ("calibration", "uncertainty", "decisions", "bounds", "repair"),
+    "Confidence and limits": (
+        *("calibration", "calibration-reference", "uncertainty", "decisions", "bounds", "repair"),
+    ),
     "By task": (
         *("dense", "detection", "labels", "language-models", "signals", "volumes", "points"),
         "molecules",

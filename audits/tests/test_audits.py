@@ -61,6 +61,14 @@ def test_the_figures_of_a_page_are_committed_and_no_others(name):
     assert shown == {path.name for path in (pages.DOCS / name).glob("*.webp")}
 
 
+@pytest.mark.parametrize("name", DONE)
+def test_the_links_of_a_page_and_its_protocol_lead_to_files(name):
+    for page in (pages.DOCS / f"{name}.md", pages.DOCS / name / "protocol.md"):
+        found = re.findall(r"\]\((?!https?:|#)([^)#\s]+)", page.read_text("utf-8"))
+        assert found
+        assert [link for link in found if not (page.parent / link).exists()] == []
+
+
 def test_the_first_page_has_a_row_for_each_audit_with_its_verdicts_from_the_worst(monkeypatch):
     import dataclasses
 

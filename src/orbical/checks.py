@@ -347,7 +347,7 @@ def _of_means(scan: Scan, rule: _Rule, level: float) -> dict[str, _Judged]:
         if not answer_names(arrays):
             raise InputError(
                 rule.name,
-                "answers that are classes, texts or boxes",
+                "predictions that are classes, texts or boxes",
                 f"a scan of {scan.record.task.name}",
                 remedy="use max_gap, or orbical.nero.consistency with a tolerance",
             )

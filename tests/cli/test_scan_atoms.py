@@ -180,7 +180,7 @@ def test_a_molecule_with_one_answer_says_nothing_about_equivariance(handed, caps
     assert not [one for one in violations(handed) if one.model == "failing"]
     print_audit(handed)
     assert (
-        "failing: not decided, no molecule has answers at two elements" in capsys.readouterr().out
+        "failing: not decided, no molecule has results at two elements" in capsys.readouterr().out
     )
     part = handed.data["energy"].sel(model="failing").isnull().sum()
     assert int(part) == 2

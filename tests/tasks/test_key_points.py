@@ -196,7 +196,7 @@ def test_wrong_settings_are_named(settings, words):
 
 def test_calibration_without_confidences_names_what_is_missing():
     scan = scanned(lambda images: torch.zeros(len(images), 4, 2), random_points(1))
-    with pytest.raises(InputError, match="let the model return a confidence with each answer"):
+    with pytest.raises(InputError, match="let the model return a confidence with each prediction"):
         ob.calibration.along_orbit(scan, "ece")
 
 

@@ -310,7 +310,7 @@ METHODS_CAPTION = (
 )
 AGAIN_CAPTION = "Other squares and rays, rotated and mirrored by NumPy, without orbical."
 REAL_CAPTION = (
-    "Real frames, whose rays nobody marked: of the pixels that the average of the eight "
+    "Real frames, whose rays are not marked: of the pixels that the average of the eight "
     "orientations flags, the share whose verdict changes."
 )
 
@@ -332,7 +332,7 @@ audit = Audit(
     ),
     license="Cosmic-CoNN GPL-3.0, deepCR and astroscrappy BSD-3-Clause; the Hubble deep field and "
     "WFPC2 are in the public domain",
-    promise="Nothing about orientation. The training code of Cosmic-CoNN turns and mirrors its "
+    promise="Nothing about orientation. The training code of Cosmic-CoNN rotates and mirrors its "
     "images at random (`dataloader.py`), that of deepCR does not. L.A.Cosmic is a sequence of "
     "filters; its median filter is by default separable, rows before columns.",
     promised="Cosmic-CoNN: trained on all 8; others nothing",
@@ -355,8 +355,8 @@ audit = Audit(
     "cell }} upright and {{ methods[0]['IoU, all'] | cell }} over all orientations. "
     "deepCR changes its verdict on {{ methods[2]['verdict changes'] | percent }} of "
     "the pixels, too close to the tolerance of 1 % to decide; L.A.Cosmic, which is not a "
-    "network, on {{ methods[3]['verdict changes'] | percent }}. Training on rotated "
-    "images is no guarantee: the code of Cosmic-CoNN does it, that of deepCR does not.",
+    "network, on {{ methods[3]['verdict changes'] | percent }}. Training on rotated images is "
+    "not a guarantee: the code of Cosmic-CoNN does it, that of deepCR does not.",
     advice="Mask at all eight orientations and take the mean of the probabilities, or treat pixels "
     "on which they disagree as uncertain: an average IoU does not show them. L.A.Cosmic can "
     "be used as it is.",

@@ -272,7 +272,7 @@ def _decide(row: Any) -> Verdict:
 
 audit = Audit(
     title="CREPE, the pitch of a sound",
-    question="Does the pitch stay when the sign of the sound changes, which nobody can hear?",
+    question="Does the pitch stay when the sign of the sound is flipped, which is inaudible?",
     group="the sign of the wave; gains 0.1, 1 and 10; shifts by 2 ms; transposition by resampling, "
     "by four semitones up and down",
     inputs="frames of 64 ms from recorded notes of cello, violin and flute (tonejs-instruments) "

@@ -106,7 +106,7 @@ audit = Audit(
     advice="Augmentation with rotations repairs both accuracy and calibration here; `make demo` "
     "opens both networks side by side.",
     confirmed="On all 10,000 test digits at 72 rotations, in the study "
-    "[Digits under rotation](../studies/digits-nero.md), with code of its own for every number.",
+    "[Digits under rotation](../../studies/digits-nero.md), with code of its own for every number.",
     sizes={"quick": {"samples": 500, "elements": 36}, "full": {"samples": 5000, "elements": 72}},
     run=run,
     shown=(scanned, drawn),

@@ -382,10 +382,10 @@ audit = Audit(
     inputs="photographs of ImageNet classes, 224 x 224, one for each class; perhaps training "
     "images, so that accuracies upright are optimistic and only differences are findings",
     license="Apache-2.0 (code and weights)",
-    promise="Nothing about turns. The networks were trained on random crops of random size and "
+    promise="Nothing about rotations. The networks were trained on random crops of random size and "
     "their mirror images, for accuracy on upright photographs; the package says that the "
     "conversion of the weights to PyTorch has not been thoroughly tested.",
-    promised="trained with crops, scales and mirror images; no turns",
+    promised="trained with crops, scales and mirror images; no rotations",
     rule="For each network over the five families mirror image, quarter turns, upside down, "
     "shifts and scales. **Within tolerance** if in each family the prediction changes "
     "somewhere for less than 1 % of the photographs (upper limits). Otherwise **not "

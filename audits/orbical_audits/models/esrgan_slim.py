@@ -158,10 +158,10 @@ def _decide(row: Any) -> Verdict:
 
 audit = Audit(
     title="ESRGAN-slim, pictures made larger",
-    question="Does an enlarged picture turn with the picture, pixel by pixel?",
+    question="Does the enlarged picture rotate with the picture, pixel by pixel?",
     group="quarter turns and mirrors (D4), which move pixels exactly",
     inputs="squares of five photographs in scikit-image (astronaut, cat, coffee, rocket, Hubble "
-    "deep field), made smaller by the mean of 2 x 2 or 4 x 4 pixels, which turns exactly",
+    "deep field), made smaller by the mean of 2 x 2 or 4 x 4 pixels, which rotates exactly",
     packages=(
         Package("@upscalerjs/esrgan-slim", "1.0.0", source="npm"),
         Package("scikit-image", "0.26.0", dependencies=False),
@@ -169,7 +169,8 @@ audit = Audit(
     license="MIT, code and weights; the photographs are CC0 or in the public domain",
     promise="Pictures two, three, four or eight times as large; nothing is said about rotated "
     "ones. "
-    "A picture has no preferred direction for an enlargement, so that one may be expected to turn.",
+    "A picture has no preferred direction for an enlargement, so that one may be expected to "
+    "rotate with it.",
     promised="nothing",
     rule="By the range of single pixels along the eight positions, moved back, in levels of "
     "255: **invariant** if the worst pixel of a square changes by less than 0.01 levels, "
@@ -185,7 +186,7 @@ audit = Audit(
     "levels, and {{ networks[0].visible | percent }} and {{ networks[1].visible | percent }} of "
     "the pixels change by more than 8. The pictures show where: for x2 the worst pixels "
     "are in the corners, where the network sees zeros beyond the picture; for x4 "
-    "(in the protocol) they are at bright edges inside. No promise is broken.",
+    "(in the protocol) they are at bright edges inside. The authors promise nothing else.",
     advice="Average the eight orientations where single pixels matter, and give x2 a margin that "
     "is cut off afterwards, because its worst pixels are at the border.",
     confirmed="Other squares, rotated and mirrored by NumPy without orbical: the worst pixel "

@@ -33,15 +33,16 @@ WRONG, PRESENT = 0.1, 0.5
 """In distances of the outer corners of the eyes; and the package's own threshold."""
 
 FINDING = """
-The mesh follows a mirror but not a turn, and **upside down the network is wrong and confident**: it
-draws an upright mesh onto the face, {{ families[3]['moved by'] | cell }} eye distances off, with a
-presence of {{ families[3].presence | cell }}. In a mirror left stays left, and the mesh is
-{{ families[0]['moved by'] | cell }} off. Tilted by 30°, it is {{ families[1]['moved by'] | cell }}
-off and stays confident (presence {{ families[1].presence | cell }}); at a quarter turn it is
-{{ again[1]['moved by'] | cell }} off and knows (presence {{ again[1].presence | cell }}). The
-network alone breaks no promise: it is made for level eyes. The graph of the package levels them
-first and follows this face to 90°, but upside down it returns a mesh that is
-{{ graph[6]['moved by'] | number }} eye distances off, too. All of this is one face.
+The mesh follows a mirror but not a rotation, and **upside down the network is wrong and
+confident**: it draws an upright mesh onto the face, {{ families[3]['moved by'] | cell }} eye
+distances off, with a presence of {{ families[3].presence | cell }}. In a mirror left stays left,
+and the mesh is {{ families[0]['moved by'] | cell }} off. Tilted by 30°, it is
+{{ families[1]['moved by'] | cell }} off and stays confident (presence
+{{ families[1].presence | cell }}); at a quarter turn it is {{ again[1]['moved by'] | cell }} off
+and knows (presence {{ again[1].presence | cell }}). The network alone breaks no promise: it is
+made for level eyes. The graph of the package levels them first and follows this face to 90°, but
+upside down it returns a mesh that is {{ graph[6]['moved by'] | number }} eye distances off, too.
+All of this is one face.
 """
 CONFIRMED = """
 In other squares of the photograph, rotated by NumPy without interpolation, the mesh is
@@ -163,7 +164,7 @@ def run(size: Any, seed: int, folder: Path) -> Outcome:
         ),
         "graph": Table(
             "The graph of the package, `mediapipe.solutions.face_mesh.FaceMesh`, which first finds "
-            "the face and turns it upright, on the whole photograph, rotated by Pillow.",
+            "the face and rotates it upright, on the whole photograph, rotated by Pillow.",
             of_graph(photograph()),
         ),
     }
@@ -311,7 +312,7 @@ def _decide(row: Any) -> Verdict:
 
 audit = Audit(
     title="MediaPipe Face Mesh, the network inside",
-    question="Does the mesh turn with the face, does left stay left in a mirror, and does the "
+    question="Does the mesh rotate with the face, does left stay left in a mirror, and does the "
     "network know when not?",
     group=turned_views.GROUP,
     inputs="one face: 30 squares of the public-domain photograph of an astronaut in scikit-image, "
@@ -331,7 +332,7 @@ audit = Audit(
     "between "
     "the eyes is level before this network sees it. The audit leaves that out on purpose; the "
     "table of the graph shows what the whole does.",
-    promised="level eyes; the graph turns the picture first",
+    promised="level eyes; the graph rotates the picture first",
     rule="By families of positions: **mirrored** (left and right exchanged), **tilted** (by up "
     "to 30°), **rotated** (by more), over all views of the one face, against the network's "
     "own prediction for the upright view, moved along. A mesh is wrong if its points are off "

@@ -61,7 +61,7 @@ def run(size: Any, seed: int, folder: Path) -> Outcome:
     )
     graph = Table(
         "The graph of the package, `mediapipe.solutions.pose.Pose`, which first looks for the "
-        "person and turns it upright, on the same pictures (364 pixels), moved exactly, and "
+        "person and rotates it upright, on the same pictures (364 pixels), moved exactly, and "
         "tilted by 30 degrees by Pillow: the share of the persons without a prediction, with a "
         "wrong "
         "one and with a right one.",
@@ -129,7 +129,7 @@ def decide(tables: Any) -> dict[str, Verdict]:
 
 audit = Audit(
     title="MediaPipe Pose, the network inside",
-    question="Does the pose turn with the person, does left stay left in a mirror, and does the "
+    question="Does the pose rotate with the person, does left stay left in a mirror, and does the "
     "network know when not?",
     group=turned_views.GROUP,
     inputs=_poses.INPUTS,
@@ -144,7 +144,7 @@ audit = Audit(
     "picture is cut out and rotated upright before this network sees it. The audit leaves that out "
     "on purpose: it asks what the network does when the detector is wrong, or when somebody runs "
     "the file alone. The table of the graph shows what the whole does.",
-    promised="upright persons; the graph turns the picture first",
+    promised="upright persons; the graph rotates the picture first",
     rule=_poses.rule(
         "The network is confident if its pose flag is at least 0.5, the package's default of "
         "`min_tracking_confidence`, below which its graph gives no pose."
@@ -153,7 +153,8 @@ audit = Audit(
     + " Added after the run, because it makes the verdict milder: tilts are called **not "
     "invariant** where **not invariant and confident** is not confirmed.",
     decide=decide,
-    finding="The network alone does not turn with the person; the graph around it does. Rotated by "
+    finding="The network alone does not follow a rotated person; the graph around it does. "
+    "Rotated by "
     "more than 30 degrees, {{ families[2].wrong | percent }} of the poses are wrong that were "
     "right upright, and of these the network is confident about "
     "{{ families[2]['confident where wrong'] | percent }}. Tilted by 30 degrees, "
@@ -168,11 +169,11 @@ audit = Audit(
     advice="Use the whole graph, which rotates persons upright first. With the network alone, its "
     "pose flag is not a reliable warning of a wrong pose: compare two orientations.",
     main_table="families",
-    confirmed="**Not invariant** is confirmed for turns and tilts. On other persons, at "
+    confirmed="**Not invariant** is confirmed for rotations and tilts. On other persons, at "
     "quarter turns that move pixels exactly, {{ again[1].wrong | percent }} of the "
     "poses are wrong; tilted by 30 degrees by Pillow, {{ tilts[0].wrong | percent "
     "}}, of pictures that were tilted and tilted back {{ tilts[1].wrong | percent "
-    "}}. The cause is known: the graph of the package, which turns the picture "
+    "}}. The cause is known: the graph of the package, which rotates the picture "
     "first, is right for {{ graph[0].right | percent }} of the persons upright, {{ "
     "graph[1].right | percent }} at a quarter turn, {{ graph[2].right | percent }} "
     "upside down and {{ graph[4].right | percent }} tilted. **Not confirmed** is "

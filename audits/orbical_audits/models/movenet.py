@@ -52,7 +52,7 @@ def decide(tables: Any) -> dict[str, Verdict]:
 
 audit = Audit(
     title="MoveNet",
-    question="Does the pose turn with the person, does left stay left in a mirror, and does the "
+    question="Does the pose rotate with the person, does left stay left in a mirror, and does the "
     "network know when not?",
     group=turned_views.GROUP,
     inputs=_poses.INPUTS,
@@ -63,14 +63,15 @@ audit = Audit(
     "and fast movement with difficult poses, made for one person three to six feet from a webcam, "
     "and recommends to drop points with a score below 0.3. It was trained on COCO's training "
     "images and on exercise videos.",
-    promised="difficult poses; turns not mentioned",
+    promised="difficult poses; rotations not mentioned",
     rule=_poses.rule(
         "The network is confident if the mean score of the labeled points in the view is at "
         "least 0.3, "
         "the threshold that its model card recommends for points."
     ),
     decide=decide,
-    finding="The pose does not turn with the person, and the scores say so. Rotated by more "
+    finding="The pose does not rotate with the person, and the scores are low there. Rotated by "
+    "more "
     "than 30 "
     "degrees, {{ families[2].wrong | percent }} of the poses of Lightning and "
     "{{ families[7].wrong | percent }} of Thunder are wrong that were right upright; of these "

@@ -38,8 +38,8 @@ On photographs of COCO train2017, which it was trained on, shifts by whole cells
 prediction
 for {{ training['found and lost'] | percent }} of {{ training['key objects'] }} key objects, and
 shifts by one pixel for {{ training_pixel['found and lost'] | percent }} of
-{{ training_pixel['key objects'] }}; [YOLOv5s](yolov5.md), another network of other authors, changes
-about as often. The cause was not tested. The reading of the file was checked by the
+{{ training_pixel['key objects'] }}; [YOLOv5s](../yolov5.md), another network of other authors,
+changes about as often. The cause was not tested. The reading of the file was checked by the
 mAP at IoU 0.5, {{ check[0]['mAP at IoU 0.5'] | number }} on {{ check[0]['number'] }} whole
 photographs at 416 pixels; the authors report a mAP over IoU 0.5 to 0.95 alone. The input is
 prepared as in NanoDet's own configuration (blue first, mean and spread); Human, the library for

@@ -310,7 +310,7 @@ CORRELATION_CAPTION = (
 
 audit = Audit(
     title="Optical flow in laboratory particle images",
-    question="Does the flow turn with the particles, where nobody knows the truth?",
+    question="Does the flow rotate with the particles, where the true flow is unknown?",
     group="quarter turns and mirrors (D4), and the two frames exchanged (reversed time)",
     inputs="blocks of 128 x 128 pixels from four experiments of particle image velocimetry whose "
     "images ship with the package `openpiv`; only blocks where particles are, none overlap",
@@ -344,7 +344,8 @@ audit = Audit(
     "some view. The two networks, trained on generated particles, break on real ones, also "
     "`symmetric` ({{ experiments[7]['turns and mirrors'] | cell }} px in test2; in test5 a rod in "
     "one of the blocks makes most of the {{ experiments[15]['turns and mirrors'] | cell }} px). "
-    "Flow that turns with the image is not yet right: in test2 Farneback lies more than 1 px from "
+    "Flow that rotates with the image need not be right: in test2 Farneback lies more than 1 px "
+    "from "
     "the correlation in {{ correlation[4]['more than 1 px off'] | percent }} of the windows; in "
     "the block shown, none of its vectors depends on the view and most are too short. Reversed "
     "time changes Farneback by {{ experiments[4]['reversed time'] | cell }} px in test2, of which "

@@ -179,7 +179,7 @@ def run(size: Any, seed: int, folder: Path) -> Outcome:
         ),
         "package": Table(
             "Other lines in another font (STIX), moved by Pillow and read by the package: by its "
-            "recognition alone, and by all of it, which finds lines, turns those that are upside "
+            "recognition alone, and by all of it, which finds lines, rotates those that are upside "
             "down, and then reads. A text of spaces is nothing read.",
             of_package(*lines(size["lines"], size["lines"] + size["again"], ["STIXGeneral"])),
         ),
@@ -349,10 +349,10 @@ audit = Audit(
     packages=(Package("rapidocr", "3.10.0"),),
     license="Apache-2.0 (code of RapidOCR; weights of PaddleOCR, PP-OCRv6 small)",
     promise="Upright lines, for this network alone. In the package a detector cuts out lines and "
-    "levels them, a classifier turns those that are upside down, and readings with a confidence "
+    "levels them, a classifier rotates those that are upside down, and readings with a confidence "
     "below 0.5 are dropped (`text_score`). Nothing is said about mirror images. The audit asks the "
     "network alone; the last table asks the package.",
-    promised="upright lines; the package turns the others first",
+    promised="upright lines; the package rotates the others first",
     rule="Over lines that are read exactly, letter by letter, when upright, by families of "
     "views: **mirrored** (left-right, and top-bottom), **upside down** (a half turn), "
     "**tilted by up to 4°**, **tilted by 6 to 15°**. **Invariant** if no line changes and "
@@ -383,7 +383,7 @@ audit = Audit(
     "package, {{ package[1]['wrong and confident'] | percent }} of the mirrored lines, "
     "{{ package[2]['wrong and confident'] | percent }} of those upside down and "
     "{{ package[3]['wrong and confident'] | percent }} of those tilted by 10 degrees are wrong and "
-    "confident. The whole package, which levels and turns lines first, reads "
+    "confident. The whole package, which levels and rotates lines first, reads "
     "{{ package[6].exact | percent }} of the lines upside down and "
     "{{ package[7].exact | percent }} of the tilted ones exactly; in the mirror "
     "{{ package[5]['wrong and confident'] | percent }} of its predictions are wrong and "

@@ -335,7 +335,7 @@ audit = Audit(
     "**not invariant, low confidence there** if by less than 0.05 (upper limit), else "
     "**not invariant**.",
     decide=decide,
-    finding="For the full-backbone weights it does not: no rotation or shift changes an "
+    finding="For the full-backbone weights it does not: no rotation or shift changes a "
     "prediction. For the CA-only weights it does: moved by 30 Å, {{ moves[12]['prediction "
     "changes'] | percent }} of the predictions change, a probability by up to {{ "
     "moves[12]['probability changes by'] | cell }}; rotated, {{ moves[10]['prediction "
@@ -359,7 +359,7 @@ audit = Audit(
     "taken out. `forward` puts missing neighbors of the chain ends at the origin (`torch.zeros`): "
     "with these at the centroid, shifts by 30 Å change "
     "{{ causes[1]['shift by 30 Å'] | percent }} of the predictions. `_orientations_coarse` takes "
-    "quaternions of a product of frames that turns with the protein: without them, rotations "
+    "quaternions of a product of frames that rotates with the protein: without them, rotations "
     "change {{ causes[2].rotation | percent }}. That function also calls `torch.cross` without "
     "`dim`; the audit asks one chain at a time for this reason.",
     sizes={"quick": {"turns": 3, "proteins": 20}, "full": {"turns": 16, "proteins": 50}},

@@ -257,7 +257,7 @@ audit = Audit(
     "mirror images.",
     promised="quarter turns",
     rule="The prediction is the mean of the four directions, weighted with their probabilities: a "
-    "vector that must turn with the page, and whose length is 1 if the network is "
+    "vector that must rotate with the page, and whose length is 1 if the network is "
     "certain. It is wrong if it points more than 50° away from up. **Quarter turns**: "
     "**invariant** if the vectors, rotated back, differ by less than 1e-6; **within "
     "tolerance** if less than 3 % of the pages are wrong at some turn (upper limit); "
@@ -272,7 +272,8 @@ audit = Audit(
     finding="At quarter turns it follows every page: "
     "{{ families[0]['wrong somewhere'] | percent }} of the pages are wrong at some turn. Tilted by "
     "5 to 20 degrees, {{ families[2].wrong | percent }} of the views are wrong, and by 25 to 45 "
-    "degrees {{ families[3].wrong | percent }}; nobody promised these. It knows: the length of its "
+    "degrees {{ families[3].wrong | percent }}; the authors promise neither. Its confidence is "
+    "low there: the length of its "
     "vector, which is 1 if it is certain, falls from {{ families[0].length | cell }} to "
     "{{ families[2].length | cell }} and {{ families[3].length | cell }}, and only "
     "{{ families[2]['wrong and confident'] | percent }} and "

@@ -116,7 +116,8 @@ def run(size: Any, seed: int, folder: Path) -> Outcome:
         ),
         "graph": Table(
             "The same pictures, given to the graph of the package, "
-            "`mediapipe.solutions.selfie_segmentation`, which resizes a picture and turns nothing.",
+            "`mediapipe.solutions.selfie_segmentation`, which resizes a picture and rotates "
+            "nothing.",
             of_graph(*others, seed),
         ),
     }
@@ -294,7 +295,8 @@ def decide(tables: Any) -> dict[str, Verdict]:
 
 audit = Audit(
     title="MediaPipe Selfie Segmentation",
-    question="Does the mask of a person turn with the picture, and does the network know when not?",
+    question="Does the mask of a person rotate with the picture, and does the network know when "
+    "not?",
     group=turned_views.GROUP,
     inputs=INPUTS + ". The figure shows the public-domain astronaut of scikit-image instead, which "
     "is in no number",
@@ -308,9 +310,9 @@ audit = Audit(
     promise="The prominent humans of a scene, for selfies and video calls, with the person less "
     "than two meters from the camera; nothing about rotated pictures. The graph around this "
     "network "
-    "resizes a picture and turns nothing, unlike those of MediaPipe Pose and Face Mesh. Many of "
+    "resizes a picture and rotates nothing, unlike those of MediaPipe Pose and Face Mesh. Many of "
     "the persons here are farther away than two meters.",
-    promised="persons in front of a camera; turns not mentioned",
+    promised="persons in front of a camera; rotations not mentioned",
     rule=turned_views.RULE.format(
         samples="the persons that are found upright, with at least half of their visible key "
         "points in the mask",
@@ -326,7 +328,7 @@ audit = Audit(
     )
     + turned_views.SECOND_WAY.format(failures="pixels that change in wrong masks"),
     decide=decide,
-    finding="The masks do not turn with the picture. In a mirror they overlap with the upright "
+    finding="The masks do not rotate with the picture. In a mirror they overlap with the upright "
     "ones to {{ families[0].IoU | cell }} (IoU), tilted by 30 degrees to {{ "
     "families[1].IoU | cell }}, and rotated further to {{ families[2].IoU | cell }}. A "
     "mask is wrong (below 0.8) for {{ families[0].wrong | percent }} of the persons in "
@@ -335,7 +337,7 @@ audit = Audit(
     "about {{ families[2]['confident where wrong'] | percent }} of the pixels that change in "
     "wrong masks (about all pixels upright: {{ upright[0]['confident where right'] | percent "
     "}}). In a mirror and tilted the interval of that share includes a half, so that "
-    "these are called not invariant and no more. Nobody promises rotated pictures.",
+    "these are called not invariant and no more. The authors do not promise rotated pictures.",
     advice="Rotate pictures upright first, and average a picture with its mirror image where masks "
     "must be steady. A high probability is not evidence for a pixel in a rotated picture.",
     main_table="families",

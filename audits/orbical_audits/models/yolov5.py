@@ -35,7 +35,7 @@ On photographs of COCO train2017, which it was trained on, shifts by whole cells
 prediction
 for {{ training['found and lost'] | percent }} of {{ training['key objects'] }} key objects, and
 shifts by one pixel for {{ training_pixel['found and lost'] | percent }} of
-{{ training_pixel['key objects'] }}; [NanoDet-g](nanodet.md), another network of other authors,
+{{ training_pixel['key objects'] }}; [NanoDet-g](../nanodet.md), another network of other authors,
 changes about as often. The cause was not tested. A likely one is sampling: the network keeps every
 8th, 16th and 32nd pixel of its input. A shift by 16 pixels of the photograph is 32 of the input, a
 whole cell of all three grids, and leaves only the border of the view and what enters it; a shift by

@@ -68,8 +68,8 @@ def share_at_most(value: float, quantity: str, reason: str = "") -> Bound:
 def estimates(bounds: Mapping[str, Bound], tolerance: float) -> dict[str, Bound]:
     """Return statements about samples joined within a tolerance: none of them applies."""
     reason = (
-        f"samples up to {tolerance:.3g} apart were joined, directly or through others, which is no "
-        "orbit; see orbical.bounds.neighbor_ceiling"
+        f"samples up to {tolerance:.3g} apart were joined, directly or through others, which "
+        "is not an orbit; see orbical.bounds.neighbor_ceiling"
     )
     mark = {"kind": "estimate", "applies": False, "reason": reason, "vacuous": False}
     return {

@@ -136,7 +136,7 @@ def print_audit(scan: Scan) -> None:
         console.print(str(row))
     for model in scan.models:
         if model not in {row.model for row in rows}:
-            console.print(f"{model}: not decided, no molecule has answers at two elements")
+            console.print(f"{model}: not decided, no molecule has results at two elements")
     for model, failed in scan.failures.items():
         if failed:
             numbers = scan.data["numbers"].sel(model=model).values

@@ -166,7 +166,7 @@ class OrbitAveraged(BaseEstimator):  # type: ignore[misc]
                 "method",
                 "a method of sets, such as LAC()",
                 type(self.method),
-                remedy="averaged scores of intervals are no interval",
+                remedy="averaged scores of intervals are not an interval",
             )
         checked_coverage(self.method.coverage)
         method: ConformalSets = clone(self.method)

@@ -76,11 +76,7 @@ def _why(error: Exception) -> str:
             ": it contains Python objects; pad samples of unequal sizes, with a mask "
             "(orbical.datasets.padded)"
         )
-    return (
-        ": it is not an .npz or .npy file; numpy.savez writes one"
-        if "pickle" in text
-        else f" ({text})"
-    )
+    return ": it is not an .npz or .npy file of NumPy" if "pickle" in text else f" ({text})"
 
 
 _FORMS = (
@@ -114,7 +110,7 @@ def read_outputs(path: Path) -> dict[str, Any]:
         path,
         "logits or probs, and labels; or mean, variance and target",
         ", ".join(sorted(arrays)) or "nothing",
-        remedy="save them under these names with numpy.savez",
+        remedy="save them in the file under these names",
     )
 
 

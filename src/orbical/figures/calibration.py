@@ -271,7 +271,7 @@ def risk_coverage_plot(
         >>> from orbical.selective import risk_coverage
         >>> fig = risk_coverage_plot(risk_coverage([0.9, 0.8, 0.7], [True, False, True]))
         >>> fig.axes[0].get_xlabel()
-        'share of samples that are answered'
+        'coverage (share of samples not rejected)'
     """
     check_width(width)
     named = dict(curves) if isinstance(curves, Mapping) else {"": curves}
@@ -286,7 +286,7 @@ def risk_coverage_plot(
             area = f"AURC {curve.aurc:.4f} [{curve.low:.4f}, {curve.high:.4f}]"
             label = f"{name}, {area}" if name else area
             axes.plot(curve.coverage, curve.risk, color=colors[name], label=label)
-        axes.set(xlim=(0, 1), xlabel="share of samples that are answered", ylabel="error rate")
+        axes.set(xlim=(0, 1), xlabel="coverage (share not rejected)", ylabel="error rate")
         axes.set_ylim(0, None)
         axes.set_title(title)
         axes.grid(True, color=SOFT, alpha=0.2)

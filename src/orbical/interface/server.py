@@ -19,8 +19,7 @@ from typing import Any
 
 from ..errors import InputError
 from ..store import Json
-from .access import HEADERS, AccessGuard, check_host, is_loopback
-from .addresses import Address
+from .access import HEADERS, AccessGuard, Address, check_host, is_loopback
 from .background import STOP, AsyncRequestQueue, DaemonPool, frames_from, yield_to_readers
 from .bundling import page_files
 from .session import KINDS, Session

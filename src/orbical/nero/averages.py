@@ -23,7 +23,7 @@ _MEANINGS = {
     "gain": "accuracy over the orbit less that of the model itself",
     "ece": "calibration error of the averaged model",
     "invariance_gap": "root mean square distance of the averaged outputs from their mean",
-    "cost": "passes of the model for one answer",
+    "cost": "passes of the model for one prediction",
     "enough": "least number of elements that is at most the margin worse than all",
 }
 
@@ -57,7 +57,7 @@ def averaging(
         A dataset of `accuracy` and `ece` `[model, elements, place]`, at the places `identity`,
         `mean` (over the orbit) and `worst`; of `gain` with `gain_low` and `gain_high`, the change
         of the accuracy over the orbit from no averaging, sample by sample; `invariance_gap`
-        `[model, elements]`; `cost` `[elements]`, the passes of the model for one answer; and
+        `[model, elements]`; `cost` `[elements]`, the passes of the model for one prediction; and
         `enough` `[model]`, the least number of elements whose accuracy over the orbit is shown to
         be at most `margin` below that of all of them: the upper end of the interval of the
         difference is (`orbical.calibration.bounded_mean_interval`). Few samples show it of all

@@ -78,7 +78,7 @@ def consistency(
         for end, part in zip(("", "_low", "_high"), share_of(values, level, binary), strict=True):
             table[f"{name}{end}"] = (("model",), part)
     result = xr.Dataset(table, coords={"model": arrays.models})
-    result["changed"].attrs = {"meaning": "share of samples whose answer changes on the orbit"}
+    result["changed"].attrs = {"meaning": "share of samples whose prediction changes on the orbit"}
     result["pairs"].attrs = {"meaning": "share of pairs of elements that disagree"}
     return result.assign_attrs(group=arrays.group.spec, level=level)
 
@@ -95,9 +95,9 @@ def sample_changes(arrays: ScanArrays, tolerance: float | None = None) -> dict[s
     if not names and tolerance is None:
         raise InputError(
             "tolerance",
-            "one, since answers of this task are numbers",
+            "one, since predictions of this task are numbers",
             "None",
-            remedy="pass how far an answer may be from the consensus, in the unit of the score",
+            remedy="pass how far a prediction may be from the consensus, in the unit of the score",
         )
     better = bool(arrays.attributes(FINISHED).get("higher_is_better", False))
     shape = (len(arrays.models), arrays.samples)

@@ -69,7 +69,7 @@ def edit_distance(first: Tensor, second: Tensor) -> Tensor:
     return found
 
 
-ANSWER: Variable = per_element("number of the answer, the same for equal answers")
+ANSWER: Variable = per_element("number of the prediction, the same for equal predictions")
 
 
 def answer_codes(rows: Tensor) -> Tensor:

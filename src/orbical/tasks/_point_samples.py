@@ -143,7 +143,7 @@ def real_points(moved: Tree, points: int) -> Tensor | None:
         return None
     if mask.shape[-1] != points:
         raise ModelError(
-            f"model output: expected an answer for each of {mask.shape[-1]} points, including "
+            f"model output: expected a prediction for each of {mask.shape[-1]} points, including "
             f"padding, got {points}"
         )
     return mask.bool()

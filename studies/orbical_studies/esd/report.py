@@ -68,9 +68,9 @@ PAPER_WITHOUT = {"ESD": (92.9, 5.49), "ECE": (68.6, 22.4)}
 CLAIMS = {
     "lower": "a calibration loss lowers the ECE",
     "best": "ESD has the lowest ECE: ESD minus the other",
-    "scaled": "after scaling ESD stays ahead of the likelihood alone",
+    "scaled": "after scaling ESD stays ahead of cross-entropy",
     "temperature": "*ours:* one temperature does better than every loss: it minus the loss",
-    "batch": "ESD works at any batch size: ESD minus the likelihood alone, by batch size",
+    "batch": "ESD works at any batch size: ESD minus cross-entropy, by batch size",
 }
 _TRAINED = ["data", "decay", "loss", "weight", "inner", "batch"]
 _WHOLE = "CIFAR-100, all images"

@@ -315,13 +315,13 @@ def best_scale(
     most = max(value for scale, value in right.items() if scale != best)
     if right[best] > most:
         share = f"{percent(right[best])}; next {percent(most)}".replace("%", " %")
-        return best, f"{tried}, the most answers are right with this one ({share})"
+        return best, f"{tried}, the most predictions are correct with this one ({share})"
     possible = float(np.log2(min(len(images), outputs.shape[-1])))
     if told[best] < _LEAST * possible:
-        return PREFERRED[0], f"the usual one; {tried}, none gave answers that depend on the image"
+        return PREFERRED[0], f"the usual one; {tried}, no prediction depends on the image"
     most = max(value for scale, value in told.items() if scale != best)
     close = "; close, so check it" if most * _CLOSE > told[best] else ""
     return best, (
-        f"{tried}, the answers tell the images apart best with this one ({told[best]:.1f} of "
+        f"{tried}, the predictions tell the images apart best with this one ({told[best]:.1f} of "
         f"{possible:.1f} bits; next {most:.1f}{close})"
     )

@@ -50,7 +50,7 @@ export function ceilingWords({ ceiling, certified }, noun) {
 /** The price of symmetry: how much of it a model breaks, and must break to be that accurate. */
 export function priceWords({ broken, broken_at_least: least, ceiling, averaged }, noun) {
   if (!known(broken)) return "";
-  const does = `it answers ${percent(broken)} of the ${noun} unlike most of their orbit`;
+  const does = `it classifies ${percent(broken)} of the ${noun} unlike most of their orbit`;
   const itself = averaged ? "not averaged over the orbit, " : "";
   if (!known(least) || least <= 0) return `: ${itself}${does}.`;
   const needs = `any model so accurate breaks the symmetry on at least ${percent(least)}`;

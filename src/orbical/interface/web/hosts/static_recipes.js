@@ -6,7 +6,7 @@ import { rowsInBand } from "./static_statistics.js";
 
 const MOST_CLASSES = 12;
 const MOST_PAIRS = 24;
-const REASON = "the answers are not one class for each sample, or the samples have no labels";
+const REASON = "the predictions are not one class for each sample, or the samples have no labels";
 
 const available = ({ state }) => state.report.scalars.includes("predicted") && Boolean(state.arrays.label);
 

@@ -17,7 +17,7 @@ export const COLUMNS = [
   { key: "accuracy", title: "accuracy", meaning: "Accuracy over the orbit" },
   { key: "gap", title: "gap", meaning: "Confidence minus accuracy over the orbit" },
   { key: "ece", title: "ECE", meaning: "Expected calibration error over the orbit" },
-  { key: "changed", title: "changed", meaning: "Share of samples whose answer changes along the orbit" },
+  { key: "changed", title: "changed", meaning: "Share of samples whose prediction changes along the orbit" },
   { key: "mean", title: "mean", meaning: "Mean of the metric over the orbit" },
 ];
 
