@@ -15,7 +15,7 @@ WORKERS ?= 2
 
 .DEFAULT_GOAL := help
 PARTS := test test-browser test-docs test-system test-studies test-peers test-slow
-.PHONY: help venv demo $(PARTS) test-all test-versions release-check lint style types docs review vulnerabilities lock bench studies study audits audit clean
+.PHONY: help venv demo fuzz $(PARTS) test-all test-versions release-check lint style types docs review vulnerabilities lock bench studies study audits audit clean
 
 help: ## say what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 26
@@ -63,6 +63,11 @@ test-peers: $(PEERS_READY) ## comparisons with other libraries and a server of S
 test-slow: $(DEV_READY) ## tests of more than ten seconds (about ten minutes on two cores)
 	@echo "Slow tests"
 	@$(PYTEST) --part slow
+
+HOURS ?= 1
+fuzz: $(DEV_READY) ## attack every reader with what atheris finds, for HOURS; the corpus is kept in .fuzzing
+	@$(INSTALL) -e '.[fuzzing]'
+	@$(RUN) $(BIN)/python tests/hostile/fuzz.py --hours $(HOURS) $(ARGS)
 
 test-versions: ## the lowest and the newest versions of all dependencies, each in an environment of its own (GBs)
 	@$(PYTHON) tools/try_versions.py

@@ -17,7 +17,7 @@ from passes import beside_bare_passes
 from timing import Row
 
 import orbical as ob
-from orbical.scanning.sweep import Sweep
+from orbical.scanning.forward_passes import Sweep
 from orbical.tasks import Detection
 from orbical.tasks.detection_matching import Detections
 from orbical.zoo import detector

@@ -162,5 +162,5 @@ def test_maps_say_how_many_points_change():
     )
     changed = float(ob.nero.consistency(scan)["changed"][0])
     assert changed > 0
-    said = f"{100 * changed:.1f} % of the points change their class"
+    said = f"{100 * changed:.1f} % of pixels change their class"
     assert said in ob.nero.headline(scan)

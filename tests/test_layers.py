@@ -250,6 +250,16 @@ def test_the_command_prints_the_same(tmp_path, monkeypatch):
     assert json.loads(printed.output)["share"] == pytest.approx(found.share.tolist(), abs=1e-3)
     assert (tmp_path / "why.png").exists()
     assert CliRunner().invoke(app, words).exit_code == 0
+    np.savez(tmp_path / "train.npz", inputs=images[32:200], labels=labels[32:200])
+    told = CliRunner().invoke(app, [*words, "--train", str(tmp_path / "train.npz")])
+    train, new = (images[32:200], labels[32:200]), (images[:32], labels[:32])
+    wanted = ob.advice.cause(net, train, new, **options)
+    assert f"Cause: {wanted.sentence}." in " ".join(told.output.split()), told.output
+    bare = tmp_path / "bare.npz"
+    np.savez(bare, inputs=images[32:200])
+    refused = CliRunner().invoke(app, [*words, "--train", str(bare)])
+    assert refused.exit_code
+    assert isinstance(refused.exception, InputError)
 
 
 def test_preprocessing_runs_after_the_move_and_before_the_network():

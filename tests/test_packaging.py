@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"]
-FOR_DEVELOPERS = {"benchmarks", "dev", "docs"}
+FOR_DEVELOPERS = {"benchmarks", "dev", "docs", "fuzzing"}
 
 # The distribution of an import, where the two have different names.
 DISTRIBUTIONS = {
@@ -97,7 +97,8 @@ def test_every_package_that_orbical_imports_is_a_dependency_or_in_an_extra_for_u
 
 def test_every_package_that_the_tests_import_is_in_dev_or_a_peer_of_the_benchmarks() -> None:
     inside = [EXTRAS["dev"], *(EXTRAS[extra] for extra in extras_within(EXTRAS["dev"]))]
-    declared = names_of(PROJECT["dependencies"] + EXTRAS["benchmarks"])
+    peers = EXTRAS["benchmarks"] + EXTRAS["fuzzing"]
+    declared = names_of(PROJECT["dependencies"] + peers)
     declared = declared.union(*map(names_of, inside))
     assert undeclared("tests", declared) == {}
 

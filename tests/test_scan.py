@@ -12,7 +12,7 @@ import torch
 
 import orbical as ob
 from orbical.errors import InputError, ModelError
-from orbical.scanning.sweep import Sweep
+from orbical.scanning.forward_passes import Sweep
 
 
 @pytest.fixture

@@ -207,7 +207,9 @@ def test_claims_are_decided_by_the_numbers_of_both_architectures(
 ) -> None:
     paths = Paths.in_checkout("point-clouds")
     committed, changed = Results(paths.results), Results(tmp_path)
-    for name in ("summary", "classes", "contrasts", "chosen", "worst", "slices", "ball"):
+    for name in (
+        *("summary", "classes", "contrasts", "chosen", "worst", "slices", "ball", "transformer"),
+    ):
         changed.write(name, committed[name])
     frame = committed[table].copy()
     network = frame["network" if table == "summary" else "first"]

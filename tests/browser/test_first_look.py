@@ -35,7 +35,7 @@ def looked(tmp_path, monkeypatch):
 def test_the_first_look_refines_and_takes_other_settings(looked, paged, monkeypatch):
     page = paged(looked.url, sections=SECTIONS)
     tab = page.tab
-    expect(tab.locator(".preview .found")).to_contain_text("% correct upright")
+    expect(tab.locator(".preview .found")).to_contain_text(" correct upright")
     page.until("() => document.querySelector('.preview .share').textContent.includes('of 24')")
     first = page.text(".aggregate .note")
     assert re.fullmatch(r"mean of \d+ of 24 images", first)

@@ -124,3 +124,14 @@ def test_a_damaged_scan_is_marked_and_leads_back(paged, folder):
     expect(tab.locator(".headline")).to_be_hidden()
     tab.get_by_role("button", name="Show the first scan").click()
     page.ready()
+
+
+def test_forced_colors_show_bars_and_what_is_chosen(paged, live_server):
+    page = paged(live_server.url, "sample=9", forced_colors="active")
+    color = "one => getComputedStyle(one).backgroundColor"
+    chosen = page.tab.locator(".aggregate .switch input:checked + span").first.evaluate(color)
+    other = page.tab.locator(".aggregate .switch input:not(:checked) + span").first.evaluate(color)
+    assert chosen != other
+    bars = page.tab.locator(".bar-row .bar").evaluate_all(f"all => all.map({color})")
+    page_color = page.tab.locator(".section.detail").evaluate(color)
+    assert {*bars} - {page_color}

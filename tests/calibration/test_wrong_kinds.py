@@ -27,7 +27,7 @@ REFUSED: dict[str, tuple[str, Callable[[ob.Scan], object]]] = {
     "titled": ("name", calibration.titled),
     "quantity_title": ("name", calibration.quantity_title),
     "ordered_esd": ("difference", lambda scan: calibration.ordered_esd(scan, scan)),
-    "interval_of_sums": ("count", lambda scan: calibration.interval_of_sums(scan, scan, scan)),
+    "interval_of_sums": ("count", lambda scan: calibration.interval_of_sums(*[scan] * 5)),
     "share_interval_of_sums": (
         "total",
         lambda scan: calibration.share_interval_of_sums(np.array(4), scan, scan),

@@ -6,7 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from orbical.datasets import particle_pairs
+from orbical.datasets import particle_pairs, photograph
 from orbical.datasets.particle_images import KINDS, Draws, Seeding, flow_fields
 from orbical.errors import InputError
 
@@ -133,3 +133,16 @@ def test_bad_seeding_is_named():
         Seeding(density=(0.2, 0.1))
     with pytest.raises(InputError, match="diameter"):
         Seeding(diameter=(0.0, 9.0))
+
+
+def test_photographs_of_a_given_flow_show_it():
+    flow = torch.zeros(2, 2, 88, 88)
+    flow[:, 0], flow[:, 1] = 3.0, -2.0
+    made = photograph(flow, seed=1, seeding=STILL)
+    before, after = made["pair"][:, 0], made["pair"][:, 1]
+    assert made["flow"].shape == (2, 2, 64, 64)
+    moved = before.roll((-2, 3), (-2, -1))
+    assert likeness(moved, after) > 0.99
+    assert likeness(before, after) < 0.7
+    with pytest.raises(InputError, match="flow"):
+        photograph(flow[:, :1])

@@ -760,3 +760,24 @@ FUZZERS: dict[str, Callable[[Path], Attack]] = {
     "model folders": model_folder,
     "commands": lambda folder: within(folder, command(folder)),
 }
+
+COUNTS = {  # of inputs by default, and in the large part of the tests
+    "group texts": (60, 20_000),
+    "NumPy files": (100, 20_000),
+    "COCO files": (100, 20_000),
+    "headers of stores": (15, 5_000),
+    "tables of thresholds": (100, 10_000),
+    "saved outputs": (30, 5_000),
+    "molecule files": (40, 5_000),
+    "binary molecule files": (40, 5_000),
+    "worst cases": (10, 2_000),
+    "Parquet tables": (40, 5_000),
+    "Zarr arrays": (15, 5_000),
+    "images": (60, 10_000),
+    "tables and questions": (60, 5_000),
+    "NIfTI files": (40, 5_000),
+    "findings": (20, 2_000),
+    "ONNX files": (30, 5_000),
+    "model folders": (15, 1_000),
+    "commands": (15, 2_000),
+}

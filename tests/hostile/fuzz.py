@@ -1,8 +1,8 @@
 """Fuzz every reader of orbical: the attacks of `attacks.py`, for as long as one likes.
 
-    python tests/hostile/fuzz.py                          count what 100 seeded inputs of each do
-    python tests/hostile/fuzz.py --count 5000 "images"    one attack, with more of them
-    make fuzz HOURS=2                                     with atheris, by coverage
+    python tests/hostile/fuzz.py "images"     count what becomes of 10,000 seeded inputs
+    python tests/hostile/fuzz.py              the same for every attack
+    make fuzz HOURS=8                         with atheris, by coverage
 
 With atheris, the bytes of an input are the decisions of an attack, so that what it learns from the
 coverage of orbical chooses them. Its corpus is kept in `.fuzzing`, a folder for each attack, and
@@ -41,13 +41,16 @@ class Decisions(random.Random):
         return self.getrandbits(16) / 2**16
 
 
-def count(names: list[str], number: int, first: int) -> None:
-    """Try seeded inputs, and print what became of them."""
-    from attacks import FUZZERS, attempts
+def count(names: list[str], number: int | None, first: int) -> None:
+    """Try seeded inputs, and print what became of them; the first traceback ends the program."""
+    from attacks import COUNTS, FUZZERS, attempts
 
     for name in names or FUZZERS:
+        many = number or COUNTS[name][1]
         with tempfile.TemporaryDirectory() as folder:
-            attempts(number, FUZZERS[name](Path(folder)), name, first)
+            seen = attempts(many, FUZZERS[name](Path(folder)), name, first)
+        kinds = f"refused {seen['refused']:,}, read {seen['accepted']:,}, tracebacks 0"
+        print(f"result: {many:,}: {kinds}", flush=True)
 
 
 def by_coverage(name: str, seconds: int) -> None:
@@ -59,11 +62,11 @@ def by_coverage(name: str, seconds: int) -> None:
 
         from orbical.errors import OrbicalError
 
-        with tempfile.TemporaryDirectory() as folder:
-            attack = FUZZERS[name](Path(folder))
-            attack(random.Random(0))
-            warnings.simplefilter("ignore")
+        # What an attack imports when it runs is instrumented too.
+        with tempfile.TemporaryDirectory() as folder, suppress(OrbicalError):
+            FUZZERS[name](Path(folder))(random.Random(0))
 
+    warnings.simplefilter("ignore")
     corpus = CORPUS / name.replace(" ", "-")
     corpus.mkdir(parents=True, exist_ok=True)
     for seed in range(SEEDS):
@@ -86,7 +89,7 @@ def main() -> None:
     """Read the options, and attack."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("names", nargs="*", help="the attacks; all of them by default")
-    parser.add_argument("--count", type=int, default=100, help="seeded inputs of each")
+    parser.add_argument("--count", type=int, help="inputs of each attack")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--hours", type=float, help="fuzz by coverage for so long, with atheris")
     given = parser.parse_args()

@@ -13,32 +13,11 @@ import zipfile
 import numpy as np
 import pytest
 import torch
-from attacks import FUZZERS, attempts
+from attacks import COUNTS, FUZZERS, attempts
 
 import orbical as ob
 from orbical.cli.arguments import load_data
 from orbical.errors import InputError, StoreError
-
-COUNTS = {  # in the default run, and under `slow`
-    "group texts": (60, 20_000),
-    "NumPy files": (100, 20_000),
-    "COCO files": (100, 20_000),
-    "headers of stores": (15, 5_000),
-    "tables of thresholds": (100, 10_000),
-    "saved outputs": (30, 5_000),
-    "molecule files": (40, 5_000),
-    "binary molecule files": (40, 5_000),
-    "worst cases": (10, 2_000),
-    "Parquet tables": (40, 5_000),
-    "Zarr arrays": (15, 5_000),
-    "images": (60, 10_000),
-    "tables and questions": (60, 5_000),
-    "NIfTI files": (40, 5_000),
-    "findings": (20, 2_000),
-    "ONNX files": (30, 5_000),
-    "model folders": (15, 1_000),
-    "commands": (15, 2_000),
-}
 
 
 @pytest.mark.parametrize("what", FUZZERS)
@@ -62,6 +41,38 @@ def test_many_hostile_inputs_never_end_in_a_traceback(what, tmp_path):
 def test_groups_that_would_not_fit_into_memory_are_refused(text, words):
     with pytest.raises(InputError, match=words):
         ob.groups.parse(text)
+
+
+SCAN = ["scan", "--data", "digits", "--group", "flips", "-m", "a=b:c"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["groups", ""], "group: unknown name ''"),
+        (["calibration", "a.npz", "--bins", "99999999999"], "bins: expected an integer from 1 to"),
+        (
+            ["check", "a.npz", "--max-ece", "1", "--bins", "99999999999"],
+            "bins: expected an integer",
+        ),
+        (["groups", "decibels:1e8:1e8"], "group: expected elements of finite numbers"),
+        (
+            ["scan", "-d", "digits", "-m", "a=b:c", "--classes", "~no-such-user/x"],
+            "--classes: '~no-such-user/x'",
+        ),
+    ],
+)
+def test_options_that_cannot_be_used_are_named(words, said, tmp_path, monkeypatch):
+    from typer.testing import CliRunner
+
+    from orbical.cli import _register, app
+
+    _register()
+    monkeypatch.chdir(tmp_path)
+    np.savez("a.npz", probs=np.full((7, 3), 1 / 3), labels=np.arange(7) % 3)
+    error = CliRunner().invoke(app, words).exception
+    assert isinstance(error, InputError)
+    assert said in str(error)
 
 
 @pytest.mark.parametrize("name", ["rotations", "scales", "gains", "brightness", "shear", "affine"])

@@ -6,6 +6,7 @@ import asyncio
 import http.client
 import json
 import math
+import random
 import struct
 from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 from websockets.asyncio.client import ClientConnection, connect
 
-from orbical.interface.session import Session
+from orbical.interface.session import KINDS, Session
 from orbical.interface.wire import DTYPES, PNG
 
 
@@ -95,3 +96,20 @@ def ask(session: Session, kind: str, extra: dict[str, Any] | None = None, **sele
     )
     assert (header["kind"], header["sequence"]) == (kind, 3)
     return header, arrays
+
+
+def message(rng: random.Random, sequence: int) -> str:
+    """A request: usually sound, sometimes nonsense in a sound frame."""
+    selection: dict[str, Any] = {
+        "sample": rng.choice([0, 5, 119, 119, 10**9]),
+        "element": rng.choice([-1, 0, 7, 8]),
+        "metric": rng.choice(["", "", "ece", "confidence", "nonsense"]),
+        "filter": rng.choice([[], [], ["label:3"], ["label:77"], ["gap:0.."], ["name:x"]]),
+        "dense": rng.random() < 0.1,
+        "position": rng.choice([[], [], [12.5], [1.0, 2.0]]),
+    }
+    kind = rng.choice([one for one in KINDS if one != "export"])
+    extra = {"samples": [1, 2]} if kind == "hover" else {}
+    if rng.random() < 0.05:
+        selection["sample"] = rng.choice([None, "x", [[]], 1.5])
+    return json.dumps({"kind": kind, "sequence": sequence, "selection": selection, **extra})

@@ -134,6 +134,13 @@ def test_what_cannot_be_written_is_refused(scan, tmp_path, options, message):
     assert [*tmp_path.iterdir()] == []
 
 
+@pytest.mark.parametrize("place", ["file/a.html", "/proc/no-such/a.html", "/dev/null/a.html"])
+def test_a_place_that_cannot_be_written_is_an_error(scan, tmp_path, place):
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match=r"path: .* cannot be written: "):
+        report(scan, tmp_path / place)
+
+
 def test_a_folder_is_no_place_for_a_page(scan, tmp_path):
     (tmp_path / "a.html").mkdir()
     with pytest.raises(InputError, match="got the folder"):

@@ -110,6 +110,25 @@ def test_malformed_and_oversized_messages_end_the_socket_alone(
     finished(talk())
 
 
+def test_text_that_is_no_text_ends_the_socket_without_a_traceback(
+    running: SimpleNamespace, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    async def talk() -> None:
+        async with dial(running) as client:
+            await client.send(b'{"kind": "\xff"}', text=True)
+            with pytest.raises(ConnectionClosed) as closed:
+                await client.recv()
+            assert closed.value.rcvd is not None
+            assert closed.value.rcvd.code == 1007
+        async with dial(running) as client:
+            await say(client, "place", 1)
+            await client.recv()
+
+    finished(talk())
+    assert "Traceback" not in capfd.readouterr().err
+    assert not [one for one in caplog.records if one.exc_info]
+
+
 def test_of_ten_thousand_rapid_requests_the_newest_is_answered(running: SimpleNamespace) -> None:
     async def talk() -> int:
         async with dial(running) as client:

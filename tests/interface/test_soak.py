@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import random
 import threading
@@ -15,7 +14,7 @@ from typing import Any
 
 import pytest
 import torch
-from talking import decode, dial, finished, hear, say
+from talking import decode, dial, finished, hear, message, say
 from websockets.exceptions import ConnectionClosed
 
 from orbical.interface import open_session
@@ -49,23 +48,6 @@ def models(awake: threading.Event) -> dict[str, Any]:
         return torch.zeros(len(x), 10)
 
     return {"first": sleepy, "second": moody}
-
-
-def message(rng: random.Random, sequence: int) -> str:
-    """A request: usually sound, sometimes nonsense in a sound frame."""
-    selection: dict[str, Any] = {
-        "sample": rng.choice([0, 5, 119, 119, 10**9]),
-        "element": rng.choice([-1, 0, 7, 8]),
-        "metric": rng.choice(["", "", "ece", "confidence", "nonsense"]),
-        "filter": rng.choice([[], [], ["label:3"], ["label:77"], ["gap:0.."], ["name:x"]]),
-        "dense": rng.random() < 0.1,
-        "position": rng.choice([[], [], [12.5], [1.0, 2.0]]),
-    }
-    kind = rng.choice([one for one in KINDS if one != "export"])
-    extra = {"samples": [1, 2]} if kind == "hover" else {}
-    if rng.random() < 0.05:
-        selection["sample"] = rng.choice([None, "x", [[]], 1.5])
-    return json.dumps({"kind": kind, "sequence": sequence, "selection": selection, **extra})
 
 
 async def visit(running: SimpleNamespace, seed: int) -> int:
@@ -104,6 +86,14 @@ def soak(running: SimpleNamespace, clients: int, at_once: int = 8) -> int:
     return int(finished(all_of_them()))
 
 
+@pytest.mark.slow
+def test_the_memory_of_a_server_does_not_grow_with_its_requests() -> None:
+    from server_memory import main
+
+    found = main(3200)
+    assert max(found[4:]) < 1.05 * found[3], found
+
+
 @pytest.mark.parametrize("clients", [60, pytest.param(5_000, marks=pytest.mark.slow)])
 def test_clients_come_and_go_and_leave_nothing_behind(
     serving: Serving,
@@ -126,7 +116,8 @@ def test_clients_come_and_go_and_leave_nothing_behind(
     assert not [text for text in said if "exception" in text.lower() or "never" in text]
     assert "Traceback" not in capfd.readouterr().err
     assert threading.active_count() <= threads + 8 + 32 + 2  # the pools, and one for each model
-    print(f"{clients:,} clients, {answered:,} answers read, 0 lost, 0 tracebacks")
+    with capfd.disabled():
+        print(f"result: {clients:,} clients: {answered:,} responses read, lost 0, tracebacks 0")
 
 
 def test_a_model_that_hangs_keeps_no_page_waiting(

@@ -106,3 +106,28 @@ def test_a_recipe_is_readable_by_its_owner_only(folder):
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=120)
     assert not recipe.exists()
+
+
+IDLE = """
+import multiprocessing, os, time
+from concurrent.futures import ProcessPoolExecutor
+from orbical.scanning.executors import crew_of
+
+if __name__ == "__main__":
+    given = ProcessPoolExecutor(1, multiprocessing.get_context("fork"))
+    print(crew_of(given, None).submit(None, os.getpid).result(), flush=True)
+    time.sleep(600)
+"""
+
+
+def test_a_worker_that_never_had_a_unit_ends_with_its_driver(tmp_path):
+    (tmp_path / "driver.py").write_text(IDLE)
+    driver = subprocess.Popen(
+        [sys.executable, tmp_path / "driver.py"], stdout=subprocess.PIPE, text=True
+    )
+    assert driver.stdout is not None
+    worker = int(driver.stdout.readline())
+    assert is_alive(worker)
+    driver.kill()
+    driver.wait()
+    wait_until(lambda: not is_alive(worker))

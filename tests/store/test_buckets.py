@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
 import time
-import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -18,9 +16,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from s3_server import s3_server
 
 import orbical as ob
 from orbical._imports import as_path
+from orbical.interface import open_session
 from orbical.store import open_store
 
 pytestmark = pytest.mark.peers
@@ -30,16 +30,6 @@ LABELS = torch.arange(48) % 10
 SETTINGS: dict[str, Any] = {
     "group": "cyclic:4", "task": "classification", "chunk": 4, "progress": False, "threads": 1
 }  # fmt: skip
-
-
-# One request at a time: conditions of this server are not atomic, as those of S3 are.
-SERVER = """
-import sys
-from moto.server import DomainDispatcherApplication, create_backend_app
-from werkzeug.serving import run_simple
-application = DomainDispatcherApplication(create_backend_app)
-run_simple("127.0.0.1", int(sys.argv[1]), application, threaded=False)
-"""
 
 
 class Always(torch.nn.Module):
@@ -57,42 +47,10 @@ class Always(torch.nn.Module):
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    """Start a server and create a bucket; every process of the test finds it by its environment."""
+    """Start a server with a bucket."""
     pytest.importorskip("s3fs")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    url = f"http://127.0.0.1:{port}"
-    process = subprocess.Popen(
-        [sys.executable, "-c", SERVER, str(port)],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    known = {
-        "AWS_ENDPOINT_URL": url,
-        "AWS_ACCESS_KEY_ID": "test",
-        "AWS_SECRET_ACCESS_KEY": "test",
-        "AWS_DEFAULT_REGION": "us-east-1",
-    }
-    before = {name: os.environ.get(name) for name in known}
-    os.environ.update(known)
-    try:
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
-            try:
-                urllib.request.urlopen(url, timeout=1).close()
-                break
-            except OSError:
-                time.sleep(0.1)
-        import fsspec
-
-        fsspec.filesystem("s3").mkdir("runs")
+    with s3_server("runs") as url:
         yield url
-    finally:
-        for name, value in before.items():
-            os.environ.pop(name) if value is None else os.environ.update({name: value})
-        process.send_signal(signal.SIGKILL)
-        process.wait()
 
 
 @pytest.fixture
@@ -208,6 +166,24 @@ def test_dask_workers_write_into_a_bucket_though_one_is_killed(url: str, tmp_pat
     assert found.verify() == []
 
 
+@pytest.mark.parametrize("count", [400, pytest.param(100_000, marks=pytest.mark.slow)])
+def test_a_bucket_is_viewed_while_workers_fill_it_and_one_is_killed(
+    url: str, tmp_path: Path, count: int
+) -> None:
+    pytest.importorskip("distributed")
+    import growing_bucket
+
+    expected = growing_bucket.scan(count, tmp_path / "run.zarr")
+    seen = growing_bucket.watch(count, url)
+    growing_bucket.assert_equal(ob.load(url), expected)
+    assert 0.2 < seen["killed"] < 1
+    assert 0.1 * count < seen["samples"] < count
+    assert seen["shares"] == sorted(seen["shares"])
+    assert len(seen["shares"]) > 1
+    here = open_session(expected).handle({"kind": "aggregate", "sequence": 1, "selection": {}})
+    np.testing.assert_array_equal(seen["curve"], here[1]["values"])
+
+
 @pytest.mark.parametrize("fingerprint", [None, "v1"])
 def test_a_resumed_scan_lists_and_does_not_ask_for_each_file(
     url: str, monkeypatch: Any, fingerprint: str | None
@@ -279,6 +255,12 @@ def test_reports_and_views_read_a_bucket(url: str, tmp_path: Path) -> None:
     scan(Always(2), url)
     ob.report(ob.load(url), tmp_path / "report.html")
     assert (tmp_path / "report.html").stat().st_size > 10_000
+    command = [sys.executable, "-m", "orbical", "view", url, "--port", "0", "--no-browser"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as program:
+        assert program.stderr is not None
+        printed = iter(program.stderr.readline, "")
+        assert any("press Ctrl-C to stop" in line for line in printed)
+        program.kill()
 
 
 if __name__ == "__main__":

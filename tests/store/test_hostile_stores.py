@@ -229,3 +229,12 @@ def test_a_kill_while_a_store_is_overwritten_leaves_a_usable_folder():
     ran = subprocess.run([sys.executable, script, "5"], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
     assert int(ran.stdout.split()[1]) > 20
+
+
+def test_a_store_is_as_private_as_its_user_wants(tmp_path):
+    before = os.umask(0o077)
+    try:
+        small_store(tmp_path / "run.zarr")
+    finally:
+        os.umask(before)
+    assert not [path for path in tmp_path.rglob("*") if path.stat().st_mode & 0o077]

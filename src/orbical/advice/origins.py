@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,7 @@ def cause(
     group: Group | str,
     task: Task | str = "classification",
     samples: int = 500,
+    preprocess: object = None,
     level: float = 0.95,
     seed: int = 0,
 ) -> Cause:
@@ -79,6 +81,7 @@ def cause(
         group: the sampled group, or its text.
         task: the task, or its name; one with predicted classes.
         samples: how many new samples to use at most.
+        preprocess: as for `orbical.scan`.
         level: probability that no element is said to fail by chance.
         seed: seed of the choice of samples.
 
@@ -108,11 +111,12 @@ def cause(
     (known, truth), (inputs, labels) = parts
     random = np.random.default_rng(whole_number("seed", seed, 0))
     chosen = np.sort(random.permutation(len(inputs))[: whole_number("samples", samples, 10)])
-    wrong = _wrong(model, inputs[chosen], labels[chosen], group, task)
+    asked = partial(_wrong, model, task, preprocess)
+    wrong = asked(inputs[chosen], labels[chosen], group)
     nearest, covered = _neighbors(known, inputs[chosen], group, task)
     there = np.unique(nearest[covered])
     trained = np.full(len(known), np.nan)
-    trained[there] = _wrong(model, known[there], truth[there], trivial(), task)[:, 0]
+    trained[there] = asked(known[there], truth[there], trivial())[:, 0]
     of_neighbors = np.where(covered, trained[nearest], np.nan)
     lost = wrong - wrong[:, [group.identity]]
     error = (1 - level) / max(1, len(group) - 1)
@@ -125,10 +129,21 @@ def cause(
 
 
 def _wrong(
-    model: Any, inputs: torch.Tensor, labels: torch.Tensor, group: Group, task: Task
+    model: Any,
+    task: Task,
+    preprocess: object,
+    inputs: torch.Tensor,
+    labels: torch.Tensor,
+    group: Group,
 ) -> Array:
     """Return whether predictions are wrong, `[N, K]`."""
-    arrays = arrays_of(scan(model, (inputs, labels), group=group, task=task, progress=False))
+    settings: dict[str, Any] = {
+        "group": group,
+        "task": task,
+        "preprocess": preprocess,
+        "progress": False,
+    }
+    arrays = arrays_of(scan(model, (inputs, labels), **settings))
     if not arrays.has_responses("correct"):
         raise InputError("task", "one with predicted classes", task.name)
     return np.asarray(1 - arrays.responses("correct", slice(None), 0))

@@ -10,6 +10,7 @@ import numpy as np
 
 from .._arrays import ArrayLike, as_numpy
 from .._text import in_column, percent
+from ..actions import ActionTree
 from ..errors import InputError
 from ..groups import Group, as_group, trivial
 from . import table_checks as checks
@@ -187,7 +188,7 @@ def compare_groups(
     mass: ArrayLike | None = None,
     tolerance: float | None = None,
     support: Support | None = None,
-    action: Any | None = None,
+    action: ActionTree | None = None,
     labels: int | None = None,
     confidence: ArrayLike | None = None,
     level: float = 0.95,

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from .._arrays import ArrayLike, as_numpy
 from .._trees import leaves, tree_map
-from ..actions import Points, as_action, check_group
+from ..actions import ActionTree, Points, as_action, check_group
 from ..errors import InputError
 from ..groups import Group, as_group
 from ._linking import connected, in_order, link_within
@@ -81,7 +81,7 @@ def found_by_matching(orbit: Any) -> dict[str, Any]:
 
 
 def match_orbits(
-    x: Any, group: Group | str, *, tolerance: float | None = None, action: Any | None = None
+    x: Any, group: Group | str, *, tolerance: float | None = None, action: ActionTree | None = None
 ) -> Orbits:
     """Find which points lie on one orbit of a group.
 
@@ -241,7 +241,7 @@ def orbits_of_permutations(permutations: ArrayLike) -> Array:
 
 
 def match_elements(
-    x: Any, group: Group | str, orbits: Orbits, *, action: Any | None = None
+    x: Any, group: Group | str, orbits: Orbits, *, action: ActionTree | None = None
 ) -> tuple[Array, Array, Array]:
     """List the elements that lead from the representative of each orbit to its points.
 
@@ -310,7 +310,7 @@ class Mover:
     """
 
     def __init__(
-        self, x: Any, group: Group | str, action: Any | None, *, exact: bool = True
+        self, x: Any, group: Group | str, action: ActionTree | None, *, exact: bool = True
     ) -> None:
         tree: Any = (
             {key: _leaf(x[key], exact) for key in x} if isinstance(x, dict) else _leaf(x, exact)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import torch
 
 from .._arrays import ArrayLike, as_numpy
-from ..actions import Classes
+from ..actions import ActionTree, Classes
 from ..groups import Group, as_group, with_classes
 from .matching import Orbits, match_elements
 
@@ -22,9 +21,9 @@ def in_frame_of_orbits(
     classes: Mapping[str, ArrayLike],
     group: Group | str,
     orbits: Orbits,
-    representation: str | Mapping[str, Mapping[object, object]],
+    representation: str | Mapping[str, Mapping[str | int, str | int]],
     names: Sequence[str] | None,
-    action: Any | None,
+    action: ActionTree | None,
 ) -> tuple[Orbits, dict[str, Array], Array, Array]:
     """Return classes as those of the first point of each orbit, one row for each way to a point.
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from .._arrays import ArrayLike
+from ..actions import ActionTree
 from ..errors import InputError
 from ..scanning import progress_bar
 from . import table_checks as checks
@@ -81,7 +82,7 @@ class Estimate:
         leaves out a sample with all its pairs.
         """
         apart = self.value - other.value
-        reach = _quantile(level) * _deviation(self.influence - other.influence)
+        reach = _quantile(level, self.samples - 1) * _deviation(self.influence - other.influence)
         return apart, apart - reach, apart + reach
 
 
@@ -90,7 +91,7 @@ def neighbor_ceiling(
     label: ArrayLike,
     group: Group | str,
     *,
-    action: Any | None = None,
+    action: ActionTree | None = None,
     labels: int | None = None,
     mass: ArrayLike | None = None,
     level: float = 0.95,
@@ -167,7 +168,7 @@ def neighbor_floor(
     group: Group | str,
     *,
     representation: object = "invariant",
-    action: Any | None = None,
+    action: ActionTree | None = None,
     mass: ArrayLike | None = None,
     level: float = 0.95,
     progress: bool = False,
@@ -231,10 +232,11 @@ def neighbor_floor(
     return Estimate(floor, least, floor + reach, len(chosen), means.spacing, influence)
 
 
-def _quantile(level: float) -> float:
-    from scipy.special import ndtri
+def _quantile(level: float, freedom: float = np.inf) -> float:
+    """Return the quantile of Student's t, by default that of a normal distribution."""
+    from scipy.special import stdtrit
 
-    return float(ndtri((1 + checks.level(level)) / 2))
+    return float(stdtrit(freedom, (1 + checks.level(level)) / 2))
 
 
 def _worth(weight: Array) -> float:

@@ -14,6 +14,7 @@ import numpy as np
 
 from .._arrays import ArrayLike, as_numpy
 from .._text import number
+from ..actions import ActionTree
 from ..errors import InputError
 from . import table_checks as checks
 from .any_model import ModelOutputs, outputs_by_orbit, own_outputs
@@ -242,7 +243,7 @@ class OrbitTable:
 
     @classmethod
     def from_orbits(
-        cls, orbits: Sequence[Sequence[int]], label: ArrayLike, **predictions: Any
+        cls, orbits: Sequence[Sequence[int]], label: ArrayLike, **predictions: ArrayLike
     ) -> OrbitTable:
         """Make a table from orbits given as lists of sample indices.
 
@@ -324,7 +325,7 @@ class OrbitTable:
 
     @classmethod
     def from_permutations(
-        cls, permutations: ArrayLike, label: ArrayLike, **predictions: Any
+        cls, permutations: ArrayLike, label: ArrayLike, **predictions: ArrayLike
     ) -> OrbitTable:
         """Make a table from a finite group that acts on a finite set.
 
@@ -351,10 +352,10 @@ class OrbitTable:
         group: Group | str,
         *,
         tolerance: float | None = None,
-        action: Any | None = None,
-        representation: str | Mapping[str, Mapping[Any, Any]] = "trivial",
+        action: ActionTree | None = None,
+        representation: str | Mapping[str, Mapping[str | int, str | int]] = "trivial",
         classes: Sequence[str] | None = None,
-        **predictions: Any,
+        **predictions: ArrayLike,
     ) -> OrbitTable:
         """Make a table from labeled data and a group, by matching points across the data.
 

@@ -6,12 +6,13 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.spatial import cKDTree
 
 from .._arrays import ArrayLike
+from ..actions import ActionTree
 from ..errors import InputError, real_number
 from . import table_checks as checks
 from ._linking import Nearest
@@ -88,7 +89,7 @@ def taxonomy(
     group: Group | str,
     *,
     support: Support,
-    action: Any | None = None,
+    action: ActionTree | None = None,
     function: Callable[[Array], Array] | None = None,
     representation: object | None = None,
     tolerance: float | None = None,

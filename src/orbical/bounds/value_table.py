@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._arrays import ArrayLike, as_numpy
+from ..actions import ActionTree
 from ..calibration import model_index
 from ..errors import InputError
 from ..store import arrays_of
@@ -140,8 +141,8 @@ class ValueTable:
         group: Group | str,
         *,
         tolerance: float | None = None,
-        action: Any | None = None,
-        **predictions: Any,
+        action: ActionTree | None = None,
+        **predictions: ArrayLike,
     ) -> ValueTable:
         """Make a table by matching points under a group.
 
@@ -234,7 +235,7 @@ class ValueTable:
 
     @classmethod
     def from_permutations(
-        cls, permutations: ArrayLike, value: ArrayLike, **predictions: Any
+        cls, permutations: ArrayLike, value: ArrayLike, **predictions: ArrayLike
     ) -> ValueTable:
         """Make a table from a finite group that acts on a finite set.
 

@@ -105,6 +105,7 @@ from .pairs.validation import (
     working_float,
 )
 from .registry import *
+from .registry import Draws
 
 # fmt: off
 _MODULES = (

@@ -24,7 +24,7 @@ from .pairs.from_outputs import (
     top_label,
 )
 from .pairs.validation import kept_samples, sample_weights
-from .registry import BoundMeasure, Measure, list_measures, takes_weights
+from .registry import BoundMeasure, Draws, Measure, list_measures, takes_weights
 
 __all__ = [
     "classification_table",
@@ -324,7 +324,7 @@ class Settings:
         """The number of draws of what is drawn for each class."""
         return max(20, self.resamples // 5)
 
-    def draws(self, resamples: int | None = None) -> dict[str, Any]:
+    def draws(self, resamples: int | None = None) -> Draws:
         """Return the arguments of an interval."""
         draws = self.resamples if resamples is None else resamples
         return {"level": self.level, "resamples": draws, "seed": self.seed}

@@ -33,7 +33,7 @@ from .orbit.regression_orbit import holds_regression, predictions_along, predict
 from .orbit.whole_orbit import pooled_over_orbit, said_anywhere, scan_measures
 from .pairs.from_outputs import top_label
 from .pairs.from_scans import pairs_within
-from .registry import MEASURES, Measure, MeasureLike, list_measures
+from .registry import MEASURES, Draws, Measure, MeasureLike, list_measures
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -242,10 +242,8 @@ def at_places(
     """
     import xarray as xr
 
-    draws: dict[str, Any] = {"level": level, "seed": seed}
-    curve = along_orbit(
-        scan, measure, by=by, interval=interval, resamples=resamples, **draws, **options
-    )
+    draws = Draws(level=level, seed=seed, resamples=resamples)
+    curve = along_orbit(scan, measure, by=by, interval=interval, **draws, **options)
     table = _with_ends(curve.drop_vars(SAID, errors="ignore"))
     worth = curve if curve.attrs.get("higher_is_better", False) else -curve
     worst = worth.fillna(np.inf).argmin("element")
@@ -265,7 +263,7 @@ def at_places(
         }
     if by is None:
         known = interval and measure in ("ece", MEASURES["ece"]) and not holds_regression(scan)
-        kept = draws if known else {}
+        kept = Draws(level=level, seed=seed) if known else Draws()
         try:
             pooled = pooled_over_orbit(scan, measure, interval=known, **kept, **options)
             places["pooled"] = _with_ends(pooled)
@@ -379,7 +377,7 @@ def error_curve(
         4
     """
     measure = MEASURES["gence" if holds_regression(scan) else "ece"]
-    draws: dict[str, Any] = {"level": level, "seed": seed, "resamples": _draws_each(resamples)}
+    draws: Draws = {"level": level, "seed": seed, "resamples": _draws_each(resamples)}
     options = measure.accepted({"bins": bins})
     return along_orbit(_kinds(scan)[0][1], measure, interval=True, **draws, **options)
 

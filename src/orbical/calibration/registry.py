@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 from torch import Tensor
@@ -85,6 +85,14 @@ class OfWhitened:
     drawn: Callable[[tuple[int, ...], int, np.random.Generator], np.ndarray]
     value: Callable[[Tensor, Tensor, int], Tensor]
     distance: Callable[[Tensor, Tensor, int], Tensor]
+
+
+class Draws(TypedDict, total=False):
+    """The arguments of an interval that is drawn."""
+
+    level: float
+    resamples: int
+    seed: int
 
 
 @dataclass(frozen=True)

@@ -4,24 +4,30 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from .._text import percent
+from ..errors import InputError
 from .arguments import (
     Import,
     OwnTask,
     Preprocess,
     Read,
     Store,
+    image_options,
     import_optional,
+    load_data,
     named_models,
     own_task,
     save_figure,
 )
 from .formats import Cell, Number, Sheet, formatted, show
 from .worst_case import data_of
+
+if TYPE_CHECKING:
+    from ..tasks import Task
 
 
 @formatted("json", "csv", "markdown")
@@ -32,6 +38,7 @@ def why(
     layer: Annotated[list[str] | None, typer.Option("--layer", "-l", metavar="NAME")] = None,
     elements: Annotated[int, typer.Option(min=1)] = 6,
     samples: Annotated[int, typer.Option(min=4)] = 64,
+    train: Annotated[str | None, typer.Option("--train", "-t")] = None,
     size: str | None = None,
     preprocess: Preprocess = None,
     read: Read = None,
@@ -45,6 +52,7 @@ def why(
     \b
     orbical why run.zarr -m net=mine.nets:net
     orbical why run.zarr -m net=mine.nets:net --layer stem --layer layer1 --figure why.png
+    orbical why run.zarr -m net=mine.nets:net --train train.npz
 
     A share is what a layer adds to the error of the predictions, where the error is their change
     along the orbit beyond what the task expects; the error of a layer is that of its features.
@@ -59,10 +67,13 @@ def why(
             modules, opened from the outside in.
         elements: Elements to try, drawn at random.
         samples: Samples to use, the first ones.
+        train: The labeled training data, as the model saw them, with augmentation: says whether
+            the errors come from the training data or from the network.
         size: For images in files, as for the scan: PIXELS or HEIGHTxWIDTH.
         figure: Write the bars to this file: .png, .pdf or .svg.
     """
     from ..adversarial import of_scan
+    from ..advice import cause
     from ..data import Samples, preprocessing_of_scan, read_rows
     from ..store import load
     from ..tasks import Task
@@ -78,10 +89,18 @@ def why(
         content = data_of(scan, data, chosen, size)
     rows = Samples(chosen.take(content))
     inputs = read_rows(rows, slice(0, min(samples, len(rows)))).inputs
+    settings: dict[str, Any] = {
+        "group": scan.group,
+        "task": chosen,
+        "preprocess": preprocessing_of_scan(preprocess, scan.record.preprocess),
+    }
     found = layer_errors(
-        source, inputs, group=scan.group, task=chosen, layers=layer or None, elements=elements,
-        samples=samples, preprocess=preprocessing_of_scan(preprocess, scan.record.preprocess),
-    )  # fmt: skip
+        source, inputs, layers=layer or None, elements=elements, samples=samples, **settings
+    )
+    origin = None
+    if train is not None:
+        parts = (load_data(train, **image_options(size)), content)
+        origin = cause(source, *(_labeled(chosen, one) for one in parts), **settings)
     if figure is not None:
         from ..figures import layer_errors as draw
 
@@ -98,5 +117,24 @@ def why(
     records = [
         dict(zip(keys, row, strict=True)) for row in zip(*(plain[key] for key in keys), strict=True)
     ]
-    footer = found.caution and f"Caution: {found.caution}."
-    show(format_, {"model": name, **plain}, [Sheet(name, headings, table, about)], footer, records)
+    told = {} if origin is None else {"cause": origin.to_dict()}
+    said = [f"Cause: {origin.sentence}."] if origin else []
+    footer = "\n".join([*said, *([f"Caution: {found.caution}."] if found.caution else [])])
+    show(
+        format_,
+        {"model": name, **plain, **told},
+        [Sheet(name, headings, table, about)],
+        footer,
+        records,
+    )
+
+
+def _labeled(task: Task, data: object) -> tuple[Any, Any]:
+    """Read all inputs and labels of a data set."""
+    from ..data import Samples, read_rows
+
+    rows = Samples(task.take(data))
+    read = read_rows(rows, slice(0, len(rows)))
+    if read.targets is None:
+        raise InputError("--train", "data with labels, and a scan of such data", "none")
+    return read.inputs, read.targets

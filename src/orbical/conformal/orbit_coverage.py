@@ -389,7 +389,8 @@ def _labeled(
 
     n, identity = counts["n"], like.attrs["identity"]
     share = share_interval_of_sums(n, counts["hits"], counts["hits"], level)
-    size, low, high = interval_of_sums(n, *(counts[name] for name in SIZES), level, low=0.0)
+    first, second, third, fourth = (counts[name] for name in SIZES)
+    size, low, high = interval_of_sums(n, first, second, third, fourth, level, low=0.0)
     parts = {
         "coverage": (*share, np.full_like(size, wanted)),
         "size": (size, low, high, np.repeat(size[:, [identity]], size.shape[1], axis=1)),

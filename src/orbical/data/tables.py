@@ -149,7 +149,7 @@ def _columns_of(frame: pd.DataFrame, where: str) -> Columns:
     import pandas as pd
 
     if not len(frame) or not len(frame.columns):
-        raise InputError("data", f"rows and columns in {where!r}", f"shape {frame.shape}")
+        raise InputError("data", f"rows and columns in {where!r}", frame)
     texts = frame.select_dtypes(["object", "string"])
     for name in texts:
         odd = next((one for one in texts[name] if isinstance(one, list | dict | np.ndarray)), None)

@@ -300,7 +300,7 @@ def photograph(flow: Tensor, seed: int = 0, seeding: Seeding | None = None) -> P
         torch.Size([2, 2, 1, 64, 64])
     """
     if flow.ndim != 4 or flow.shape[1] != 2 or flow.shape[2] != flow.shape[3]:
-        raise InputError("flow", "displacements [n, 2, h, h]", tuple(flow.shape))
+        raise InputError("flow", "displacements [n, 2, h, h]", flow)
     draws = Draws(torch.Generator(flow.device).manual_seed(seed), len(flow))
     return _labeled(flow, _frames(flow, draws, seeding or Seeding()), ["given"] * len(flow))
 

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import html
 import json
+import logging
 import os
 import socket as sockets
 import sys
@@ -18,8 +19,7 @@ from typing import Any
 
 from ..errors import InputError
 from ..store import Json
-from .access import HEADERS, AccessGuard, check_host, is_loopback
-from .addresses import Address
+from .access import HEADERS, AccessGuard, Address, check_host, is_loopback
 from .background import STOP, AsyncRequestQueue, DaemonPool, frames_from, yield_to_readers
 from .bundling import page_files
 from .session import KINDS, Session
@@ -140,6 +140,7 @@ class Server:
             server_header=False,
             timeout_graceful_shutdown=1,
         )
+        logging.getLogger("uvicorn.error").addFilter(_is_no_client_error)
         self._uvicorn = uvicorn.Server(config)
         try:
             with contextlib.suppress(KeyboardInterrupt):
@@ -258,6 +259,11 @@ class Server:
         """Yield the frames that answer a request."""
         pool = self._pools.get(message["kind"], self._pool)
         return frames_from(pool, self.session.frames(message, outdated))
+
+
+def _is_no_client_error(record: logging.LogRecord) -> bool:
+    """Leave out what uvicorn logs, with a traceback, of a client that sends text that is none."""
+    return "Invalid UTF-8" not in record.getMessage()
 
 
 def _read(text: str | None) -> Json | None:

@@ -114,8 +114,9 @@ def headline_of(
         clauses = [_clause(curves, arrays, int(samples[end[0]]), *end) for end in ends]
         if not changes_are_binary(arrays):  # maps, whose mean scores hide what changes
             each = np.nanmean(changes(arrays)["changed"][shown], 1)
+            parts = "points" if "point_class" in arrays else "pixels"
             clauses = [
-                f"{text}; {_share(value)} of the points change their class" if value else text
+                f"{text}; {_share(value)} of {parts} change their class" if value else text
                 for text, value in zip(clauses, each, strict=True)
             ]
     named = [f"{arrays.models[model]}: {text}" for model, text in zip(shown, clauses, strict=True)]

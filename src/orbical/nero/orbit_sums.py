@@ -71,8 +71,8 @@ class Sums:
         """
         parts = self.count, self.total, self.squares
         if bounds is None:
-            low = -np.inf if least is None else least
-            return interval_of_sums(*parts, self.cubes, self.fourths, level, low=low)
+            lowest = -np.inf if least is None else least
+            return interval_of_sums(*parts, self.cubes, self.fourths, level, low=lowest)
         if values is None:
             return MeanEnds(share_interval_of_sums(*parts, level))
         within = dict(zip(("low", "high"), bounds, strict=True))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from .description import describe_data, plain
 from .engine import scan
+from .forward_passes import Sweep, errors_in, refuse_faults
 from .progress import progress_bar
 from .recipe import Recipe, checked_data, plan
-from .sweep import Sweep, errors_in, refuse_faults
 from .units import Runner, ready
 
 __all__ = ["scan"]

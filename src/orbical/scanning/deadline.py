@@ -37,7 +37,7 @@ class Deadline:
         # Modes of torch belong to a thread.
         modes = torch.is_inference_mode_enabled(), torch.is_grad_enabled()
         context = contextvars.copy_context()
-        self._queue().put(lambda: context.run(_settle, result, work, *modes))
+        self._queue().put(lambda: context.run(lambda: _settle(result, work, *modes)))
         try:
             return result.result(self.seconds)
         except TimeoutError:

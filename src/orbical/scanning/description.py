@@ -35,8 +35,8 @@ from ..store import (
     TaskEntry,
     ViewsEntry,
 )
+from .forward_passes import Failures, Sweep
 from .recipe import PROBE_SAMPLES, Part, Recipe
-from .sweep import Failures, Sweep
 
 if TYPE_CHECKING:
     from ..store import ArraySpec, Fixed, Scan, Store

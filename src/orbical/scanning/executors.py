@@ -95,7 +95,7 @@ class Devices(Pool):
         queue = context.Queue()
         for device in self._devices:
             queue.put(device)
-        return ProcessPoolExecutor(len(self._devices), context, workers.take_device, (queue,))
+        return _pool(len(self._devices), context, workers.take_device, (queue,))
 
     def renew(self) -> None:
         """Replace a broken pool of processes."""
@@ -285,9 +285,19 @@ def _pool_like(executor: Any) -> ProcessPoolExecutor:
     context = executor._mp_context
     if _forks(executor):
         context = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(
-        executor._max_workers, context, executor._initializer, executor._initargs
-    )
+    return _pool(executor._max_workers, context, executor._initializer, executor._initargs)
+
+
+def _pool(
+    size: int,
+    context: Any,
+    initializer: Callable[..., object] | None,
+    arguments: tuple[object, ...],
+) -> ProcessPoolExecutor:
+    """Return a pool whose processes end when this one is gone."""
+    if initializer is workers.start:  # of a pool that was made here
+        initializer, arguments = arguments  # type: ignore[assignment]
+    return ProcessPoolExecutor(size, context, workers.start, (initializer, arguments))
 
 
 def _deaths() -> tuple[type[BaseException], ...]:

@@ -19,8 +19,8 @@ from ..errors import InputError, ModelError, OrbicalError
 from ..groups import Elements
 from ..store import Json
 from ..tasks import ACTION_DEFECT, MultiLabel, Task
+from .forward_passes import Sweep, copied, errors_in, only_tensor, refuse_faults, without
 from .recipe import Recipe
-from .sweep import Sweep, copied, errors_in, only_tensor, refuse_faults, without
 
 if TYPE_CHECKING:
     from ..store import ArraySpec, Fixed

@@ -22,6 +22,7 @@ from ..store import DataEntry, Json
 from ..tasks import Reader, Task, as_task
 
 PROBE_SAMPLES = 2
+_SECONDS = "None or a number of seconds"
 
 
 @dataclass(frozen=True)
@@ -122,16 +123,10 @@ def plan(
         device,
         threads,
         whole_number("workers", workers, 0),
-        _checked_timeout(timeout),
+        None if timeout is None else real_number("timeout", timeout, "> 0", _SECONDS),
     )
     vars(recipe)["predictors"] = predictors  # made already, and nothing is loaded twice
     return recipe
-
-
-def _checked_timeout(timeout: float | None) -> float | None:
-    if timeout is not None and real_number("timeout", timeout) <= 0:
-        raise InputError("timeout", "None or a number of seconds > 0", repr(timeout))
-    return timeout
 
 
 def checked_data(

@@ -18,9 +18,9 @@ from ..data import Rows, read_ahead, read_rows
 from ..errors import InputError, ModelError
 from ..store import Json, Record
 from .description import check_chunk, describe_scan, failures_of, numbers_in, unit_size
+from .forward_passes import Sweep, Unit
 from .probing import array_specs, as_numpy, input_fields, probe_model, truth_arrays, truth_specs
 from .recipe import Recipe
-from .sweep import Sweep, Unit
 
 if TYPE_CHECKING:  # xarray and zarr are loaded when a scan is stored, not when the engine is
     from ..store import ArraySpec, Store

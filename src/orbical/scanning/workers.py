@@ -68,6 +68,13 @@ def run(ticket: Ticket, order: Order) -> None:
     _at_desk(ticket, lambda desk: desk.run(order))
 
 
+def start(initializer: Callable[..., object] | None, arguments: tuple[object, ...]) -> None:
+    """Begin a process of a pool that was made here: it ends with the scan, also while it idles."""
+    end_with_parent()
+    if initializer is not None:
+        initializer(*arguments)
+
+
 def take_device(devices: Any) -> None:
     """Choose the device of this process: the next one of a queue."""
     _here.device = devices.get()

@@ -228,7 +228,8 @@ def zarr_settings() -> AbstractContextManager[object]:
     A missing file is therefore a loss.
     """
     settings = {"array.write_empty_chunks": True, "codecs.blosc": _CHECKED}
-    return zarr.config.set(settings)
+    chosen: AbstractContextManager[object] = zarr.config.set(settings)
+    return chosen
 
 
 _NAME = re.compile(r"(shared|\d{1,9})\.(\d{1,9})\.([0-9a-f]{32})(\.note)?\.json", re.ASCII)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _VALUES_AT_ONCE = 1 << 20
 _HELD_BYTES = 1 << 28
+_HELD_COORDINATES = 1 << 24  # of more samples, labels and names stay on disk
 _DAMAGED = "is too damaged to read; it is left unchanged"
 
 
@@ -201,8 +202,9 @@ def _dataset(store: Store) -> xr.Dataset:
         data = xr.open_zarr(
             store.files, chunks=chunks, consolidated=True, zarr_format=3, mask_and_scale=False
         )
+    held = {name: one for name, one in data.coords.items() if one.size <= _HELD_COORDINATES}
     data = data.assign_coords(
-        {name: (one.dims, _text(one.values), one.attrs) for name, one in data.coords.items()}
+        {name: (one.dims, _text(one.values), one.attrs) for name, one in held.items()}
     )
     for name, one in data.data_vars.items():
         if one.dims[-1:] == ("character",):
@@ -215,8 +217,8 @@ def _dataset(store: Store) -> xr.Dataset:
                 keep_attrs=True,
             )
     data.attrs = {key: value for key, value in data.attrs.items() if "orbical" not in key}
-    held = store.path is None and data.nbytes <= _HELD_BYTES
-    result: xr.Dataset = data.load() if held else data
+    small = store.path is None and data.nbytes <= _HELD_BYTES
+    result: xr.Dataset = data.load() if small else data
     return result
 
 

@@ -80,6 +80,7 @@ class Atoms(Task):
     """
 
     name: ClassVar[str] = "atoms"
+    primary_output: ClassVar[str | None] = "answer"
     detail_view: ClassVar[str] = "atoms"
     truth_kind: ClassVar[str] = "quantities"
     higher_is_better: ClassVar[bool] = False
@@ -225,11 +226,6 @@ class Atoms(Task):
         before = widths.get("energy", 0)
         after = sum(widths.values()) - before - widths["forces"]
         return pad((numbers == 0).repeat_interleave(3, -1), (before, after))
-
-    def primary(self, outputs: Tree) -> Tensor:
-        """Return the rows of all quantities."""
-        rows: Tensor = outputs["answer"]
-        return rows
 
     def faults(self, outputs: Tree) -> dict[str, Tensor]:
         """Mark molecules with NaN or infinite outputs, padding aside."""

@@ -96,6 +96,7 @@ class DenseRegression(MapTask):
     """
 
     name: ClassVar[str] = "dense_regression"
+    primary_output: ClassVar[str | None] = "mean"
     higher_is_better: ClassVar[bool] = False
     truth_name: ClassVar[str] = "true_map"
     unseen_score: ClassVar[float | None] = 0.0
@@ -196,11 +197,6 @@ class DenseRegression(MapTask):
                 what = "truth minus prediction at upright points"
                 about["error"] = per_element(what, "point", "component")
         return about
-
-    def primary(self, outputs: Tree) -> Tensor:
-        """Return the mean."""
-        mean: Tensor = outputs["mean"]
-        return mean
 
     def companions(self, outputs: Tree) -> dict[str, tuple[Tensor, Move]]:
         """Return the variance, whose values move."""

@@ -91,6 +91,7 @@ class KeyPoints(Task):
     """
 
     name: ClassVar[str] = "key_points"
+    primary_output: ClassVar[str | None] = "points"
     higher_is_better: ClassVar[bool] = True
     score_unit = "share"
     truth_name: ClassVar[str] = "true_points"
@@ -234,11 +235,6 @@ class KeyPoints(Task):
                 "correct": per_element("whether the similarity is at least 0.5", **SHARE),
             }
         return about
-
-    def primary(self, outputs: Tree) -> Tensor:
-        """Return the points."""
-        points: Tensor = outputs["points"]
-        return points
 
     def score(self, outputs: Tensor, reference: Tensor, valid: Tensor | None) -> Tensor:
         """Score points `[K, B, n, 2]` against a reference `[K, B, n, 2 or 3]` moved along.

@@ -77,6 +77,7 @@ class PointClassification(ClassTask):
     """
 
     name: ClassVar[str] = "point_classification"
+    primary_output: ClassVar[str | None] = "probabilities"
     score_meaning = "share of correct points"
     truth_name: ClassVar[str] = "point_label"
     truth_kind: ClassVar[str] = "points"
@@ -148,11 +149,6 @@ class PointClassification(ClassTask):
         if mask is None:
             mask = torch.ones(found.shape[:3], dtype=torch.bool, device=found.device)
         return {"probabilities": blanked(found, mask), "mask": mask}
-
-    def primary(self, outputs: Tree) -> Tensor:
-        """Return the probabilities, NaN on padding."""
-        found: Tensor = outputs["probabilities"]
-        return found
 
     def faults(self, outputs: Tree) -> dict[str, Tensor]:
         """Mark samples with NaN or infinite outputs, padding aside."""

@@ -100,6 +100,7 @@ class Regression(Task):
     """
 
     name: ClassVar[str] = "regression"
+    primary_output: ClassVar[str | None] = "mean"
     score_meaning = "Euclidean distance from the truth"
     higher_is_better: ClassVar[bool] = False
     detail_view: ClassVar[str] = "values"
@@ -212,11 +213,6 @@ class Regression(Task):
         if labeled:
             declared["error"] = per_element("moved truth minus the predicted mean", *dims)
         return declared
-
-    def primary(self, outputs: Tree) -> Tensor:
-        """Return the mean."""
-        mean: Tensor = outputs["mean"]
-        return mean
 
     def companions(self, outputs: Tree) -> dict[str, tuple[Tensor, Move]]:
         """Return variances, which stay or follow their points, or the covariance, which rotates."""

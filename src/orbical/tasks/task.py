@@ -142,6 +142,8 @@ class Task(ABC):
     detail_view: ClassVar[str] = "values"
     unseen_score: ClassVar[float | None] = None
     """The score against the consensus of a view that shows none of it, where it is not missing."""
+    primary_output: ClassVar[str | None] = None
+    """Of several tensors that a model returns, the one that is compared along the orbit."""
     truth_dims: tuple[str, ...] = ()
     """The dimensions of the targets after `sample`."""
     quantities: tuple[str, ...] = ()
@@ -262,9 +264,9 @@ class Task(ABC):
         self.output.check(group, self.primary(outputs))
 
     def primary(self, outputs: Tree) -> Tensor:
-        """Return the tensor of the outputs that the output action moves."""
-        assert isinstance(outputs, Tensor)  # a task with more than one tensor overrides this
-        return outputs
+        """Return the tensor that moves with the input and is compared along the orbit."""
+        tensor: Tensor = outputs if self.primary_output is None else outputs[self.primary_output]
+        return tensor
 
     def companions(self, outputs: Tree) -> dict[str, tuple[Tensor, Move]]:
         """Return what accompanies the primary output, `[K, B, ...]`, and how each part moves."""

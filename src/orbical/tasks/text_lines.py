@@ -68,6 +68,7 @@ class Text(Task):
     """
 
     name: ClassVar[str] = "text"
+    primary_output: ClassVar[str | None] = "text"
     higher_is_better: ClassVar[bool] = False
     truth_name: ClassVar[str] = "true_text"
     truth_kind: ClassVar[str] = "text"
@@ -149,11 +150,6 @@ class Text(Task):
             }
             about["correct"] = per_element("whether the text is exactly right", **SHARE)
         return about
-
-    def primary(self, outputs: Tree) -> Tensor:
-        """Return the code points."""
-        codes: Tensor = outputs["text"]
-        return codes
 
     def average(self, outputs: Tensor, weights: Tensor, valid: Tensor | None) -> Tensor:
         """Return the most frequent of the texts `[K, B, L]`, by weight."""

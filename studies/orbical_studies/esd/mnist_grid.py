@@ -49,7 +49,7 @@ from orbical.training import Selection, select
 
 from ..framework import Results
 from ..framework import training as framework
-from ..networks.classifiers import LeNet5, PatchConvolution
+from ..networks.classifiers import LeNet5
 from ..trials import FILE, read_lines
 from .batches import as_images, partition
 from .packing import unpack
@@ -172,8 +172,7 @@ def run(parts: Mapping[str, Samples], trials: Sequence[Trial]) -> list[framework
             scores[f"{name}.ece"] = calibration.ece(*pair, bins=BINS).tolist()
         curves.append(scores)
 
-    network = partial(LeNet5, convolution=PatchConvolution)
-    recipe = Recipe(network, RATE, DECAY, schedule=None, kind=LeNets)
+    recipe = Recipe(LeNet5, RATE, DECAY, schedule=None, kind=LeNets)
     train_together(recipe, trials, parts["fit"], parts["calibration"], watch=watch)
     arrays = {name: values.half().cpu().numpy() for name, values in logits.items()}
     seconds = {"seconds": round(time.perf_counter() - started, 3), "networks": len(trials)}

@@ -130,6 +130,7 @@ def facts(results: Results) -> dict[str, Any]:
     rows = _networks(results)
     paper = results["paper"]
     heads = paper.pivot(index=["data", "family", "order"], columns="head").sort_index()
+    heads = heads[heads["accuracy"].notna().all(axis=1)]  # groups that both heads are trained with
     sizes, shift, kinds = (results[name] for name in ("sizes", "shift", "kinds"))
     of_size = in_points(results["size_contrasts"].query("family == 'both' and contrast == 'size'"))
     moved = symmetry(results["shift_contrasts"])

@@ -10,38 +10,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 
-class PatchConvolution(nn.Conv2d):
-    """A convolution as one product of patches and weights, without padding or strides.
-
-    For stacks of networks with images of their own (`torch.func.vmap`), where a convolution has a
-    group of few channels for each network, which GPUs compute slowly.
-
-    Example:
-        >>> import torch
-        >>> PatchConvolution(1, 6, 5)(torch.zeros(2, 1, 32, 32)).shape
-        torch.Size([2, 6, 28, 28])
-    """
-
-    def forward(self, images: Tensor) -> Tensor:
-        """Return maps `[n, channels, h, w]`."""
-        place = images.device.type
-        if torch.is_autocast_enabled(place):  # before the patches, which are many times as large
-            images = images.to(torch.get_autocast_dtype(place))
-        tall, wide = self.kernel_size
-        patches = images.unfold(2, tall, 1).unfold(3, wide, 1).permute(0, 2, 3, 1, 4, 5)
-        maps = functional.linear(patches.flatten(3), self.weight.flatten(1))
-        if self.bias is not None:
-            maps = maps + self.bias.to(maps.dtype)
-        return maps.permute(0, 3, 1, 2)
-
-
 class LeNet5(nn.Module):
     """LeNet-5 with ReLU and maximum pooling: two convolutions and three linear layers.
 
     Args:
         classes: Number of classes.
         channels: Channels of the images, which are 32 x 32.
-        convolution: Class of the convolutions.
 
     Example:
         >>> import torch
@@ -51,13 +25,11 @@ class LeNet5(nn.Module):
     Paper: LeCun et al. 1998; used for MNIST in the ESD paper, section 5.1.
     """
 
-    def __init__(
-        self, classes: int = 10, channels: int = 1, convolution: type[nn.Conv2d] = nn.Conv2d
-    ) -> None:
+    def __init__(self, classes: int = 10, channels: int = 1) -> None:
         super().__init__()
         self.features = nn.Sequential(
-            *(convolution(channels, 6, 5), nn.ReLU(), nn.MaxPool2d(2)),
-            *(convolution(6, 16, 5), nn.ReLU(), nn.MaxPool2d(2)),
+            *(nn.Conv2d(channels, 6, 5), nn.ReLU(), nn.MaxPool2d(2)),
+            *(nn.Conv2d(6, 16, 5), nn.ReLU(), nn.MaxPool2d(2)),
         )
         self.classify = nn.Sequential(
             *(nn.Linear(16 * 5 * 5, 120), nn.ReLU()),

@@ -22,6 +22,7 @@ from ..framework.statistics import wilson
 from ..hidden_failures import with_shares
 from .collecting import BATHTUB
 from .training import NETWORKS, SOURCES
+from .transformer import decided
 
 AXES = {"x (sideways)": ("xy", 0.0), "y (upright)": ("xy", 90.0), "z (forwards)": ("xz", 90.0)}
 TITLES = {"modelnet10": "ModelNet10", "sweethome3d": "Sweet Home 3D"}
@@ -93,6 +94,7 @@ def facts(results: Results) -> dict[str, Any]:
         "turned": measured.turned,
         "claims": {data: measured.claims(data) for data in _names(results, "data")},
         "bathtubs": _bathtubs(classes[classes["data"] == DECIDES]),
+        "pt": decided(results["transformer"]),
         "worst": with_shares(results["worst"], len(NETWORKS)).set_index("network"),
         "groups": groups,
         "below_45": {n: g.weights[angle_of(g) < 45 - 1e-6].sum() for n, g in groups.items()},

@@ -91,13 +91,15 @@ def decided(rows: DataFrame) -> dict[str, Any]:
     """Apply the rule to the seeds that were trained both ways.
 
     Returns:
-        `rows` with the loss from upright to all rotations, `seeds`, `changes` of the loss and of
+        `rows` with the loss from upright to all rotations, `seeds`, `means` of the accuracy by
+        network, `each`, the test clouds of a class, `changes` of the loss and of
         the accuracy upright (the augmented network minus the other, over test clouds), their
         `signs` (0 where they are not clear), and `bathtubs`: the share that the augmented network
         recognizes at all rotations, with the ends of Wilson's interval.
     """
     rows = rows.assign(lost=rows["upright"] - rows["ball"])
     seeds = sorted(set.intersection(*(set(own["seed"]) for _, own in rows.groupby("network"))))
+    paired = rows[rows["seed"].isin(seeds)]
     own = {
         name: [rows[(rows["network"] == name) & (rows["seed"] == seed)] for seed in seeds]
         for name in (AUGMENTED, UPRIGHT)
@@ -113,6 +115,8 @@ def decided(rows: DataFrame) -> dict[str, Any]:
     share, count = float(np.mean(tubs)), len(tubs[0])
     return {
         **{"rows": rows, "seeds": seeds, "changes": changes, "signs": signs},
+        "means": paired.groupby("network")[["upright", "ball", "always"]].mean(),
+        "each": count,
         "bathtubs": (share, *wilson(share * count, count)),
     }
 

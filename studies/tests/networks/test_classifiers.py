@@ -13,7 +13,6 @@ from torch.nn import functional
 from orbical_studies.networks.classifiers import (
     CompactResNet,
     LeNet5,
-    PatchConvolution,
     ResidualBlock,
 )
 
@@ -25,24 +24,6 @@ def size(model: nn.Module) -> int:
 def test_lenet5_has_the_published_61706_parameters() -> None:
     # 156 + 2,416 + 48,120 + 10,164 + 850: LeCun et al. with full connections and 10 linear outputs.
     assert size(LeNet5()) == 61_706
-
-
-def test_products_of_patches_are_convolutions_with_their_gradients() -> None:
-    torch.manual_seed(0)
-    usual = LeNet5().double()
-    products = LeNet5(convolution=PatchConvolution).double()
-    products.load_state_dict(usual.state_dict())
-    images, stack = torch.randn(3, 4, 1, 32, 32).double(), torch.func.stack_module_state([products])
-    forward = torch.func.vmap(
-        lambda each, weights: torch.func.functional_call(products, weights, each), (0, None)
-    )
-    weights = {name: value[0] for name, value in stack[0].items()}
-    found = forward(images, weights)
-    expected = usual(images.flatten(0, 1)).unflatten(0, (3, 4))
-    assert torch.allclose(found, expected)
-    got = torch.autograd.grad(found.square().sum(), list(weights.values()))
-    wanted = torch.autograd.grad(expected.square().sum(), list(usual.parameters()))
-    assert all(torch.allclose(one, other) for one, other in zip(got, wanted, strict=True))
 
 
 def test_the_compact_resnet_is_as_large_as_its_docstring_says() -> None:

@@ -368,8 +368,9 @@ def unbounded_mean_interval(
         raise InputError("values", "shape [..., N]", "a number")
     seen = np.isfinite(given)
     terms = np.where(seen, given, 0.0)
-    powers = (np.asarray((terms**power).sum(-1)) for power in range(1, 5))
-    return interval_of_sums(np.asarray(seen.sum(-1)), *powers, level, low=low)
+    first, second, third, fourth = (np.asarray((terms**n).sum(-1)) for n in range(1, 5))
+    count = np.asarray(seen.sum(-1))
+    return interval_of_sums(count, first, second, third, fourth, level, low=low)
 
 
 def interval_of_sums(

@@ -18,6 +18,7 @@ from ...errors import InputError, number_of_bins
 from ...store import ScanArrays, arrays_of, responses
 from ..intervals.interval_ends import Interval
 from ..measures.binned import Reliability, diagram_of, error_of, named_norm
+from ..registry import Draws
 from .orbit_arrays import groups_of, labeled
 from .pooled import clustered_interval, missing_sample
 
@@ -48,7 +49,7 @@ def pixels_along(
     name: str,
     by: str | None,
     options: dict[str, Any] | None,
-    draws: dict[str, Any] | None,
+    draws: Draws | None,
 ) -> xr.DataArray:
     """Return the binned calibration error of all pixels at each element, `[model, element]`.
 
@@ -68,7 +69,7 @@ def pixels_along(
 
 
 def pixels_pooled(
-    scan: Scan | xr.Dataset, name: str, options: dict[str, object] | None, draws: dict[str, object]
+    scan: Scan | xr.Dataset, name: str, options: dict[str, object] | None, draws: Draws
 ) -> list[Interval]:
     """Return the binned error of the pixels of all positions pooled, for each model.
 
@@ -87,7 +88,7 @@ def pixels_pooled(
 
 def pixels_at(scan: Scan, element: int, *, bins: int, level: float, seed: int) -> list[Interval]:
     """Return the binned error of the pixels at one element with its interval, for each model."""
-    arrays, draws = arrays_of(scan), {"level": level, "seed": seed}
+    arrays, draws = arrays_of(scan), Draws(level=level, seed=seed)
     return [
         one
         for model in range(len(arrays.models))
@@ -114,7 +115,7 @@ def _checked(
 
 
 def _intervals(
-    arrays: ScanArrays, members: np.ndarray, groups: int, bins: Any, draws: dict[str, Any]
+    arrays: ScanArrays, members: np.ndarray, groups: int, bins: Any, draws: Draws
 ) -> Iterator[tuple[tuple[int, int, int], dict[str, Any]]]:
     """Yield the error with its interval at each model, group and element."""
     for model in range(len(arrays.models)):
@@ -125,7 +126,7 @@ def _intervals(
                     yield (model, group, element), vars(one)
 
 
-def _of_images(sums: np.ndarray, draws: dict[str, Any]) -> list[Interval]:
+def _of_images(sums: np.ndarray, draws: Draws) -> list[Interval]:
     """Return the error of sums `[3, N, K, B]` over the pixels of N images, at each of K places."""
     found = []
     for count, sure, right in np.moveaxis(sums, 2, 0):

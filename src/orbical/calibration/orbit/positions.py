@@ -20,7 +20,7 @@ from ...store import ScanArrays, arrays_of, responses, runs
 from ..intervals.resampled import interval as interval_of
 from ..measures.binned import Reliability, bin_index, diagram_of, ece, error_of, named_norm
 from ..measures.binned import reliability as reliability_of
-from ..registry import MEASURES, Measure, MeasureLike, bound
+from ..registry import MEASURES, Draws, Measure, MeasureLike, bound
 from .orbit_arrays import groups_of, labeled
 from .pixel_bins import holds_pixels, pixels_along
 from .regression_orbit import holds_regression, regression_along
@@ -92,7 +92,7 @@ def along_orbit(
     >>> dict(found.sizes), found.attrs["metric"]
     ({'model': 1, 'element': 8}, 'ece')
     """
-    draws: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
+    draws: Draws = {"level": level, "resamples": resamples, "seed": seed}
     if holds_regression(scan):
         return regression_along(scan, measure, by, draws if interval else None, options)
     if holds_pixels(scan):

@@ -21,7 +21,7 @@ from ..intervals.drawing import on_vectors
 from ..intervals.means import mean_interval
 from ..intervals.resampled import regression_interval
 from ..measures.bleed import aleatoric_terms, covariance_terms
-from ..registry import BoundMeasure, Measure, MeasureLike, bound, entry_of
+from ..registry import BoundMeasure, Draws, Measure, MeasureLike, bound, entry_of
 from .orbit_arrays import groups_of, labeled
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def regression_along(
     scan: Scan | xr.Dataset,
     measure: MeasureLike,
     by: str | None,
-    draws: dict[str, Any] | None,
+    draws: Draws | None,
     options: dict[str, Any],
 ) -> xr.DataArray:
     """Return a regression measure `[model, element]` or `[model, by, element]`; see `along_orbit`.
@@ -190,14 +190,12 @@ def regression_along(
 
 
 def _named(
-    measure: BoundMeasure, draws: dict[str, object] | None
+    measure: BoundMeasure, draws: Draws | None
 ) -> tuple[str, Callable[[Predictions], dict[str, Any]]]:
     return measure.name, partial(_measured, measure, draws)
 
 
-def _measured(
-    measure: BoundMeasure, draws: dict[str, Any] | None, found: Predictions
-) -> dict[str, Any]:
+def _measured(measure: BoundMeasure, draws: Draws | None, found: Predictions) -> dict[str, Any]:
     """Return a measure of errors and variances, at all elements at once."""
     if measure.one_target and found.error.shape[-1] > 1:
         raise InputError(
@@ -221,7 +219,7 @@ def _checked_truth(options: dict[str, object]) -> float:
     return float(truth)
 
 
-def _bleed(truth: float, draws: dict[str, Any] | None, found: Predictions) -> dict[str, Any]:
+def _bleed(truth: float, draws: Draws | None, found: Predictions) -> dict[str, Any]:
     """Return aleatoric bleed at all elements at once: a mean over samples, 0 without bleed."""
     width, noise = found.error.shape[-1], found.aleatoric
     if noise.shape[-1] > width:

@@ -11,7 +11,7 @@ from ..._text import number, percent
 from ...errors import InputError, check_name
 from ..intervals.interval_ends import checked_level
 from ..intervals.limits import one_caution
-from ..registry import MeasureLike
+from ..registry import Draws, MeasureLike
 from .orbit_arrays import SAID
 from .positions import along_orbit, equal_width_options
 from .regression_orbit import holds_regression
@@ -216,19 +216,19 @@ def verdict(
     limits: dict[str, Any] = {"maximum": maximum, "minimum": minimum}
     check_name("place", place, PLACES)
     checked_level(level)
-    draws: dict[str, Any] = {"resamples": resamples, "seed": seed}
+    draws = Draws(level=level, resamples=resamples, seed=seed)
     positions = 1
     if place == "pooled":
         binned = None if holds_regression(scan) else equal_width_options(measure, options)
         known = binned is not None and binned["norm"] == "l1"
         found = pooled_over_orbit(scan, measure, interval=known, level=level, seed=seed, **options)
     elif place == "mean":
-        found = mean_over_orbit(scan, measure, interval=True, level=level, **draws, **options)
+        found = mean_over_orbit(scan, measure, interval=True, **draws, **options)
     else:
         data, group = opened(scan)
         positions = data.sizes["element"] if place == "worst" else 1
-        each = 1 - (1 - level) / positions
-        found = along_orbit(scan, measure, interval=True, level=each, **draws, **options)
+        draws["level"] = 1 - (1 - level) / positions
+        found = along_orbit(scan, measure, interval=True, **draws, **options)
         found = found if place == "worst" else found.isel(element=group.identity)
     judged = {}
     for name in found["model"].values:

@@ -20,7 +20,7 @@ from ...groups import as_group
 from ...predictors import Predictor
 from ...store import Json
 from ...tasks import TASKS, Task, takes
-from ..addresses import private_folder
+from ..access import private_folder
 from ..background import DaemonPool
 from .proposals import Proposal, full_command, groups_of
 from .settings import NONE

@@ -20,8 +20,8 @@ from ..session.request import ALL, Request, UnknownSet, mask_of_set, packed
 from ..session.sample_maps import available_methods, is_cached, sample_map
 from ..session.saved_lists import Finding, saved_findings, saved_sets
 from ..session.scan_state import headline
-from ..session.scan_view import ScanView
-from ..session.subset_curves import spread_metric
+from ..session.scan_view import Metric, ScanView
+from ..session.subset_curves import prepare_measures, spread_metric
 from ..sidecar import bits_key
 from ..wire import encode_part, quantize
 
@@ -331,6 +331,10 @@ def encoded_answers(
     for subset in subsets:
         answers: dict[str, list[Json]] = {}
         arrays: Json = {}
+        measures = [one.name for one in _metrics(view, subset) if not one.per_sample]
+        for reference in references:
+            chosen = replace(subset.selection, reference=reference)
+            prepare_measures(Request(view, chosen).subset, measures)
         for name, selection in _requests(view, subset, references):
             kind, _, reference = name.partition("/")
             plots, request = kind == "calibration", Request(view, selection)
@@ -351,6 +355,12 @@ def spread_metrics(view: ScanView) -> dict[str, str]:
     return {name: spread_metric(view, one).name for name, one in view.metrics.items()}
 
 
+def _metrics(view: ScanView, subset: Subset) -> list[Metric]:
+    """List the metrics whose curves are recorded for a subset."""
+    listed = view.metrics.values()
+    return [metric for metric in listed if metric.report != "all samples" or subset.whole]
+
+
 def _requests(
     view: ScanView, subset: Subset, references: Sequence[str]
 ) -> Iterator[tuple[str, Selection]]:
@@ -358,9 +368,10 @@ def _requests(
     spreads = {*spread_metrics(view).values()}
     for reference in references:
         against = replace(subset.selection, reference=reference)
+        measured = _metrics(view, subset)
         for metric in view.metrics.values():
             one = replace(against, metric=metric.name)
-            if metric.report != "all samples" or subset.whole:
+            if metric in measured:
                 yield f"aggregate/{reference}/{metric.name}", one
             if metric.name in spreads:
                 yield f"spread/{reference}/{metric.name}", one

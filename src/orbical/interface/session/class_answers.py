@@ -170,9 +170,11 @@ def coverage(request: Request) -> Answer:
         "models": request.names,
     }
     arrays: Json = {}
-    each = ((tested.hits, bounded_mean_interval), (tested.sizes, unbounded_mean_interval))
-    for name, (values, interval) in zip(PARTS, each, strict=True):
-        ends = interval(np.moveaxis(values[models][:, chosen], 1, -1))
+    hits, sizes = (
+        np.moveaxis(values[models][:, chosen], 1, -1) for values in (tested.hits, tested.sizes)
+    )
+    each = bounded_mean_interval(hits), unbounded_mean_interval(sizes, low=0.0)
+    for name, ends in zip(PARTS, each, strict=True):
         arrays |= dict(zip((name, f"{name}_low", f"{name}_high"), ends, strict=True))
     return about, arrays
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from ...advice import RECALIBRATED, advise, what_if
 from ...errors import InputError, OrbicalError, check_name
 from ...nero import failures as find_failures
 from ...nero import over_orbit
@@ -74,6 +73,8 @@ def _worst_of(view: ScanView, model: str, samples: Array, elements: tuple[int, .
 
 def advice(request: Request) -> Answer:
     """Answer what would help each model: remedies with their gain, interval and cost."""
+    from ...advice import advise  # imports scikit-learn, as below
+
     view = request.view
 
     def compute() -> Json:
@@ -88,6 +89,8 @@ def advice(request: Request) -> Answer:
 
 def choices(view: ScanView) -> Json:
     """Return what can be changed about the predictions of a scan."""
+    from ...advice import RECALIBRATED
+
     size, stored = len(view.group), "probabilities" in view.reader and view.label is not None
     averages = range(1, size + 1) if stored and view.group.closed else (1,)
     return {
@@ -99,6 +102,8 @@ def choices(view: ScanView) -> Json:
 
 
 def _changed(view: ScanView, change: Json) -> Any:
+    from ...advice import what_if
+
     return what_if(_arrays(view), most=MOST_SAMPLES, **change)
 
 

@@ -204,7 +204,7 @@ class ScanView:
         counts = np.zeros(self.samples, int)
         for entries in self.scan.failures.values():
             counts[[one["sample"] for one in entries if one["places"] == size]] += 1
-        return counts == len(self.models)
+        return np.asarray(counts == len(self.models))
 
     @cached_property
     def label(self) -> Array | None:

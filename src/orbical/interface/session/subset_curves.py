@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from ...calibration import MEASURES, along_orbit, row_intervals
+from ...calibration import MEASURES, along_orbit, ascending, row_intervals
 from ...errors import InputError, check_name, whole_number
 from ...nero import (
     SHARES,
@@ -110,9 +110,21 @@ def mean_over(subset: Subset, metric: Metric) -> dict[str, Array]:
 
 def measures_over(subset: Subset, name: str) -> dict[str, Array]:
     """Return a measure of the samples of a subset at every element, computed once."""
-    key = ("measure", name, subset.reference, *subset.key)
     compute = partial(_measured, subset.view, name, subset.reference, [subset.mask])
-    return subset.view.cache.get_or_compute(key, compute)[0]
+    return subset.view.cache.get_or_compute(_measure_key(subset, name), compute)[0]
+
+
+def prepare_measures(subset: Subset, names: Iterable[str]) -> None:
+    """Compute several measures of a subset in one pass; `measures_over` then has them."""
+    pairs = [name for name in names if MEASURES[name].kind == "pair"]
+    found = _of_pairs(subset.view, pairs, subset.reference, [subset.mask])[0] if pairs else {}
+    for name, curves in found.items():
+        key = _measure_key(subset, name)
+        subset.view.cache.get_or_compute(key, partial(list, [curves]))
+
+
+def _measure_key(subset: Subset, name: str) -> tuple[Hashable, ...]:
+    return ("measure", name, subset.reference, *subset.key)
 
 
 def _measured(
@@ -120,7 +132,7 @@ def _measured(
 ) -> list[dict[str, Array]]:
     """Compute a measure of several subsets at every element, from the outputs that are there."""
     if MEASURES[name].kind == "pair":
-        return _of_pairs(view, name, reference, masks)
+        return [found[name] for found in _of_pairs(view, [name], reference, masks)]
     return [{"values": _of_variances(view, name, mask)} for mask in masks]
 
 
@@ -135,12 +147,11 @@ def _of_variances(view: ScanView, name: str, mask: Array | None) -> Array:
 
 
 def _of_pairs(
-    view: ScanView, name: str, reference: str, masks: Sequence[Array | None]
-) -> list[dict[str, Array]]:
-    """Compute a measure of confidence and correctness; all outputs are read once."""
+    view: ScanView, names: Sequence[str], reference: str, masks: Sequence[Array | None]
+) -> list[dict[str, dict[str, Array]]]:
+    """Compute measures of confidence and correctness; outputs are read and sorted once."""
     pairs, shape = columns_of(view, reference), (len(view.models), len(view.group))
-    parts = ENDS if name == WITH_INTERVAL else ENDS[:1]
-    measured = [{part: np.full(shape, np.nan) for part in parts} for _ in masks]
+    measured = [{name: _unknown(name, shape) for name in names} for _ in masks]
     most = max(view.samples if mask is None else int(mask.sum()) for mask in masks)
     step = max(1, MOST_AT_ONCE // max(1, most))
     for model, start in itertools.product(range(shape[0]), range(0, shape[1], step)):
@@ -152,9 +163,18 @@ def _of_pairs(
                 if given[0].shape[1] < LEAST:
                     continue
                 pair = [torch.from_numpy(part) for part in given]
-                for part, values in measure_rows(name, pair).items():
-                    subset[part][model, start + places] = values.numpy()
+                if len(names) > 1:  # most measures begin by sorting
+                    ordered, order = ascending(pair[0])
+                    pair = [ordered, pair[1].gather(-1, order)]
+                for name, curves in subset.items():
+                    for part, values in measure_rows(name, pair).items():
+                        curves[part][model, start + places] = values.numpy()
     return measured
+
+
+def _unknown(name: str, shape: tuple[int, int]) -> dict[str, Array]:
+    parts = ENDS if name == WITH_INTERVAL else ENDS[:1]
+    return {part: np.full(shape, np.nan) for part in parts}
 
 
 def measure_rows(name: str, pair: list[Tensor]) -> dict[str, Tensor]:
@@ -286,20 +306,28 @@ def quantiles_of(subset: Subset, variable: str) -> Array:
         columns = response_columns(subset.view, variable)
         shape = (len(subset.view.models), len(LEVELS), len(subset.view.group))
         levels = np.full(shape, np.nan, np.float32)
-        for model, element in itertools.product(range(shape[0]), range(shape[2])):
-            levels[model, :, element] = quantiles(columns.column(model, element)[subset.rows])
+        step = max(1, MOST_AT_ONCE // max(1, subset.view.samples))
+        for model, start in itertools.product(range(shape[0]), range(0, shape[2], step)):
+            places = range(shape[2])[start : start + step]
+            some = [columns.column(model, element)[subset.rows] for element in places]
+            levels[model, :, start : start + step] = quantiles(np.stack(some))
         return levels
 
     return subset.view.cache.get_or_compute(("quantiles", variable, *subset.key), compute)
 
 
 def quantiles(values: Array) -> Array:
-    """Return the quantiles of the finite values among `[N]`, NaN if there are none.
+    """Return the quantiles `[5, ...]` of the finite values of `[..., N]`, NaN if there are none.
 
     >>> quantiles(np.array([0.0, 1.0, np.nan, 2.0])).tolist()
     [0.1, 0.5, 1.0, 1.5, 1.9]
     """
-    known = values[np.isfinite(values)]
+    finite = np.isfinite(values)
+    if values.ndim > 1:
+        complete = values.shape[-1] > 0 and finite.all()
+        alone = () if complete else [quantiles(row) for row in values]
+        return np.quantile(values, LEVELS, axis=-1) if complete else np.stack(alone, -1)
+    known = values[finite]
     return np.quantile(known, LEVELS) if len(known) else np.full(len(LEVELS), np.nan)
 
 

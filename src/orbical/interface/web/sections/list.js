@@ -216,8 +216,8 @@ export function createSection(el, app) {
     const format = writer();
     const width = box.clientWidth / now.perLine - (grid ? 0 : BESIDE);
     const letters = Math.max(6, Math.floor(width / (grid ? 6 : 7.5)));
-    for (const one of held.filter(Boolean))
-      items.get(`${grid} ${one.sample}`)?.fill(app.thumbnails.get(one.sample), format(one.value), letters);
+    for (const one of held)
+      if (one) items.get(`${grid} ${one.sample}`)?.fill(app.thumbnails.get(one.sample), format(one.value), letters);
     const lacking = held.flatMap((one) => (one && !app.thumbnails.get(one.sample) ? [one.sample] : []));
     app.thumbnails.want(lacking);
     pages.want(sight.first, Math.max(sight.first, sight.last - 1));

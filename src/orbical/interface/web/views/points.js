@@ -246,8 +246,8 @@ function drawVectors(context, origins, vectors, scale, place) {
 }
 
 /** The view: dragging or arrow keys walk around the cloud, which the group turns on its own. */
-export function createView(el, state = null) {
-  learnAtoms(state?.atoms);
+export function createView(el, state = /** @type {{ atoms?: Record<number, any> }} */ ({})) {
+  learnAtoms(state.atoms ?? {});
   const canvas = h("canvas", { class: "cloud", role: "img", tabindex: "0", "aria-label": "point cloud" });
   const holder = h("div", { class: "pixels-holder" }, canvas);
   const about = h("span", {});

@@ -15,7 +15,7 @@ from talking import get
 
 import orbical as ob
 from orbical.interface import open_session
-from orbical.interface.addresses import MOST_TICKETS, Address, private_folder
+from orbical.interface.access import MOST_TICKETS, Address, private_folder
 from orbical.interface.server import Server
 
 pytest.importorskip("fcntl", reason="addresses are kept where files can be locked")
