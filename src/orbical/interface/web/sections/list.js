@@ -64,8 +64,8 @@ export function createItem(app, { sample, index, total, layout, onclick }) {
 const ROW = 42;
 const [CELL, LARGE] = [48, 112]; // the least width of a cell of the grid, and on the stage
 const CAPTION = 16;
-const BESIDE = 52; // the picture in a row
-const LETTERS = { list: [12.5, 600], grid: [10.5, 400] }; // size and weight of a name, as in the style sheet
+const BESIDE = 49; // what else is in a row: its picture and its margins
+const LETTERS = { list: [12, 600], grid: [10.5, 400] }; // size and weight of a name, as in the style sheet
 const TYPING_MS = 200;
 const OTHER_END = { worst: "best", best: "worst" };
 
