@@ -16,7 +16,7 @@ from ..._arrays import ArrayLike
 from ...errors import whole_number
 from ..measures.binned import effective_count, reliability
 from ..pairs.validation import sample_weights
-from ..registry import BoundMeasure, MeasureLike, OfCells, bound, check_takes_weights
+from ..registry import RESAMPLES, BoundMeasure, MeasureLike, OfCells, bound, check_takes_weights
 from .cells import Cells, RowGenerators, tally
 from .drawing import BLOCK, as_vectors, drawn_pairs, drawn_targets, on_vectors
 from .interval_ends import (
@@ -42,7 +42,7 @@ def interval(
     *,
     weights: ArrayLike | None = None,
     level: float = 0.95,
-    resamples: int = 1000,
+    resamples: int = RESAMPLES,
     seed: int = 0,
     **options: Any,
 ) -> Interval:
@@ -126,7 +126,7 @@ def row_intervals(
     correct: Tensor,
     *,
     level: float = 0.95,
-    resamples: int = 1000,
+    resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Interval:
     """Return the interval of each row of pairs `[L, N]`, as `interval` has it for the row alone.
@@ -210,7 +210,7 @@ def regression_interval(
     *,
     weights: ArrayLike | None = None,
     level: float = 0.95,
-    resamples: int = 1000,
+    resamples: int = RESAMPLES,
     seed: int = 0,
     **options: object,
 ) -> Interval:
