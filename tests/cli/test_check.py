@@ -326,6 +326,18 @@ def test_a_table_says_how_many_samples_would_decide(tmp_path: Path) -> None:
         assert said in done.output
 
 
+def test_a_table_of_probabilities_is_refused_with_the_way_to_save_it(tmp_path: Path) -> None:
+    (tmp_path / "out.csv").write_text("a,b,label\n0.5,0.5,0\n")
+    app = typer.Typer()
+    app.command()(calibration.calibration)
+    for done in (
+        run(tmp_path / "out.csv", "--max-ece", 0.1),
+        CliRunner().invoke(app, [str(tmp_path / "out.csv")]),
+    ):
+        assert isinstance(done.exception, InputError)
+        assert "; save its columns with NumPy's savez" in str(done.exception)
+
+
 def test_saved_outputs_are_checked_too(tmp_path: Path) -> None:
     draw = np.random.default_rng(0)
     logits = 2 * draw.normal(size=(1500, 3))
