@@ -273,7 +273,7 @@ def _check_scan(
         check_name("model", name, scan.models)
     arrays = arrays_of(scan)
     for rule in rules:
-        checked_limit(rule.name, *rule.limit.values(), _bounds(rule, arrays))
+        _check_limit(rule, arrays)
     size, failures = scan.record.data.samples, scan.failures
     return [
         _row(found, rule.name, model, rule.what, size, len(failures[model]))
@@ -323,7 +323,7 @@ def _check_outputs(
             )
         if rule.quantity not in known:
             raise unknown_name(f"{rule.name}: of these outputs", rule.quantity, known)
-        checked_limit(rule.name, *rule.limit.values(), _bounds(rule))
+        _check_limit(rule)
     found = outputs_table(outputs, **draws, only={rule.quantity for rule in rules})
     level = draws["level"]
     checked = []
@@ -427,6 +427,11 @@ def _least_samples(level: float) -> int:
 
 def _variable(rule: _Rule) -> str:
     return _AVERAGED.get(rule.quantity, f"{rule.quantity.partition('_gap')[0]}_vs_consensus")
+
+
+def _check_limit(rule: _Rule, arrays: ScanArrays | None = None) -> None:
+    (limit,) = rule.limit.values()
+    checked_limit(rule.name, limit, _bounds(rule, arrays))
 
 
 def _bounds(rule: _Rule, arrays: ScanArrays | None = None) -> tuple[float, float] | None:
