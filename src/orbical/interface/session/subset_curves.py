@@ -38,7 +38,8 @@ SAID = "caution"
 """Why the ends of an interval may be too near, or ""."""
 LEAST = 3
 """The least number of samples for a measure."""
-MOST_AT_ONCE = 1 << 21
+MOST_AT_ONCE = 1 << 17
+"""How many samples times elements are measured at once: what a processor's cache holds."""
 RESAMPLES = 1000
 """As many as commands and `check` draw: a verdict must not depend on who gives it."""
 FIRST = 12
@@ -340,13 +341,17 @@ def quantiles(values: Array) -> Array:
     >>> quantiles(np.array([0.0, 1.0, np.nan, 2.0])).tolist()
     [0.1, 0.5, 1.0, 1.5, 1.9]
     """
-    finite = np.isfinite(values)
-    if values.ndim > 1:
-        complete = values.shape[-1] > 0 and finite.all()
-        alone = () if complete else [quantiles(row) for row in values]
-        return np.quantile(values, LEVELS, axis=-1) if complete else np.stack(alone, -1)
-    known = values[finite]
-    return np.quantile(known, LEVELS) if len(known) else np.full(len(LEVELS), np.nan)
+    if values.ndim > 1 and not np.isfinite(values).all():
+        return np.stack([quantiles(row) for row in values], -1)
+    known = np.sort(values if values.ndim > 1 else values[np.isfinite(values)])
+    if not known.shape[-1]:
+        return np.full((len(LEVELS), *values.shape[:-1]), np.nan)
+    # Sorting is vectorized, and takes an eighth of the time of `numpy.quantile`.
+    places = np.array(LEVELS) * (known.shape[-1] - 1)
+    below, part = places.astype(int), places % 1
+    above = np.minimum(below + 1, known.shape[-1] - 1)
+    ends = (1 - part) * known[..., below] + part * known[..., above]
+    return np.moveaxis(ends, -1, 0)
 
 
 def in_band(request: Request, given: object) -> Array:
