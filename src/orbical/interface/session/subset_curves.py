@@ -250,10 +250,11 @@ def _badness(metric: Metric, values: Array) -> Array:
 
 
 def _of_groups(subset: Subset, column: Column, metric: Metric) -> tuple[Array, Array]:
-    """Return the values `[G, M, K]` of all groups, and how many samples each has."""
+    """Return the values `[G, M, K]` of all groups, and how many samples with a result each has."""
     view, codes = subset.view, np.asarray(values_of(subset.view, column))
     groups = len(keys_of(view, column))
-    codes = np.where((codes >= 0) & (codes < groups) & subset.members, codes, -1)
+    judged = subset.members & ~view.without_result
+    codes = np.where((codes >= 0) & (codes < groups) & judged, codes, -1)
     counts = np.bincount(codes[codes >= 0], minlength=groups)
     if metric.per_sample:
         variable = view.variable(metric, subset.reference)
@@ -285,7 +286,7 @@ def consistency(request: Request) -> Answer:
         name: share_of(each[name][request.models][:, rows], binary=binary and name == "changed")
         for name in SHARES
     }
-    about = {"count": request.subset.count, "models": request.names}
+    about = {"count": request.subset.judged, "models": request.names}
     return about, {name: np.stack(share, -1) for name, share in shares.items()}
 
 
