@@ -120,7 +120,7 @@ def test_clients_come_and_go_and_leave_nothing_behind(
     pools = THREADS + LIVE_THREADS + len(PATIENT_KINDS) + MOST_LONG + len(models)
     assert threading.active_count() <= threads + pools
     with capfd.disabled():
-        print(f"result: {clients:,} clients: {answered:,} responses read, lost 0, tracebacks 0")
+        print(f"\nresult: {clients:,} clients: {answered:,} responses read, lost 0, tracebacks 0")
 
 
 def test_a_model_that_hangs_keeps_no_page_waiting(
