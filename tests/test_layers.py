@@ -22,7 +22,7 @@ WIDTH = 8
 
 class Pool(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return x.mean((2, 3))
+        return x.flatten(2).mean(2)
 
 
 class Tokens(nn.Module):
@@ -62,7 +62,7 @@ def scaled(net: nn.Sequential, x: torch.Tensor) -> nn.Sequential:
     with torch.no_grad():
         outputs = net(x)
         net[-1].weight /= outputs.std(0)[:, None]
-        net[-1].bias.zero_()
+        net[-1].bias.zero_().sub_(net(x).mean(0))
     return net
 
 
@@ -97,6 +97,22 @@ SHIFTED = {
         lambda: network(*block(1), *block(), nn.Flatten(), width=WIDTH * 32 * 32),
     ),
 }
+
+
+def around(inputs: int = WIDTH, **options) -> tuple[nn.Module, nn.Module]:
+    return block(inputs, **{"padding_mode": "circular"} | options)
+
+
+AROUND = {
+    "zero padding": ("2", lambda: network(*around(1), *block(), *around(), Pool())),
+    "reflecting padding": (
+        "2",
+        lambda: network(*around(1), *block(padding_mode="reflect"), *around(), Pool()),
+    ),
+    "no padding": ("2", lambda: network(*around(1), *block(padding=0), Pool())),
+    "stride": ("2", lambda: network(*around(1), *around(stride=4), *around(), Pool())),
+    "flatten": ("4", lambda: network(*around(1), *around(), nn.Flatten(), width=WIDTH * 32 * 32)),
+}
 TURNED = {
     "stride": ("2", lambda: network(*block(1), *block(stride=2), *block(), Pool())),
     "padding": (
@@ -129,6 +145,30 @@ def test_what_breaks_shifts_is_found_first(culprit, blobs):
     assert found.share[found.layers.index(name)] > 0.6
     before = found.error[: found.layers.index(name)]
     assert (before < 1e-5).all()
+
+
+@pytest.mark.parametrize("culprit", AROUND)
+def test_what_breaks_shifts_around_an_image_is_found_first(culprit):
+    name, make = AROUND[culprit]
+    x = torch.rand(48, 1, 32, 32)
+    net, task = scaled(make(), x), ob.tasks.Classification(input=ob.actions.Periodic())
+    found = layer_errors(net, x, group="periodic:32:32", task=task)
+    assert found.first == name, found
+    assert found.share[found.layers.index(name)] > 0.6
+    assert (found.error[: found.layers.index(name)] < 1e-5).all()
+    kept = scaled(network(*around(1), *around(), Pool()), x)
+    assert layer_errors(kept, x, group="periodic:32:32", task=task).total < 0.01 * found.total
+
+
+def test_features_of_a_signal_move_around_it_too():
+    x = torch.rand(48, 2, 32)
+    convs = [nn.Conv1d(2, WIDTH, 3, padding=1, padding_mode="circular")]
+    convs.append(nn.Conv1d(WIDTH, WIDTH, 3, padding=1))
+    net = nn.Sequential(convs[0], nn.ReLU(), convs[1], nn.ReLU(), Pool())
+    task = ob.tasks.Classification(input=ob.actions.Periodic())
+    found = layer_errors(net, x, group="periodic:32", task=task)
+    assert found.first == "2", found
+    assert (found.error[:2] < 1e-5).all()
 
 
 @pytest.mark.parametrize("culprit", TURNED)

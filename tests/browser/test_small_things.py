@@ -31,7 +31,7 @@ def folder(tmp_path_factory):
         )
     root = place / "torn.zarr" / "zarr.json"
     root.write_text(root.read_text()[:-40])
-    names = [f"photographs of the first year/photograph number {n:03d}" for n in range(60)]
+    names = [f"photographs of the first year/photograph number {n:03d}.png" for n in range(60)]
     server = Server(open_session({"many": ob.load(place / "many.zarr")}, names=names), port=0)
     both = Server(open_session(place), port=0)
     for one in (server, both):
@@ -95,9 +95,10 @@ def test_a_figure_has_no_switches_and_no_icons(view, tmp_path):
     expect(page.tab.locator(".aggregate .controls")).to_be_visible()
 
 
-def test_long_names_are_cut_in_the_middle(paged, folder):
-    page = paged(folder[0].url, "sample=3")
-    labels = page.tab.locator(".row .row-label")
+@pytest.mark.parametrize(("listing", "item"), [("list", "row"), ("grid", "cell")])
+def test_long_names_are_cut_to_what_tells_them_apart(paged, folder, listing, item):
+    page = paged(folder[0].url, f"sample=3&listing={listing}")
+    labels = page.tab.locator(f".{item} .row-label")
     expect(labels.first).to_contain_text("…")
     shown = labels.all_inner_texts()
     assert len({*shown}) == len(shown)

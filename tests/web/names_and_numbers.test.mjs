@@ -10,7 +10,15 @@ import {
   modelInk,
   parse,
 } from "../../src/orbical/interface/web/draw/colors.js";
-import { apart, distinct, ends, precise, shortened, significant } from "../../src/orbical/interface/web/draw/format.js";
+import {
+  apart,
+  distinct,
+  ends,
+  precise,
+  sharedEnds,
+  shortened,
+  significant,
+} from "../../src/orbical/interface/web/draw/format.js";
 import { fittedNames } from "../../src/orbical/interface/web/draw/svg.js";
 import { arrange } from "../../src/orbical/interface/web/plots/panel_grid.js";
 import { freeSpot } from "../../src/orbical/interface/web/plots/scatter_layers.js";
@@ -23,6 +31,27 @@ test("long names that differ at their ends stay apart", () => {
   assert.notEqual(one, other);
   assert.equal(one.length, 18);
   assert.equal(shortened("plain", 18), "plain");
+});
+
+test("names of one list stay apart, however narrow it is, if what differs has room", () => {
+  const lists = [
+    Array.from({ length: 30 }, (_, n) => `photo_${String(n).padStart(2, "0")}.png`),
+    Array.from({ length: 120 }, (_, n) => `photographs of the first year/number ${n}, scanned.tiff`),
+    ["a long name that ends", "a long name that ends later", "a long name that began"],
+  ];
+  for (const names of lists) {
+    const shared = sharedEnds(names);
+    const own = Math.max(...names.map(({ length }) => length - shared[0] - shared[1]));
+    for (let most = own; most < 60; most += 1) {
+      const cut = names.map((name) => shortened(name, most, shared));
+      assert.equal(new Set(cut).size, names.length, `${most}: ${cut}`);
+      assert.ok(cut.every(({ length }) => length <= most));
+    }
+  }
+  const cut = (most) => ["photo_08.png", "photo_18.png"].map((name) => shortened(name, most, [6, 4]));
+  assert.deepEqual(cut(9), ["ph…08.png", "ph…18.png"]);
+  assert.deepEqual(cut(5), ["p…08…", "p…18…"]);
+  assert.deepEqual(sharedEnds(["alike", "alike"]), [0, 0]);
 });
 
 test("numbers are written by their first digits, whatever their size", () => {

@@ -50,7 +50,7 @@ class Periodic(OfFinite):
 
     def _sources(self, elements: Elements, axis: int, count: int) -> np.ndarray:
         """Return where columns (axis 0) or rows (axis 1) come from, `[K, count]`, by index."""
-        cell = elements.parts["cell"]
+        cell = elements.parts.get("cell", np.eye(3)[None])
         sign, shift = cell[:, axis, axis, None], cell[:, axis, 2, None]
         place = (np.arange(count) + 0.5) / count
         # Rows count downwards, and y points up.

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from .._text import in_column, percent
 from .._trees import Tree, leaves, tree_map
-from ..actions import Images, Volumes, check_group, flat
+from ..actions import Images, Periodic, Volumes, check_group, flat
 from ..data import as_preprocessing
 from ..errors import InputError, unknown_name, whole_number
 from ..groups import Elements, Group, as_group, trivial
@@ -35,8 +35,8 @@ _CANCEL = 2.0
 _ROUNDING = 1e-4
 """Errors of predictions below that are rounding, and have no cause."""
 _ROWS, _RIDGE, _SIMPLER, _HOLDS = 1 << 14, 1e-3, 0.9, 0.1
-"""Rows that fit a matrix, its regularization, how much smaller an error must be for it, and the
-error below which features are moved by it: more is a likeness, not a representation."""
+"""Rows that fit a matrix, its regularization, how much smaller an error must be for it, and
+how much smaller for features to be moved by it: less is a likeness, not a representation."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class LayerErrors:
         width = max(map(len, self.titles))
         rows = zip(self.titles, self.share, self.error, self.moves, strict=True)
         lines = [
-            f"{name:{width}}  {'-' if np.isnan(share) else percent(share + 0.0):>5}  "
+            f"{name:{width}}  {'-' if np.isnan(share) else percent(round(share, 2) + 0.0):>5}  "
             f"{in_column(error):>8}  moves {moves}"
             for name, share, error, moves in rows
         ]
@@ -140,6 +140,10 @@ def layer_errors(
 
     and the share of layer `i` is the projection of `h_(i-1) - h_i` on the left-hand side. It is the
     finite form of the layer-wise Lie derivative of Gruver et al., which needs no derivatives.
+
+    Shifts of a window (`translations`) cannot tell the padding of a layer from content that leaves
+    the view: both change what is near the edges. Shifts around the image (`periodic`, with the
+    action `orbical.actions.Periodic`) lose no content, so that what changes is due to the network.
 
     Args:
         model: a torch module.
@@ -385,7 +389,7 @@ def _best(
         ways.append((f"{start} with mixed channels" if grid.sides else "linearly", mixed, known))
     errors = [_relative(guess[test], b[test], known) for _, guess, _ in ways]
     best = min(range(len(ways)), key=lambda way: errors[way] * (1.0 if way == 0 else 1 / _SIMPLER))
-    used = best if errors[best] < _HOLDS else 0  # a map that half explains is no representation
+    used = best if errors[best] < _HOLDS * errors[0] else 0  # to explain half is no representation
     _, guess, inside = ways[used]
     kept = guess if inside is None else torch.where(inside, guess, b)
     return grid.closed(kept[test], there[test]), ways[best][0], errors[best]
@@ -416,6 +420,10 @@ def _relative(guess: Tensor, truth: Tensor, valid: Tensor | None) -> float:
     return float(((a - b).square().sum() / spread).sqrt())
 
 
+_SMOOTH = Images("bilinear", "border"), Volumes("trilinear", "border"), Periodic("bilinear")
+"""How fields of features move, where the input is one."""
+
+
 @dataclass(frozen=True)
 class _Grid:
     """How features lie on the grid of the input: `[B, C, ...]`, channels last, or tokens."""
@@ -423,24 +431,23 @@ class _Grid:
     kind: str
     sides: tuple[int, ...]
     size: tuple[int, ...] = ()
-    action: Images | Volumes | None = None
+    action: Images | Volumes | Periodic | None = None
 
     @classmethod
     def of(cls, features: Tensor, x: Tree, task: Task) -> _Grid:
         """Find the grid of features; none if they are vectors, or points."""
         fields = zip(flat(task.input), leaves(x), strict=True)
-        known = [(a, leaf) for a, leaf in fields if isinstance(a, Images | Volumes)]
+        known = [(a, leaf) for a, leaf in fields if isinstance(a, Images | Volumes | Periodic)]
         if known:
             action, leaf = known[0]
-            volumes = isinstance(action, Volumes)
-            size = tuple(leaf.shape[-3 if volumes else -2 :])
-            smooth = Volumes("trilinear", "border") if volumes else Images("bilinear", "border")
+            size = tuple(leaf.shape[2:])
+            smooth = next(one for one in _SMOOTH if isinstance(action, type(one)))
             shape = tuple(features.shape[1:])
             if len(shape) == len(size) + 1:
                 for kind, sides in (("first", shape[1:]), ("last", shape[:-1])):
                     if _alike(sides, size):
                         return cls(kind, sides if max(sides) > 1 else (), size, smooth)
-            if len(shape) == 2 and not volumes:
+            if len(shape) == len(size) == 2:
                 for extra in (0, 1):
                     rows = math.sqrt((shape[0] - extra) * size[0] / size[1])
                     sides = (round(rows), round(rows * size[1] / size[0]))
@@ -470,8 +477,8 @@ class _Grid:
         assert self.action is not None
         part = self.action.parts[0]
         matrices = np.array(element.parts.get(part, np.eye(len(self.sides) + 1)[None]))
-        ratio = self.sides[-1] / self.size[-1]
-        matrices[:, :-1, -1] *= ratio
+        if not isinstance(self.action, Periodic):  # whose shifts are shares of the sides
+            matrices[:, :-1, -1] *= self.sides[-1] / self.size[-1]
         own = Elements({part: matrices}, 1, element.exact_on_grid)
         valid = self.action.valid(own, features)
         return self.action.apply(own, features)[0], None if valid is None else valid[0]

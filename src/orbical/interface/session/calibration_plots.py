@@ -187,11 +187,11 @@ def _plots(sure: Array, right: Array, ends: Array | None = None) -> list[Json]:
             continue
         pair = [torch.from_numpy(part) for part in given]
         diagrams, curves = reliability(*pair, bins=BINS), _curves(pair[0], pair[1], None)
-        mine = (
-            torch.stack([*measure_rows(WITH_INTERVAL, pair).values()], -1).numpy()
-            if ends is None
-            else ends[places]
-        )
+        if ends is None:
+            found = measure_rows(WITH_INTERVAL, pair)
+            mine = np.stack([found[part] for part in ENDS], -1)
+        else:
+            mine = ends[places]
         said = caution(WITH_INTERVAL, of_pairs(pair[1]))
         for row, place in enumerate(places):
             diagram = Reliability(**{name: part[row] for name, part in vars(diagrams).items()})

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...calibration import MEASURES, along_orbit, ascending, row_intervals
+from ...calibration import MEASURES, along_orbit, ascending, one_caution, row_intervals
 from ...errors import InputError, check_name, whole_number
 from ...nero import (
     SHARES,
@@ -34,6 +34,8 @@ WITH_INTERVAL = "ece"
 """The measure whose interval is fast enough to be drawn at every element."""
 ENDS = ("values", "low", "high", "expected")
 """A measure, the ends of its interval, and what it is for a calibrated model."""
+SAID = "caution"
+"""Why the ends of an interval may be too near, or ""."""
 LEAST = 3
 """The least number of samples for a measure."""
 MOST_AT_ONCE = 1 << 17
@@ -56,9 +58,20 @@ def aggregate(request: Request) -> Answer:
     else:
         curves = measures_over(subset, metric.name)
     arrays = {name: curves[name][request.models] for name in ENDS[:3] if name in curves}
-    about = curve_header(request, metric, arrays["values"])
+    about = curve_header(request, metric, arrays["values"]) | cautions(request, curves)
     failed = int(request.view.without_result[subset.rows].sum())
     return {**about, "count": subset.judged, **({"failed": failed} if failed else {})}, arrays
+
+
+def cautions(request: Request, curves: Mapping[str, Array]) -> Json:
+    """Return the caution of the band of each model shown that needs one, if any does."""
+    each = {
+        name: one_caution(curves[SAID][model])
+        for name, model in zip(request.names, request.models, strict=True)
+        if SAID in curves
+    }
+    found = {name: text for name, text in each.items() if text}
+    return {"cautions": found} if found else {}
 
 
 def curve_header(request: Request, metric: Metric, values: Array) -> Json:
@@ -104,7 +117,9 @@ def mean_over(subset: Subset, metric: Metric) -> dict[str, Array]:
             values = values_over(view.reader, variable, sets)
             bounds = (0.0, 1.0) if metric.unit == "share" else None
             ends = sums.interval(bounds, metric.low, values=values)
-        return {name: part[:, 0] for name, part in zip(ENDS, ends, strict=False)}
+        found = {name: part[:, 0] for name, part in zip(ENDS, ends, strict=False)}
+        said = np.broadcast_to(np.asarray(ends.caution, dtype=object), ends[0].shape)
+        return found | {SAID: said[:, 0]}
 
     return view.cache.get_or_compute(("mean", variable, *subset.key), compute)
 
@@ -169,22 +184,24 @@ def _of_pairs(
                     pair = [ordered, pair[1].gather(-1, order)]
                 for name, curves in subset.items():
                     for part, values in measure_rows(name, pair).items():
-                        curves[part][model, start + places] = values.numpy()
+                        curves[part][model, start + places] = values
     return measured
 
 
 def _unknown(name: str, shape: tuple[int, int]) -> dict[str, Array]:
-    parts = ENDS if name == WITH_INTERVAL else ENDS[:1]
-    return {part: np.full(shape, np.nan) for part in parts}
+    if name != WITH_INTERVAL:
+        return {"values": np.full(shape, np.nan)}
+    return {part: np.full(shape, np.nan) for part in ENDS} | {SAID: np.full(shape, "", object)}
 
 
-def measure_rows(name: str, pair: list[Tensor]) -> dict[str, Tensor]:
+def measure_rows(name: str, pair: list[Tensor]) -> dict[str, Array]:
     """Return a measure of pairs `[k, n]`, with the ends of its interval if that is fast."""
     if name != WITH_INTERVAL:
-        return {"values": MEASURES[name](*pair).detach()}
+        return {"values": MEASURES[name](*pair).detach().numpy()}
     ends = row_intervals(name, *pair, resamples=RESAMPLES)
     values = (ends.value, ends.low, ends.high, ends.calibrated)
-    return dict(zip(ENDS, values, strict=True))
+    found = {part: value.numpy() for part, value in zip(ENDS, values, strict=True)}
+    return found | {SAID: ends.caution}
 
 
 def classes(request: Request) -> Answer:

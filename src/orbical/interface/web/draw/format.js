@@ -40,11 +40,34 @@ export function precise(format) {
   return (value) => significant(value) + (format === "px" && Number.isFinite(value) ? " px" : "");
 }
 
-/** A long name without its middle: names of models often differ only at their ends. */
-export function shortened(name, most = 26) {
+/** How many letters different names begin with alike, and how many of the rest they end with alike. */
+export function sharedEnds(names) {
+  const run = (words, place) => {
+    let count = 0;
+    while (words.every((word) => count < word.length && word.at(place(count)) === words[0].at(place(count))))
+      count += 1;
+    return count;
+  };
+  const different = [...new Set(names)];
+  if (different.length < 2) return [0, 0];
+  const before = run(different, (count) => count);
+  const rest = different.map((name) => name.slice(before));
+  return [before, run(rest, (count) => -1 - count)];
+}
+
+/** A long name without its middle, or without the ends that it shares with others (see `sharedEnds`). */
+export function shortened(name, most = 26, shared = [0, 0]) {
   if (name.length <= most) return name;
-  const tail = Math.max(Math.floor((most - 1) / 2), 1);
-  return `${name.slice(0, most - 1 - tail)}…${name.slice(-tail)}`;
+  const [before, after] = shared;
+  const own = name.slice(before, name.length - after);
+  const room = most - own.length - 2;
+  if (room < 0) {
+    const tail = Math.max(Math.floor((most - 1) / 2), 1);
+    return own.length <= most ? own : `${own.slice(0, most - 1 - tail)}…${own.slice(-tail)}`;
+  }
+  const whole = after <= room + 1; // an extension, for which no ellipsis stands
+  const head = Math.min(before, whole ? room + 1 - after : room);
+  return `${name.slice(0, head)}${head < before ? "…" : ""}${own}${whole ? name.slice(name.length - after) : "…"}`;
 }
 
 /** Names without the words that all have at the same place, where one is longer than `most`: what is left tells them apart. */

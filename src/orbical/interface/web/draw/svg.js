@@ -101,11 +101,11 @@ export function fitted(words, width, size = TEXT_SIZE) {
   return `${words.slice(0, cut).trimEnd()}…`;
 }
 
-/** A name without so much of its middle that it fits a width: names often differ only at their ends. */
-function fittedMiddle(name, width, size = TEXT_SIZE) {
+/** A name without so much of its middle, or of the ends that it shares with others, that it fits a width. */
+export function fittedMiddle(name, width, size = TEXT_SIZE, weight = 400, shared = [0, 0]) {
   let most = name.length;
-  while (most > 3 && textWidth(shortened(name, most), size) > width) most -= 1;
-  return shortened(name, most);
+  while (most > 3 && textWidth(shortened(name, most, shared), size, weight) > width) most -= 1;
+  return shortened(name, most, shared);
 }
 
 /** Names that fit a width; where one does not, only what tells them apart is kept. */

@@ -215,7 +215,8 @@ export function createRuns(el, app, frame) {
     const names = [...new Set(lone.map(({ scan }) => scan))].join(", ");
     const which = metric.per_sample ? `the difference of ${names}` : `differences of ${metric.title}`;
     const apart = differing() && lone.length ? `Samples are not paired in ${which}.` : "";
-    return [first, ...said, apart, leftOut()].filter(Boolean).join(" ");
+    const text = answer.rows.map((row) => row[differing() ? "difference_caution" : "caution"]).find(Boolean);
+    return [first, ...said, apart, text && `Caution: ${text}.`, leftOut()].filter(Boolean).join(" ");
   }
 
   /** The value of a row in a column, to sort by. */

@@ -4,7 +4,8 @@ import { button, fill, h, show, uid, write } from "../core/dom.js";
 import { createListPages, itemsInSight, scrollTo, wholeHeight } from "../core/list_pages.js";
 import { className, counted } from "../core/text.js";
 import { paint } from "../core/thumbnails.js";
-import { fixed, formatter, shortened, significant } from "../draw/format.js";
+import { fixed, formatter, sharedEnds, significant } from "../draw/format.js";
+import { fittedMiddle } from "../draw/svg.js";
 import { createSelect, createSwitch } from "./frame.js";
 import { hints } from "./help.js";
 
@@ -15,6 +16,8 @@ export function wordsOf(app, sample, found) {
   const kind = label === null || !app.state.classes.length ? "" : className(app.state, label);
   return { name, kind, number: `#${app.number(sample)}` };
 }
+
+const labelOf = ({ name, kind, number }) => name || kind || number;
 
 /** Make an item; `fill(found, value)` once its picture is known. */
 export function createItem(app, { sample, index, total, layout, onclick }) {
@@ -38,10 +41,10 @@ export function createItem(app, { sample, index, total, layout, onclick }) {
   );
   let painted = false;
 
-  function fill(found, text, letters) {
+  function fill(found, text, fit) {
     const words = wordsOf(app, sample, found);
-    const first = words.name || words.kind || words.number;
-    write(label, shortened(first, letters));
+    const first = labelOf(words);
+    write(label, fit(first));
     write(kind, words.name ? words.kind : "");
     write(value, text);
     el.title = [words.name, words.kind, words.number, text].filter(Boolean).join(" · ");
@@ -61,7 +64,8 @@ export function createItem(app, { sample, index, total, layout, onclick }) {
 const ROW = 42;
 const [CELL, LARGE] = [48, 112]; // the least width of a cell of the grid, and on the stage
 const CAPTION = 16;
-const BESIDE = 52; // the picture in a row
+const BESIDE = 49; // what else is in a row: its picture and its margins
+const LETTERS = { list: [12, 600], grid: [10.5, 400] }; // size and weight of a name, as in the style sheet
 const TYPING_MS = 200;
 const OTHER_END = { worst: "best", best: "worst" };
 
@@ -215,11 +219,12 @@ export function createSection(el, app) {
     }
     const format = writer();
     const width = box.clientWidth / now.perLine - (grid ? 0 : BESIDE);
-    const letters = Math.max(6, Math.floor(width / (grid ? 6 : 7.5)));
-    for (const one of held)
-      if (one) items.get(`${grid} ${one.sample}`)?.fill(app.thumbnails.get(one.sample), format(one.value), letters);
-    const lacking = held.flatMap((one) => (one && !app.thumbnails.get(one.sample) ? [one.sample] : []));
-    app.thumbnails.want(lacking);
+    const known = held.flatMap((one) => (one ? [{ ...one, found: app.thumbnails.get(one.sample) }] : []));
+    const shared = sharedEnds(known.map(({ sample, found }) => labelOf(wordsOf(app, sample, found))));
+    const [size, weight] = LETTERS[grid ? "grid" : "list"];
+    const fit = (name) => fittedMiddle(name, width, size, weight, shared);
+    for (const { sample, value, found } of known) items.get(`${grid} ${sample}`)?.fill(found, format(value), fit);
+    app.thumbnails.want(known.flatMap(({ sample, found }) => (found ? [] : [sample])));
     pages.want(sight.first, Math.max(sight.first, sight.last - 1));
     if (waiting !== null && pages.at(waiting)) go(waiting);
   }
