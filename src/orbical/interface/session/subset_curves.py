@@ -40,8 +40,6 @@ LEAST = 3
 """The least number of samples for a measure."""
 MOST_AT_ONCE = 1 << 17
 """How many samples times elements are measured at once: what a processor's cache holds."""
-RESAMPLES = 1000
-"""As many as commands and `check` draw: a verdict must not depend on who gives it."""
 FIRST = 12
 """How many groups are answered unless more are asked for."""
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -199,7 +197,7 @@ def measure_rows(name: str, pair: list[Tensor]) -> dict[str, Array]:
     """Return a measure of pairs `[k, n]`, with the ends of its interval if that is fast."""
     if name != WITH_INTERVAL:
         return {"values": MEASURES[name](*pair).detach().numpy()}
-    ends = interval(name, *pair, resamples=RESAMPLES)
+    ends = interval(name, *pair)
     values = (ends.value, ends.low, ends.high, ends.calibrated)
     found = {part: value.numpy() for part, value in zip(ENDS, values, strict=True)}
     return found | {SAID: ends.caution}
