@@ -87,6 +87,7 @@ from .orbit.pooled import *
 from .orbit.positions import *
 from .orbit.positions import model_index, pair_blocks, pairs_at_element, pairs_of
 from .orbit.verdicts import *
+from .orbit.verdicts import checked_limit
 from .orbit.whole_orbit import *
 from .orbit.whole_orbit import kinds_of
 from .overview import *
@@ -104,7 +105,7 @@ from .pairs.validation import (
     working_float,
 )
 from .registry import *
-from .registry import Draws
+from .registry import RESAMPLES, Draws
 
 # fmt: off
 _MODULES = (

@@ -318,7 +318,9 @@ def paired_interval_of_sums(
         [0.5, -0.42, 1.42]
     """
     found = _central(count, total, squares, cubes, fourths)
-    known, middle, error = map(torch.from_numpy, map(np.asarray, (count, found.mean, found.error)))
+    known, middle, error = (
+        torch.from_numpy(np.asarray(part)) for part in (count, found.mean, found.error)
+    )
     ends = _paired_ends(known, middle, error, found.evidence, level)
     mean, low, high = (part.numpy() for part in ends)
     return MeanEnds((mean, low, high), ends.caution)

@@ -16,7 +16,7 @@ from ..._arrays import ArrayLike
 from ...errors import whole_number
 from ..measures.binned import effective_count, reliability
 from ..pairs.validation import sample_weights
-from ..registry import BoundMeasure, MeasureLike, OfCells, bound, check_takes_weights
+from ..registry import RESAMPLES, BoundMeasure, MeasureLike, OfCells, bound, check_takes_weights
 from .cells import Cells, RowGenerators, tally
 from .drawing import BLOCK, as_vectors, drawn_pairs, drawn_targets, on_vectors
 from .interval_ends import (
@@ -42,7 +42,7 @@ def interval(
     *,
     weights: ArrayLike | None = None,
     level: float = 0.95,
-    resamples: int = 1000,
+    resamples: int = RESAMPLES,
     seed: int = 0,
     **options: Any,
 ) -> Interval:
@@ -177,7 +177,7 @@ def regression_interval(
     *,
     weights: ArrayLike | None = None,
     level: float = 0.95,
-    resamples: int = 1000,
+    resamples: int = RESAMPLES,
     seed: int = 0,
     **options: object,
 ) -> Interval:
