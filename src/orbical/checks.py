@@ -134,7 +134,7 @@ def check(
     models: Collection[str] | None = None,
     bins: int = 15,
     level: float = 0.95,
-    resamples: int = 200,
+    resamples: int = 1000,
     **thresholds: float,
 ) -> list[Check]:
     """Check each model of a finished scan, or saved outputs, against thresholds.
