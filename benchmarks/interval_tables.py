@@ -4,8 +4,9 @@
 
 simulates what is not yet in the file of results (`--results`), a line for each block of data sets,
 so that an interrupted run goes on where it was, and writes docs/intervals.md. `--trials 250` makes
-a quick version; `--only compare` restricts it to rows whose name contains the text; `--minutes 9`
-begins no block later. Settings of orbical are chosen with another `--seed` than that of the page.
+a quick version, `--trials 0` the page of what is in the file; `--only compare` restricts it to rows
+whose name contains the text; `--minutes 9` begins no block later. Settings of orbical are chosen
+with another `--seed` than that of the page.
 """
 
 from __future__ import annotations
@@ -759,12 +760,16 @@ def joined(results: Results) -> dict[tuple[str, str], tuple[Share, int]]:
     }
 
 
-def fewer_draws(draws: dict[str, int], trials: int) -> str:
-    """Return a sentence about the rows with fewer data sets than most, or none."""
-    few = sorted({count for count in draws.values() if count < trials}, reverse=True)
-    rows = {count: [f"`{name}`" for name in sorted(draws) if draws[name] == count] for count in few}
-    texts = (f"{count:,} in those of {', '.join(names)}" for count, names in rows.items())
-    return f" There are fewer in some cells: {'; '.join(texts)}." if few else ""
+def fewer_draws(shares: dict[tuple[str, str], tuple[Share, int]]) -> str:
+    """Return a sentence about the cells with fewer data sets than `TRIALS`, or none."""
+    few = [count for _, count in shares.values() if count < TRIALS]
+    if not few:
+        return ""
+    error = 100 * (LIMIT * (1 - LIMIT) / min(few)) ** 0.5
+    return (
+        f" Cells with fewer data sets, {len(few)} of {len(shares)}, have their number in brackets;"
+        f" the standard error of {min(few)} is up to {error:.1f} points."
+    )
 
 
 def table(shares: dict[tuple[str, str], tuple[Share, int]]) -> Iterator[str]:
@@ -777,10 +782,11 @@ def table(shares: dict[tuple[str, str], tuple[Share, int]]) -> Iterator[str]:
             if (row.name, world) not in shares:
                 cells.append("" if world not in row.cells else "?")
                 continue
-            found, _ = shares[row.name, world]
+            found, count = shares[row.name, world]
             said = f" ({found.caution:.0%})" if found.caution >= 0.005 else ""
             text = f"{found.right:.1%}"
-            cells.append((text if found.unsaid <= LIMIT else f"**{text}**") + said)
+            fewer = f" [{count}]" if count < TRIALS else ""
+            cells.append((text if found.unsaid <= LIMIT else f"**{text}**") + said + fewer)
         what = f" `{row.what}`" if row.what in MEASURES else f" {row.what}" if row.what else ""
         kind = ", size" if row.is_test else ""
         yield f"| `{row.function}`{what}{kind} | {' | '.join(cells)} |"
@@ -804,15 +810,12 @@ def page(results: Results, workers: int) -> str:
     text = TEMPLATE.read_text(encoding="utf-8")
     worlds = "\n".join(f"- *{name}*: {meaning}." for name, meaning in WORLDS.items())
     shares = joined(results)
-    draws: dict[str, int] = {}
-    for (row, _), (_, count) in shares.items():
-        draws[row] = min(count, draws.get(row, count))
     outside = sum(one.unsaid > LIMIT for one, _ in shares.values())
     none = "No cell of the table is outside of these ranges without a caution."
     some = f"{outside} of the cells are outside of these ranges without one, and bold."
     return text.format(
         trials=f"{TRIALS:,}",
-        fewer=fewer_draws(draws, TRIALS),
+        fewer=fewer_draws(shares),
         cells=len(shares),
         error=100 * (LIMIT * (1 - LIMIT) / TRIALS) ** 0.5,
         bold=some if outside else none,

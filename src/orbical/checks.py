@@ -134,7 +134,7 @@ def check(
     models: Collection[str] | None = None,
     bins: int = 15,
     level: float = 0.95,
-    resamples: int = 200,
+    resamples: int = 1000,
     **thresholds: float,
 ) -> list[Check]:
     """Check each model of a finished scan, or saved outputs, against thresholds.
@@ -384,7 +384,7 @@ def _of_terms(
     value, low, high = map(float, extremes)
     judged = judge(value, low, high, **rule.limit, level=level, **kept)
     enough = _least_samples(corrected)
-    if bounds is None and min(map(len, columns)) < enough:
+    if bounds is None and not np.isnan(value) and min(map(len, columns)) < enough:
         return replace(judged, outcome="inconclusive"), enough
     if judged.outcome != "inconclusive" or bounds is None:
         return judged, None

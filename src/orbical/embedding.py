@@ -347,7 +347,6 @@ def _isomap(scores: Array, dims: int, seed: int) -> Array:
     Tenenbaum, 2004). Equal points are used once.
     """
     from scipy.sparse.csgraph import dijkstra
-    from sklearn.decomposition import KernelPCA
 
     points, place = np.unique(scores, axis=0, return_inverse=True)
     if len(points) <= EXACT_SAMPLES:
@@ -355,13 +354,39 @@ def _isomap(scores: Array, dims: int, seed: int) -> Array:
     else:
         landmarks = np.random.default_rng(seed).choice(len(points), LANDMARKS, replace=False)
     graph = _connected(points, _neighbor_graph(points))
-    kernel = dijkstra(graph, directed=False, indices=landmarks)
-    np.square(kernel, out=kernel)
-    kernel *= -0.5
-    # Classical scaling is kernel PCA of these; for other points, both project on the same axes.
-    scaling = KernelPCA(dims, kernel="precomputed", random_state=seed, copy_X=False)
-    scaling.fit(kernel[:, landmarks])
-    return np.asarray(scaling.transform(kernel.T)[place.reshape(-1)])
+    kernel = np.empty((len(landmarks), len(points)), np.float32)
+    for rows in runs(len(landmarks), LANDMARKS):
+        kernel[rows] = -0.5 * np.square(dijkstra(graph, directed=False, indices=landmarks[rows]))
+    whole = len(landmarks) == len(points)
+    positions = kernel.T @ _scaled_axes(kernel if whole else kernel[:, landmarks], dims, seed)
+    positions -= positions[landmarks].mean(0)
+    return np.asarray(positions[place.reshape(-1)])
+
+
+def _scaled_axes(kernel: Array, dims: int, seed: int) -> Array:
+    """Return what a kernel `[L, L]` is multiplied by in classical scaling, without a copy of it.
+
+    These are the main axes of the kernel once rows and columns are centered, each divided by its
+    length. Of an axis without a length it is zeros.
+    """
+    from scipy.sparse.linalg import LinearOperator, eigsh
+
+    def centered(columns: Array) -> Array:
+        found = kernel @ (columns - columns.mean(0))
+        return np.asarray(found - found.mean(0))
+
+    size = len(kernel)
+    if size <= 10 * dims:
+        squares, axes = np.linalg.eigh(centered(np.eye(size)))
+    else:
+        operator = LinearOperator((size, size), centered, dtype=kernel.dtype)
+        start = np.random.default_rng(seed).uniform(-1, 1, size).astype(kernel.dtype)
+        squares, axes = eigsh(operator, dims, v0=start)
+    largest = np.argsort(squares)[::-1][:dims]
+    squares, axes = squares[largest], axes[:, largest]
+    axes = axes * np.sign(axes[np.abs(axes).argmax(0), np.arange(axes.shape[1])])
+    known = squares > _TINY * max(squares[0], 0)
+    return np.where(known, axes / np.sqrt(np.where(known, squares, 1)), 0)
 
 
 def _neighbor_graph(points: Array) -> csr_matrix:

@@ -70,6 +70,10 @@ def test_tables_hold_what_the_networks_answered(results: Results) -> None:
     summary = results["summary"].set_index(["data", "network"]).loc[("sweethome3d", "plain")]
     assert summary["accuracy_ball"].mean() == pytest.approx(expected.mean(), abs=1e-5)
     assert results["classes"]["samples"].tolist() == [3] * 8 * 10
+    own, mean = results["transformer"], results["transformer-ball"].mean()
+    for name in (transformer.UPRIGHT, transformer.AUGMENTED):
+        over = own[own["network"] == name]["ball"].mean()
+        assert mean[f"modelnet10/{name}/accuracy"] == pytest.approx(over, abs=1e-4)
     flat = results["ball"]["modelnet10/invariant/accuracy"]
     assert flat.max() - flat.min() < 1e-6
 

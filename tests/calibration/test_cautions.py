@@ -78,7 +78,7 @@ def test_every_result_prints_its_caution() -> None:
         calibration.reliability_curve(*model, resamples=20),
         calibration.bootstrap_interval(right[:10].astype(float), resamples=20),
         calibration.unbounded_mean_interval(right[:10].astype(float)),
-        calibration.compare_means(right[:50], right[:50]),
+        calibration.compare_means(right[:50].astype(float), right[:50].astype(float)),
     ]
     for result in results:
         assert result.caution

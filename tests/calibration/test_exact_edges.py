@@ -14,7 +14,7 @@ from orbical import calibration
 from orbical.calibration import MEASURES, along_orbit, pooled_over_orbit, verdict
 from orbical.calibration.intervals.brier_intervals import _Drawing, fine_index
 from orbical.calibration.measures.binned import _arithmetic_is_exact
-from orbical.calibration.numerics.sorting import _mirrored
+from orbical.calibration.numerics.sorting import _mirrored, ascending
 from orbical.calibration.orbit.pixel_bins import _of_images
 from orbical.errors import InputError
 
@@ -77,11 +77,20 @@ def test_predictions_go_by_position_or_name_and_weights_by_name(function: Callab
 
 
 def test_neighboring_negative_floats_are_in_order_as_integers() -> None:
-    for dtype, kind in ((torch.float64, torch.int64), (torch.float32, torch.int32)):
-        start = torch.tensor([-1.0], dtype=dtype)
-        up = [start := torch.nextafter(start, torch.zeros(1, dtype=dtype)) for _ in range(4)]
-        places = _mirrored(torch.cat(up).view(kind))
-        assert torch.equal(places.diff(), torch.ones(3, dtype=kind))
+    start = torch.tensor([-1.0])
+    up = [start := torch.nextafter(start, torch.zeros(1)) for _ in range(4)]
+    places = _mirrored(torch.cat(up).view(torch.int32))
+    assert torch.equal(places.diff(), torch.ones(3, dtype=torch.int32))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64])
+@pytest.mark.parametrize("shape", [(7,), (5000,), (3, 900), (2, 3, 400), (40, 0)])
+def test_values_are_sorted_with_their_order(dtype: torch.dtype, shape: tuple[int, ...]) -> None:
+    values = torch.randn(shape, generator=torch.Generator().manual_seed(0)).to(dtype)
+    values[values.abs() < 0.2] = -0.0
+    ordered, order = ascending(values)
+    assert torch.equal(ordered, values.to(ordered.dtype).sort(-1).values)
+    assert torch.equal(values.to(ordered.dtype).gather(-1, order), ordered)
 
 
 def test_three_samples_are_enough_for_regression_esd() -> None:

@@ -77,3 +77,19 @@ def test_an_interrupted_run_goes_on(tmp_path: Path, monkeypatch) -> None:
     again = interval_tables.read_results(results)
     assert len(again) == len(lines)
     assert all(one.right == 1 for one in again.values())
+
+
+def test_the_page_says_which_cells_have_fewer_data_sets(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(interval_tables, "powers", lambda workers: [])
+    monkeypatch.setattr(interval_tables, "most_power", lambda low, high: 0.5)
+    right = interval_tables.Share(0.95, 0.0, 0.05)
+    blocks = {"calibrated": 8, "sharp": 3}
+    results = {
+        ("calibration.oracle_bound", world, block): right
+        for world, count in blocks.items()
+        for block in range(count)
+    }
+    text = interval_tables.page(results, 1)
+    assert "Cells with fewer data sets, 1 of 2, have their number in brackets;" in text
+    line = next(one for one in text.splitlines() if one.startswith("| `calibration.oracle_bound`"))
+    assert line.startswith("| `calibration.oracle_bound` | 95.0% | ? | ? | 95.0% [375] |")

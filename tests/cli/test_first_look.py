@@ -322,7 +322,7 @@ def test_a_detector_is_looked_at_and_its_full_command_runs(look, folder, orbical
         (["gone.onnx", "flat"], "MODEL: expected a file, got 'gone.onnx', which does not exist"),
         (["net.onnx", "gone"], "DATA: expected a folder or a file, got 'gone'"),
         (["net.onnx"], "DATA: expected a folder of images or an .npz file after the model"),
-        (["flat", "net.onnx"], "MODEL: expected a file ending in .onnx, .tflite, .pt2 or .pt"),
+        (["flat", "net.onnx"], "MODEL: expected a file ending in .onnx, .tflite, .pt2, .pt or"),
         (["net.onnx", "net.onnx", "flat"], "expected each name once, got 'net' twice"),
         (["broken.onnx", "flat"], "expected a readable ONNX file, got 'broken.onnx'"),
         (["net.onnx", "empty"], "expected images in 'empty', got other files: 1 with .txt"),

@@ -14,7 +14,7 @@ import torch
 from talking import decode
 
 import orbical as ob
-from orbical.calibration import bounded_mean_interval, unbounded_mean_interval
+from orbical.calibration import bounded_mean_interval, one_caution, unbounded_mean_interval
 from orbical.cli import main
 from orbical.interface.reports.report_parts import chosen_samples, parts_of
 from orbical.interface.session import Session
@@ -80,7 +80,11 @@ def test_one_mean_has_one_interval(tmp_path: Path, task: str, seed: int, capsys:
     np.testing.assert_allclose(python, wanted, rtol=1e-6)
 
     session = Session({"run": scan})
-    page = session.handle({"kind": "aggregate", "selection": {"metric": "score"}})[1]
+    about, page = session.handle({"kind": "aggregate", "selection": {"metric": "score"}})
+    texts = [*map(one_caution, curve["caution"].values)]
+    said = {name: text for name, text in zip("ab", texts, strict=True) if text}
+    assert about.get("cautions", {}) == said
+    assert bool(said) == (not share)
     np.testing.assert_allclose([page[name] for name in ENDS], python, rtol=1e-6)
     np.testing.assert_allclose(recorded(session, "truth/score"), python, rtol=1e-6)
 

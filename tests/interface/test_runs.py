@@ -199,3 +199,24 @@ def test_runs_are_offered_where_another_scan_is_alike(several, scans):
 def test_an_unknown_run_is_refused(several):
     with pytest.raises(InputError, match="selection against"):
         asked(several, against="third")
+
+
+def test_runs_that_agree_on_every_sample_say_what_compare_means_says():
+    same = {"first": scanned([0], count=20), "again": scanned([0], count=20)}
+    about, arrays = asked(Session(same))
+    assert [row["paired"] for row in about["rows"]] == [True, True]
+    assert not arrays["difference_high"].any()
+    expected = compare_means(np.arange(20.0), np.arange(20.0))
+    assert expected.caution.startswith("values that hardly differ say nothing of rarer ones")
+    own, other = (row["difference_caution"] for row in about["rows"])
+    assert own == "", "a run does not differ from itself"
+    assert other == expected.caution
+
+
+def test_differences_have_the_caution_of_compare_means(several, scans):
+    about, _ = asked(several, metric="correct", against="second")
+    one, other = (
+        scans[name].data["correct"].sel(model="net0").values for name in ("first", "second")
+    )
+    each = [compare_means(one[:, k], other[:, k]).caution for k in range(one.shape[1])]
+    assert about["rows"][0]["difference_caution"] == next(filter(None, each), "")

@@ -198,7 +198,7 @@ def test_bad_answers_and_labels_are_refused():
     with pytest.raises(ModelError, match=r"class scores \[sample, point, class\]"):
         scanned(lambda b: b["pos"].sum(1))
     with pytest.raises(
-        ModelError, match="an answer for each of 8 points, including padding, got 2"
+        ModelError, match="a prediction for each of 8 points, including padding, got 2"
     ):
         scanned(lambda b: b["pos"][:, :2])
     with pytest.raises(InputError, match="for each of the 3 points of sample 1, got shape"):

@@ -42,9 +42,9 @@ class TestBothNetworks:
         assert torch.allclose(net(batch), alone, atol=1e-4)
 
     def test_clouds_of_another_shape_are_an_error(self, net):
-        with pytest.raises(InputError, match=r"got \(2, 5, 2\)"):
+        with pytest.raises(InputError, match=r"got shape \(2, 5, 2\)"):
             net(torch.zeros(2, 5, 2))
-        with pytest.raises(InputError, match=r"a mask of shape \(2, 5\), got \(2, 4\)"):
+        with pytest.raises(InputError, match=r"a mask of shape \(2, 5\), got shape \(2, 4\)"):
             net({"pos": torch.zeros(2, 5, 3), "mask": torch.ones(2, 4)})
 
 

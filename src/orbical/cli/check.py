@@ -100,7 +100,7 @@ def check(
         min_: Smallest value of a measure, written as for --max. Repeatable.
         bins: Number of bins of binned measures.
         level: Nominal coverage of the intervals. Default: 0.95.
-        resamples: Number of resamples for each interval. Default: 200.
+        resamples: Number of resamples for each interval. Default: 1000.
         strict: Count inconclusive checks as failures.
         model: Check only this model. Repeatable.
         junit: Write JUnit XML to this file.

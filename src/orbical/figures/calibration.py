@@ -271,7 +271,7 @@ def risk_coverage_plot(
         >>> from orbical.selective import risk_coverage
         >>> fig = risk_coverage_plot(risk_coverage([0.9, 0.8, 0.7], [True, False, True]))
         >>> fig.axes[0].get_xlabel()
-        'coverage (share of samples not rejected)'
+        'coverage (share not rejected)'
     """
     check_width(width)
     named = dict(curves) if isinstance(curves, Mapping) else {"": curves}

@@ -164,7 +164,7 @@ def encode_part(header: Mapping[str, object], arrays: Mapping[str, Array | Quant
         else:
             plain[name] = array
     frame = encode({**header, "quantised": steps}, plain)
-    return gzip.compress(frame, compresslevel=9, mtime=0)
+    return gzip.compress(frame, compresslevel=6, mtime=0)
 
 
 def as_text(data: bytes) -> str:

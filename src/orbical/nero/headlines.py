@@ -213,6 +213,8 @@ def _clause(
 
 def _with_interval(share: float, count: int) -> str:
     """Write a share of samples, with its exact interval where that is wide."""
+    if np.isnan(share):  # no sample is finished
+        return _share(share)
     _, low, high = bounded_mean_interval(np.arange(count) < round(share * count))
     wide = f" ({100 * low:.0f}–{100 * high:.0f} %)" if high - low > _WIDE else ""
     return _share(share) + wide

@@ -54,7 +54,7 @@ def fields_of(clouds: Any) -> tuple[Tensor, Tensor | None]:
         >>> fields_of(torch.zeros(2, 5, 2))
         Traceback (most recent call last):
             ...
-        orbical.errors.InputError: clouds: expected shape (n, points, 3), got (2, 5, 2)
+        orbical.errors.InputError: clouds: expected shape (n, points, 3), got shape (2, 5, 2)
     """
     pos, mask = (clouds["pos"], clouds.get("mask")) if isinstance(clouds, dict) else (clouds, None)
     if pos.ndim != 3 or pos.shape[-1] != 3:

@@ -22,7 +22,7 @@ from ..framework.statistics import wilson
 from ..hidden_failures import with_shares
 from .collecting import BATHTUB
 from .training import NETWORKS, SOURCES
-from .transformer import decided
+from .transformer import AUGMENTED, UPRIGHT, decided
 
 AXES = {"x (sideways)": ("xy", 0.0), "y (upright)": ("xy", 90.0), "z (forwards)": ("xz", 90.0)}
 TITLES = {"modelnet10": "ModelNet10", "sweethome3d": "Sweet Home 3D"}
@@ -198,14 +198,16 @@ def figures(results: Results) -> Iterator[tuple[str, Figure]]:
 
     The single clouds need the public files, and are left out without them.
     """
-    for name, group, data, quantity, networks in (
-        ("slices", "slices", DECIDES, "accuracy", POINTNETS),
-        ("slices-attention", "slices", DECIDES, "accuracy", ATTENTIVE[:2]),
-        ("slices-sweethome3d", "slices", "sweethome3d", "accuracy", POINTNETS),
-        ("ball", "ball", DECIDES, "accuracy", POINTNETS),
-        ("ece", "slices", DECIDES, "ece", POINTNETS),
+    slices, ball = (_group(results, name) for name in ("slices", "ball"))
+    for name, group, table, data, quantity, networks in (
+        ("slices", slices, "slices", DECIDES, "accuracy", POINTNETS),
+        ("slices-attention", slices, "slices", DECIDES, "accuracy", ATTENTIVE[:2]),
+        ("slices-sweethome3d", slices, "slices", "sweethome3d", "accuracy", POINTNETS),
+        ("ball", ball, "ball", DECIDES, "accuracy", POINTNETS),
+        ("transformer", ball, "transformer-ball", DECIDES, "accuracy", (UPRIGHT, AUGMENTED)),
+        ("ece", slices, "slices", DECIDES, "ece", POINTNETS),
     ):
-        yield f"{name}.png", _orbit(results, group, data, quantity, networks)
+        yield f"{name}.png", _orbit(results[table], group, data, quantity, networks)
     yield "angle.png", _angle(results)
     yield "tilt.png", _tilt(results)
     try:
@@ -244,11 +246,11 @@ def _responses(
 
 
 def _orbit(
-    results: Results, name: str, data: str, quantity: str, networks: Sequence[str]
+    table: pd.DataFrame, group: Group, data: str, quantity: str, networks: Sequence[str]
 ) -> Figure:
-    values = [results[name][f"{data}/{network}/{quantity}"] for network in networks]
+    values = [table[f"{data}/{network}/{quantity}"] for network in networks]
     shown = (MEANINGS[quantity], quantity == "accuracy")
-    array = _responses(networks, _group(results, name), values, *shown)
+    array = _responses(networks, group, values, *shown)
     return aggregate(array, title=TITLES[data])
 
 

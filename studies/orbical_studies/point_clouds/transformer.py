@@ -122,12 +122,17 @@ def decided(rows: DataFrame) -> dict[str, Any]:
 
 
 def collect_transformer(settings: Settings, results: Results) -> None:
-    """Write the table `transformer`: a row a training and test cloud."""
+    """Write two tables: `transformer`, a row a training and test cloud, and `transformer-ball`.
+
+    The second has a row a rotation: the accuracy of each network over trainings and test clouds.
+    """
     work = results.work / FOLDER
     rows: list[dict[str, Any]] = []
+    along: dict[str, list[np.ndarray]] = {}
     for line, arrays in read_trained(finished(trials(settings), work), work):
         group = parse(line["ball"])
         right = arrays["predicted"] == arrays["labels"][:, None]
+        along.setdefault(line["network"], []).append(right.mean(0))
         for place, label in enumerate(arrays["labels"].tolist()):
             rows.append(
                 {
@@ -140,3 +145,8 @@ def collect_transformer(settings: Settings, results: Results) -> None:
                 }
             )
     results.write("transformer", rows)
+    columns = {name: np.asarray(values) for name, values in group.coords.items()}
+    for name, each in along.items():
+        columns[f"{DATA}/{name}/accuracy"] = np.mean(each, 0).round(4)
+    lines = zip(*(values.tolist() for values in columns.values()), strict=True)
+    results.write("transformer-ball", [dict(zip(columns, line, strict=True)) for line in lines])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -284,53 +285,61 @@ def compare_means(a: ArrayLike, b: ArrayLike, *, level: float = 0.95) -> Compari
     each = one - other
     difference = each.mean()
     error = (each.var() / len(each)).sqrt()
-    around = _paired_reach(torch.tensor(len(each)), difference, error, checked_level(level))
+    ends = _paired_ends(
+        torch.tensor(len(each)), difference, error, of_terms(each, 1 / len(each)), level
+    )
     odds = 2 * stdtr(len(each) - 1, -float(difference.abs() / error.clamp(min=1e-300)))
     least = 2.0 ** (1 - len(each))
     p_value = torch.where(difference == 0, 1.0, torch.as_tensor(odds).clamp(min=least))
-    ends = difference - around, difference + around
-    limit = caution("compare_means", of_terms(each, 1 / len(each)))
-    return Comparison(difference, *ends, p_value, level, caution=limit)
+    return Comparison(*ends, p_value, level, caution=ends.caution)
 
 
 def paired_interval_of_sums(
-    count: np.ndarray, total: np.ndarray, squares: np.ndarray, level: float = 0.95
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    count: np.ndarray,
+    total: np.ndarray,
+    squares: np.ndarray,
+    cubes: np.ndarray,
+    fourths: np.ndarray,
+    level: float = 0.95,
+) -> MeanEnds[np.ndarray]:
     """Return the difference of `compare_means` and the ends of its interval, `[...]` each.
 
     Args:
         count: `[...]`, the number of samples.
         total: `[...]`, the sum of their differences.
         squares: `[...]`, the sum of the squares of their differences.
+        cubes: `[...]`, the sum of their third powers.
+        fourths: `[...]`, the sum of their fourth powers.
         level: Nominal coverage.
 
     Example:
-        >>> sums = map(np.array, (4, 2.0, 2.0))  # 1, 0, 0, 1
+        >>> sums = map(np.array, (4, 2.0, 2.0, 2.0, 2.0))  # 1, 0, 0, 1
         >>> [round(float(part), 2) for part in paired_interval_of_sums(*sums)]
         [0.5, -0.42, 1.42]
     """
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mean = total / count
-        error = np.sqrt(
-            (squares / count - mean**2).clip(0) / np.where(count > 1, count - 1, np.nan)
-        )
-    known, middle, spread = (torch.from_numpy(np.asarray(part)) for part in (count, mean, error))
-    around = _paired_reach(known, middle, spread, checked_level(level)).numpy()
-    return mean, mean - around, mean + around
+    found = _central(count, total, squares, cubes, fourths)
+    parts = (torch.from_numpy(np.asarray(part)) for part in (count, found.mean, found.error))
+    ends = _paired_ends(*parts, found.evidence, level)
+    mean, low, high = (part.numpy() for part in ends)
+    return MeanEnds((mean, low, high), ends.caution)
 
 
-def _paired_reach(count: Tensor, difference: Tensor, error: Tensor, level: float) -> Tensor:
-    """Return how far an interval reaches; few differences of one sign may be chance."""
-    around = student_quantile(level, count.double() - 1) * error
+def _paired_ends(
+    count: Tensor, difference: Tensor, error: Tensor, seen: Evidence, level: float
+) -> MeanEnds[Tensor]:
+    """Return a mean of differences with its interval; few of one sign may be chance."""
+    around = student_quantile(checked_level(level), count.double() - 1) * error
     chance = 2.0 ** (1 - count.double()) > 1 - level
-    return torch.where(chance, torch.maximum(around, difference.abs()), around)
+    around = torch.where(chance, torch.maximum(around, difference.abs()), around)
+    ends = difference, difference - around, difference + around
+    return MeanEnds(ends, caution("compare_means", seen))
 
 
 def _terms(name: str, values: ArrayLike) -> Tensor:
-    terms = as_floating(name, values).detach().double().cpu()
-    if terms.ndim != 1 or len(terms) == 0:
-        raise InputError(name, "shape [N]", terms)
-    return terms
+    terms = as_array(name, values).detach().cpu()
+    if terms.ndim != 1 or len(terms) == 0 or terms.is_complex():
+        raise InputError(name, "real numbers of shape [N]", terms)
+    return terms.double()
 
 
 def _sums(*sums: ArrayLike) -> Iterator[np.ndarray]:
@@ -408,27 +417,50 @@ def interval_of_sums(
         [2.5, 0.446, 4.554]
     """
     usual_reach = normal_quantile(checked_level(level))
-    count, total, squares, cubes, fourths = _sums(count, total, squares, cubes, fourths)
+    found = _central(*_sums(count, total, squares, cubes, fourths))
+    mean, error = found.mean, found.error
+    reach = student_quantile(level, torch.from_numpy(found.freedom)).numpy()
+    tilts = np.maximum(np.stack([-found.skewness, found.skewness]), 0)
+    few = _few_terms_reach(torch.from_numpy(tilts), level).numpy() * reach / usual_reach
+    away = error * np.maximum(few, reach + tilts * (reach**2 + 2) / 3)
+    ends = np.maximum(mean - away[0], low), mean + away[1]
+    return MeanEnds((mean, *ends), caution("unbounded_mean_interval", found.evidence))
+
+
+@dataclass(frozen=True)
+class _Central:
+    """A mean of `n = freedom + 1` samples, its standard error and skewness, `[...]` each."""
+
+    mean: np.ndarray
+    freedom: np.ndarray
+    error: np.ndarray
+    skewness: np.ndarray
+    evidence: Evidence
+
+
+def _central(
+    count: np.ndarray,
+    total: np.ndarray,
+    squares: np.ndarray,
+    cubes: np.ndarray,
+    fourths: np.ndarray,
+) -> _Central:
+    """Return what sums of powers tell about a mean."""
     with np.errstate(invalid="ignore", divide="ignore"):
         mean, second, third, fourth = (part / count for part in (total, squares, cubes, fourths))
         freedom = np.where(count > 1, count - 1.0, np.nan)
-        reach = student_quantile(level, torch.from_numpy(freedom)).numpy()
         variance = (second - mean**2).clip(0)
         error = np.sqrt(variance / freedom)
         told = variance > _TOLD * second  # else rounding hides higher moments
         fourth = fourth - 4 * mean * third + 6 * mean**2 * second - 3 * mean**4
         third = third - 3 * mean * second + 2 * mean**3
         skewness = np.where(told, third / count**2 / error**3, 0.0)
-        tilts = np.maximum(np.stack([-skewness, skewness]), 0)
-        few = _few_terms_reach(torch.from_numpy(tilts), level).numpy() * reach / usual_reach
-        away = error * np.maximum(few, reach + tilts * (reach**2 + 2) / 3)
         contributors = np.where(told, count * variance**2 / fourth, 0.0)
     seen = Evidence(
         samples=np.where(count > 1, count, np.inf),
         contributors=np.where(count > 1, contributors, np.inf),
     )
-    ends = np.maximum(mean - away[0], low), mean + away[1]
-    return MeanEnds((mean, *ends), caution("unbounded_mean_interval", seen))
+    return _Central(mean, freedom, error, skewness, seen)
 
 
 def share_interval_of_sums(

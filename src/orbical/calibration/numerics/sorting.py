@@ -1,31 +1,30 @@
 """The one sort of the calibration measures, and what equal values need after it.
 
-The bits of a float order like an integer once those of the negative numbers are mirrored, and
-integers are sorted by radix: several times faster than comparing floats.
+The bits of a float order like an integer once those of the negative numbers are mirrored. With its
+place behind them in one integer, numpy's vectorized sort of numbers finds the order too: three to
+twenty times faster than sorting places by the values they refer to.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from ..._arrays import is_traced
 
-_ALL_BUT_THE_SIGN = {torch.int32: 0x7FFFFFFF, torch.int64: 0x7FFFFFFFFFFFFFFF}
+_ALL_BUT_THE_SIGN = 0x7FFFFFFF
 
-_RADIX_FROM = 32768
-"""Length from which torch sorts integers by radix, in one dimension."""
+_PACKED_FROM = 2048
+"""How many values cost less to pack than to sort otherwise."""
 
 _SEARCH_UP_TO = 4096
 """Values up to which two bisections for each place cost less than marking the ties."""
 
 _ALL_PAIRS_UP_TO = {"cpu": 200, "cuda": 4096}
 """Samples up to which, by device, the matrix of all pairs costs less than a sort: fewer steps."""
-
-_PADDED_FROM = 8192
-"""Length from which sorting so many integers by radix costs less than sorting fewer otherwise."""
 
 
 def all_pairs_fit(values: Tensor) -> bool:
@@ -49,24 +48,17 @@ def ascending(values: Tensor) -> tuple[Tensor, Tensor]:
         values = values.float()
     if values.ndim > 1 and values.device.type == "cpu" and not is_traced() and _is_sorted(values):
         return values, torch.arange(values.shape[-1]).expand(values.shape).contiguous()
-    if values.device.type != "cpu" or values.shape[-1] < _PADDED_FROM:
+    if values.device.type != "cpu" or values.numel() < _PACKED_FROM or is_traced():
         ordered, order = torch.sort(values, dim=-1)
         return ordered, order
-    if values.ndim > 1 and not is_traced():  # only one dimension is sorted by radix
-        rows = [ascending(row) for row in values.reshape(-1, values.shape[-1])]
-        if rows:
-            both = zip(*rows, strict=True)
-            ordered, order = (torch.stack(part).view(values.shape) for part in both)
-            return ordered, order
-    integer = torch.int64 if values.dtype == torch.float64 else torch.int32
-    keys = _mirrored((values + 0.0).view(integer))  # adding 0.0 turns -0.0 into 0.0
-    if keys.ndim == 1 and _PADDED_FROM <= len(keys) < _RADIX_FROM:
-        padded = keys.new_full((_RADIX_FROM,), torch.iinfo(integer).max)
-        padded[: len(keys)] = keys
-        keys, order = (part[: len(keys)] for part in torch.sort(padded, stable=True))
-    else:
-        keys, order = torch.sort(keys, dim=-1)
-    return _mirrored(keys).view(values.dtype), order
+    if values.dtype != torch.float32:
+        order = torch.from_numpy(np.argsort(values.numpy(), axis=-1))
+        return take(values, order), order
+    packed = _mirrored((values + 0.0).view(torch.int32)).long()  # adding 0.0 turns -0.0 into 0.0
+    packed.bitwise_left_shift_(32).bitwise_or_(torch.arange(values.shape[-1]))
+    packed.numpy().sort(axis=-1)
+    order = packed.bitwise_and(0xFFFFFFFF)
+    return _mirrored(packed.bitwise_right_shift_(32).int()).view(torch.float32), order
 
 
 def _is_sorted(values: Tensor) -> bool:
@@ -89,8 +81,7 @@ def in_order(values: Tensor) -> tuple[Tensor, Tensor]:
 
 def _mirrored(bits: Tensor) -> Tensor:
     """Reverse the order of negative floats, seen as integers; this undoes itself."""
-    sign = bits >> (8 * bits.element_size() - 1)
-    return sign.bitwise_and_(_ALL_BUT_THE_SIGN[bits.dtype]).bitwise_xor_(bits)
+    return (bits >> 31).bitwise_and_(_ALL_BUT_THE_SIGN).bitwise_xor_(bits)
 
 
 def take(values: Tensor, places: Tensor) -> Tensor:

@@ -24,14 +24,21 @@ from .class_answers import available, has_sets
 from .element_columns import alike, columns_of
 from .request import Answer, Request, Subset
 from .scan_view import ScanView
-from .subset_curves import ENDS, LEAST, WITH_INTERVAL, measure_rows, measures_over
+from .subset_curves import (
+    ENDS,
+    LEAST,
+    MOST_AT_ONCE,
+    WITH_INTERVAL,
+    measure_rows,
+    measures_over,
+)
 
 Array = np.ndarray
 
 BINS = 15
 CURVE_POINTS = 101
-MOST_PAIRS = 2_000_000
-"""Pairs that are sorted at once. Of more in whole orbits, every n-th sample is used."""
+MOST_PAIRS = 1 << 19
+"""Pairs of whole orbits that are sorted. Of more, every n-th sample is used."""
 
 
 PARTS = {
@@ -108,7 +115,7 @@ def calibration_along(request: Request) -> list[Answer]:
     """Answer as `calibration` does at each element, and last over whole orbits, in one pass."""
     subset, elements = request.subset, range(len(request.view.group))
     errors = measures_over(subset, WITH_INTERVAL)
-    step = max(1, MOST_PAIRS // max(1, subset.count))
+    step = max(1, MOST_AT_ONCE // max(1, subset.count))
     each = []
     for model in request.models:
         ends = np.stack([errors[part][model] for part in ENDS], -1)
@@ -180,11 +187,11 @@ def _plots(sure: Array, right: Array, ends: Array | None = None) -> list[Json]:
             continue
         pair = [torch.from_numpy(part) for part in given]
         diagrams, curves = reliability(*pair, bins=BINS), _curves(pair[0], pair[1], None)
-        mine = (
-            torch.stack([*measure_rows(WITH_INTERVAL, pair).values()], -1).numpy()
-            if ends is None
-            else ends[places]
-        )
+        if ends is None:
+            found = measure_rows(WITH_INTERVAL, pair)
+            mine = np.stack([found[part] for part in ENDS], -1)
+        else:
+            mine = ends[places]
         said = caution(WITH_INTERVAL, of_pairs(pair[1]))
         for row, place in enumerate(places):
             diagram = Reliability(**{name: part[row] for name, part in vars(diagrams).items()})

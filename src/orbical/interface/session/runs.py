@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 
 import numpy as np
 
-from ...calibration import paired_interval_of_sums
+from ...calibration import one_caution, paired_interval_of_sums
 from ...errors import check_name
 from ...nero import POWERS, Sums, add_sums, over_orbit
 from ...store import Json
@@ -17,7 +17,7 @@ from ..selection import Selection
 from .calibration_plots import pooled
 from .request import Answer, Request, Subset, keep_set, mask_of_set
 from .scan_view import Metric, ScanView
-from .subset_curves import changes, counted, curve_header, mean_over, measures_over
+from .subset_curves import SAID, changes, counted, curve_header, mean_over, measures_over
 
 Array = np.ndarray
 
@@ -59,6 +59,8 @@ def runs(request: Request, scans: Mapping[str, ScanView]) -> Answer:
                     "count": run.count,
                     "same": run.same,
                     "paired": paired,
+                    "caution": one_caution(curve[SAID][model]),
+                    "difference_caution": one_caution(apart[SAID][row]),
                     **{name: _finite(values[model]) for name, values in numbers.items()},
                 }
             )
@@ -132,12 +134,12 @@ def _mean(run: Run, name: str) -> dict[str, Array]:
 
 
 def _curve(run: Run, metric: Metric) -> dict[str, Array]:
-    """Return `values`, `low` and `high`, `[M, K]` each; NaN where there is no interval."""
+    """Return `values`, `low`, `high` and `caution`, `[M, K]` each; NaN if it has no interval."""
     if metric.per_sample:
         return _mean(run, metric.name)
     curve = measures_over(run, metric.name)
     missing = np.full_like(curve["values"], np.nan)
-    return {name: curve.get(name, missing) for name in ENDS}
+    return {SAID: np.full(missing.shape, ""), **dict.fromkeys(ENDS, missing), **curve}
 
 
 def _difference(
@@ -152,14 +154,15 @@ def _difference(
         known.index(name) if name in known else 0 if len(known) == 1 else -1
         for name in (run.view.models[model] for model in models)
     ]
-    found = {name: np.full((len(models), len(run.view.group)), np.nan) for name in ENDS}
+    shape = len(models), len(run.view.group)
+    found = {name: np.full(shape, np.nan) for name in ENDS} | {SAID: np.full(shape, "", object)}
     rows = [row for row, other in enumerate(others) if other >= 0]
     pairs = tuple((models[row], others[row]) for row in rows)
     if not pairs:
         return False, found
     if run is base:
-        for part in found.values():
-            part[rows] = 0.0
+        for name in ENDS:
+            found[name][rows] = 0.0
         return True, found
     paired = (
         metric.per_sample
@@ -170,15 +173,16 @@ def _difference(
         key = ("paired", metric.name, run.reference, base.view.name, pairs, *run.key)
         compute = partial(paired_sums, run, base, metric.name, pairs)
         sums = run.view.cache.get_or_compute(key, compute)
-        count, total, squares = (part[:, 0] for part in (sums.count, sums.total, sums.squares))
-        ends = paired_interval_of_sums(count, total, squares)
+        ends = paired_interval_of_sums(*(getattr(sums, one.name)[:, 0] for one in fields(Sums)))
+        found[SAID][rows] = ends.caution
     else:
+        curves = [_curve(one, metric) for one in (run, base)]
+        each = [[pair[side] for pair in pairs] for side in range(2)]
         ends = unpaired(
-            *(
-                [part[[pair[side] for pair in pairs]] for part in _curve(one, metric).values()]
-                for side, one in enumerate((run, base))
-            )
+            *([curve[name][one] for name in ENDS] for curve, one in zip(curves, each, strict=True))
         )
+        mine, its = (curve[SAID][one] for curve, one in zip(curves, each, strict=True))
+        found[SAID][rows] = np.where(mine != "", mine, its)
     for name, part in zip(ENDS, ends, strict=True):
         found[name][rows] = part
     return paired, found

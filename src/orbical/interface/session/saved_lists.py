@@ -102,7 +102,7 @@ class Finding:
         if not isinstance(given, Mapping):
             raise InputError("finding", "an object", type(given))
         if not _ID.fullmatch(_text(given, "id", 32)):
-            raise InputError("finding id", "8 to 32 hexadecimal digits", repr(given["id"]))
+            raise InputError("finding id", "8 to 32 hexadecimal digits", repr(given.get("id")))
         title = printable(_text(given, "title", MOST_TITLE).strip())
         if not title:
             raise InputError("finding title", "one or more characters", "none")

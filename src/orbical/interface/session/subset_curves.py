@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...calibration import MEASURES, along_orbit, ascending, row_intervals
+from ...calibration import MEASURES, along_orbit, ascending, interval, one_caution
 from ...errors import InputError, check_name, whole_number
 from ...nero import (
     SHARES,
@@ -34,10 +34,14 @@ WITH_INTERVAL = "ece"
 """The measure whose interval is fast enough to be drawn at every element."""
 ENDS = ("values", "low", "high", "expected")
 """A measure, the ends of its interval, and what it is for a calibrated model."""
+SAID = "caution"
+"""Why the ends of an interval may be too near, or ""."""
 LEAST = 3
 """The least number of samples for a measure."""
-MOST_AT_ONCE = 1 << 21
-RESAMPLES = 200
+MOST_AT_ONCE = 1 << 17
+"""How many samples times elements are measured at once: what a processor's cache holds."""
+RESAMPLES = 1000
+"""As many as commands and `check` draw: a verdict must not depend on who gives it."""
 FIRST = 12
 """How many groups are answered unless more are asked for."""
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -55,9 +59,20 @@ def aggregate(request: Request) -> Answer:
     else:
         curves = measures_over(subset, metric.name)
     arrays = {name: curves[name][request.models] for name in ENDS[:3] if name in curves}
-    about = curve_header(request, metric, arrays["values"])
+    about = curve_header(request, metric, arrays["values"]) | cautions(request, curves)
     failed = int(request.view.without_result[subset.rows].sum())
     return {**about, "count": subset.judged, **({"failed": failed} if failed else {})}, arrays
+
+
+def cautions(request: Request, curves: Mapping[str, Array]) -> Json:
+    """Return the caution of the band of each model shown that needs one, if any does."""
+    each = {
+        name: one_caution(curves[SAID][model])
+        for name, model in zip(request.names, request.models, strict=True)
+        if SAID in curves
+    }
+    found = {name: text for name, text in each.items() if text}
+    return {"cautions": found} if found else {}
 
 
 def curve_header(request: Request, metric: Metric, values: Array) -> Json:
@@ -103,7 +118,9 @@ def mean_over(subset: Subset, metric: Metric) -> dict[str, Array]:
             values = values_over(view.reader, variable, sets)
             bounds = (0.0, 1.0) if metric.unit == "share" else None
             ends = sums.interval(bounds, metric.low, values=values)
-        return {name: part[:, 0] for name, part in zip(ENDS, ends, strict=False)}
+        found = {name: part[:, 0] for name, part in zip(ENDS, ends, strict=False)}
+        said = np.broadcast_to(np.asarray(ends.caution, dtype=object), ends[0].shape)
+        return found | {SAID: said[:, 0]}
 
     return view.cache.get_or_compute(("mean", variable, *subset.key), compute)
 
@@ -168,22 +185,24 @@ def _of_pairs(
                     pair = [ordered, pair[1].gather(-1, order)]
                 for name, curves in subset.items():
                     for part, values in measure_rows(name, pair).items():
-                        curves[part][model, start + places] = values.numpy()
+                        curves[part][model, start + places] = values
     return measured
 
 
 def _unknown(name: str, shape: tuple[int, int]) -> dict[str, Array]:
-    parts = ENDS if name == WITH_INTERVAL else ENDS[:1]
-    return {part: np.full(shape, np.nan) for part in parts}
+    if name != WITH_INTERVAL:
+        return {"values": np.full(shape, np.nan)}
+    return {part: np.full(shape, np.nan) for part in ENDS} | {SAID: np.full(shape, "", object)}
 
 
-def measure_rows(name: str, pair: list[Tensor]) -> dict[str, Tensor]:
+def measure_rows(name: str, pair: list[Tensor]) -> dict[str, Array]:
     """Return a measure of pairs `[k, n]`, with the ends of its interval if that is fast."""
     if name != WITH_INTERVAL:
-        return {"values": MEASURES[name](*pair).detach()}
-    ends = row_intervals(name, *pair, resamples=RESAMPLES)
+        return {"values": MEASURES[name](*pair).detach().numpy()}
+    ends = interval(name, *pair, resamples=RESAMPLES)
     values = (ends.value, ends.low, ends.high, ends.calibrated)
-    return dict(zip(ENDS, values, strict=True))
+    found = {part: value.numpy() for part, value in zip(ENDS, values, strict=True)}
+    return found | {SAID: ends.caution}
 
 
 def classes(request: Request) -> Answer:
@@ -323,13 +342,17 @@ def quantiles(values: Array) -> Array:
     >>> quantiles(np.array([0.0, 1.0, np.nan, 2.0])).tolist()
     [0.1, 0.5, 1.0, 1.5, 1.9]
     """
-    finite = np.isfinite(values)
-    if values.ndim > 1:
-        complete = values.shape[-1] > 0 and finite.all()
-        alone = () if complete else [quantiles(row) for row in values]
-        return np.quantile(values, LEVELS, axis=-1) if complete else np.stack(alone, -1)
-    known = values[finite]
-    return np.quantile(known, LEVELS) if len(known) else np.full(len(LEVELS), np.nan)
+    if values.ndim > 1 and not np.isfinite(values).all():
+        return np.stack([quantiles(row) for row in values], -1)
+    known = np.sort(values if values.ndim > 1 else values[np.isfinite(values)])
+    if not known.shape[-1]:
+        return np.full((len(LEVELS), *values.shape[:-1]), np.nan)
+    # Sorting is vectorized, and takes an eighth of the time of `numpy.quantile`.
+    places = np.array(LEVELS) * (known.shape[-1] - 1)
+    below, part = places.astype(int), places % 1
+    above = np.minimum(below + 1, known.shape[-1] - 1)
+    ends = (1 - part) * known[..., below] + part * known[..., above]
+    return np.moveaxis(ends, -1, 0)
 
 
 def in_band(request: Request, given: object) -> Array:

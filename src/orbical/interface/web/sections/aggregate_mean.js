@@ -1,5 +1,5 @@
 // How often the predictions of the subset change along the orbit, which a mean curve hides.
-import { fill, h, modelLabel } from "../core/dom.js";
+import { fill, h, modelLabel, write } from "../core/dom.js";
 import { counted, EQUAL, whole } from "../core/text.js";
 import { fixed, precise } from "../draw/format.js";
 import { holding, onlyRounding } from "../draw/scales.js";
@@ -74,7 +74,8 @@ export function createMean(el, app, frame) {
   const changes = createChanges(app);
   const worst = createWorstCase(app, draw);
   const scale = createScale(app, () => draw());
-  el.append(scale.el, legend.el, worst.el, changes.el);
+  const caution = h("p", { class: "view-note caution" });
+  el.append(scale.el, legend.el, caution, worst.el, changes.el);
   const plot = createOrbitPlot(plotEl, app.group);
   let answer = null;
   let hovered = null;
@@ -99,6 +100,8 @@ export function createMean(el, app, frame) {
     const notes = [answer.note, answer.failed && `${whole(answer.failed)} failed`].filter(Boolean).join(", ");
     frame.note(`${what} of ${counted(answer.count, app.state.samples, app.noun)}${notes && `, ${notes}`}${same}`);
     const models = app.shown(answer.models);
+    const said = answer.models.map((name) => answer.cautions?.[name]).find(Boolean);
+    write(caution, said ? `Caution: ${said}.` : "");
     const marks = worst.of(models, metric, (sample) => !mask || mask[sample] > 0);
     plot.set({
       models,

@@ -1,0 +1,29 @@
+"""The measures of a subset that a report computes in one pass."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from orbical.interface import open_session
+from orbical.interface.selection import Selection
+from orbical.interface.session import subset_curves
+from orbical.interface.session.request import Request
+from orbical.interface.session.subset_curves import measures_over, prepare_measures
+
+
+@pytest.mark.parametrize("clauses", [(), ("label:3,5",)])
+def test_measures_together_are_those_of_each_alone(folder, monkeypatch, clauses):
+    selection = Selection(filter=clauses, reference="truth")
+    alone, together = (
+        Request(open_session(folder / "digits.zarr").scan_view(), selection).subset
+        for _ in range(2)
+    )
+    names = [one.name for one in alone.view.metrics.values() if not one.per_sample]
+    assert len(names) > 3
+    expected = {name: measures_over(alone, name) for name in names}
+    prepare_measures(together, names)
+    monkeypatch.delattr(subset_curves, "_of_pairs")  # nothing is computed again
+    for name in names:
+        for part, values in measures_over(together, name).items():
+            np.testing.assert_allclose(values, expected[name][part], rtol=1e-9, atol=1e-12)
