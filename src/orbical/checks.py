@@ -104,19 +104,20 @@ class Check(Verdict):
         failed = f", {self.failed} with failures" if self.failed else ""
         return (
             f"{_STATES[self.outcome]} {self.model}: {self.what} {self.numbers} "
-            f"({self.name}, {counted(self.samples, 'sample')}{failed}{self._outlook}){self.said}"
+            f"({self.name}, {counted(self.samples, 'sample')}{failed}"
+            f"{self.outlook and '; '}{self.outlook}){self.said}"
         )
 
     @property
-    def _outlook(self) -> str:
+    def outlook(self) -> str:
         """What it would take to decide an inconclusive check, in words."""
         if self.outcome != "inconclusive":
             return ""
         if self.needed is not None:
-            return f"; about {self.needed:,} would decide"
+            return f"about {self.needed:,} samples would decide"
         if np.isnan(self.low):
-            return "; without an interval nothing is decided"
-        return f"; too close to {number(self.limit)} for any number to decide"
+            return "without an interval nothing is decided"
+        return f"too close to {number(self.limit)} for any number to decide"
 
 
 _Judged = tuple[Verdict, int | None]

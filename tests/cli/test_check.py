@@ -299,7 +299,7 @@ def test_one_sample_decides_nothing_and_the_number_that_would_is_said(tmp_path: 
     assert rows["max_gap"].needed == pytest.approx(np.log(0.025) / np.log(1 - 0.1**2), abs=1)
     assert str(rows["max_changed"]) == (
         "inconclusive net: predictions that change on the orbit 0 [0, 0.975] at 95%, "
-        "limit <= 0.05 (max_changed, 1 sample; about 72 would decide)"
+        "limit <= 0.05 (max_changed, 1 sample; about 72 samples would decide)"
     )
     scan, fill = rare_failures(72)
     scan.arrays["predicted"][:] = 0
@@ -313,6 +313,17 @@ def test_an_unbounded_quantity_needs_samples_enough_to_see_a_failure() -> None:
         scan = ob.scan(lambda x: 2 * x, x, group="cyclic:4", task=task, progress=False)
         row = ob.check(scan, max_gap=0.1)[0]
         assert (row.outcome, row.needed) == (outcome, needed)
+
+
+def test_a_table_says_how_many_samples_would_decide(tmp_path: Path) -> None:
+    np.savez(tmp_path / "few.npz", probs=np.full((30, 2), 0.5), labels=np.arange(30) % 2)
+    row = ob.check(tmp_path / "few.npz", min_accuracy=0.45)[0]
+    assert row.needed
+    for flag in ("--markdown", "--json"):
+        done = run(tmp_path / "few.npz", "--min-accuracy", 0.45, flag)
+        assert done.exit_code == command.INCONCLUSIVE
+        said = row.outlook if flag == "--markdown" else f'"needed": {row.needed}'
+        assert said in done.output
 
 
 def test_saved_outputs_are_checked_too(tmp_path: Path) -> None:

@@ -161,7 +161,7 @@ def _sheet(rows: list[Check]) -> Sheet:
             Number(row.value),
             Span(row.low, row.high),
             Number(row.limit),
-            row.outcome,
+            f"{row.outcome}{row.outlook and ': '}{row.outlook}",
         ]
         for row in rows
     ]
