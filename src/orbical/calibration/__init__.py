@@ -51,7 +51,6 @@ from .intervals.limits import MeanEnds, caution, of_pairs, one_caution
 from .intervals.means import *
 from .intervals.means import paired_interval_of_sums
 from .intervals.resampled import *
-from .intervals.resampled import row_intervals
 from .measure_tables import *
 from .measures import (
     binned,
