@@ -206,3 +206,9 @@ def test_the_accuracies_are_those_recorded_with_the_weights():
         turned["test accuracy over 72 rotations"],
     ):
         assert f"{float(recorded):.1%}".replace("%", " %") in README
+
+
+@pytest.mark.parametrize("guide", ["molecules", "language-models"])
+def test_who_has_such_a_model_finds_its_guide(guide):
+    mine = README.split("## I have ...")[1].split("\n## ")[0]
+    assert f"](docs/guide/{guide}.md)" in mine
