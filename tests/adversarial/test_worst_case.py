@@ -173,7 +173,7 @@ def test_a_scan_is_used_again(net, data):
     np.testing.assert_array_equal(again["element"], fresh["element"])
     np.testing.assert_array_equal(again["label"], fresh["label"])
     other = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
-    with pytest.raises(ModelError, match=r"model 'net': expected the score .* of the scan"):
+    with pytest.raises(ModelError, match=r"model 'net': expected the outputs of the scan"):
         ob.worst_case(other, scan)
     with pytest.raises(InputError, match=r"models: expected names of the scan.*: model}"):
         ob.worst_case({"other": net}, scan)
@@ -194,8 +194,40 @@ def test_another_model_is_refused_that_is_alike_only_where_the_scanned_one_is_wo
     data = torch.tensor([[[1.0, 0.0]]]), torch.tensor([0])
     task = ob.tasks.Classification(input=ob.actions.Points())
     scan = ob.scan({"a": constant}, data, group="rotations:4", task=task, keep="inputs")
-    with pytest.raises(ModelError, match=r"score 0\.8808 .* at angle 180, got 0\.1192; pass"):
+    with pytest.raises(ModelError, match="expected the outputs of the scan for its first samples"):
         ob.worst_case({"a": upright}, scan)
+
+
+def test_the_scores_of_an_exact_model_are_rounding_and_are_not_compared():
+    spring = torch.tensor(3.0, dtype=torch.float64)
+
+    def pull(pos):
+        return spring * pos[:, 0]
+
+    points = torch.randn(6, 1, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    task = ob.tasks.Regression(input=ob.actions.Points(), representation="vector")
+    scan = ob.scan(
+        {"a": pull}, points, group="rotations:12", task=task, keep=["inputs", "consensus"]
+    )
+    rounded = scan.data["score_vs_consensus"]
+    assert 0 < rounded.max() < 1e-12
+    rounded[:] = 30 * rounded  # as other batches round
+    found = ob.worst_case({"a": pull}, scan)
+    assert float(found["score"].max()) < 1e-5 * float(points.abs().max())
+    with pytest.raises(ModelError, match="expected the outputs of the scan"):
+        ob.worst_case({"a": lambda pos: 1.01 * pull(pos)}, scan)
+
+
+def test_a_model_whose_outputs_do_not_repeat_is_refused():
+    points = torch.ones(3, 1, 2)
+    task = ob.tasks.Regression(input=ob.actions.Points(), representation="vector")
+    with (
+        pytest.warns(UserWarning, match="different outputs for the same batch"),
+        pytest.raises(ModelError, match="expected outputs that repeat"),
+    ):
+        ob.worst_case(
+            lambda pos: pos[:, 0] + torch.rand(len(pos), 2), points, group="rotations:4", task=task
+        )
 
 
 def test_means_have_intervals_and_correctness_falls(net, data):

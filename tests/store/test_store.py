@@ -20,7 +20,7 @@ import xarray as xr
 
 import orbical as ob
 from orbical.errors import InputError, Interrupted, ModelError, StoreError
-from orbical.store import file_access, open_store, zarr_store
+from orbical.store import ModelEntry, file_access, open_store, zarr_store
 from orbical.store.file_access import locked
 
 
@@ -468,3 +468,11 @@ def test_many_units_are_read_when_they_are_used(scanned, monkeypatch):
     mark.write_bytes(content)
     assert found.data.load().identical(expected)
     assert found.failures == {"model": []}
+
+
+@pytest.mark.parametrize("size", [1e-9, 1e-3, 1.0, 1e6])
+def test_a_model_is_told_apart_by_its_outputs_whatever_their_size(size):
+    outputs = size * np.linspace(-1, 1, 16)
+    entry = ModelEntry("net", "net.pt", None, True, outputs.tolist())
+    assert entry.reproduced_by(outputs * (1 + 1e-5))
+    assert not entry.reproduced_by(outputs * 1.01)

@@ -12,7 +12,7 @@ import xarray as xr
 from torch import Tensor
 
 from .._interrupts import stoppable
-from .._text import number, percent
+from .._text import percent
 from .._trees import Tree, to_device
 from ..calibration import bounded_mean_interval, unbounded_mean_interval
 from ..data import preprocessing_of_scan, read_rows
@@ -101,7 +101,7 @@ def worst_case(
 
     Raises:
         InputError: an argument cannot be used.
-        ModelError: a model cannot be loaded, or its scores do not repeat.
+        ModelError: a model cannot be loaded, or its outputs do not repeat or are not the scan's.
 
     Example:
         >>> import orbical as ob, torch
@@ -134,6 +134,7 @@ def worst_case(
         ready(recipe) as runner,
         progress_bar(searches, 0, len(found), progress, "worst case", "searches") as advance,
     ):
+        _check_models(runner, scan)
         for grid in _scanned(runner) if scan is None else _stored(runner, scan):
             found[grid.model].append(_refined(runner, grid, chart, starts, rounds, lipschitz))
             advance(len(grid.score))
@@ -299,7 +300,6 @@ def _refined(
         batch, reference = to_device((grid.batch, grid.reference), sweep.device)
         labeled = grid.target is not None
         objective = Objective(sweep, grid.model, chart, batch, reference, labeled, sign)
-        _check_repeated(objective, grid, lost)
         found = _searched(objective, lost, starts, rounds)
         if correct is not None and grid.target is not None:
             predicted = objective.predicted(every, found.coords, found.base)
@@ -373,27 +373,17 @@ def _coordinates(group: Group, chart: Chart | None, found: _Found) -> dict[str, 
     return held if chart is None else dict(zip(chart.names, found.coords.T, strict=True)) | held
 
 
-def _check_repeated(objective: Objective, grid: _Grid, lost: Array) -> None:
-    """Refuse a model whose scores at the sampled elements are not those that it had.
-
-    Two models may be alike where one of them is worst, so each sample is tried elsewhere too.
-    """
-    every, elements = np.arange(len(lost)), lost.shape[1]
-    largest = np.abs(lost, where=np.isfinite(lost), out=np.zeros_like(lost)).max()
-    for element in (lost.argmin(1), (every + elements // 2) % elements):
-        value = lost[every, element]
-        again = objective.values(every, objective.chart.start[element], element)
-        known = np.isfinite(value) & np.isfinite(again)
-        apart = np.abs(np.subtract(again, value, out=np.zeros(len(lost)), where=known))
-        worst = int(apart.argmax())
-        if apart[worst] > 0.02 * largest:
-            sign = objective.sign
-            place = objective.sweep.group.name(int(element[worst]))
+def _check_models(runner: Runner, scan: Scan | None) -> None:
+    """Refuse models whose outputs do not repeat, or are not those of the scan."""
+    known = {} if scan is None else {entry.name: entry for entry in scan.record.models}
+    for name, probe in runner.probes.items():
+        if not probe["deterministic"]:
+            raise ModelError(f"model {name!r}: expected outputs that repeat, got others each time")
+        entry = known.get(name)
+        if entry and entry.deterministic and not entry.reproduced_by(probe["values"]):
             raise ModelError(
-                f"model {grid.model!r}: expected the score {number(sign * value[worst])} of "
-                f"the scan for sample {grid.first + worst} at {place}, got "
-                f"{number(sign * again[worst])}; pass the model that was scanned, whose "
-                "outputs repeat"
+                f"model {name!r}: expected the outputs of the scan for its first samples, got "
+                "others; pass the model that was scanned"
             )
 
 

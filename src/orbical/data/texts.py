@@ -11,7 +11,7 @@ import json
 import warnings
 import zipfile
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -313,7 +313,8 @@ def _question(row: Any, place: int) -> dict[str, Any]:
 def _listed(options: object, place: int) -> list[Any]:
     """Return options as a list; a cell of a table is text that reads as one in JSON or Python."""
     found: Any = options
-    for read in (json.loads, ast.literal_eval):
+    readers: tuple[Callable[[Any], Any], ...] = (json.loads, ast.literal_eval)
+    for read in readers:
         if isinstance(found, str):
             with contextlib.suppress(
                 ValueError, SyntaxError, TypeError, RecursionError, MemoryError
