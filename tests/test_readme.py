@@ -174,7 +174,8 @@ def commands_of(text: str) -> list[list[str]]:
     lines += re.findall(r"^    (orbical .*)$", joined, re.M) + re.findall(
         r"`(orbical [a-z][^`]*)`", joined
     )
-    return [shlex.split(line, comments=True)[1:] for line in lines]
+    alone = (line.partition(" || ")[0] for line in lines)  # what follows is the shell's
+    return [shlex.split(line, comments=True)[1:] for line in alone]
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/index.md", *GUIDES])
