@@ -336,7 +336,7 @@ def test_saved_outputs_are_checked_too(tmp_path: Path) -> None:
     assert done.exit_code == 0
     assert "pass net: ECE, mean over the orbit" not in done.output
     assert "pass net: ECE 0.0" in done.output
-    assert "(max_ece, 1500 samples)" in done.output
+    assert "(max_ece, 1,500 samples)" in done.output
     assert run(tmp_path / "net.npz", "--max-ece", 0.0001).exit_code == command.INCONCLUSIVE
     np.savez(tmp_path / "sure.npz", logits=9 * logits, labels=labels)
     assert run(tmp_path / "sure.npz", "--max-ece", 0.05).exit_code == 1
