@@ -101,6 +101,8 @@ class Check(Verdict):
         """What it would take to decide an inconclusive check, in words."""
         if self.outcome != "inconclusive":
             return ""
+        if self.needed is not None and not self.low <= self.limit <= self.high:
+            return f"; fewer than {self.needed:,} decide nothing: they may miss a failure of one in ten"
         if self.needed is not None:
             return f"; about {self.needed:,} would decide"
         if np.isnan(self.low):

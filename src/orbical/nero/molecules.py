@@ -47,7 +47,7 @@ class Violation:
     Example:
         >>> where = (3, "3: CO2", "O, atom 1", 7, "element 7: 90.0°")
         >>> print(Violation("net", "energy", "eV", 1e-12, 1e-13, None, 3e-13, None, 6, 8, *where))
-        net, energy: invariant in 6 of 8 calculations, off by at most 1e-12 eV (3e-13 eV per atom)
+        net, energy: invariant in 6 of 8 calculations, off by at most 3e-13 eV per atom (1e-12 eV)
     """
 
     model: str
@@ -67,11 +67,11 @@ class Violation:
     rotation: str
 
     def __str__(self) -> str:
-        quality, unit = "equivariant", "of the size"
+        quality, subject = "equivariant", f"{self.model}, {self.quantity}"
+        amount = f"{self.largest:.2g} {self.unit} ({self.relative:.2g} of the size)"
         if self.size is None:
-            quality, unit = "invariant", "eV per atom"
-        subject = f"{self.model}, {self.quantity}"
-        amount = f"{self.largest:.2g} {self.unit} ({self.relative:.2g} {unit})"
+            quality = "invariant"
+            amount = f"{self.relative:.2g} eV per atom ({self.largest:.2g} {self.unit})"
         if self.relative <= SINGLE:
             part = f" in {self.answered} of {self.asked} calculations"
             part = part if self.answered < self.asked else ""
@@ -97,7 +97,7 @@ def violations(scan: Scan) -> list[Violation]:
         >>> scan = ob.scan({"emt": EMT()}, [molecule("H2O")], group="rotations3d:4", task="atoms")
         >>> for found in ob.nero.violations(scan):
         ...     print(found)
-        emt, energy: invariant, off by at most ... eV (... eV per atom)
+        emt, energy: invariant, off by at most ... eV per atom (... eV)
         emt, forces: equivariant, off by at most ... eV/Å (... of the size)
     """
     task = _of_atoms(scan).record.task
