@@ -23,7 +23,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from timing import Row, extra_megabytes, processor_seconds, run
+from timing import Row, at_most, extra_megabytes, processor_seconds, run
 
 SAMPLES, ELEMENTS = 200_000, 360
 
@@ -200,7 +200,23 @@ def saved_outputs(
             yield within(f"orbical calibration, outputs {samples:,} x {classes}", spent, "s", limit)
 
 
-ROWS = [orbit_memory, report, saved_outputs]
+def start_up(samples: int = 100, elements: int = 12) -> Iterator[Row]:
+    """Time commands that need no network on a small scan, beside importing torch: half of it."""
+    with tempfile.TemporaryDirectory() as folder:
+        store = f"{folder}/run.zarr"
+        synthetic_scan(Path(store), samples, elements)
+        commands = {
+            "orbical info": ("info", store),
+            "orbical groups": ("groups",),
+            "orbical check": ("check", store, "--min-score=0"),
+        }
+        torch = min(command_seconds("-c", "import torch") for _ in range(3))
+        for name, arguments in commands.items():
+            spent = min(command_seconds("-m", "orbical", *arguments) for _ in range(3))
+            yield at_most(f"{name}, from start to end", spent, "import torch", torch, 0.5)
+
+
+ROWS = [orbit_memory, report, saved_outputs, start_up]
 
 if __name__ == "__main__":
     run(ROWS, __doc__)

@@ -182,7 +182,7 @@ def metric_update() -> Iterator[Row]:
         seconds(updates(metric), runs=10) / 300
         for metric in (metrics.ECE(), MulticlassCalibrationError(10))
     )
-    yield at_most("metric `update`, 128 x 10", ours, "torchmetrics", theirs, 2)
+    yield at_most("metric `update`, 128 x 10", ours, "torchmetrics", theirs, 1.5)
 
 
 def interval() -> Iterator[Row]:

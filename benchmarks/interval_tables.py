@@ -762,13 +762,14 @@ def joined(results: Results) -> dict[tuple[str, str], tuple[Share, int]]:
 
 def fewer_draws(shares: dict[tuple[str, str], tuple[Share, int]]) -> str:
     """Return a sentence about the cells with fewer data sets than `TRIALS`, or none."""
-    few = sum(count < TRIALS for _, count in shares.values())
-    text = (
-        f" The {few} cells with fewer data sets have their number in brackets."
-        if few > 1
-        else " One cell with fewer data sets has its number in brackets."
+    few = [count for _, count in shares.values() if count < TRIALS]
+    if not few:
+        return ""
+    error = 100 * (LIMIT * (1 - LIMIT) / min(few)) ** 0.5
+    return (
+        f" Cells with fewer data sets, {len(few)} of {len(shares)}, have their number in brackets;"
+        f" the standard error of {min(few)} is up to {error:.1f} points."
     )
-    return text if few else ""
 
 
 def table(shares: dict[tuple[str, str], tuple[Share, int]]) -> Iterator[str]:

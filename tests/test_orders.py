@@ -177,3 +177,33 @@ def test_judges_with_ties_have_no_position_for_a_tie():
     assert 0 < ties < 1
     assert float(found["chosen"].sum()) == pytest.approx(1 - ties)
     assert float(found["bias"][0]) > 0
+
+
+@pytest.mark.parametrize("group", ["permutations:4", "cyclic_orders:4", "permutations:4:5"])
+@pytest.mark.parametrize("bias", [PLANTED, np.array([0.0, 0.0, 99.0, 0.0])])
+def test_intervals_of_a_bias_are_possible_and_agree_with_those_of_shares(bias, group):
+    """A bias was said to be within [-46.8%, 10.3%] where no share can be below 0."""
+    some = ob.scan(model(bias), TABLE[:6], group=group, task="choice", progress=False)
+    found = ob.nero.position_bias(some).isel(model=0)
+    assert (found["bias_low"] <= found["bias"] + 1e-12).all()
+    assert (found["bias"] <= found["bias_high"] + 1e-12).all()
+    fair = found["fair"]
+    if group == "permutations:4:5":  # what is fair depends on the question
+        rows = some.group.parts["rows"]
+        shares = np.stack([(rows == option).mean(0) for option in range(OPTIONS)])
+        assert (found["bias_low"] >= -shares.max(0) - 1e-12).all()
+        assert (found["bias_high"] <= 1 - shares.min(0) + 1e-12).all()
+        return
+    assert np.allclose(found["bias_low"], found["chosen_low"] - fair)
+    assert np.allclose(found["bias_high"], found["chosen_high"] - fair)
+
+
+def test_an_average_of_equal_probabilities_does_not_depend_on_rounding():
+    """Means of a model that knows positions alone tie, and rounding chose among them."""
+
+    def positional(question, options):
+        return np.log(np.tile([0.1, 0.1, 0.7, 0.1], (len(options), 1)))
+
+    scan = ob.scan(positional, TABLE, group="permutations:4", task="choice", progress=False)
+    found = ob.nero.order_averages(scan).isel(model=0)
+    assert found["changed"].sel(orders=["cyclic", "all"]).values.tolist() == [0, 0]

@@ -30,10 +30,10 @@ def printable(text: object) -> str:
 def counted(count: int, thing: str) -> str:
     """Write a number of things, in the plural unless it is one.
 
-    >>> counted(1, "model"), counted(8, "element")
-    ('1 model', '8 elements')
+    >>> counted(1, "model"), counted(8192, "element")
+    ('1 model', '8,192 elements')
     """
-    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
+    return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"
 
 
 def number(value: SupportsFloat) -> str:

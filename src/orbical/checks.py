@@ -16,10 +16,12 @@ import numpy as np
 from ._text import counted, number
 from .calibration import (
     MEASURES,
+    RESAMPLES,
     MeanEnds,
     Verdict,
     bounded_mean_interval,
     checked_level,
+    checked_limit,
     judge,
     list_measures,
     outputs_table,
@@ -40,7 +42,14 @@ from .errors import (
     whole_number,
 )
 from .groups import PLACES
-from .nero import answer_names, changes_are_binary, least_value, orbit_moments, sample_changes
+from .nero import (
+    answer_names,
+    bounds_of,
+    changes_are_binary,
+    least_value,
+    orbit_moments,
+    sample_changes,
+)
 from .store import Scan, ScanArrays, arrays_of, load
 
 __all__ = ["Check", "check", "configured"]
@@ -63,6 +72,8 @@ _AVERAGED = {
     "score": "score",
 }
 """What is averaged over samples."""
+_RANGES = {"accuracy_drop": (-1.0, 1.0), "changed": (0.0, 1.0)}
+"""The ranges of quantities that are neither measures nor variables of a scan."""
 _SEEN = 0.1
 """How common a failure must be that samples of an unbounded quantity would have shown."""
 _STATES = {"pass": "pass", "fail": "FAIL", "inconclusive": "inconclusive"}
@@ -93,21 +104,22 @@ class Check(Verdict):
         failed = f", {self.failed} with failures" if self.failed else ""
         return (
             f"{_STATES[self.outcome]} {self.model}: {self.what} {self.numbers} "
-            f"({self.name}, {counted(self.samples, 'sample')}{failed}{self._outlook}){self.said}"
+            f"({self.name}, {counted(self.samples, 'sample')}{failed}"
+            f"{self.outlook and '; '}{self.outlook}){self.said}"
         )
 
     @property
-    def _outlook(self) -> str:
+    def outlook(self) -> str:
         """What it would take to decide an inconclusive check, in words."""
         if self.outcome != "inconclusive":
             return ""
         if self.needed is not None and not self.low <= self.limit <= self.high:
             return f"; fewer than {self.needed:,} decide nothing: they may miss a failure of one in ten"
         if self.needed is not None:
-            return f"; about {self.needed:,} would decide"
+            return f"about {self.needed:,} samples would decide"
         if np.isnan(self.low):
-            return "; without an interval nothing is decided"
-        return f"; too close to {number(self.limit)} for any number to decide"
+            return "without an interval nothing is decided"
+        return f"too close to {number(self.limit)} for any number to decide"
 
 
 _Judged = tuple[Verdict, int | None]
@@ -136,7 +148,7 @@ def check(
     models: Collection[str] | None = None,
     bins: int = 15,
     level: float = 0.95,
-    resamples: int = 200,
+    resamples: int = RESAMPLES,
     **thresholds: float,
 ) -> list[Check]:
     """Check each model of a finished scan, or saved outputs, against thresholds.
@@ -164,7 +176,7 @@ def check(
         A row for each threshold and model; `pandas.DataFrame(rows)` is a table of them.
 
     Raises:
-        InputError: if a threshold is unknown, or the scan does not have what it needs.
+        InputError: if a threshold is unknown or out of its range, or the scan lacks what it needs.
         StoreError: if the scan is unfinished.
 
     Example:
@@ -173,7 +185,7 @@ def check(
         >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
         >>> scan = ob.scan(net, (images[:50], labels[:50]), group="cyclic:4",
         ...                task="classification", progress=False)
-        >>> [(row.name, row.outcome) for row in ob.check(scan, min_accuracy=0.99, max_gap=9)]
+        >>> [(row.name, row.outcome) for row in ob.check(scan, min_accuracy=0.99, max_gap=1)]
         [('min_accuracy', 'fail'), ('max_gap', 'pass')]
 
     See Also:
@@ -259,6 +271,9 @@ def _check_scan(
         )
     for name in models:
         check_name("model", name, scan.models)
+    arrays = arrays_of(scan)
+    for rule in rules:
+        checked_limit(rule.name, next(iter(rule.limit.values())), _bounds(rule, arrays))
     size, failures = scan.record.data.samples, scan.failures
     return [
         _row(found, rule.name, model, rule.what, size, len(failures[model]))
@@ -308,6 +323,7 @@ def _check_outputs(
             )
         if rule.quantity not in known:
             raise unknown_name(f"{rule.name}: of these outputs", rule.quantity, known)
+        checked_limit(rule.name, next(iter(rule.limit.values())), _bounds(rule))
     found = outputs_table(outputs, **draws, only={rule.quantity for rule in rules})
     level = draws["level"]
     checked = []
@@ -318,7 +334,7 @@ def _check_outputs(
         row, title = found[rule.quantity], MEASURES[rule.quantity].title
         size = len(next(iter(outputs.values())))
         if rule.quantity == "accuracy":
-            judged = _of_terms([top_label(**outputs)[1].numpy()], (0, 1), rule, level)
+            judged = _of_terms([top_label(**outputs)[1].numpy()], _bounds(rule), rule, level)
         else:
             ends = float(row.value), float(row.low), float(row.high)
             judged = judge(*ends, **rule.limit, level=level, caution=row.caution), None
@@ -356,10 +372,10 @@ def _of_means(scan: Scan, rule: _Rule, level: float) -> dict[str, _Judged]:
         rows = sample_changes(arrays)["changed"]
         binary = changes_are_binary(arrays)
         return {
-            model: _of_terms([_known(values, binary)], (0, 1), rule, level)
+            model: _of_terms([_known(values, binary)], _bounds(rule), rule, level)
             for model, values in zip(arrays.models, rows, strict=True)
         }
-    bounds, name = _bounds(arrays, rule), _variable(rule)
+    bounds, name = _bounds(rule, arrays), _variable(rule)
     least = least_value(arrays, name) if bounds is None and name in arrays else None
     return {
         model: _of_terms(list(_terms(arrays, rule, place)), bounds, rule, level, least)
@@ -413,12 +429,13 @@ def _variable(rule: _Rule) -> str:
     return _AVERAGED.get(rule.quantity, f"{rule.quantity.partition('_gap')[0]}_vs_consensus")
 
 
-def _bounds(arrays: ScanArrays, rule: _Rule) -> tuple[float, float] | None:
-    """Return the values between which all terms lie, if there are such."""
-    if rule.quantity == "accuracy_drop":
-        return -1.0, 1.0
-    unit = arrays.attributes(_variable(rule)).get("units")
-    return (0.0, 1.0) if rule.quantity == "accuracy" or unit == "share" else None
+def _bounds(rule: _Rule, arrays: ScanArrays | None = None) -> tuple[float, float] | None:
+    """Return the values between which all terms, and so their mean, lie, if there are such."""
+    if rule.quantity in _RANGES:
+        return _RANGES[rule.quantity]
+    if arrays is None or rule.quantity in MEASURES:
+        return MEASURES[rule.quantity].bounds
+    return bounds_of(arrays, _variable(rule))
 
 
 def _terms(arrays: ScanArrays, rule: _Rule, model: int) -> Iterator[np.ndarray]:

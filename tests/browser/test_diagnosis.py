@@ -22,12 +22,19 @@ def test_a_failure_is_shown_and_bookmarked_and_a_remedy_tried(view, axe):
     expect(remedy).to_contain_text("average over")
     remedy.get_by_role("button", name="Try").click()
     expect(numbers).to_contain_text("→")
-    expect(tab.locator(".diagnosis pre")).to_contain_text("ob.predictors.OrbitAverage")
+    expect(tab.locator(".diagnosis pre").last).to_contain_text("ob.predictors.OrbitAverage")
     assert page.violations(axe) == []
     tab.keyboard.press("Escape")
     tab.get_by_role("button", name="Findings 1").click()
     expect(tab.locator(".findings-list .go")).to_have_text(sentence)
     tab.get_by_role("button", name="Delete: ").click()
+
+
+def test_the_command_that_tells_the_cause_with_training_data_can_be_copied(view):
+    tab = view("sample=9").tab
+    tab.get_by_role("button", name="Diagnosis").click()
+    expect(tab.locator(".diagnosis pre").first).to_contain_text("--train train.npz")
+    expect(tab.locator(".diagnosis").get_by_role("button", name="Copy").first).to_be_visible()
 
 
 def test_the_film_strip_shows_flips_and_the_nearest_sample(view, axe, digit_scan, networks):

@@ -71,3 +71,22 @@ def test_a_spectrum_is_drawn_as_curves_with_bands(opened, serve, tmp_path) -> No
     picture = tab.locator(PICTURE).first
     assert "truth" in picture.get_attribute("aria-label")
     expect(picture.locator("path")).to_have_count(4)  # band, truth, prediction, variance
+
+
+def test_a_band_that_no_number_of_samples_guarantees_has_its_caution(serve, paged):
+    torch.manual_seed(0)
+    given = torch.rand(40, 1, 4, 4), torch.randn(40, 2)
+    models = {"a": lambda x: x[:, 0, 0, :2], "b": lambda x: x[:, 0, 1, 1:3]}
+    scans = {
+        name: ob.scan(models, given, group="rotations:8", task="regression", progress=False)
+        for name in ("run", "again")
+    }
+    rare = "failures as rare as 1 in 11 may be missing among 40 samples"
+    server, shown = serve(scans), ("aggregate",)
+    page = paged(server.url, sections=shown)
+    page.shows(".aggregate .caution", f"Caution: {rare}: the interval may be too short.")
+    page = paged(server.url, "show=runs&runs=difference", sections=shown)
+    equal = "values that hardly differ say nothing of rarer ones"
+    page.shows(
+        ".aggregate .runs-head ~ .caution", f"Caution: {equal}: the interval may be too short."
+    )

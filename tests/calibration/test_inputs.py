@@ -164,9 +164,14 @@ def test_logits_in_place_of_confidences_are_sent_to_top_label():
             {"probs": [[1.5, -0.5], [0.5, 0.5]]},
         ),
         (
-            "probs: expected rows that sum to 1 within .*, got 1.2;",
+            "probs: expected rows that sum to 1 within .*, got 1.2; pass outputs before",
             {"probs": [[0.7, 0.5], [0.5, 0.5]]},
         ),
+        (
+            r"probs: .*got 0.999; normalize rounded values: probs / probs.sum\(-1, keepdims=True\)",
+            {"probs": [[0.3, 0.699], [0.5, 0.5]]},
+        ),
+        ("probs: .*got 100; divide percentages by 100", {"probs": [[30.0, 70.0], [50.0, 50.0]]}),
         ("probs: expected floating-point", {"probs": [[1, 0], [0, 1]]}),
         (r"probs: expected shape \[..., N, C\], got a single number", {"probs": 0.7}),
         (r"probs: expected values in \[0, 1\], got values in \[-2, 3\]", {"probs": [0.7, 3.0]}),

@@ -90,6 +90,6 @@ def test_the_page_says_which_cells_have_fewer_data_sets(tmp_path: Path, monkeypa
         for block in range(count)
     }
     text = interval_tables.page(results, 1)
-    assert "One cell with fewer data sets has its number in brackets." in text
+    assert "Cells with fewer data sets, 1 of 2, have their number in brackets;" in text
     line = next(one for one in text.splitlines() if one.startswith("| `calibration.oracle_bound`"))
     assert line.startswith("| `calibration.oracle_bound` | 95.0% | ? | ? | 95.0% [375] |")

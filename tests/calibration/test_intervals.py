@@ -30,7 +30,6 @@ from orbical.calibration.intervals.resampled import (
     interval,
     oracle_bound,
     regression_interval,
-    row_intervals,
 )
 from orbical.calibration.measure_tables import Outputs, Settings
 from orbical.calibration.measures import variance_errors
@@ -157,7 +156,7 @@ def test_rows_drawn_apart_have_the_intervals_that_they_have_alone(
 ) -> None:
     pair = [torch.from_numpy(part) for part in drawn(shifted(0.1), 7, size, seed=6)]
     monkeypatch.setattr(resampled, "BLOCK", 2 * 100 * 15)  # two rows at a time
-    together = row_intervals("ece", *pair, resamples=100)
+    together = interval("ece", *pair, resamples=100)
     for row, (confidence, correct) in enumerate(zip(*pair, strict=True)):
         alone = interval("ece", confidence, correct, resamples=100)
         for end in ("value", "low", "high", "calibrated", "calibrated_low", "calibrated_high"):

@@ -59,7 +59,7 @@ def run(*words: object) -> Result:
 
 
 def test_kept_limits_exit_with_0_and_one_line_each(store: Path) -> None:
-    done = run(store, "--max-gap", 10, "--min-accuracy", 0)
+    done = run(store, "--max-gap", 1, "--min-accuracy", 0)
     assert done.exit_code == 0
     lines = done.output.splitlines()
     assert len(lines) == 4
@@ -68,7 +68,7 @@ def test_kept_limits_exit_with_0_and_one_line_each(store: Path) -> None:
 
 
 def test_a_broken_limit_exits_with_1(store: Path) -> None:
-    done = run(store, "--max-gap", 10, "--min-accuracy", 0.99, "--model", "a")
+    done = run(store, "--max-gap", 1, "--min-accuracy", 0.99, "--model", "a")
     assert done.exit_code == 1
     assert "FAIL a: accuracy, mean over the orbit" in done.output
     assert "1 of 2 checks failed" in done.output
@@ -86,7 +86,7 @@ def test_regressors_have_limits_of_their_own(tmp_path: Path, store: Path) -> Non
         out=path,
         progress=False,
     )
-    judged = ob.check(scan, **dict.fromkeys(OF_REGRESSORS, 9.0))
+    judged = ob.check(scan, **dict.fromkeys(OF_REGRESSORS, 1.0))
     found = {one.name: one.value for one in judged}
     curve = ob.calibration.along_orbit(scan, "mahalanobis_calibration")
     assert found["max_mahalanobis"] == pytest.approx(float(curve.mean()))
@@ -151,7 +151,7 @@ def test_limits_come_from_the_project_file_and_options_come_first(
         "[tool.orbical.check]\nmax-gap = 1e-9\nmin_accuracy = 0.0\n"
     )
     assert run(store).exit_code == 1
-    assert run(store, "--max-gap", 10).exit_code == 0
+    assert run(store, "--max-gap", 1).exit_code == 0
     other = tmp_path / "limits.toml"
     other.write_text("[tool.orbical.check]\nmin_accuracy = 0.0\n")
     assert run(store, "--config", other).exit_code == 0
@@ -159,7 +159,7 @@ def test_limits_come_from_the_project_file_and_options_come_first(
 
 def test_junit_xml_has_a_case_for_each_rule_and_model(store: Path, tmp_path: Path) -> None:
     path = tmp_path / "reports" / "check.xml"
-    run(store, "--max-gap", 10, "--min-accuracy", 0.99, "--junit", path)
+    run(store, "--max-gap", 1, "--min-accuracy", 0.99, "--junit", path)
     root = ElementTree.parse(path).getroot()
     assert root.attrib["tests"] == "4"
     assert root.attrib["failures"] == "2"
@@ -299,7 +299,7 @@ def test_one_sample_decides_nothing_and_the_number_that_would_is_said(tmp_path: 
     assert rows["max_gap"].needed == pytest.approx(np.log(0.025) / np.log(1 - 0.1**2), abs=1)
     assert str(rows["max_changed"]) == (
         "inconclusive net: predictions that change on the orbit 0 [0, 0.975] at 95%, "
-        "limit <= 0.05 (max_changed, 1 sample; about 72 would decide)"
+        "limit <= 0.05 (max_changed, 1 sample; about 72 samples would decide)"
     )
     scan, fill = rare_failures(72)
     scan.arrays["predicted"][:] = 0
@@ -314,6 +314,17 @@ def test_an_unbounded_quantity_needs_samples_enough_to_see_a_failure() -> None:
         row = ob.check(scan, max_gap=0.1)[0]
         assert (row.outcome, row.needed) == (outcome, needed)
         assert ("10 samples; fewer than 36 decide nothing" in str(row)) == (samples == 10)
+
+
+def test_a_table_says_how_many_samples_would_decide(tmp_path: Path) -> None:
+    np.savez(tmp_path / "few.npz", probs=np.full((30, 2), 0.5), labels=np.arange(30) % 2)
+    row = ob.check(tmp_path / "few.npz", min_accuracy=0.45)[0]
+    assert row.needed
+    for flag in ("--markdown", "--json"):
+        done = run(tmp_path / "few.npz", "--min-accuracy", 0.45, flag)
+        assert done.exit_code == command.INCONCLUSIVE
+        said = row.outlook if flag == "--markdown" else f'"needed": {row.needed}'
+        assert said in done.output
 
 
 def test_saved_outputs_are_checked_too(tmp_path: Path) -> None:
@@ -340,6 +351,36 @@ def test_saved_outputs_are_checked_too(tmp_path: Path) -> None:
     np.savez(tmp_path / "values.npz", mean=mean, variance=sure, target=mean + draw.normal(size=900))
     done = run(tmp_path / "values.npz", "--max", "gaussian_nll=2", "--max-mahalanobis", 0.3)
     assert done.exit_code == 0
+
+
+@pytest.mark.parametrize("name", ["max_ece", "min_accuracy", "max_worst_ks", "max_gap"])
+def test_no_threshold_is_outside_the_range_of_what_it_limits(store: Path, name: str) -> None:
+    message = rf"{name}: expected a number in \[0, 1\], got 5; did you mean 0.05\?"
+    with pytest.raises(InputError, match=message):
+        ob.check(store, **{name: 5})
+    with pytest.raises(InputError, match=r"got -0.1$"):
+        ob.check(store, **{name: -0.1})
+    with pytest.raises(InputError, match=r"maximum: expected a number in \[0, 1\], got 5"):
+        ob.calibration.verdict(ob.load(store), "ece", maximum=5)
+
+
+def test_a_gate_and_a_table_show_the_same_interval(tmp_path: Path, store: Path) -> None:
+    draw = np.random.default_rng(0)
+    path = tmp_path / "net.npz"
+    np.savez(path, logits=draw.normal(size=(300, 3)), labels=draw.integers(3, size=300))
+    app = typer.Typer()
+    app.command()(calibration.calibration)
+    table = json.loads(CliRunner().invoke(app, [str(path), "--json"]).output)["outputs"]["net"]
+    shown = ob.calibration.outputs_table(dict(np.load(path)))
+    for name in ("ece", "smooth_ece", "nll"):
+        row = ob.check(path, **{f"max_{name}": 0.5})[0]
+        gate = json.loads(run(path, "--max", f"{name}=0.5", "--json").output)[0]
+        for end in ("low", "high"):
+            ends = getattr(row, end), gate[end], table[name][end], float(getattr(shown[name], end))
+            assert len(set(ends)) == 1, (name, ends)
+    along = ob.calibration.at_places(ob.load(store), "ece", interval=True).sel(place="identity")
+    for found in ob.check(store, max_identity_ece=0.5):
+        assert found.high == float(along["high"].sel(model=found.model))
 
 
 def test_a_value_that_is_not_a_number_breaks_its_limit() -> None:
@@ -443,9 +484,9 @@ def test_an_unfinished_scan_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("flag", ["--json", "--csv", "--markdown"])
 def test_other_formats_have_the_same_rows_and_status(store: Path, flag: str) -> None:
-    done = run(store, "--max-gap", 10, "--min-accuracy", 0.99, flag)
+    done = run(store, "--max-gap", 1, "--min-accuracy", 0.99, flag)
     assert done.exit_code == 1
-    rows = ob.check(store, max_gap=10, min_accuracy=0.99)
+    rows = ob.check(store, max_gap=1, min_accuracy=0.99)
     if flag == "--json":
         assert json.loads(done.output) == [asdict(row) for row in rows]
     elif flag == "--csv":

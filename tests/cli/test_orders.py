@@ -68,3 +68,14 @@ def test_other_scans_are_refused(run):
 
 def test_a_number_of_orders_is_a_number(run):
     assert "--random" in str(called("orders", "o.zarr", "--random", "x").exception)
+
+
+def test_a_scan_that_would_leave_nothing_says_how_to_keep_it(run):
+    failed = called("scan", "-t", "choice", "-d", "questions.csv", "-m", "m=first:model", "-q")
+    assert "pass --out FOLDER, or leave out --quiet" in str(failed.exception)
+
+
+def test_one_sample_is_counted_as_one(run):
+    (run / "one.csv").write_text("Q one?,aa,bb,C c,A\n")
+    shown = called("scan", "-t", "choice", "-d", "one.csv", "-m", "m=first:model")
+    assert "1 sample, permutations:3" in shown.output

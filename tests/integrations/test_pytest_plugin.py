@@ -82,7 +82,7 @@ def test_stored_scans_are_checked_against_the_thresholds_of_pyproject(
         out=pytester.path / "run.zarr",
         progress=False,
     )
-    pytester.makepyprojecttoml("[tool.orbical.check]\nmax_gap = 10.0\nmin_accuracy = 0.99\n")
+    pytester.makepyprojecttoml("[tool.orbical.check]\nmax_gap = 1.0\nmin_accuracy = 0.99\n")
     pytester.makepyfile(
         """
         import orbical

@@ -18,7 +18,9 @@ from talking import decode, dial, finished, hear, message, say
 from websockets.exceptions import ConnectionClosed
 
 from orbical.interface import open_session
+from orbical.interface.server import LIVE_THREADS, PATIENT_KINDS, THREADS
 from orbical.interface.session import KINDS
+from orbical.interface.session.dispatch import MOST_LONG
 
 pytestmark = pytest.mark.system
 
@@ -115,9 +117,10 @@ def test_clients_come_and_go_and_leave_nothing_behind(
     said = [record.getMessage() for record in caplog.records if record.name != "websockets.client"]
     assert not [text for text in said if "exception" in text.lower() or "never" in text]
     assert "Traceback" not in capfd.readouterr().err
-    assert threading.active_count() <= threads + 8 + 32 + 2  # the pools, and one for each model
+    pools = THREADS + LIVE_THREADS + len(PATIENT_KINDS) + MOST_LONG + len(models)
+    assert threading.active_count() <= threads + pools
     with capfd.disabled():
-        print(f"result: {clients:,} clients: {answered:,} responses read, lost 0, tracebacks 0")
+        print(f"\nresult: {clients:,} clients: {answered:,} responses read, lost 0, tracebacks 0")
 
 
 def test_a_model_that_hangs_keeps_no_page_waiting(

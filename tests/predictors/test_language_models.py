@@ -219,3 +219,30 @@ def test_a_gguf_file_without_its_package_names_the_extra(tmp_path, monkeypatch):
     (tmp_path / "small.gguf").write_bytes(b"GGUF")
     with pytest.raises(ob.errors.MissingExtra, match=r"needs the package 'gguf'.*transformers"):
         ob.predictors.CausalLM(tmp_path / "small.gguf")
+
+
+def test_an_address_without_the_name_of_a_model_says_so():
+    with pytest.raises(ob.errors.InputError, match=r"http://localhost:8000/v1#name"):
+        ob.scan("http://localhost:8000/v1", DATA, task="choice", progress=False)
+
+
+@pytest.mark.parametrize(("path", "hint"), [("", True), ("/v1", False)])
+def test_an_address_that_is_not_found_is_named(path, hint):
+    class Nothing(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_error(404)
+
+        def log_message(self, *_: object) -> None:
+            """Print nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Nothing) as running:
+        thread = threading.Thread(target=running.serve_forever)
+        thread.start()
+        url = f"http://127.0.0.1:{running.server_port}{path}"
+        with pytest.raises(ob.errors.ModelError, match="404") as refused:
+            ob.predictors.Endpoint(url, "tiny")(batch(DATA))
+        running.shutdown()
+        thread.join()
+    assert f"{url}/chat/completions" in str(refused.value)
+    assert (f"{url}/v1" in str(refused.value)) == hint

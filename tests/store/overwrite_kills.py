@@ -1,6 +1,7 @@
 """Kill a scan that overwrites another at each of its file operations: `python FILE STEP`.
 
-Whatever is left, the next scan must be able to use the folder, and must clean up. Forks are killed;
+Whatever is left, the next scan must be able to use the folder, and must clean up; every second one
+resumes, the others overwrite. Forks are killed;
 this process imports everything once, and starts no thread.
 """
 
@@ -12,6 +13,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ import orbical.scanning.engine  # all before the forks
 import orbical.store.creation
 import orbical.store.scan_result
 import orbical.tasks.classification
+from orbical.errors import StoreError
 
 torch.manual_seed(0)
 NETS = [torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10)).eval() for _ in range(2)]
@@ -72,12 +75,19 @@ def overwrite(path: Path, number: int) -> None:
     scan(path, 1, overwrite=True)
 
 
-def use(path: Path) -> None:
-    """Read what is left, if it is there, and overwrite it."""
+def resumed(path: Path) -> ob.Scan:
+    """Continue the scan that is there: of the new model, or else still that of the old one."""
+    try:
+        return scan(path, 1)
+    except StoreError:
+        return scan(path, 0)
+
+
+def use(path: Path, again: Callable[[Path], ob.Scan]) -> None:
+    """Read what is left, if it is there, and scan into it."""
     if path.exists():
         ob.load(path)
-    done = scan(path, 1, overwrite=True)
-    assert done.complete
+    assert again(path).complete
     left = [*path.parent.iterdir()]
     assert left == [path], f"left: {left}"
 
@@ -91,7 +101,9 @@ def main(folder: Path, step: int) -> int:
         path = folder / f"{number}" / "run.zarr"
         shutil.copytree(sound, path)
         status = in_fork(lambda path=path, number=number: overwrite(path, number * step))
-        assert in_fork(lambda path=path: use(path)) == 0, f"unusable after {number * step}"
+        again = (partial(scan, net=1, overwrite=True), resumed)[number % 2]
+        found = in_fork(partial(use, path, again))
+        assert found == 0, f"unusable after {number * step}"
         if status == 0:
             return number
         assert status == KILLED

@@ -15,8 +15,9 @@ from attacks_on_stores import everything, linear, same, sealed_root, small_store
 
 import orbical as ob
 from orbical.errors import StoreError
-from orbical.store import open_store, repair, verify
+from orbical.store import file_access, open_store, repair, verify
 from orbical.store.checksums import digest
+from orbical.store.file_access import remove_leftovers, temporary_folder
 
 
 @pytest.fixture(scope="module")
@@ -229,6 +230,43 @@ def test_a_kill_while_a_store_is_overwritten_leaves_a_usable_folder():
     ran = subprocess.run([sys.executable, script, "5"], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
     assert int(ran.stdout.split()[1]) > 20
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_the_next_scan_removes_what_killed_ones_left_and_nothing_else(tmp_path, overwrite):
+    path = tmp_path / "run.zarr"
+    images, labels = ob.datasets.digits()
+
+    def scan():
+        chosen, group = (images[:6], labels[:6]), "rotations:3"
+        options = {"out": path, "overwrite": overwrite, "progress": False}
+        return ob.scan(linear(), chosen, group=group, task="classification", **options)
+
+    scan()
+    (tmp_path / ".run.zarr.new.empty").mkdir()
+    (tmp_path / ".run.zarr.new.full" / "old").mkdir(parents=True)
+    (tmp_path / ".other.zarr.new.empty").mkdir()
+    with temporary_folder(path) as used:
+        scan()
+        expected = {path, used, tmp_path / ".other.zarr.new.empty"}
+        assert {*tmp_path.iterdir()} == expected
+
+
+def test_a_new_folder_that_is_taken_for_a_leftover_is_replaced(tmp_path, monkeypatch):
+    path, made, make = tmp_path / "run.zarr", [], file_access.tempfile.mkdtemp
+
+    def robbed(**options):
+        made.append(make(**options))
+        if len(made) == 1:
+            remove_leftovers(path)
+        return made[-1]
+
+    monkeypatch.setattr(file_access.tempfile, "mkdtemp", robbed)
+    with temporary_folder(path) as used:
+        assert [str(used)] == made[1:]
+        remove_leftovers(path)
+        assert used.is_dir()
+    assert not [*tmp_path.iterdir()]
 
 
 def test_a_store_is_as_private_as_its_user_wants(tmp_path):

@@ -345,7 +345,9 @@ def test_a_wrong_answer_in_the_first_row_is_named(kind, answer, tmp_path):
     if kind == "jsonl":
         records = [{"question": q, "choices": o, "answer": a} for q, o, a in rows]
         data.write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
-    with pytest.raises(ob.errors.InputError, match=f"one of A, B, C, D in row 0, got '{answer}'"):
+    row = {"csv": 2, "jsonl": 1}.get(kind, 0)
+    message = f"one of A, B, C, D in row {row}, got '{answer}'"
+    with pytest.raises(ob.errors.InputError, match=message):
         scanned(data=data)
 
 
@@ -436,3 +438,47 @@ def test_a_function_of_one_argument_is_told_the_names_of_the_fields():
     questions = [("Which is a fruit?", ["a stone", "an apple"], "B")] * 3
     with pytest.raises(ob.errors.ModelError, match="a dictionary of 'question', 'options'"):
         ob.scan(lambda prompts: ["A"] * len(prompts), questions, task="choice", progress=False)
+
+
+LISTS = ('["red", "dark, blue"]', "['red', 'dark, blue']", "('red', 'dark, blue')")
+
+
+@pytest.mark.parametrize("name", ["q.csv", "q.tsv"])
+@pytest.mark.parametrize("cell", LISTS)
+def test_a_cell_with_a_list_is_a_list_of_options(tmp_path, name, cell):
+    path = tmp_path / name
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file, delimiter="\t" if name.endswith("tsv") else ",")
+        writer.writerows([["question", "options", "answer"], ["Which?", cell, "dark, blue"]])
+    data = ob.data.Questions(path)
+    assert data.read(0, 1)[0]["options"].shape[1] == 2
+    assert data.labels.tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    "cell", ["red, blue", "abc", "['red' 'blue']", '"ab"', "12", '{"a": 1, "b": 2}', "[" * 9999]
+)
+def test_a_cell_that_is_no_list_is_never_split_into_characters(tmp_path, cell):
+    path = tmp_path / "q.csv"
+    with path.open("w", newline="") as file:
+        rows = [["question", "options", "answer"], ["One?", "['a', 'b']", "A"], ["Two?", cell, "A"]]
+        csv.writer(file).writerows(rows)
+    with pytest.raises(
+        ob.errors.InputError, match=r'options in row 3 as a list, .*\["red", "blue"\]'
+    ):
+        ob.data.Questions(path)
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ("question,A,B,answer\nOne?,a,b,A\nTwo?,a,b,E\n", "row 3, got 'E'"),
+        ("One?,a,b,A\nTwo?,a,b,E\n", "row 2, got 'E'"),
+        ("question,A,answer\nOne?,a,A\n", "at least two options in row 2, got ['a']"),
+    ],
+)
+def test_rows_are_numbered_as_in_the_file(tmp_path, table, message):
+    (tmp_path / "q.csv").write_text(table)
+    with pytest.raises(ob.errors.InputError) as refused:
+        ob.scan(lambda question, options: [[0.0]], tmp_path / "q.csv", task="choice")
+    assert message in str(refused.value)

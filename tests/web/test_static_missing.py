@@ -114,3 +114,54 @@ def test_moments_and_means_of_models_leave_gaps_out(in_node):
     )
     for ours, expected in zip(found, (mean.ravel(), variance.ravel(), mean.mean(0)), strict=True):
         np.testing.assert_allclose(np.array(ours, float), expected.filled(np.nan), atol=1e-6)
+
+
+def test_samples_that_failed_are_counted_as_in_the_session(report_answers):
+    pytest.importorskip("ase", reason="ase is not installed")
+    from ase.build import molecule
+    from ase.calculators.emt import EMT
+
+    molecules = [molecule(name) for name in ("H2O", "SiH4", "CH3CH2OH", "CH4", "NH3")]
+    with pytest.warns(UserWarning, match="No EMT-potential for Si"):
+        scan = ob.scan(
+            {"emt": EMT()},
+            molecules,
+            group="rotations3d:8",
+            task="atoms",
+            keep="inputs",
+            progress=False,
+        )
+    session = Session({"scan": scan})
+    view = session.scan_view()
+    made = parts_of(view, chosen_samples(view, None), ("pca",), {}, lambda work: None)
+    parts = {name: as_text(part) for name, part in made}
+    some = {"filter": ["search:H4"]}
+    kinds = [("aggregate", {}), ("aggregate", some), ("list", {}), ("list", some)]
+    asked = [
+        {"sequence": 1, "kind": kind, "selection": chosen}
+        for kind, chosen in [*kinds, ("sample", {"sample": 1})]
+    ]
+    headers = [session.handle(one)[0] for one in asked]
+    for found, header, one in zip(report_answers(parts, asked), headers, asked, strict=True):
+        for name in ("count", "failed", "total"):
+            assert found.get(name) == header.get(name), (name, one)
+    assert [one.get("count") for one in headers[:4]] == [4, 1, 5, 2]
+    assert "No EMT-potential" in headers[4]["failed"]["emt"]
+
+
+def test_samples_that_failed_are_in_no_group(report_answers):
+    images, labels = ob.datasets.digits()
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+    scan = ob.scan(
+        {"net": net}, (images[:30], labels[:30]), group="cyclic:4", task="classification",
+        keep="inputs", progress=False,
+    )  # fmt: skip
+    session = Session({"scan": scan})
+    view = session.scan_view()
+    view.__dict__["without_result"] = np.arange(30) % 10 < 2  # labels 0 and 1, and others
+    made = parts_of(view, chosen_samples(view, None), ("pca",), {}, lambda work: None)
+    asked = [{"sequence": 1, "kind": "classes", "selection": {"metric": "score"}}]
+    header, _ = session.handle(asked[0])
+    (found,) = report_answers({name: as_text(part) for name, part in made}, asked)
+    assert found["groups"] == header["groups"]
+    assert sum(group["count"] for group in header["groups"]) == 24

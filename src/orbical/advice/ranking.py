@@ -350,8 +350,8 @@ def _ranked(remedies: Sequence[Remedy], gains: Array, level: float) -> list[int]
     best = max(helping, key=lambda place: remedies[place].gain)
     if len(helping) == 1:
         return [best, *(place for place in others if place != best)]
-    # Gains of a classifier are between -1 and 1; other tasks have one remedy.
-    behind = bounded_mean_interval(gains[best] - gains[helping], level, low=-2.0, high=2.0)[1]
+    # Two gains differ by the costs after each remedy, from 0 to 1; other tasks have one remedy.
+    behind = bounded_mean_interval(gains[best] - gains[helping], level, low=-1.0, high=1.0)[1]
     ties = [place for place, low in zip(helping, behind, strict=True) if low <= 0]
     ties.sort(key=lambda place: remedies[place].passes)
     return [*ties, *(place for place in others if place not in ties)]

@@ -51,7 +51,6 @@ from .intervals.limits import MeanEnds, caution, of_pairs, one_caution
 from .intervals.means import *
 from .intervals.means import paired_interval_of_sums
 from .intervals.resampled import *
-from .intervals.resampled import row_intervals
 from .measure_tables import *
 from .measures import (
     binned,
@@ -88,6 +87,7 @@ from .orbit.pooled import *
 from .orbit.positions import *
 from .orbit.positions import model_index, pair_blocks, pairs_at_element, pairs_of
 from .orbit.verdicts import *
+from .orbit.verdicts import checked_limit
 from .orbit.whole_orbit import *
 from .orbit.whole_orbit import kinds_of
 from .overview import *
@@ -105,7 +105,7 @@ from .pairs.validation import (
     working_float,
 )
 from .registry import *
-from .registry import Draws
+from .registry import RESAMPLES, Draws
 
 # fmt: off
 _MODULES = (

@@ -24,7 +24,7 @@ from .pairs.from_outputs import (
     top_label,
 )
 from .pairs.validation import kept_samples, sample_weights
-from .registry import BoundMeasure, Draws, Measure, list_measures, takes_weights
+from .registry import RESAMPLES, BoundMeasure, Draws, Measure, list_measures, takes_weights
 
 __all__ = [
     "classification_table",
@@ -42,7 +42,7 @@ def pair_table(
     weights: ArrayLike | None = None,
     bins: int = 15,
     level: float = 0.95,
-    resamples: int = 1000,
+    resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> dict[str, Interval]:
     """Compute every registered measure of a pair, each with its interval.
@@ -78,7 +78,7 @@ def classification_table(
     ignore_index: int | None = None,
     bins: int = 15,
     level: float = 0.95,
-    resamples: int = 1000,
+    resamples: int = RESAMPLES,
     seed: int = 0,
     only: Collection[str] | None = None,
 ) -> dict[str, Interval]:
@@ -235,7 +235,7 @@ def regression_table(
     weights: ArrayLike | None = None,
     bins: int = 15,
     level: float = 0.95,
-    resamples: int = 1000,
+    resamples: int = RESAMPLES,
     seed: int = 0,
     only: Collection[str] | None = None,
 ) -> dict[str, Interval]:
@@ -316,7 +316,7 @@ class Settings:
 
     bins: int = 15
     level: float = 0.95
-    resamples: int = 1000
+    resamples: int = RESAMPLES
     seed: int = 0
 
     @property

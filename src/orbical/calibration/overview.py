@@ -33,7 +33,7 @@ from .orbit.regression_orbit import holds_regression, predictions_along, predict
 from .orbit.whole_orbit import pooled_over_orbit, said_anywhere, scan_measures
 from .pairs.from_outputs import top_label
 from .pairs.from_scans import pairs_within
-from .registry import MEASURES, Draws, Measure, MeasureLike, list_measures
+from .registry import MEASURES, RESAMPLES, Draws, Measure, MeasureLike, list_measures
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,7 +53,7 @@ def outputs_table(
     *,
     bins: int = 15,
     level: float = 0.95,
-    resamples: int = 1000,
+    resamples: int = RESAMPLES,
     seed: int = 0,
     only: Collection[str] | None = None,
 ) -> dict[str, Interval]:
@@ -89,7 +89,7 @@ def compare_outputs(
     *,
     bins: int = 15,
     level: float = 0.95,
-    resamples: int = 1000,
+    resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> pd.DataFrame:
     """Compare the outputs of every two models on the same samples.
@@ -204,7 +204,7 @@ def at_places(
     by: str | None = None,
     interval: bool = False,
     level: float = 0.95,
-    resamples: int = 200,
+    resamples: int = RESAMPLES,
     seed: int = 0,
     **options: Any,
 ) -> xr.Dataset:
@@ -291,7 +291,7 @@ def scan_table(
     *,
     bins: int = 15,
     level: float = 0.95,
-    resamples: int = 1000,
+    resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> pd.DataFrame:
     """Compute every measure of each model of a scan at the identity, and along the orbit.
@@ -359,7 +359,7 @@ def error_curve(
     *,
     bins: int = 15,
     level: float = 0.95,
-    resamples: int = 1000,
+    resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> xr.DataArray:
     """Return the calibration error at each element, of what `scan_table` measures first.

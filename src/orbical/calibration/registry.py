@@ -87,6 +87,10 @@ class OfWhitened:
     distance: Callable[[Tensor, Tensor, int], Tensor]
 
 
+RESAMPLES = 1000
+"""The default number of draws of an interval: whoever measures the same sees the same ends."""
+
+
 class Draws(TypedDict, total=False):
     """The arguments of an interval that is drawn."""
 
@@ -209,6 +213,12 @@ class Measure:
     terms: Callable[..., Tensor] | None = None
     binding: Callable[..., BoundMeasure] | None = None
     table_interval: Callable[..., Any] | None = None
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """The values between which it lies, if its unit says so; a Brier score is up to 2."""
+        highest = {"share": 1.0, "probability": 1.0, "probability squared": 2.0}.get(self.unit)
+        return None if highest is None else (0.0, highest)
 
     @property
     def long_name(self) -> str:

@@ -43,7 +43,7 @@ def calibration(
     runs: Annotated[list[str] | None, typer.Option("--runs", metavar="NAME=PATTERN")] = None,
     bins: int = 15,
     level: float = 0.95,
-    resamples: int = 1000,
+    resamples: int | None = None,
     seed: Annotated[int, typer.Option(min=0)] = 0,
     figure: Path | None = None,
     imports: Import = None,
@@ -66,13 +66,15 @@ def calibration(
             deviation. Repeatable.
         bins: Number of bins of binned measures.
         level: Nominal coverage of the intervals.
-        resamples: Number of resamples for each interval.
+        resamples: Number of resamples for each interval. Default: 1000.
         seed: Seed of the resampling.
         figure: Write a reliability figure: .png, .pdf or .svg.
     """
+    from ..calibration import RESAMPLES
     from ..store import is_remote
 
-    settings: _Draws = {"bins": bins, "level": level, "resamples": resamples, "seed": seed}
+    drawn = RESAMPLES if resamples is None else resamples
+    settings: _Draws = {"bins": bins, "level": level, "resamples": drawn, "seed": seed}
     given = list(files or [])
     if runs:
         if given:

@@ -100,7 +100,7 @@ def check(
         min_: Smallest value of a measure, written as for --max. Repeatable.
         bins: Number of bins of binned measures.
         level: Nominal coverage of the intervals. Default: 0.95.
-        resamples: Number of resamples for each interval. Default: 200.
+        resamples: Number of resamples for each interval. Default: 1000.
         strict: Count inconclusive checks as failures.
         model: Check only this model. Repeatable.
         junit: Write JUnit XML to this file.
@@ -161,7 +161,7 @@ def _sheet(rows: list[Check]) -> Sheet:
             Number(row.value),
             Span(row.low, row.high),
             Number(row.limit),
-            row.outcome,
+            f"{row.outcome}{row.outlook and ': '}{row.outlook}",
         ]
         for row in rows
     ]

@@ -193,7 +193,12 @@ def scan(
         if task not in known.TASKS and ":" not in task:
             raise unknown_name("--task", task, known.TASKS)
         if out is None and quiet:
-            raise InputError("--out", "a folder with --quiet", "neither folder nor tables")
+            raise InputError(
+                "--out",
+                "a folder for the scan, because --quiet prints no tables",
+                "none",
+                remedy="pass --out FOLDER, or leave out --quiet",
+            )
         pictures = image_options(
             size, unreadable, path_column, label_column, columns, classes, root, unlabeled
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from .._text import number, percent
+from .._text import counted, number, percent
 from .formats import Cell, Number, Sheet, show
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def print_summary(scan: Scan) -> None:
     rows.append(["action defect (of the data)", *[defect] * table.sizes["model"]])
     if table.attrs["headline"]:
         Console(soft_wrap=True, markup=False, highlight=False).print(table.attrs["headline"])
-    title = f"{scan.record.data.samples:,} samples, {scan.group.spec}"
+    title = f"{counted(scan.record.data.samples, 'sample')}, {scan.group.spec}"
     show("text", None, [Sheet(title, ["", *map(str, table["model"].values)], rows)])
 
 

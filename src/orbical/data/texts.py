@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import csv
 import gzip
 import io
@@ -9,7 +11,7 @@ import json
 import warnings
 import zipfile
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -154,7 +156,9 @@ class Questions(TextRecords):
     def __init__(
         self, data: object, options: int | None = None, columns: Sequence[str] | None = None
     ) -> None:
-        records = _once([_question(row, place) for place, row in enumerate(_records(data))])
+        rows = _records(data)
+        numbered = enumerate(rows, _first_place(data, rows))
+        records = _once([_question(row, place) for place, row in numbered])
         counts = Counter(len(record["options"]) for record in records)
         if not counts:
             raise InputError("data", "at least one question", "none")
@@ -172,8 +176,10 @@ class Questions(TextRecords):
         answers = _decided(kept)
         labels = None if None in answers else np.array(answers)
         if labels is None and any(answer is not None for answer in answers):
-            place = answers.index(None)
-            raise InputError("data", "an answer to every question or to none", f"none in {place}")
+            place = kept[answers.index(None)]["place"]
+            raise InputError(
+                "data", "an answer to every question or to none", f"none in row {place}"
+            )
         questions = [record["question"] for record in kept]
         fields = {"question": questions, "options": [record["options"] for record in kept]}
         facts = _facts([record["facts"] for record in kept], columns)
@@ -227,6 +233,14 @@ def _records(data: Any) -> list[Any]:
     if isinstance(data, Iterable) and not isinstance(data, Mapping):
         return list(data)  # a list, or a data set of Hugging Face
     raise InputError("data", "questions with options", type(data))
+
+
+def _first_place(data: object, rows: list[Any]) -> int:
+    """Return the number of the first row: an index in Python, and as an editor counts in a file."""
+    if not isinstance(data, str | Path):
+        return 0
+    table = Path(data).name.lower().removesuffix(".gz").endswith((".csv", ".tsv"))
+    return 2 if table and rows and isinstance(rows[0], Mapping) else 1  # below a header
 
 
 def _is_frame(data: object) -> bool:
@@ -283,7 +297,7 @@ def _question(row: Any, place: int) -> dict[str, Any]:
     names: list[Any] = []
     if isinstance(options, Mapping):  # the form of ARC: texts, and a label for each
         names, options = [*options.get("label", ())], options.get("text", ())
-    choices = [str(option) for option in options]
+    choices = [str(option) for option in _listed(options, place)]
     if len(choices) < 2:
         raise InputError("data", f"at least two options in row {place}", choices)
     return {
@@ -296,6 +310,30 @@ def _question(row: Any, place: int) -> dict[str, Any]:
     }
 
 
+def _listed(options: object, place: int) -> list[Any]:
+    """Return options as a list; a cell of a table is text that reads as one in JSON or Python."""
+    found: Any = options
+    readers: tuple[Callable[[Any], Any], ...] = (json.loads, ast.literal_eval)
+    for read in readers:
+        if isinstance(found, str):
+            with contextlib.suppress(
+                ValueError, SyntaxError, TypeError, RecursionError, MemoryError
+            ):
+                found = read(options)
+    if isinstance(options, str):
+        # Python joins texts without commas between them, as numpy prints a list, to a single one.
+        listed = isinstance(found, list | tuple) and len(found) > 1
+    else:
+        listed = isinstance(found, Iterable)
+    if not listed:
+        raise InputError(
+            "data",
+            f'options in row {place} as a list, such as ["red", "blue"], or in columns A, B, ...',
+            repr(_shortened(str(options))),
+        )
+    return [*found]
+
+
 def _fields(record: Record, place: int) -> tuple[Any, Any, Any, set[str]]:
     by_lower = {name.lower(): name for name in record}
     asked, offered, stated = (
@@ -304,7 +342,7 @@ def _fields(record: Record, place: int) -> tuple[Any, Any, Any, set[str]]:
     )
     letters = [name for name in record if len(name) == 1 and name.isupper()]
     used = {name for name in (asked, offered, stated, "doc") if name is not None}
-    if asked is None or (offered is None and len(letters) < 2):
+    if asked is None or (offered is None and len(letters) < 2 and "A" not in letters):
         raise InputError(
             "data",
             f"a question ({', '.join(_QUESTION)}) and options ({', '.join(_OPTIONS)}, or columns "

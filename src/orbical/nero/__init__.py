@@ -35,6 +35,7 @@ from .orbit_sums import (
     Moments,
     Sums,
     add_sums,
+    bounds_of,
     least_value,
     moments,
     orbit_moments,

@@ -35,7 +35,8 @@ def position_bias(scan: Scan | xr.Dataset, *, level: float = 0.95) -> xr.Dataset
 
     A model that ignores the order has a bias of exactly 0 at each position, with any sample of
     orders. Where all options come equally often to each position, as by all orders or the cyclic
-    ones, fair is 1 / n.
+    ones, fair is 1 / n, and the interval of the bias is that of chosen less 1 / n. Elsewhere, what
+    is fair depends on the question, and the interval is that of the mean difference.
 
     Args:
         scan: a scan whose classes are the options that its group reorders, or its `data`.
@@ -90,9 +91,9 @@ def _of_positions(
     by_option = np.stack([(predicted == o) @ weights for o in range(count)], -1)
     at = np.stack([(place == p).T @ weights for p in range(count)], -1)  # [option, position]
     fair = by_option @ at
-    yield from _with_ends("chosen", chosen, level, 0.0)
+    yield from _with_ends("chosen", chosen, level)
     yield "fair", fair.mean(0)
-    bias = list(_with_ends("bias", chosen - fair, level, -1.0))
+    bias = list(_with_ends("bias", chosen - fair, level, -at.max(0), 1 - at.min(0)))
     yield from bias
     yield "distance", np.asarray(np.abs(bias[0][1]).sum() / 2)
     yield "log_bias", _log_bias(probabilities, orders, weights)
@@ -104,7 +105,7 @@ def _of_positions(
     inside = (where[..., None] == np.arange(count)) * weights[:, None]
     with np.errstate(invalid="ignore"):
         share = np.einsum("nk,nkp->np", right, inside) / inside.sum(1)
-    yield from _with_ends("accuracy", share, level, 0.0)
+    yield from _with_ends("accuracy", share, level)
 
 
 def _labeled(
@@ -126,13 +127,21 @@ def _labeled(
     )
 
 
-def _with_ends(name: str, values: Array, level: float, low: float) -> Iterator[tuple[str, Array]]:
-    """Yield the mean over samples of `[N, P]`, and the ends of its interval."""
-    exact = low == 0.0 and bool(np.isin(values[~np.isnan(values)], (0.0, 1.0)).all())
-    terms = values.T.astype(bool) if exact and not np.isnan(values).any() else values.T
-    ends = bounded_mean_interval(terms, level, low=low, high=1.0)
-    for end, part in zip(_ENDS, ends, strict=True):
-        yield f"{name}{end}", np.asarray(part)
+def _with_ends(
+    name: str, values: Array, level: float, low: Array | float = 0.0, high: Array | float = 1.0
+) -> Iterator[tuple[str, Array]]:
+    """Yield the mean over samples of `[N, P]`, and the ends of its interval.
+
+    The interval is that of a share, moved and stretched to `low` and `high`, so that a share less a
+    constant has the interval of the share less the constant.
+    """
+    width = np.subtract(high, low)
+    shares = np.clip(((values - low) / width).T, 0, 1)
+    whole = shares.round()
+    exact = np.allclose(shares, whole, rtol=0, atol=1e-12)  # sums of weights are rounded
+    found = bounded_mean_interval(whole.astype(bool) if exact else shares, level)
+    for end, part in zip(_ENDS, found, strict=True):
+        yield f"{name}{end}", np.asarray(low + width * part)
 
 
 def _log_bias(probabilities: Array | None, orders: Array, weights: Array) -> Array:
@@ -264,7 +273,8 @@ def _averaged(
 ) -> dict[str, float]:
     """Measure the means over some sets of orders that are one way to average."""
     means = np.stack([probabilities[:, rows].mean(1) for rows in chosen])
-    predicted, confidence = means.argmax(-1), means.max(-1)
+    confidence = means.max(-1)
+    predicted = (means >= confidence[..., None] * (1 - _ROUNDING)).argmax(-1)  # the first of a tie
     correct = predicted == labels
     terms = correct[0] if len(chosen) == 1 else correct.mean(0)
     errors = ece(torch.as_tensor(confidence), torch.as_tensor(correct), bins=bins)

@@ -313,6 +313,12 @@ class Endpoint(Predictor):
     ) -> None:
         if not str(url).startswith(("http://", "https://")):
             raise InputError("url", "an address such as http://localhost:8000/v1", repr(url))
+        if not model:
+            raise InputError(
+                "model",
+                "the name of a model at the endpoint, such as http://localhost:8000/v1#name",
+                f"none for {str(url)!r}",
+            )
         self.url, self.model, self.chat, self.key = str(url).rstrip("/"), model, chat, key
         self.prompt: Prompt = SCORINGS["letters"] if prompt is None else prompt
         self.top, self.workers = whole_number("top", top, 1), whole_number("workers", workers, 1)
@@ -346,6 +352,9 @@ class Endpoint(Predictor):
             wanted |= {"prompt": text, "logprobs": self.top}
         try:
             return _letters(self._asked(path, wanted), len(options))
+        except urllib.error.HTTPError as error:
+            hint = "" if error.code != 404 or self.url.endswith("/v1") else f"; try {self.url}/v1"
+            return f"{words_of(error)} from {self.url}{path}{hint}"
         except (OSError, ValueError, KeyError, IndexError, TypeError) as error:
             return f"{type(error).__name__}: {words_of(error)}"
 

@@ -119,7 +119,15 @@ def scan(
         ...         progress=False)
         Scan(classification, rotations:8: 1 model x 20 samples x 8 elements, complete)
     """
-    from ..store import Scan, check_overwritable, create, exists, locked, open_store
+    from ..store import (
+        Scan,
+        check_overwritable,
+        create,
+        exists,
+        locked,
+        open_store,
+        remove_leftovers,
+    )
 
     crew = crew_of(executor, devices)
     share = as_part(part)
@@ -175,6 +183,7 @@ def scan(
             work.begin()
         record, specs = work.describe()
         facts = _checked_facts(recipe, specs)
+        remove_leftovers(path)
         # Only now: a mistake above must not cost the result that is overwritten.
         new = partial(create, path, record, specs, recipe.group, facts, overwrite)
         known = partial(adopt, given=record, specs=specs, facts=facts, recipe=recipe, part=share)

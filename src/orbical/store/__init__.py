@@ -23,6 +23,7 @@ from .file_access import (
     in_turn,
     is_remote,
     locked,
+    remove_leftovers,
     waiting_lock,
     write_file,
 )

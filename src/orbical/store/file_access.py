@@ -10,7 +10,7 @@ import stat
 import tempfile
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -214,22 +214,40 @@ def sync_files(paths: Iterable[Path]) -> None:
 def temporary_folder(path: Path) -> Iterator[Path]:
     """Make a folder beside a path, hidden and locked, for what will be renamed to the path.
 
-    It is gone in the end, whatever is left of it. If this process is killed, the next one that
-    makes such a folder deletes it.
+    It is gone in the end, whatever is left of it; `remove_leftovers` removes those of processes
+    that were killed.
     """
-    for other in path.parent.glob(f"{glob.escape(_hidden(path))}*") if fcntl is not None else ():
-        if other.is_dir() and any(other.iterdir()) and _is_free(other):
-            shutil.rmtree(other, ignore_errors=True)
-    folder = Path(tempfile.mkdtemp(prefix=_hidden(path), dir=path.parent))
-    try:
-        with _lock(path, folder, "taken"):  # before anything is in it: empty ones are not deleted
-            yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    with ExitStack() as stack:
+        yield _own_folder(path, stack)
+
+
+def remove_leftovers(path: Path | None) -> None:
+    """Remove the temporary folders of a path whose processes were killed."""
+    if path is None or is_remote(path):
+        return
+    for other in path.parent.glob(f"{glob.escape(_hidden(path))}*"):
+        if other.is_dir():
+            with suppress(StoreError), _lock(other, other, "taken") as held:
+                if held:  # until it is gone, so that nobody begins to use it
+                    shutil.rmtree(other, ignore_errors=True)
+
+
+def _own_folder(path: Path, stack: ExitStack) -> Path:
+    """Make a folder and lock it; one that another process deletes before that is replaced."""
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=_hidden(path), dir=path.parent))
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        try:
+            stack.enter_context(_lock(path, folder, None))
+        except StoreError:
+            if folder.exists():
+                raise
+        if folder.exists():
+            return folder
 
 
 def _hidden(path: Path) -> str:
-    return f".{path.name}.new."[:100]
+    return f".{path.name[:50]}.new."
 
 
 @contextmanager
@@ -295,22 +313,25 @@ def waiting_lock(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _lock(path: Path, place: Path, taken: str | None, shared: bool = False) -> Iterator[None]:
-    """Lock a file or a folder; raise `taken` if another process has done so, or else wait."""
+def _lock(path: Path, place: Path, taken: str | None, shared: bool = False) -> Iterator[bool]:
+    """Lock a file or a folder; raise `taken` if another process has done so, or else wait.
+
+    Yields whether it is locked: some file systems have no locks.
+    """
     if fcntl is None:  # pragma: no cover
-        yield
+        yield False
         return
     with explained(repr(str(path)), "cannot be locked"):
         handle = os.open(place, os.O_RDONLY)
     try:
-        kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+        kind, held = fcntl.LOCK_SH if shared else fcntl.LOCK_EX, True
         try:
             fcntl.flock(handle, kind if taken is None else kind | fcntl.LOCK_NB)
         except BlockingIOError:
             raise StoreError(taken or "") from None
-        except OSError:  # a file system without locks: units share nothing, so this is safe
-            pass
-        yield
+        except OSError:  # units share nothing, so this is safe
+            held = False
+        yield held
     finally:
         os.close(handle)
 

@@ -155,7 +155,9 @@ class Classification(SampleClassTask):
 
     The score is the probability of the true class. Classes that move are brought back before
     anything else is done with them: `predicted`, `probabilities` and all that follows from them
-    state the class of the input as it was given.
+    state the class of the input as it was given. The predicted class is that of the largest
+    probability, in the precision of the outputs: logits that differ by less than its rounding
+    (1e-7 in float32) are a tie, which the first class wins.
 
     Args:
         input: the action on the inputs, or a tree of actions; by default `Images()`, or `Volumes()`

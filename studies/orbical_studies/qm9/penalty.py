@@ -43,8 +43,7 @@ def trials(settings: Settings) -> list[Trial]:
 
 def pack_penalty(settings: Settings, results: Results) -> None:
     """Write the first molecules of each split."""
-    count = min(MOLECULES, settings.count or MOLECULES)
-    pack(replace(settings, count=count), _apart(results))
+    pack(replace(settings, count=settings.count or MOLECULES), _apart(results))
 
 
 def train_penalty(settings: Settings, results: Results) -> None:

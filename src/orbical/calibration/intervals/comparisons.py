@@ -12,7 +12,7 @@ from torch import Tensor
 from ..._arrays import ArrayLike, as_array
 from ...errors import InputError
 from ..pairs.validation import sample_weights
-from ..registry import BoundMeasure, MeasureLike, bound, check_takes_weights
+from ..registry import RESAMPLES, BoundMeasure, MeasureLike, bound, check_takes_weights
 from .drawing import PairedWorlds, as_vectors, drawn_targets, paired_worlds, targets_between
 from .interval_ends import (
     check_draws,
@@ -64,7 +64,7 @@ def compare(
     *,
     weights: ArrayLike | None = None,
     level: float = 0.95,
-    resamples: int = 1000,
+    resamples: int = RESAMPLES,
     seed: int = 0,
     **options: object,
 ) -> Comparison:
@@ -129,7 +129,7 @@ def regression_compare(
     *,
     weights: ArrayLike | None = None,
     level: float = 0.95,
-    resamples: int = 1000,
+    resamples: int = RESAMPLES,
     seed: int = 0,
     **options: object,
 ) -> Comparison:

@@ -10,6 +10,7 @@ from torch import Tensor
 from ..._arrays import ArrayLike
 from ...errors import InputError, whole_number
 from ..pairs.validation import positive
+from ..registry import RESAMPLES
 from .cells import fine_index, tally
 from .interval_ends import Interval, binary_pair, check_draws
 from .limits import caution, of_pairs
@@ -59,7 +60,7 @@ def reliability_curve(
     bandwidth: float | None = None,
     points: int = 201,
     level: float = 0.95,
-    resamples: int = 500,
+    resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> ReliabilityCurve:
     """Return the numbers of a smooth reliability diagram, without bins.

@@ -318,8 +318,10 @@ def paired_interval_of_sums(
         [0.5, -0.42, 1.42]
     """
     found = _central(count, total, squares, cubes, fourths)
-    parts = (torch.from_numpy(np.asarray(part)) for part in (count, found.mean, found.error))
-    ends = _paired_ends(*parts, found.evidence, level)
+    known, middle, error = (
+        torch.from_numpy(np.asarray(part)) for part in (count, found.mean, found.error)
+    )
+    ends = _paired_ends(known, middle, error, found.evidence, level)
     mean, low, high = (part.numpy() for part in ends)
     return MeanEnds((mean, low, high), ends.caution)
 

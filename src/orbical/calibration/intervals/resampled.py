@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -16,7 +16,7 @@ from ..._arrays import ArrayLike
 from ...errors import whole_number
 from ..measures.binned import effective_count, reliability
 from ..pairs.validation import sample_weights
-from ..registry import BoundMeasure, MeasureLike, OfCells, bound, check_takes_weights
+from ..registry import RESAMPLES, BoundMeasure, MeasureLike, OfCells, bound, check_takes_weights
 from .cells import Cells, RowGenerators, tally
 from .drawing import BLOCK, as_vectors, drawn_pairs, drawn_targets, on_vectors
 from .interval_ends import (
@@ -42,7 +42,7 @@ def interval(
     *,
     weights: ArrayLike | None = None,
     level: float = 0.95,
-    resamples: int = 1000,
+    resamples: int = RESAMPLES,
     seed: int = 0,
     **options: Any,
 ) -> Interval:
@@ -115,43 +115,10 @@ def cell_intervals(
     resamples: int,
     seed: int,
 ) -> list[Interval]:
-    """Return the intervals of measures with the same cells, each as alone: they share all draws."""
-    generator = np.random.default_rng(seed)
-    return _of_draws(measures, confidence, correct, level, resamples, lambda rows: generator)
+    """Return the intervals of measures with the same cells, each as alone: they share all draws.
 
-
-def row_intervals(
-    measure: str,
-    confidence: Tensor,
-    correct: Tensor,
-    *,
-    level: float = 0.95,
-    resamples: int = 1000,
-    seed: int = 0,
-) -> Interval:
-    """Return the interval of each row of pairs `[L, N]`, as `interval` has it for the row alone.
-
-    Example:
-        >>> confidence = torch.linspace(0.1, 0.9, 40, dtype=torch.float64).repeat(3, 1)
-        >>> correct = confidence > torch.tensor([[0.2], [0.5], [0.8]])
-        >>> rows = row_intervals("ece", confidence, correct)
-        >>> torch.allclose(rows.high[2], interval("ece", confidence[2], correct[2]).high)
-        True
+    So do rows: an interval must not depend on what is computed beside it.
     """
-    pair = binary_pair(confidence, correct)
-    draws = partial(RowGenerators, seed)
-    return _of_draws([bound(measure, "pair", {})], *pair, level, resamples, draws)[0]
-
-
-def _of_draws(
-    measures: Sequence[BoundMeasure],
-    confidence: Tensor,
-    correct: Tensor,
-    level: float,
-    resamples: int,
-    generator_of: Callable[[int], np.random.Generator | RowGenerators],
-) -> list[Interval]:
-    """Return the intervals of measures with the same cells, with a generator for each block."""
     check_draws(level, resamples)
     values = [one.values(one.value, confidence, correct) for one in measures]
     shape, size = confidence.shape[:-1], confidence.shape[-1]
@@ -165,7 +132,7 @@ def _of_draws(
     height = max(1, BLOCK // (resamples * count))
     for at in (slice(top, top + height) for top in range(0, len(index), height)):
         mine = gathered.rows(at)
-        generator = generator_of(len(mine.right))
+        generator = RowGenerators(seed, len(mine.right))
         calibrated = _of_cells([*distances, *estimates], mine.calibrated(resamples, generator))
         resampled = _of_cells(distances, mine.resampled(resamples, generator))
         observed = _of_cells(distances, [mine.observed()])
@@ -210,7 +177,7 @@ def regression_interval(
     *,
     weights: ArrayLike | None = None,
     level: float = 0.95,
-    resamples: int = 1000,
+    resamples: int = RESAMPLES,
     seed: int = 0,
     **options: object,
 ) -> Interval:

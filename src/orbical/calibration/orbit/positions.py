@@ -20,7 +20,7 @@ from ...store import ScanArrays, arrays_of, responses, runs
 from ..intervals.resampled import interval as interval_of
 from ..measures.binned import Reliability, bin_index, diagram_of, ece, error_of, named_norm
 from ..measures.binned import reliability as reliability_of
-from ..registry import MEASURES, Draws, Measure, MeasureLike, bound
+from ..registry import MEASURES, RESAMPLES, Draws, Measure, MeasureLike, bound
 from .orbit_arrays import groups_of, labeled
 from .pixel_bins import holds_pixels, pixels_along
 from .regression_orbit import holds_regression, regression_along
@@ -44,7 +44,7 @@ def along_orbit(
     by: str | None = None,
     interval: bool = False,
     level: float = 0.95,
-    resamples: int = 1000,
+    resamples: int = RESAMPLES,
     seed: int = 0,
     **options: Any,
 ) -> xr.DataArray:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..._arrays import as_numpy
 from ..._text import number, percent
-from ...errors import InputError, check_name
+from ...errors import InputError, check_name, real_number
 from ..intervals.interval_ends import checked_level
 from ..intervals.limits import one_caution
-from ..registry import Draws, MeasureLike
+from ..registry import MEASURES, RESAMPLES, Draws, Measure, MeasureLike
 from .orbit_arrays import SAID
 from .positions import along_orbit, equal_width_options
 from .regression_orbit import holds_regression
@@ -117,6 +117,25 @@ def judge(
     return Verdict(outcome, *ends, caution=caution)
 
 
+def checked_limit(argument: str, limit: Any, bounds: tuple[float, float] | None) -> float:
+    """Return a limit, which must be a value that what it limits can have.
+
+    >>> checked_limit("max_ece", 5, (0.0, 1.0))
+    Traceback (most recent call last):
+    orbical.errors.InputError: max_ece: expected a number in [0, 1], got 5; did you mean 0.05?
+    """
+    chosen = float(real_number(argument, limit))
+    if bounds is None or bounds[0] <= chosen <= bounds[1]:
+        return chosen
+    meant = bounds[0] <= chosen / 100 <= bounds[1]
+    raise InputError(
+        argument,
+        f"a number in [{number(bounds[0])}, {number(bounds[1])}]",
+        number(chosen),
+        remedy=f"did you mean {number(chosen / 100)}?" if meant else "",
+    )
+
+
 UNDETECTED = "no error detected"
 """The verdict on an error that the samples do not show; they cannot show that there is none."""
 
@@ -171,7 +190,7 @@ def verdict(
     minimum: float | None = None,
     place: str = "worst",
     level: float = 0.95,
-    resamples: int = 1000,
+    resamples: int = RESAMPLES,
     seed: int = 0,
     **options: Any,
 ) -> dict[str, Verdict]:
@@ -198,7 +217,8 @@ def verdict(
         The verdict on each model, by its name.
 
     Raises:
-        InputError: If not exactly one of `maximum` and `minimum` is given.
+        InputError: If not exactly one of `maximum` and `minimum` is given, or the measure cannot
+            have such a value.
 
     Example:
         >>> import torch
@@ -214,6 +234,10 @@ def verdict(
     from ...store import opened
 
     limits: dict[str, Any] = {"maximum": maximum, "minimum": minimum}
+    entry = MEASURES.get(measure) if isinstance(measure, str) else measure
+    for name, limit in limits.items():
+        if limit is not None:
+            checked_limit(name, limit, entry.bounds if isinstance(entry, Measure) else None)
     check_name("place", place, PLACES)
     checked_level(level)
     draws = Draws(level=level, resamples=resamples, seed=seed)

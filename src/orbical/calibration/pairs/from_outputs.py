@@ -82,9 +82,17 @@ def _check_probabilities(rows: Tensor, slack: float) -> None:
         farthest = max(sums.tolist(), key=lambda one: math.inf if one != one else abs(one - 1))
         if farthest != farthest:
             raise InputError("probs", "values in [0, 1]", "NaN")
-        raise InputError(
-            "probs", f"rows that sum to 1 within {slack:.0e}", f"{farthest:.6g}", remedy=_REMEDY
-        )
+        expected = f"rows that sum to 1 within {slack:.0e}"
+        remedy = _remedy(farthest, rows.shape[-1])
+        raise InputError("probs", expected, f"{farthest:.6g}", remedy=remedy)
+
+
+def _remedy(total: float, classes: int) -> str:
+    """Return what makes rows of this sum probabilities, by what they look like."""
+    rounding = min(classes, 20) * 0.005  # of each class to two decimals; of many, most are 0
+    if abs(total - 1) <= rounding:
+        return "normalize rounded values: probs / probs.sum(-1, keepdims=True)"
+    return "divide percentages by 100" if abs(total / 100 - 1) <= rounding else _REMEDY
 
 
 def _row_sums(rows: Tensor) -> Tensor:

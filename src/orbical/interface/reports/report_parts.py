@@ -94,6 +94,10 @@ def parts_of(
         "spread_of": spread_metrics(view),
         "left_out": made.left_out,
         "sets": _named_sets(view, chosen.samples),
+        "failed": {
+            n: view.failed[int(i)] for n, i in enumerate(chosen.samples) if i in view.failed
+        },
+        "without_result": np.flatnonzero(view.without_result[chosen.samples]).tolist(),
     }
     facts["cover"] = cover(view)
     found, _ = headline(Request(view))

@@ -173,8 +173,11 @@ def _difference(
         key = ("paired", metric.name, run.reference, base.view.name, pairs, *run.key)
         compute = partial(paired_sums, run, base, metric.name, pairs)
         sums = run.view.cache.get_or_compute(key, compute)
-        ends = paired_interval_of_sums(*(getattr(sums, one.name)[:, 0] for one in fields(Sums)))
-        found[SAID][rows] = ends.caution
+        paired_ends = paired_interval_of_sums(
+            *(getattr(sums, one.name)[:, 0] for one in fields(Sums))
+        )
+        ends: tuple[Array, Array, Array] = paired_ends
+        found[SAID][rows] = paired_ends.caution
     else:
         curves = [_curve(one, metric) for one in (run, base)]
         each = [[pair[side] for pair in pairs] for side in range(2)]

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...calibration import MEASURES, along_orbit, ascending, one_caution, row_intervals
+from ...calibration import MEASURES, along_orbit, ascending, interval, one_caution
 from ...errors import InputError, check_name, whole_number
 from ...nero import (
     SHARES,
@@ -40,7 +40,6 @@ LEAST = 3
 """The least number of samples for a measure."""
 MOST_AT_ONCE = 1 << 17
 """How many samples times elements are measured at once: what a processor's cache holds."""
-RESAMPLES = 200
 FIRST = 12
 """How many groups are answered unless more are asked for."""
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -198,7 +197,7 @@ def measure_rows(name: str, pair: list[Tensor]) -> dict[str, Array]:
     """Return a measure of pairs `[k, n]`, with the ends of its interval if that is fast."""
     if name != WITH_INTERVAL:
         return {"values": MEASURES[name](*pair).detach().numpy()}
-    ends = row_intervals(name, *pair, resamples=RESAMPLES)
+    ends = interval(name, *pair)
     values = (ends.value, ends.low, ends.high, ends.calibrated)
     found = {part: value.numpy() for part, value in zip(ENDS, values, strict=True)}
     return found | {SAID: ends.caution}
@@ -249,10 +248,11 @@ def _badness(metric: Metric, values: Array) -> Array:
 
 
 def _of_groups(subset: Subset, column: Column, metric: Metric) -> tuple[Array, Array]:
-    """Return the values `[G, M, K]` of all groups, and how many samples each has."""
+    """Return the values `[G, M, K]` of all groups, and how many samples with a result each has."""
     view, codes = subset.view, np.asarray(values_of(subset.view, column))
     groups = len(keys_of(view, column))
-    codes = np.where((codes >= 0) & (codes < groups) & subset.members, codes, -1)
+    judged = subset.members & ~view.without_result
+    codes = np.where((codes >= 0) & (codes < groups) & judged, codes, -1)
     counts = np.bincount(codes[codes >= 0], minlength=groups)
     if metric.per_sample:
         variable = view.variable(metric, subset.reference)
@@ -284,7 +284,7 @@ def consistency(request: Request) -> Answer:
         name: share_of(each[name][request.models][:, rows], binary=binary and name == "changed")
         for name in SHARES
     }
-    about = {"count": request.subset.count, "models": request.names}
+    about = {"count": request.subset.judged, "models": request.names}
     return about, {name: np.stack(share, -1) for name, share in shares.items()}
 
 

@@ -33,6 +33,7 @@ export function createContexts(pack, state) {
   const elements = state.group.names.length;
   const weights = state.arrays.weights.data;
   const moments = new Map();
+  const withoutResult = new Set(state.report.without_result);
   const traveling = createModels(pack, state.report.traveling?.models ?? []);
   const sets = createSetStore(samples, state.arrays.sets, state.report.sets);
   // Only one class has a consensus that it agrees with; of anything else `correct` stays what it is.
@@ -77,6 +78,9 @@ export function createContexts(pack, state) {
       return chosen;
     };
 
+    // Of rows, those on which a model has a result: they are counted, and the others have failed.
+    const judged = (some) => some.filter((row) => !withoutResult.has(row));
+
     const placeOf = (name) => names.indexOf(name);
     return {
       pack,
@@ -100,6 +104,7 @@ export function createContexts(pack, state) {
       moments: momentsNamed,
       map,
       rows,
+      judged,
     };
   };
 }

@@ -48,6 +48,7 @@ export async function sample(context) {
     models: models.map((model) => names[model]),
     label: state.arrays.label?.data[number] ?? null,
     ...(await factsOf(context, number)),
+    ...(state.report.failed[number] && { failed: state.report.failed[number] }),
     consensus: consensusOf(context, number),
     range: axisOf(perSample, [...values, ...(arrays.consensus_values?.data ?? [])]),
     reference: context.reference,

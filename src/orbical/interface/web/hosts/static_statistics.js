@@ -104,8 +104,10 @@ async function meansOf(context) {
       values[m * elements + k] = seen.reduce((sum, value) => sum + value, 0) / seen.length;
     }
   });
+  const count = context.judged(rows).length;
   return {
-    count: rows.length,
+    count,
+    ...(count < rows.length && { failed: rows.length - count }),
     metric: metric.name,
     models: models.map((model) => names[model]),
     reference,
@@ -332,8 +334,10 @@ async function sortedBy(context) {
 export async function list(context, { start = 0, count = PAGE } = {}) {
   const { values, falling, title, unit } = await sortedBy(context);
   const byMetric = ["worst", "best", "variable"].includes(context.selection.order);
-  // By the metric, samples that are unfinished are left out.
-  const rows = (await context.rows()).filter((i) => !byMetric || Number.isFinite(values[i]));
+  // By the metric, samples that are unfinished are left out; those that failed come last.
+  const every = await context.rows();
+  const unfinished = new Set(byMetric ? context.judged(every).filter((i) => !Number.isFinite(values[i])) : []);
+  const rows = every.filter((i) => !unfinished.has(i));
   // Samples without a number come last.
   const key = (i) => (Number.isNaN(values[i]) ? Infinity : falling ? -values[i] : values[i]);
   const missing = (i) => Number(Number.isNaN(values[i]));

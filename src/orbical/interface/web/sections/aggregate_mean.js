@@ -74,7 +74,7 @@ export function createMean(el, app, frame) {
   const changes = createChanges(app);
   const worst = createWorstCase(app, draw);
   const scale = createScale(app, () => draw());
-  const caution = h("p", { class: "view-note caution", hidden: true });
+  const caution = h("p", { class: "view-note caution" });
   el.append(scale.el, legend.el, caution, worst.el, changes.el);
   const plot = createOrbitPlot(plotEl, app.group);
   let answer = null;
@@ -101,7 +101,6 @@ export function createMean(el, app, frame) {
     frame.note(`${what} of ${counted(answer.count, app.state.samples, app.noun)}${notes && `, ${notes}`}${same}`);
     const models = app.shown(answer.models);
     const said = answer.models.map((name) => answer.cautions?.[name]).find(Boolean);
-    caution.hidden = !said;
     write(caution, said ? `Caution: ${said}.` : "");
     const marks = worst.of(models, metric, (sample) => !mask || mask[sample] > 0);
     plot.set({

@@ -102,10 +102,12 @@ export function createRuns(el, app, frame) {
   const head = h("tr", {});
   const body = h("tbody", {});
   const table = h("table", { "aria-label": "Runs" }, h("thead", {}, head), body);
+  const caution = h("p", { class: "view-note caution" });
   const note = h("p", { class: "view-note" });
   el.append(
     h("div", { class: "runs-head" }, choice.el, against.el, work.el),
     plotEl,
+    caution,
     h("div", { class: "runs-table", tabindex: "0", role: "group", "aria-label": "Table of runs" }, table, note),
   );
   const plot = createOrbitPlot(plotEl, app.group);
@@ -152,6 +154,8 @@ export function createRuns(el, app, frame) {
       scans.map((scan) => [scan, scan]),
       answer.against,
     );
+    const said = answer.rows.map((row) => row[differing() ? "difference_caution" : "caution"]).find(Boolean);
+    write(caution, said ? `Caution: ${said}.` : "");
     tabulate();
     if (curved) drawCurves();
     else drawMaps();
@@ -215,8 +219,7 @@ export function createRuns(el, app, frame) {
     const names = [...new Set(lone.map(({ scan }) => scan))].join(", ");
     const which = metric.per_sample ? `the difference of ${names}` : `differences of ${metric.title}`;
     const apart = differing() && lone.length ? `Samples are not paired in ${which}.` : "";
-    const text = answer.rows.map((row) => row[differing() ? "difference_caution" : "caution"]).find(Boolean);
-    return [first, ...said, apart, text && `Caution: ${text}.`, leftOut()].filter(Boolean).join(" ");
+    return [first, ...said, apart, leftOut()].filter(Boolean).join(" ");
   }
 
   /** The value of a row in a column, to sort by. */

@@ -18,6 +18,15 @@ const WHERE = {
   position: "at each position",
 };
 
+const TRAINED = "orbical why run.zarr -m net=mine.nets:net --train train.npz";
+
+/** Code beside a button that copies it. */
+function copyable(code) {
+  const copy = button("Copy", () => copyText(code.textContent).then(() => write(copy, "Copied")), { class: "tool" });
+  copy.addEventListener("blur", () => write(copy, "Copy"));
+  return h("div", { class: "code" }, code, copy);
+}
+
 /**
  * The switches: what they are called, and the words of a choice.
  * @type {Record<string, [string, (value: any) => string]>}
@@ -48,7 +57,6 @@ export function createDiagnosis(opener, app) {
   const numbers = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "What changes" }, table);
   const note = h("p", { class: "quiet-text", role: "status" });
   const code = h("pre", { tabindex: "0" });
-  const copy = button("Copy", () => copyText(code.textContent).then(() => write(copy, "Copied")), { class: "tool" });
   const [strip, layers] = [createFilmStrip(app), createLayers(app)];
   const part = (title, ...content) => h("section", {}, h("h3", {}, title), ...content);
   const panel = h(
@@ -70,8 +78,13 @@ export function createDiagnosis(opener, app) {
     part("Where it fails", found),
     part(`This ${singular(app.noun)} along its orbit`, strip.el),
     part("Where inside the network", layers.el),
+    part(
+      "Augmentation, data or architecture",
+      h("p", { class: "quiet-text" }, "The training data are not on the page; with them, a command tells the cause."),
+      copyable(h("pre", { tabindex: "0" }, TRAINED)),
+    ),
     part("What would help", advised),
-    part("What if", switches, numbers, plotEl, note, h("div", { class: "code" }, code, copy)),
+    part("What if", switches, numbers, plotEl, note, copyable(code)),
   );
   const plot = createOrbitPlot(plotEl, app.group);
   let change = {};
@@ -231,7 +244,6 @@ export function createDiagnosis(opener, app) {
     plot.mark(app.element());
     write(note, `Fitted to ${whole(given.held)} ${app.noun}, judged on ${whole(given.tested)} others. Dotted: before.`);
     write(code, given.code);
-    write(copy, "Copy");
   }
 
   plot.onmove((move) => app.move(move));
