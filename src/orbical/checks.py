@@ -114,7 +114,8 @@ class Check(Verdict):
         if self.outcome != "inconclusive":
             return ""
         if self.needed is not None and not self.low <= self.limit <= self.high:
-            return f"; fewer than {self.needed:,} decide nothing: they may miss a failure of one in ten"
+            fewer = f"fewer than {self.needed:,} decide nothing"
+            return f"; {fewer}: they may miss a failure of one in ten"
         if self.needed is not None:
             return f"about {self.needed:,} samples would decide"
         if np.isnan(self.low):
