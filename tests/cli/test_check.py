@@ -313,6 +313,7 @@ def test_an_unbounded_quantity_needs_samples_enough_to_see_a_failure() -> None:
         scan = ob.scan(lambda x: 2 * x, x, group="cyclic:4", task=task, progress=False)
         row = ob.check(scan, max_gap=0.1)[0]
         assert (row.outcome, row.needed) == (outcome, needed)
+        assert ("10 samples; fewer than 36 decide nothing" in str(row)) == (samples == 10)
 
 
 def test_a_table_says_how_many_samples_would_decide(tmp_path: Path) -> None:
