@@ -117,7 +117,7 @@ class Check(Verdict):
             return ""
         if self.needed is not None and not self.low <= self.limit <= self.high:
             fewer = f"fewer than {self.needed:,} decide nothing"
-            return f"; {fewer}: they may miss a failure of one in ten"
+            return f"{fewer}: they may miss a failure of one in ten"
         if self.needed is not None:
             return f"about {self.needed:,} samples would decide"
         if np.isnan(self.low):
