@@ -193,7 +193,9 @@ def test_other_tasks_are_told_what_the_average_gains():
 def test_what_a_scan_lacks_is_said():
     data = overconfident(200)
     without = data.drop_vars("probabilities")
-    assert "keep='probabilities'" in ob.advise(without)[0].missing[0]
+    lacking = ob.advise(without)[0]
+    assert "--keep probabilities (in Python keep='probabilities')" in lacking.missing[0]
+    assert lacking.sentence.startswith("on the half of the samples that judges (100), ")
     with pytest.raises(InputError, match="keep='probabilities'"):
         ob.advice.what_if(without, recalibrate="pooled")
     with pytest.raises(InputError, match="labels"):
@@ -216,6 +218,7 @@ def test_the_command_prints_what_python_returns(tmp_path):
     assert json.loads(printed.output)[0]["sentence"] == ob.advise(scan)[0].sentence
     said = CliRunner().invoke(app, ["advise", str(scan.path), "--code"]).output
     assert ob.advise(scan)[0].sentence[:60] in said
+    assert ("No code: " in said) != any(one.helps for one in ob.advise(scan)[0].remedies)
     table = CliRunner().invoke(app, ["advise", str(scan.path), "--markdown"]).output
     assert table.startswith("| model | remedy | gain")
 

@@ -51,10 +51,35 @@ def test_calculators_that_differentiate_are_conservative():
     argon.rattle(0.1, seed=0)
     ob.testing.assert_conservative(LennardJones(sigma=3.4, epsilon=0.01, rc=5.0), [argon])
     error = ob.testing.conservativity_error(EMT(), [strained()], task=TASK, directions=4)
-    assert error.step == 1e-3
     for name in ("forces", "stress"):
         assert (error.parts[name] <= error.limits[name]).all()
         assert error.limits[name].max() < 1e-4
+
+
+def test_the_step_follows_the_curvature_so_that_close_atoms_are_decided():
+    steep = LennardJones(sigma=1.0, epsilon=0.05, rc=10.0)
+    molecules = [molecule(name) for name in ("H2O", "CH3OH", "NH3")]
+    ob.testing.assert_conservative(steep, molecules)
+    error = ob.testing.conservativity_error(steep, molecules)
+    assert error.step < 1e-3
+    # The limit is honest at each step: a conservative potential differs by less.
+    for step in (1e-2, 1e-3, 1e-4):
+        error = ob.testing.conservativity_error(steep, molecules, step=step)
+        assert error.step == step
+        assert (error.parts["forces"] <= error.limits["forces"]).all()
+
+
+class Unconverged(EMT):
+    """Energies that stop at a multiple of 1e-5 eV, as those of a loose self-consistent cycle."""
+
+    def calculate(self, atoms=None, properties=("energy",), system_changes=all_changes):
+        super().calculate(atoms, properties, system_changes)
+        self.results["energy"] = 1e-5 * np.round(self.results["energy"] / 1e-5)
+
+
+def test_double_precision_that_does_not_decide_is_told_what_helps():
+    with pytest.raises(AssertionError, match=r"not decided: .* pass a calculator that converges"):
+        ob.testing.assert_conservative(Unconverged(), [molecule("H2O")], tolerance=2e-4)
 
 
 def test_forces_of_their_own_are_found_with_the_size_of_the_difference():

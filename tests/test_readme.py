@@ -174,7 +174,8 @@ def commands_of(text: str) -> list[list[str]]:
     lines += re.findall(r"^    (orbical .*)$", joined, re.M) + re.findall(
         r"`(orbical [a-z][^`]*)`", joined
     )
-    return [shlex.split(line, comments=True)[1:] for line in lines]
+    alone = (line.partition(" || ")[0] for line in lines)  # what follows is the shell's
+    return [shlex.split(line, comments=True)[1:] for line in alone]
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/index.md", *GUIDES])
@@ -206,3 +207,9 @@ def test_the_accuracies_are_those_recorded_with_the_weights():
         turned["test accuracy over 72 rotations"],
     ):
         assert f"{float(recorded):.1%}".replace("%", " %") in README
+
+
+@pytest.mark.parametrize("guide", ["molecules", "language-models"])
+def test_who_has_such_a_model_finds_its_guide(guide):
+    mine = README.split("## I have ...")[1].split("\n## ")[0]
+    assert f"](docs/guide/{guide}.md)" in mine

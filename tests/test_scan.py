@@ -356,7 +356,13 @@ def test_a_model_without_a_variance_stands_beside_one_with(digits, tmp_path, ord
         (
             dict(models={"good": linear, "bad": lambda x: {}["weights"]}),
             ModelError,
-            "<lambda>: expected outputs for a batch of 8, got errors (on torch arrays: KeyError",
+            "<lambda>: expected outputs for a batch of 8, got errors (on torch arrays: KeyError: "
+            "'weights', on numpy arrays: KeyError: 'weights')",
+        ),
+        (
+            dict(models={"made": lambda: linear}),
+            ModelError,
+            "got one without parameters: if it makes the model, pass what it returns",
         ),
         (
             dict(task=ob.tasks.Classification(read=lambda raw: [][0])),

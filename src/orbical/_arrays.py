@@ -214,7 +214,7 @@ def is_traced() -> bool:
 
 
 def warn_of_probabilities(
-    logits: Tensor, remedy: str = "pass them as probs=", name: str = "logits"
+    logits: Tensor, remedy: str = "pass them as probs=, or save them as probs", name: str = "logits"
 ) -> None:
     """Warn where every inspected row of logits is >= 0 and sums to 1.
 

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from .errors import ModelError
+
 Tree = Any  # Tensor | dict[str, Tree] | tuple[Tree, ...]
 
 
@@ -65,7 +67,18 @@ def as_tensors(raw: object) -> Any:
 
 def concatenate(trees: list[Tree], dim: int = 0) -> Tree:
     """Concatenate trees of tensors along a dimension."""
-    return tree_map(lambda *parts: torch.cat(parts, dim), trees[0], *trees[1:])
+
+    def joined(*parts: torch.Tensor) -> torch.Tensor:
+        try:
+            return torch.cat(parts, dim)
+        except RuntimeError as error:
+            shapes = {(*part.shape[:dim], *part.shape[dim + 1 :]) for part in parts}
+            if len(shapes) == 1:
+                raise
+            got = " and ".join(map(str, sorted(shapes)))
+            raise ModelError(f"expected one shape for all batches, got {got}") from error
+
+    return tree_map(joined, trees[0], *trees[1:])
 
 
 def flatten_leading(tree: Tree) -> Tree:

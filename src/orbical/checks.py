@@ -54,6 +54,8 @@ from .store import Scan, ScanArrays, arrays_of, load
 
 __all__ = ["Check", "check", "configured"]
 
+OUTPUTS = (".npz", ".csv")
+"""How files end that are read as saved outputs, or refused with the way to save them."""
 _ALIASES = {"mahalanobis": "mahalanobis_calibration", "bleed": "aleatoric_bleed"}
 _WHOLE = {
     "gap": "invariance gap",
@@ -113,6 +115,9 @@ class Check(Verdict):
         """What it would take to decide an inconclusive check, in words."""
         if self.outcome != "inconclusive":
             return ""
+        if self.needed is not None and not self.low <= self.limit <= self.high:
+            fewer = f"fewer than {self.needed:,} decide nothing"
+            return f"{fewer}: they may miss a failure of one in ten"
         if self.needed is not None:
             return f"about {self.needed:,} samples would decide"
         if np.isnan(self.low):
@@ -202,7 +207,7 @@ def check(
         "level": checked_level(real_number("level", level)),
         "resamples": whole_number("resamples", resamples, 1),
     }
-    if isinstance(scan, str | Path) and str(scan).endswith(".npz"):
+    if isinstance(scan, str | Path) and str(scan).endswith(OUTPUTS):
         return _check_outputs(Path(scan), rules, draws, models or ())
     opened = load(scan) if isinstance(scan, str | Path) else scan
     return _check_scan(opened, rules, draws, models or ())
@@ -271,7 +276,7 @@ def _check_scan(
         check_name("model", name, scan.models)
     arrays = arrays_of(scan)
     for rule in rules:
-        checked_limit(rule.name, next(iter(rule.limit.values())), _bounds(rule, arrays))
+        _check_limit(rule, arrays)
     size, failures = scan.record.data.samples, scan.failures
     return [
         _row(found, rule.name, model, rule.what, size, len(failures[model]))
@@ -321,7 +326,7 @@ def _check_outputs(
             )
         if rule.quantity not in known:
             raise unknown_name(f"{rule.name}: of these outputs", rule.quantity, known)
-        checked_limit(rule.name, next(iter(rule.limit.values())), _bounds(rule))
+        _check_limit(rule)
     found = outputs_table(outputs, **draws, only={rule.quantity for rule in rules})
     level = draws["level"]
     checked = []
@@ -425,6 +430,11 @@ def _least_samples(level: float) -> int:
 
 def _variable(rule: _Rule) -> str:
     return _AVERAGED.get(rule.quantity, f"{rule.quantity.partition('_gap')[0]}_vs_consensus")
+
+
+def _check_limit(rule: _Rule, arrays: ScanArrays | None = None) -> None:
+    (limit,) = rule.limit.values()
+    checked_limit(rule.name, limit, _bounds(rule, arrays))
 
 
 def _bounds(rule: _Rule, arrays: ScanArrays | None = None) -> tuple[float, float] | None:

@@ -168,7 +168,7 @@ def test_logits_in_place_of_confidences_are_sent_to_top_label():
             {"probs": [[0.7, 0.5], [0.5, 0.5]]},
         ),
         (
-            r"probs: .*got 0.999; normalize rounded values: probs / probs.sum\(-1, keepdims=True\)",
+            "probs: .*got 0.999; normalize rounded values: divide each row by its sum",
             {"probs": [[0.3, 0.699], [0.5, 0.5]]},
         ),
         ("probs: .*got 100; divide percentages by 100", {"probs": [[30.0, 70.0], [50.0, 50.0]]}),

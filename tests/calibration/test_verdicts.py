@@ -116,4 +116,4 @@ def test_a_finding_says_what_could_have_been_missed() -> None:
     fine = calibration.interval("ece", confidence, rng.random(300) < confidence)
     assert fine.finding.startswith("no error detected; one of up to 0.")
     off = calibration.interval("ece", confidence, rng.random(300) < confidence - 0.3)
-    assert off.finding.startswith("error detected, of at least 0.")
+    assert off.finding.startswith("error detected (at least 0.")

@@ -403,3 +403,35 @@ def test_the_guide_runs_as_printed(capsys):
     assert "atom" in said[1]
     assert said[2] == "{'emt': []}"
     assert said[3] == "energy True"
+
+
+def test_what_is_said_of_an_energy_is_of_the_molecule_that_is_named():
+    for group in ("rotations3d:16", "translations3d:2:2"):
+        scan = audit({"broken": PullsAlongX()}, few(), group)
+        found = next(one for one in violations(scan) if one.quantity == "energy")
+        assert found.relative == pytest.approx(found.largest / len(few()[found.sample]), rel=1e-5)
+        assert found.relative == float(scan.data["energy_per_atom_vs_consensus"].max())
+
+
+@pytest.mark.parametrize("spec", ["translations3d:2:2", "se3:8:2"])
+def test_elements_are_named_by_their_rotation_and_their_shift(spec):
+    scan = audit({"broken": PullsAlongX()}, few()[:1], spec)
+    found = next(one for one in violations(scan) if one.quantity == "energy")
+    shift = ", ".join(
+        f"{scan.group.coords[axis][found.element]:.2f}" for axis in ("dx", "dy", "dz")
+    )
+    assert found.rotation.endswith(f"shift ({shift}) Å")
+    assert ("° about (" in found.rotation) == spec.startswith("se3")
+
+
+def test_molecules_of_a_file_are_taken_as_they_were_read_with_their_names(tmp_path):
+    named = few()
+    for one, name in zip(named, ("water", "methane", "ethanol"), strict=True):
+        one.info["name"] = name
+    ase.io.write(tmp_path / "few.xyz", named, format="extxyz")
+    read = ob.datasets.molecules(tmp_path / "few.xyz")
+    ob.testing.assert_conservative(EMT(), read)
+    ob.testing.assert_equivariant(EMT(), read, group="rotations3d:4", task="atoms")
+    for data in (read, read[0], (read, None)):
+        scan = audit({"emt": EMT()}, data, "rotations3d:2")
+        assert scan.names == ["water", "methane", "ethanol"]

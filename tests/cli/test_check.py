@@ -313,6 +313,7 @@ def test_an_unbounded_quantity_needs_samples_enough_to_see_a_failure() -> None:
         scan = ob.scan(lambda x: 2 * x, x, group="cyclic:4", task=task, progress=False)
         row = ob.check(scan, max_gap=0.1)[0]
         assert (row.outcome, row.needed) == (outcome, needed)
+        assert ("10 samples; fewer than 36 decide nothing" in str(row)) == (samples == 10)
 
 
 def test_a_table_says_how_many_samples_would_decide(tmp_path: Path) -> None:
@@ -326,6 +327,18 @@ def test_a_table_says_how_many_samples_would_decide(tmp_path: Path) -> None:
         assert said in done.output
 
 
+def test_a_table_of_probabilities_is_refused_with_the_way_to_save_it(tmp_path: Path) -> None:
+    (tmp_path / "out.csv").write_text("a,b,label\n0.5,0.5,0\n")
+    app = typer.Typer()
+    app.command()(calibration.calibration)
+    for done in (
+        run(tmp_path / "out.csv", "--max-ece", 0.1),
+        CliRunner().invoke(app, [str(tmp_path / "out.csv")]),
+    ):
+        assert isinstance(done.exception, InputError)
+        assert "; save its columns with NumPy's savez" in str(done.exception)
+
+
 def test_saved_outputs_are_checked_too(tmp_path: Path) -> None:
     draw = np.random.default_rng(0)
     logits = 2 * draw.normal(size=(1500, 3))
@@ -336,7 +349,7 @@ def test_saved_outputs_are_checked_too(tmp_path: Path) -> None:
     assert done.exit_code == 0
     assert "pass net: ECE, mean over the orbit" not in done.output
     assert "pass net: ECE 0.0" in done.output
-    assert "(max_ece, 1500 samples)" in done.output
+    assert "(max_ece, 1,500 samples)" in done.output
     assert run(tmp_path / "net.npz", "--max-ece", 0.0001).exit_code == command.INCONCLUSIVE
     np.savez(tmp_path / "sure.npz", logits=9 * logits, labels=labels)
     assert run(tmp_path / "sure.npz", "--max-ece", 0.05).exit_code == 1

@@ -75,6 +75,7 @@ def test_a_scan_that_would_leave_nothing_says_how_to_keep_it(run):
     assert "pass --out FOLDER, or leave out --quiet" in str(failed.exception)
 
 
+@pytest.mark.filterwarnings("error:invalid value:RuntimeWarning")
 def test_one_sample_is_counted_as_one(run):
     (run / "one.csv").write_text("Q one?,aa,bb,C c,A\n")
     shown = called("scan", "-t", "choice", "-d", "one.csv", "-m", "m=first:model")

@@ -159,9 +159,9 @@ def handed():
 def test_energies_that_depend_on_handedness_are_named_in_a_sentence(handed):
     """A sentence was printed for forces alone, so "equivariant" was all one read."""
     said = {(one.model, one.quantity): str(one) for one in violations(handed)}
-    off = handed.data["energy_vs_consensus"].sel(model="axial").values.max()
-    assert f"axial, energy: not invariant, off by up to {off:.2g} eV (" in said["axial", "energy"]
-    assert " eV per atom), at " in said["axial", "energy"]
+    off = handed.data["energy_per_atom_vs_consensus"].sel(model="axial").values.max()
+    assert f"axial, energy: not invariant, off by up to {off:.2g} eV per" in said["axial", "energy"]
+    assert " eV), at " in said["axial", "energy"]
     assert "even, energy: invariant, off by at most 0 eV" in said["even", "energy"]
 
 

@@ -10,7 +10,7 @@ import torch
 
 import orbical as ob
 from orbical import cli
-from orbical.cli.shell_text import PYTHON, options_of
+from orbical.cli.shell_text import PYTHON, in_shell, options_of
 
 NETS = """
 import torch
@@ -205,3 +205,9 @@ def test_help_lists_options_by_subject_and_types_that_everybody_knows(folder, or
         assert not re.search(r"<\w+[\[ >]", text), command
     headings = re.findall(r"^(\w[\w ]*):$", orbical(folder, "scan", "--help"), re.MULTILINE)
     assert headings == ["Options", "Data", "Task and outputs", "Processes"]
+
+
+def test_a_warning_of_probabilities_keeps_a_remedy_in_the_shell() -> None:
+    with pytest.warns(UserWarning, match="save them as probs") as told:
+        ob.calibration.top_label(logits=np.full((5, 2), 0.5), labels=np.zeros(5, int))
+    assert in_shell(str(told[0].message), {}, {}).endswith("; save them as probs")

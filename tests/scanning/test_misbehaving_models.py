@@ -81,6 +81,25 @@ def test_another_number_of_classes_after_the_first_inputs_is_refused(digits, cla
     assert not ob.load(tmp_path / "run.zarr").complete
 
 
+@pytest.mark.parametrize("change", range(2, 9))
+def test_another_number_of_classes_is_refused_at_any_call(change):
+    calls = iter(range(1, 100))
+
+    def model(x):
+        return torch.zeros(len(x), 7 if next(calls) < change else 9)
+
+    with pytest.raises(ModelError):
+        ob.scan(
+            model,
+            (torch.rand(11, 3, 12, 9), torch.arange(11) % 7),
+            group="flips",
+            task="classification",
+            chunk=3,
+            batch_size=4,
+            progress=False,
+        )
+
+
 def test_arrays_of_another_shape_are_not_stored(digits, tmp_path):
     scanned(linear(), digits, out=tmp_path / "run.zarr")
     store = ob.store.open_store(tmp_path / "run.zarr")

@@ -190,7 +190,7 @@ def advise(
     arrays = arrays_of(scan)
     checked_level(level)
     if not arrays.has_responses("score"):
-        raise InputError("scan", "labels", "none", remedy="scan with (inputs, labels)")
+        raise InputError("scan", "labels", "none", remedy="scan data with labels")
     if not (arrays.has_responses("correct") and arrays.has_responses("confidence")):
         return [_of_scores(arrays, model, margin, level) for model in range(len(arrays.models))]
     checked_change(Change(), arrays, passing)
@@ -206,7 +206,8 @@ def _changes(arrays: ScanArrays, coverage: float) -> tuple[list[Change], tuple[s
     reject, missing = Change(reject="fitted"), []
     if "probabilities" not in arrays or "label" not in arrays:
         return [reject], (
-            "temperatures, averages and sets, which need keep='probabilities' in the scan",
+            "temperatures, averages and sets, which need a scan with --keep probabilities "
+            "(in Python keep='probabilities')",
         )
     fitted = [Change(recalibrate=where) for where in RECALIBRATED]
     changes = [fitted[0], reject, *fitted[1:], Change(coverage=coverage)]
@@ -249,10 +250,10 @@ def _of_classes(
     ]
     drop = _share(before["accuracy_at_identity"]), _share(before["accuracy"])
     now = (
-        f"{drop[0]} correct at the identity and {drop[1]} over the orbit, acting on "
+        f"on the half of the samples that judges ({len(test.correct[0])}), {drop[0]} correct at "
+        f"the identity and {drop[1]} over the orbit, acting on "
         f"{_share(before['answered'])} of the predictions; cost {number(before['cost'])} a "
-        f"prediction (an error costs 1, passing one on {number(passing)}; {len(test.correct[0])} "
-        "samples judge)"
+        f"prediction (an error costs 1, passing one on {number(passing)})"
     )
     return _advice(arrays.models[model], now, remedies, gains, margin, level, missing)
 
@@ -350,8 +351,8 @@ def _ranked(remedies: Sequence[Remedy], gains: Array, level: float) -> list[int]
     best = max(helping, key=lambda place: remedies[place].gain)
     if len(helping) == 1:
         return [best, *(place for place in others if place != best)]
-    # Gains of a classifier are between -1 and 1; other tasks have one remedy.
-    behind = bounded_mean_interval(gains[best] - gains[helping], level, low=-2.0, high=2.0)[1]
+    # Two gains differ by the costs after each remedy, from 0 to 1; other tasks have one remedy.
+    behind = bounded_mean_interval(gains[best] - gains[helping], level, low=-1.0, high=1.0)[1]
     ties = [place for place, low in zip(helping, behind, strict=True) if low <= 0]
     ties.sort(key=lambda place: remedies[place].passes)
     return [*ties, *(place for place in others if place not in ties)]

@@ -78,8 +78,8 @@ def advise(
             for why in one.missing:
                 typer.echo(f"Not tried: {why}.")
             first = next((remedy for remedy in one.remedies if remedy.helps), None)
-            if code and first is not None:
-                typer.echo(f"\n{first.code}")
+            if code:
+                typer.echo(f"\n{first.code if first else 'No code: no remedy is shown to help.'}")
             typer.echo("")
     if format_ != "text":
         show(format_, [one.to_dict() for one in found], sheets, records=records)

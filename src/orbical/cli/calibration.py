@@ -151,9 +151,9 @@ def _read(path: Path) -> Row:
     try:
         return read_outputs(path)
     except InputError as error:
-        whole = error.argument == "files"  # otherwise it begins with the name of the file
-        problem = error.problem if whole else str(error)
-        raise InputError("FILES", problem=problem) from error
+        if error.argument == "files":  # otherwise it begins with the name of the file
+            raise error.about("FILES") from error
+        raise InputError("FILES", problem=str(error)) from error
 
 
 def _table(name: str, outputs: Row, settings: _Draws) -> dict[str, Interval]:

@@ -58,7 +58,7 @@ def failures(
         if found.found:
             typer.echo(
                 f"\nFound among {found.searched:,} subsets and parts of the orbit; "
-                f"{counted(len(found.open), 'suspicion')} not confirmed. "
+                f"{counted(len(found.open), 'suspicion')} not confirmed (--json lists all). "
                 f"With probability {percent(level)} none of the listed is due to chance."
             )
     else:

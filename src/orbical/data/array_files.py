@@ -101,7 +101,13 @@ def read_outputs(path: Path) -> dict[str, Any]:
         `labels` and `logits` or `probs`; or `mean`, `variance`, `target` and, if it is known,
         `aleatoric`.
     """
-    arrays = read_npz(path, "files")
+    try:
+        arrays = read_npz(path, "files")
+    except InputError as error:
+        if path.suffix != ".csv":
+            raise
+        remedy = "save its columns with NumPy's savez, as the arrays logits or probs, and labels"
+        raise error.about("files", remedy=remedy) from error
     for names in _FORMS:
         if set(names) <= arrays.keys():
             given = {name: arrays[name] for name in names}

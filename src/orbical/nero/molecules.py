@@ -28,7 +28,8 @@ class Violation:
         model: the name of the model.
         quantity: the quantity: energy, forces, dipole or stress.
         unit: its unit, as in ASE.
-        largest: the largest distance from the consensus, for forces of one atom alone.
+        largest: the largest distance from the consensus, for forces of one atom alone; for
+            energies that of the molecule where it is largest per atom.
         usual: the root mean square of the distance over all molecules and elements.
         size: the root mean square of the components of the quantity, for comparison; None for
             energies, whose zero is arbitrary.
@@ -46,7 +47,7 @@ class Violation:
     Example:
         >>> where = (3, "3: CO2", "O, atom 1", 7, "element 7: 90.0°")
         >>> print(Violation("net", "energy", "eV", 1e-12, 1e-13, None, 3e-13, None, 6, 8, *where))
-        net, energy: invariant in 6 of 8 calculations, off by at most 1e-12 eV (3e-13 eV per atom)
+        net, energy: invariant in 6 of 8 calculations, off by at most 3e-13 eV per atom (1e-12 eV)
     """
 
     model: str
@@ -66,11 +67,11 @@ class Violation:
     rotation: str
 
     def __str__(self) -> str:
-        quality, unit = "equivariant", "of the size"
+        quality, subject = "equivariant", f"{self.model}, {self.quantity}"
+        amount = f"{self.largest:.2g} {self.unit} ({self.relative:.2g} of the size)"
         if self.size is None:
-            quality, unit = "invariant", "eV per atom"
-        subject = f"{self.model}, {self.quantity}"
-        amount = f"{self.largest:.2g} {self.unit} ({self.relative:.2g} {unit})"
+            quality = "invariant"
+            amount = f"{self.relative:.2g} eV per atom ({self.largest:.2g} {self.unit})"
         if self.relative <= SINGLE:
             part = f" in {self.answered} of {self.asked} calculations"
             part = part if self.answered < self.asked else ""
@@ -96,7 +97,7 @@ def violations(scan: Scan) -> list[Violation]:
         >>> scan = ob.scan({"emt": EMT()}, [molecule("H2O")], group="rotations3d:4", task="atoms")
         >>> for found in ob.nero.violations(scan):
         ...     print(found)
-        emt, energy: invariant, off by at most ... eV (... eV per atom)
+        emt, energy: invariant, off by at most ... eV per atom (... eV)
         emt, forces: equivariant, off by at most ... eV/Å (... of the size)
     """
     task = _of_atoms(scan).record.task
@@ -128,6 +129,8 @@ def _worst(scan: Scan, model: str, quantity: str) -> Violation | None:
     if quantity == "forces":
         places = np.where(alone, np.nan, data["atom_vs_consensus"].max("atom"))
     ranked = places.copy()
+    if quantity == "energy":  # the limit is per atom, and all that is said is of one molecule
+        ranked = np.where(alone, np.nan, data["energy_per_atom_vs_consensus"])
     ranked[:, scan.group.identity] *= 1 - 1e-6  # where two elements disagree, name what moves
     sample, element = (int(i) for i in np.unravel_index(np.nanargmax(ranked), places.shape))
     numbers = np.asarray(data["numbers"][sample])
@@ -139,8 +142,7 @@ def _worst(scan: Scan, model: str, quantity: str) -> Violation | None:
     largest = float(places[sample, element])
     size = None
     if quantity == "energy":
-        each = np.where(alone, np.nan, data["energy_per_atom_vs_consensus"])
-        relative = float(np.nanmax(each))
+        relative = float(data["energy_per_atom_vs_consensus"][sample, element])
     else:
         # Of the answers: the consensus is zero where they are wrong by their whole size.
         size = float(np.sqrt(np.nanmean(np.asarray(data[quantity], float) ** 2)))
@@ -205,16 +207,20 @@ def _home(scan: Scan, element: int, atom: int) -> int:
 
 
 def _rotation_name(scan: Scan, element: int) -> str:
-    """Return the angle in degrees and the axis of a rotation of space, otherwise its name."""
+    """Return angle and axis of a rotation of space, and its shift in Å; otherwise its name."""
     from scipy.spatial.transform import Rotation
 
     name = f"element {element}"
     turn = scan.group.linear("space")[element] if {*scan.group.parts} == {"space"} else None
     if turn is None or np.linalg.det(turn) < 0:
         return f"{name}: {scan.group.name(element)}"
-    vector = Rotation.from_matrix(turn).as_rotvec()
-    angle = float(np.linalg.norm(vector))
-    if angle < 1e-9:
-        return f"{name}: identity"
-    axis = ", ".join(f"{part:.2f}" for part in vector / angle)
-    return f"{name}: {np.rad2deg(angle):.1f}° about ({axis})"
+    words, vector = [], Rotation.from_matrix(turn).as_rotvec()
+    if (angle := float(np.linalg.norm(vector))) >= 1e-9:
+        words.append(f"{np.rad2deg(angle):.1f}° about ({_row(vector / angle)})")
+    if (shift := scan.group.parts["space"][element, :3, 3]).any():
+        words.append(f"shift ({_row(shift)}) Å")
+    return f"{name}: {', '.join(words) or 'identity'}"
+
+
+def _row(vector: np.ndarray) -> str:
+    return ", ".join(f"{part:.2f}" for part in vector)

@@ -24,6 +24,7 @@ from .predictor import (
     moved_to,
     parameter_names,
     state_hash,
+    takes_nothing,
     to_numpy,
 )
 
@@ -244,6 +245,11 @@ class FunctionPredictor(Predictor):
 
     def _first(self, batch: Tree) -> Raw:
         """Find out which arrays the function takes; one that works is called once."""
+        if takes_nothing(self.function):
+            raise ModelError(
+                f"{self.source}: expected a function of a batch, got one without parameters: if it "
+                f"makes the model, pass what it returns, on the command line {self.source}()"
+            )
         errors = []
         texts = not any(isinstance(leaf, torch.Tensor) for leaf in leaves(batch))
         for on in ("torch",) if texts else ("torch", "numpy"):
@@ -259,7 +265,7 @@ class FunctionPredictor(Predictor):
                 return outputs
         raise ModelError(
             f"{self.source}: expected outputs for a batch of {count_inputs(batch)}, got errors "
-            f"({'; '.join(errors)}){self._how_called(batch)}"
+            f"({', '.join(errors)}){self._how_called(batch)}"
         )
 
     def _how_called(self, batch: Tree) -> str:

@@ -138,6 +138,18 @@ def call_with(function: Callable[..., object], batch: Tree, named: frozenset[str
     return function(batch)
 
 
+def takes_nothing(function: Callable[..., object]) -> bool:
+    """Check whether a function is known to have no parameters.
+
+    >>> takes_nothing(lambda: 1), takes_nothing(lambda *x: x), takes_nothing(max)
+    (True, False, False)
+    """
+    try:
+        return not inspect.signature(function).parameters
+    except (TypeError, ValueError):  # functions written in C may have no signature
+        return False
+
+
 def parameter_names(function: Callable[..., object]) -> frozenset[str]:
     """Return the names of the parameters that can be passed by keyword.
 

@@ -241,7 +241,7 @@ class OrbitTemperature(Temperature):
                 "scan", "class probabilities", "none", remedy="scan with keep='probabilities'"
             )
         if "label" not in data.coords:
-            raise InputError("scan", "labels", "none", remedy="scan with (inputs, labels)")
+            raise InputError("scan", "labels", "none", remedy="scan data with labels")
         names = [str(name) for name in data["model"].values]
         if model is None and len(names) > 1:
             raise InputError("model", f"one of {names}", "None", remedy="name one")

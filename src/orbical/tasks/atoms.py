@@ -26,7 +26,14 @@ from .quantities import (
     to_shape,
     unknown,
 )
-from .structures import batch_of, complete_batch, from_graphs, is_structure, structure_names
+from .structures import (
+    NamedBatch,
+    batch_of,
+    complete_batch,
+    from_graphs,
+    is_structure,
+    structure_names,
+)
 from .task import (
     Reader,
     Task,
@@ -136,7 +143,9 @@ class Atoms(Task):
     def names(self, data: object) -> list[str] | None:
         """Return the names of the molecules, `atoms.info["name"]`."""
         inputs, _ = _apart(data)
-        return structure_names(inputs) if _are_structures(inputs) else None
+        if _are_structures(inputs):
+            return structure_names(inputs)
+        return inputs.names if isinstance(inputs, NamedBatch) else None
 
     def _row(self, truth: Mapping[str, object], mask: Tensor) -> Tensor:
         """Return the truth as one row for each molecule, NaN for what is not known."""
@@ -337,11 +346,13 @@ class Atoms(Task):
 
 
 def _apart(data: Any) -> tuple[Any, Any]:
-    """Separate molecules from a truth that is passed with them."""
+    """Separate molecules from a truth that is passed with them, or that they bring themselves."""
     pair = isinstance(data, tuple | list) and len(data) == 2
     pair = pair and not is_structure(data[1]) and not is_graph(data[1])
-    inputs, truth = data if pair else (data, None)
-    return ([inputs] if is_structure(inputs) else inputs), truth
+    if pair:
+        (inputs, known), truth = _apart(data[0]), data[1]
+        return inputs, known if truth is None else truth
+    return ([data] if is_structure(data) else data), None
 
 
 def _are_structures(inputs: object) -> bool:

@@ -31,6 +31,12 @@ MOST_ELEMENTS = len(SYMBOLS) - 1
 _OTHER_NAMES = {"z": "numbers", "atomic_numbers": "numbers", "force": "forces"}
 
 
+class NamedBatch(dict[str, Tensor]):
+    """The fields of a batch of molecules, and their names, if they have any."""
+
+    names: list[str] | None = None
+
+
 def is_structure(thing: object) -> bool:
     """Check for an `ase.Atoms`, without importing ASE."""
     return all(hasattr(thing, name) for name in ("positions", "numbers", "cell", "pbc"))
@@ -66,8 +72,9 @@ def batch_of(structures: Sequence[object]) -> tuple[dict[str, Tensor], dict[str,
         return pad_sequence(each, batch_first=True)
 
     pos, numbers = batched("positions", float), batched("numbers", np.int64)
-    inputs = {"pos": pos, "numbers": numbers, "cell": batched("cell", float)}
+    inputs = NamedBatch(pos=pos, numbers=numbers, cell=batched("cell", float))
     inputs |= {"pbc": batched("pbc", bool), "mask": numbers > 0}
+    inputs.names = structure_names(structures)
     return inputs, _truth(structures, numbers.shape[1])
 
 

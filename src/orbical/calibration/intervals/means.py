@@ -424,7 +424,8 @@ def interval_of_sums(
     reach = student_quantile(level, torch.from_numpy(found.freedom)).numpy()
     tilts = np.maximum(np.stack([-found.skewness, found.skewness]), 0)
     few = _few_terms_reach(torch.from_numpy(tilts), level).numpy() * reach / usual_reach
-    away = error * np.maximum(few, reach + tilts * (reach**2 + 2) / 3)
+    with np.errstate(invalid="ignore"):  # a single sample has no error, and an infinite reach
+        away = error * np.maximum(few, reach + tilts * (reach**2 + 2) / 3)
     ends = np.maximum(mean - away[0], low), mean + away[1]
     return MeanEnds((mean, *ends), caution("unbounded_mean_interval", found.evidence))
 

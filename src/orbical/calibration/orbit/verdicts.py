@@ -174,12 +174,12 @@ def error_finding(value: float, low: float, high: float, gap: float | None = Non
     """Return the verdict on an error as a sentence, with the end of the interval that matters.
 
     >>> error_finding(0.08, 0.02, 0.13)
-    'error detected, of at least 0.02'
+    'error detected (at least 0.02)'
     """
     word = error_verdict(value, low, high, gap)
     if word == UNDETECTED:
         return f"{word}; one of up to {number(high)} could have been missed"
-    return word and f"{word}, of at least {number(low)}"
+    return word and f"{word} (at least {number(low)})"
 
 
 def verdict(

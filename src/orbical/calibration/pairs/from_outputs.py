@@ -91,7 +91,7 @@ def _remedy(total: float, classes: int) -> str:
     """Return what makes rows of this sum probabilities, by what they look like."""
     rounding = min(classes, 20) * 0.005  # of each class to two decimals; of many, most are 0
     if abs(total - 1) <= rounding:
-        return "normalize rounded values: probs / probs.sum(-1, keepdims=True)"
+        return "normalize rounded values: divide each row by its sum"
     return "divide percentages by 100" if abs(total / 100 - 1) <= rounding else _REMEDY
 
 
