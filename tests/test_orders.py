@@ -71,6 +71,12 @@ def test_a_planted_bias_is_found_with_its_size(planted):
     assert np.allclose(cyclic, PLANTED - PLANTED.mean(), atol=1e-5)
 
 
+def test_a_bias_whose_probabilities_round_to_0_has_no_size():
+    found = ob.nero.position_bias(scanned(1000 * PLANTED)).isel(model=0)
+    assert np.isnan(found["log_bias"]).all()
+    assert np.isfinite(found["bias"]).all()
+
+
 @pytest.mark.parametrize("group", ["permutations:4", "permutations:4:5", "reversal:4"])
 def test_a_fair_model_has_no_bias_with_any_sample_of_orders(group):
     found = ob.nero.position_bias(scanned(np.zeros(OPTIONS), group)).isel(model=0)

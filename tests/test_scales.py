@@ -23,6 +23,7 @@ HALF = RNG.uniform(0.5, 2, (30, 2)) * RNG.choice([-1, 1], (30, 2))
 POINTS = np.concatenate([HALF, -HALF])
 LABEL = RNG.integers(0, 2, 60)
 VALUE = RNG.normal(size=(60, 2))
+APART = np.random.default_rng(1).normal(size=(300, 2))
 PLACES = xr.DataArray(VALUE, dims=("sample", "component"))
 MATRIX = torch.tensor([[1.0, 0.3], [-0.2, 0.7]], dtype=torch.float64)
 TURNS = ob.groups.cyclic(2).linear("plane")
@@ -136,7 +137,10 @@ SCALED: dict[str, tuple[Measured, int]] = {
     "bounds.ValueTable": (lambda c: value_table(c).value, 1),
     "bounds.compare_groups": (rows, 0),
     "bounds.neighbor_ceiling": (
-        lambda c: estimate(bounds.neighbor_ceiling(c * POINTS, LABEL, "cyclic:4")),
+        lambda c: [
+            *estimate(bounds.neighbor_ceiling(c * POINTS, LABEL, "cyclic:4")),
+            *estimate(bounds.neighbor_ceiling(c * APART, APART[:, 0] > 0, "cyclic:2")),
+        ],
         0,
     ),
     "bounds.neighbor_floor": (

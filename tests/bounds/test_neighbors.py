@@ -329,7 +329,8 @@ def test_values_are_compared_by_the_floor_of_their_error() -> None:
     assert still["neighbor_floor"] == pytest.approx(2 * still["error_floor"])  # twins are opposite
     own = compare_groups((x, x), ["cyclic:2"], representation=lambda group: group.linear("plane"))
     assert own.rows()[1]["incorrect"] == 0
-    apart = compare_groups((half, half), ["flips"], representation="invariant").rows()[1]
+    more = rng.normal(size=(600, 2))
+    apart = compare_groups((more, more), ["flips"], representation="invariant").rows()[1]
     assert apart["cost"] is None
     assert apart["neighbor_low"] > 0.2
     with pytest.raises(InputError, match="representation: expected 'invariant', 'vector'"):

@@ -7,7 +7,6 @@ becomes exact as samples become dense; it is not a bound.
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -346,9 +345,8 @@ def _neighbors(mover: Mover, chosen: Array) -> Iterator[_Block]:
     """
     flat = mover.flat
     center = flat.mean(0)
-    # Halves by what samples hold, not by their order.
-    half = torch.tensor([zlib.crc32(row.tobytes()) % 2 for row in flat.cpu().numpy()]).bool()
-    left_out = [None, half.to(mover.device), ~half.to(mover.device)]
+    half = mover.tensor(_half(flat.double().cpu().numpy())).bool()
+    left_out = [None, half, ~half]
     flat = flat - center
     length = flat.square().sum(1)
     rounding = 64 * torch.finfo(flat.dtype).eps
@@ -379,6 +377,15 @@ def _neighbors(mover: Mover, chosen: Array) -> Iterator[_Block]:
             kept = gap <= least[query] + rounding * length.max().sqrt()
             nearest.append((query[kept], sample[kept], element[kept], least))
         yield _Block(rows, typical, nearest)
+
+
+def _half(flat: Array) -> Array:
+    """Draw half of samples `[N, D]` by their ranks, which depend on no order and no unit."""
+    rng = np.random.default_rng(0)
+    rank = np.unique(
+        np.einsum("nd,d->n", flat, rng.normal(size=flat.shape[1])), return_inverse=True
+    )[1]
+    return np.asarray(rng.random(len(flat)) < 0.5)[rank]
 
 
 def _exact_gaps(

@@ -47,9 +47,9 @@ def position_bias(scan: Scan | xr.Dataset, *, level: float = 0.95) -> xr.Dataset
         `chosen_high`, `bias_low` and `bias_high`; `distance` `[model]`, half the sum of all |bias|,
         an estimate that chance makes larger than 0; `log_bias` `[model, position]`, the mean log
         probability at a position less that of the same options anywhere, which is what a model
-        adds to the logit there, less its mean (NaN without probabilities); and with labels
-        `accuracy` of questions whose right option is shown at a position, with
-        `accuracy_low` and `accuracy_high`.
+        adds to the logit there, less its mean (NaN without probabilities, or if one is 0, whose log
+        is unknown); and with labels `accuracy` of questions whose right option is shown at a
+        position, with `accuracy_low` and `accuracy_high`.
 
     Raises:
         InputError: if classes are not the options of an order.
@@ -147,9 +147,9 @@ def _with_ends(
 def _log_bias(probabilities: Array | None, orders: Array, weights: Array) -> Array:
     """Return what a model adds to the log probability of each position, less its mean."""
     count = orders.shape[1]
-    if probabilities is None:
+    if probabilities is None or not (probabilities[..., :count] > 0).all():
         return np.full(count, np.nan)
-    options = np.log(np.maximum(probabilities[..., :count].astype(float), 1e-300))
+    options = np.log(probabilities[..., :count].astype(float))
     options = options - options.mean(-1, keepdims=True)  # without the normalization of each order
     apart = options - np.einsum("k,nko->no", weights, options)[:, None]
     by_position = np.take_along_axis(apart, orders[None], 2)
