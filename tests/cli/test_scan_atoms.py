@@ -210,4 +210,4 @@ def test_what_cannot_be_asked_is_refused_in_one_line(orbical, folder):
     )
     assert "model 'emt': expected quantities that EMT offers" in said
     said = orbical(folder, *SCAN, "--model", "emt=potentials:calculator", "--quiet", expect=2)
-    assert "--out: expected a folder with --quiet" in said
+    assert "--out: expected a folder for the scan, because --quiet prints no tables" in said
