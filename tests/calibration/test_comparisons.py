@@ -196,5 +196,5 @@ def test_means_are_compared_sample_by_sample() -> None:
 def test_means_of_other_samples_are_not_compared() -> None:
     with pytest.raises(InputError, match="b: expected the 3 samples of a, got 2"):
         compare_means([0.1, 0.2, 0.3], [0.1, 0.2])
-    with pytest.raises(InputError, match=r"a: expected shape \[N\]"):
+    with pytest.raises(InputError, match=r"a: expected real numbers of shape \[N\]"):
         compare_means([[0.1]], [[0.1]])

@@ -107,6 +107,8 @@ def compare(ours, theirs, tolerance=2e-4, skip=()):
             assert ours[name] == pytest.approx(expected, abs=1e-3), name
         elif name == "measures":  # those of all positions at once, and of one
             assert ours[name] == [pytest.approx(one) for one in expected]
+        elif name == "cautions":  # of all models, by name; the page shows those of the chosen ones
+            assert {model: ours[name][model] for model in expected} == expected
         else:
             assert ours[name] == expected, name
 

@@ -229,17 +229,19 @@ def _mean_of_classes(name: str) -> Callable[[Outputs, Settings], Interval]:
         weighted = outputs.weights is not None
         of_class, is_class = outputs.classwise if weighted else outputs.classwise_in_order
         # The mean needs fewer draws the more classes there are.
-        draws = settings.draws(max(20, min(settings.fewer, 10_000 // len(of_class))))
+        draws = max(20, min(settings.fewer, 10_000 // len(of_class)))
+        seeds = [settings.seed + one for one in range(len(of_class))]
+        drawn: dict[str, Any] = {"level": settings.level, "resamples": draws, "seed": seeds}
         if name in _SHARING and not weighted:
             names = [one for one in _SHARING if MEASURES[one].minimum <= of_class.shape[-1]]
             bound = [MEASURES[one].bind() for one in names]
             every = outputs.once(
-                "classwise", lambda: cell_intervals(bound, of_class, is_class, **draws)
+                "classwise", lambda: cell_intervals(bound, of_class, is_class, **drawn)
             )
             found = every[names.index(name)]
         else:
             options = {"bins": settings.bins} if name == "ece" else {}
-            found = interval(name, of_class, is_class, weights=outputs.weights, **draws, **options)
+            found = interval(name, of_class, is_class, weights=outputs.weights, **drawn, **options)
         mean = mapped(lambda part: part.mean(-1), found)
         beyond = (found.calibrated_high - found.calibrated).square().sum(-1).sqrt() / len(of_class)
         above = (mean.value - mean.calibrated - beyond).clamp(min=0)

@@ -8,7 +8,7 @@ these are what is drawn.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -72,13 +72,13 @@ class Cells:
 class RowGenerators:
     """Draws for the rows of `[R, L, G]` counts, each of the L rows as if it were alone.
 
-    >>> rows = RowGenerators(0, 2).poisson(np.full((2, 3), 5.0), (4, 2, 3))
+    >>> rows = RowGenerators([0, 0]).poisson(np.full((2, 3), 5.0), (4, 2, 3))
     >>> bool((rows[:, 0] == rows[:, 1]).all())
     True
     """
 
-    def __init__(self, seed: int, rows: int) -> None:
-        self._each = [np.random.default_rng(seed) for _ in range(rows)]
+    def __init__(self, seeds: Iterable[int]) -> None:
+        self._each = [np.random.default_rng(seed) for seed in seeds]
 
     def poisson(self, mean: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
         """Draw Poisson counts of means `[L, G]`."""

@@ -43,7 +43,7 @@ def interval(
     weights: ArrayLike | None = None,
     level: float = 0.95,
     resamples: int = RESAMPLES,
-    seed: int = 0,
+    seed: int | Sequence[int] = 0,
     **options: Any,
 ) -> Interval:
     """Return a calibration measure with an interval, and its value under perfect calibration.
@@ -63,7 +63,7 @@ def interval(
         weights: `[..., N]` sample weights >= 0, resampled with their samples; 1 by default.
         level: nominal coverage.
         resamples: number of draws from each of the two worlds.
-        seed: seed of the draws.
+        seed: seed of the draws, or of those of each row.
         options: options of the measure, such as `bins`.
 
     Returns:
@@ -113,11 +113,12 @@ def cell_intervals(
     correct: Tensor,
     level: float,
     resamples: int,
-    seed: int,
+    seed: int | Sequence[int],
 ) -> list[Interval]:
     """Return the intervals of measures with the same cells, each as alone: they share all draws.
 
-    So do rows: an interval must not depend on what is computed beside it.
+    So do rows: an interval must not depend on what is computed beside it. Rows that are averaged
+    have a seed each, so that the noise of their draws averages too.
     """
     check_draws(level, resamples)
     values = [one.values(one.value, confidence, correct) for one in measures]
@@ -130,9 +131,10 @@ def cell_intervals(
     distances = [one.cell_distance for one in measures if one.cell_distance is not None]
     estimates = [one.cell_value for one in measures if one.cell_value is not None]
     height = max(1, BLOCK // (resamples * count))
+    seeds = np.broadcast_to(np.asarray(seed), len(index))
     for at in (slice(top, top + height) for top in range(0, len(index), height)):
         mine = gathered.rows(at)
-        generator = RowGenerators(seed, len(mine.right))
+        generator = RowGenerators(map(int, seeds[at]))
         calibrated = _of_cells([*distances, *estimates], mine.calibrated(resamples, generator))
         resampled = _of_cells(distances, mine.resampled(resamples, generator))
         observed = _of_cells(distances, [mine.observed()])
