@@ -186,7 +186,7 @@ def test_a_function_that_fails_both_ways_shows_both_reasons(images):
     def broken(x):
         raise ZeroDivisionError("no")
 
-    with pytest.raises(ModelError, match=r"on torch arrays: ZeroDivisionError: no; on numpy"):
+    with pytest.raises(ModelError, match=r"on torch arrays: ZeroDivisionError: no, on numpy"):
         answer(as_predictor(broken), images)
 
 
