@@ -324,3 +324,16 @@ def test_preprocessing_runs_after_the_move_and_before_the_network():
     assert found.total == pytest.approx(same.total)
     assert found.share == pytest.approx(same.share)
     assert found.total != pytest.approx(bare.total)
+
+
+def test_predictions_that_are_all_alike_have_no_relative_error() -> None:
+    """A saturated softmax gives every upright sample the same probabilities."""
+    net = nn.Sequential(nn.Flatten(), nn.Linear(64, 2))
+    with torch.no_grad():
+        net[1].weight.zero_()
+        net[1].weight[0, 0] = 1e12
+        net[1].bias.copy_(torch.tensor([1.0, 0.0]))
+    x = torch.rand(8, 1, 8, 8)
+    x[:, :, 0, 0], x[:, :, 0, -1] = 1.0, -1.0
+    found = ob.testing.layer_errors(net, x, group="cyclic:4", task="classification")
+    assert np.isnan(found.total)

@@ -56,7 +56,7 @@ class LayerErrors:
         moves: how the features of each layer move best: `as a field`, `as a field with mixed
             channels`, `not at all` or `linearly`.
         rest: The share that what comes after the last layer adds.
-        total: The error of the predictions, relative to their deviation.
+        total: The error of the predictions, relative to their deviation; NaN if all are alike.
         group: The name of the group.
     """
 
@@ -324,10 +324,11 @@ def _measured(
                 last = now
         parts[""] += _parts(apart(last, expected), total)
     deviation = float((upright[test] - upright[test].mean(0)).square().sum()) * len(chosen)
-    scale = max(deviation, torch.finfo(torch.float32).tiny)
+    scale = deviation or np.nan  # of predictions that are all alike nothing is relative
     none = torch.full((2,), torch.nan, dtype=torch.float64)
     table = torch.stack([parts.get(name, none) for name in names]).numpy()
-    shares = table[:, 0] / whole if final > _ROUNDING**2 * scale else 0.0 * table[:, 0]
+    told = whole > 0 and final > _ROUNDING**2 * deviation
+    shares = table[:, 0] / whole if told else 0.0 * table[:, 0]
     return LayerErrors(
         layers=tuple(names),
         kinds=tuple(network.kind(name) for name in names),
