@@ -45,4 +45,4 @@ def test_a_report_shows_the_numbers_instead(opened, own_scan, own_task, tmp_path
     tab = opened(f"{path.as_uri()}#sample=3", SHOWN)
     table = tab.locator(".section.detail table.values")
     table.wait_for()
-    assert "share" in table.inner_text()
+    assert "Share" in table.inner_text()

@@ -23,6 +23,8 @@ import { createStage } from "./sections/stage.js";
 import { createStory } from "./sections/story.js";
 
 const PAUSE_MS = 1000;
+/** What keys step through; a lasso or a switch is a step of its own. */
+const STEPPED = ["element", "position", "sample"];
 
 /** Show the page in `el`, with the data behind `model`. Returns the function that ends it. */
 function render({ model, el }) {
@@ -168,7 +170,8 @@ function render({ model, el }) {
   function keep(selection, { changed, done, from }) {
     if (!done || from === "link" || (from === "state" && !changed.length)) return;
     const [now, what] = [performance.now(), changed.join()];
-    const goesOn = what === last.what && now - last.at < PAUSE_MS; // keys that are held are one step
+    const stepped = changed.every((name) => STEPPED.includes(name));
+    const goesOn = stepped && what === last.what && now - last.at < PAUSE_MS; // held keys are one step
     last = { at: now, what };
     history.write(selection, from === "state" || goesOn, changed.includes("scan"));
   }

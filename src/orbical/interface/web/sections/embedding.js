@@ -103,7 +103,7 @@ export function createSection(el, app) {
         dark,
       );
     const part = xy.explained ? xy.explained.reduce((sum, one) => sum + one, 0) : 0;
-    const share = part >= 0.005 ? ` · ${Math.round(100 * part)} % of the variance` : "";
+    const share = part >= 0.005 ? ` · ${Math.round(100 * part)} % of variance` : "";
     frame.note(`similar responses lie close${share}`);
   }
 

@@ -120,7 +120,7 @@ export function createSection(el, app) {
   let drawn = "";
   let waiting = null; // a place that keys went to before its page came
   let timer = null;
-  let began = true; // the first list shows where the selected sample is
+  let began = true; // until the reader does something, the list shows where the selected sample is
   const pages = createListPages(app, (first) => (first ? renew() : draw()));
 
   const flipped = () => {
@@ -189,7 +189,6 @@ export function createSection(el, app) {
     what.title = title;
     draw();
     mark(began);
-    began = false;
   }
 
   function draw() {
@@ -305,6 +304,9 @@ export function createSection(el, app) {
     event.preventDefault();
     step(by);
   });
+  const touched = new AbortController();
+  for (const kind of ["pointerdown", "keydown", "wheel"])
+    document.addEventListener(kind, () => (began = false), { passive: true, signal: touched.signal });
   const sized = new ResizeObserver(() => draw());
   sized.observe(box);
   app.listed(step);
@@ -314,6 +316,7 @@ export function createSection(el, app) {
     store.subscribe(["listing"], () => (menus(), renew())),
     store.subscribe(["order", "filter"], menus),
     store.subscribe(["metric", "reference", "models"], () => ((items = new Map()), (drawn = ""))),
+    () => touched.abort(),
     () => sized.disconnect(),
     () => clearTimeout(timer),
     pages.destroy,
