@@ -120,6 +120,8 @@ def not_regular(root: Path, key: str, folders: set[str]) -> str:
     A pipe would be read for ever, and a link leads out of the store. `folders` are those that were
     looked at before.
     """
+    if is_remote(root):  # objects are files, and asking for each costs a request
+        return ""
     with suppress(OSError):
         if not stat.S_ISREG((root / key).lstat().st_mode):
             return "not a file but a link, a folder or a device"
@@ -128,7 +130,7 @@ def not_regular(root: Path, key: str, folders: set[str]) -> str:
 
 def behind_link(root: Path, key: str, folders: set[str]) -> str:
     """Return what is wrong with a file of a store of which a folder is a link."""
-    seen, folder = [], key.rpartition("/")[0]
+    seen, folder = [], "" if is_remote(root) else key.rpartition("/")[0]
     while folder and folder not in folders:
         if (root / folder).is_symlink():
             return "not in the store but behind a link"
