@@ -146,7 +146,7 @@ def read_files(paths: Sequence[Path], most: int = _MOST_BYTES) -> Iterator[bytes
         places = [path.path for path in paths]  # type: ignore[attr-defined]
         system = paths[0].fs  # type: ignore[attr-defined]
         # A range, because some ask for the size of a file before they read all of it.
-        for content in system.cat_ranges(places, 0, _MOST_BYTES, on_error="return"):
+        for content in system.cat_ranges(places, 0, most, on_error="return"):
             gone = isinstance(content, FileNotFoundError)
             empty = isinstance(content, OSError) and content.errno == errno.EINVAL
             if isinstance(content, Exception) and not (gone or empty):

@@ -554,12 +554,15 @@ def _check_names(path: Path, document: Json) -> None:
 def root_document(path: Path) -> Json:
     """Return the root of a folder that is a store of this format, sound or not."""
     root = path / "zarr.json"
-    odd = "" if is_remote(path) else not_regular(path, root.name, set())
+    odd = not_regular(path, root.name, set())
     if odd:
         raise ValueError(f"its root is {odd}")
-    if root.stat().st_size > MOST_DOCUMENT_BYTES:
-        raise ValueError("its root is too large")
-    document: Json = json.loads(root.read_bytes())
+    content = next(read_files([root], MOST_DOCUMENT_BYTES))
+    if content is None:
+        if root.exists():
+            raise ValueError("its root is too large")
+        raise FileNotFoundError(root)
+    document: Json = json.loads(content)
     written = document["attributes"][RECORD]
     about = json.loads(written)["record"] if isinstance(written, str) else dict(written)
     if about["format"] != FORMAT:
