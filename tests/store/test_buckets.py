@@ -179,7 +179,7 @@ def test_a_bucket_is_viewed_while_workers_fill_it_and_one_is_killed(
     assert 0.2 < seen["killed"] < 1
     assert 0.1 * count < seen["samples"] < count
     assert seen["shares"] == sorted(seen["shares"])
-    assert len(seen["shares"]) > 1
+    assert min(seen["shares"]) < 1  # it was seen while it grew
     here = open_session(expected).handle({"kind": "aggregate", "sequence": 1, "selection": {}})
     np.testing.assert_array_equal(seen["curve"], here[1]["values"])
 
