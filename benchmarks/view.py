@@ -44,6 +44,7 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+PROGRAMS = ("chromium-headless-shell", "chromium", "chromium-browser")
 NETWORKS = ("plain", "augmented")
 MANY = 100_000
 MILLION = 1_000_000
@@ -138,7 +139,7 @@ def browsing() -> Iterator[Any]:
     """Start Chromium."""
     from playwright.sync_api import sync_playwright
 
-    program = shutil.which("chromium") or shutil.which("chromium-browser")
+    program = next(filter(None, map(shutil.which, PROGRAMS)), None)
     with sync_playwright() as driver:
         chromium = driver.chromium.launch(executable_path=program, args=FLAGS)
         yield chromium
