@@ -186,6 +186,10 @@ def test_other_tasks_are_told_what_the_average_gains():
     scan = ob.scan(left, (images, target), group="cyclic:4", task="regression", progress=False)
     advice = ob.advise(scan)[0]
     assert advice.verdict == "helps"
+    names = {"model": left, "task": "regression"}
+    exec(advice.remedies[0].code, names)
+    averaged = torch.as_tensor(names["model"](images[:5])).flatten()
+    assert averaged.numpy() == pytest.approx(scan.data["consensus"].values[0, :5, 0], abs=1e-6)
     assert advice.remedies[0].passes == 4
     assert advice.remedies[0].after["score"] < advice.remedies[0].before["score"]
 

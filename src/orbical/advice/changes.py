@@ -292,8 +292,8 @@ def curves_of(outcome: Outcome, weights: Array, passing: float) -> dict[str, Any
     return found
 
 
-def code_of(change: Change, group: Group) -> str:
-    """Write Python that makes a change."""
+def code_of(change: Change, group: Group, task: str = "") -> str:
+    """Write Python that makes a change; `task` is a name for that of the scan if it needs one."""
     lines = ["import orbical as ob"]
     if change.average > 1:
         name = named_part(group, change.average)
@@ -305,7 +305,8 @@ def code_of(change: Change, group: Group) -> str:
                 f"few = {{name: part[{spaced.start}::{spaced.step}] for name, part in every}}"
             )
             lines.append(f"group = ob.groups.from_parts({part_of(group, change.average)!r}, few)")
-        lines.append(f"model = ob.predictors.OrbitAverage(model, {chosen})")
+        given = ", ".join(filter(None, ("model", chosen, task)))
+        lines.append(f"model = ob.predictors.OrbitAverage({given})")
     if change.recalibrate in ("identity", "pooled"):
         kind = "Temperature" if change.recalibrate == "identity" else "OrbitTemperature"
         shape = "[N, C], upright" if kind == "Temperature" else "[N, K, C], along orbits"
