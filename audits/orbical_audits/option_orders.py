@@ -9,7 +9,7 @@ import numpy as np
 
 import orbical as ob
 
-from .statistics import interval
+from .statistics import bounded
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -26,23 +26,23 @@ def cell(found: xr.Dataset, name: str, count: int) -> dict[str, float]:
     return {end: float(found[key]) for end, key in ends.items()} | {"n": count}
 
 
-def changes(scan: ob.Scan, model: str, seed: int) -> dict[str, Any]:
+def changes(scan: ob.Scan, model: str) -> dict[str, Any]:
     """Return accuracy, confidence and how much depends on the order."""
     data = scan.data.sel(model=model)
     correct, confidence = data["correct"].values.astype(float), data["confidence"].values
     stable = ob.nero.consistency(scan).sel(model=model)
     return {
-        "accuracy as given": interval(correct[:, scan.group.identity], seed=seed),
-        "accuracy, all orders": interval(correct.mean(1), seed=seed),
-        "confidence": interval(confidence.mean(1), seed=seed),
-        "confidence minus accuracy": interval((confidence - correct).mean(1), seed=seed),
+        "accuracy as given": bounded(correct[:, scan.group.identity]),
+        "accuracy, all orders": bounded(correct.mean(1)),
+        "confidence": bounded(confidence.mean(1)),
+        "confidence minus accuracy": bounded((confidence - correct).mean(1), -1.0),
         "answer changes": cell(stable, "changed", len(correct)),
         "two orders disagree": cell(stable, "pairs", len(correct)),
         "largest change of a probability": float(np.ptp(data["probabilities"].values, 1).max()),
     }
 
 
-def by_letter(scan: ob.Scan, model: str, seed: int) -> Iterator[dict[str, Any]]:
+def by_letter(scan: ob.Scan, model: str) -> Iterator[dict[str, Any]]:
     """Yield for each letter how often it is chosen, and accuracy if the right option has it."""
     found, data = ob.nero.position_bias(scan).sel(model=model), scan.data.sel(model=model)
     places = np.argsort(scan.group.parts["rows"], 1)[:, scan.data["label"].values].T
@@ -54,7 +54,7 @@ def by_letter(scan: ob.Scan, model: str, seed: int) -> Iterator[dict[str, Any]]:
             "chosen": cell(at, "chosen", len(here)),
             "more than fair": cell(at, "bias", len(here)),
             "accuracy, right answer here": cell(at, "accuracy", len(here)),
-            "confidence, right answer here": interval(confidence, seed=seed),
+            "confidence, right answer here": bounded(confidence),
         }
 
 

@@ -40,6 +40,17 @@ def interval(
     return {"value": value, "low": low, "high": high, "n": len(np.asarray(samples))}
 
 
+def bounded(samples: ArrayLike, least: float = 0.0, most: float = 1.0) -> dict[str, float]:
+    """Return the mean of samples between two bounds, with the part of its interval within them.
+
+    Example:
+        >>> bounded([0.0, 0.0, 1.0])["low"]
+        0.0
+    """
+    found = interval(samples)
+    return found | {"low": max(least, found["low"]), "high": min(most, found["high"])}
+
+
 def share(happened: ArrayLike) -> dict[str, float]:
     """Return the share of samples where something happened, with its 95 % Wilson interval.
 

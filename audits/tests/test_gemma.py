@@ -59,7 +59,7 @@ def scans(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def tables(scans):
-    return {key: table.rows for key, table in gemma.measured(scans, 0).items()}
+    return {key: table.rows for key, table in gemma.measured(scans).items()}
 
 
 def of(rows, name, model):

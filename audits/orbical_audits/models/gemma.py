@@ -112,7 +112,7 @@ def run(size: Any, seed: int, folder: Path) -> Outcome:
         other = repeated(gemma, questions[count : count + size["again"]])
         apart = difference(gemma, questions[: size["same"]], scans[name][0])
         again.append({"questions": name, **other, "difference": apart})
-    tables = measured(scans, seed) | {
+    tables = measured(scans) | {
         "again": Table(
             "By letters, with Python and transformers alone: other questions, and the largest "
             "difference from the stored probabilities of some of the scanned ones.",
@@ -126,7 +126,7 @@ def run(size: Any, seed: int, folder: Path) -> Outcome:
     return Outcome(tables, {"letters": Picture(drawn(tables), alt)})
 
 
-def measured(scans: Mapping[str, list[ob.Scan]], seed: int) -> dict[str, Table]:
+def measured(scans: Mapping[str, list[ob.Scan]]) -> dict[str, Table]:
     """Return the tables of the answers of each model to each set of questions."""
     every = [(n, scan, m) for n, several in scans.items() for scan in several for m in scan.models]
     seeing = [(n, scan, m) for n, scan, m in every if m in SEEING_ORDER]
@@ -141,12 +141,12 @@ def measured(scans: Mapping[str, list[ob.Scan]], seed: int) -> dict[str, Table]:
             "Accuracy with the options as given and over all orders, confidence, the share of "
             "questions whose answer is not the same option at all orders, the share of pairs of "
             "orders that disagree, and the largest change of the probability of an option.",
-            [{**head(n, m), **changes(scan, m, seed)} for n, scan, m in every],
+            [{**head(n, m), **changes(scan, m)} for n, scan, m in every],
         ),
         "letters": Table(
             "For each letter how often it is chosen, how much more often than by a model that "
             "ignores the order, and accuracy and confidence where the right answer has it.",
-            [{**head(n, m), **r} for n, scan, m in seeing for r in by_letter(scan, m, seed)],
+            [{**head(n, m), **r} for n, scan, m in seeing for r in by_letter(scan, m)],
         ),
         "orders": Table(
             "The worst and the best order of all questions (chosen after the fact), the smallest "
