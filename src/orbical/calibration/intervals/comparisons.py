@@ -18,11 +18,11 @@ from .interval_ends import (
     check_draws,
     ends,
     in_short,
-    normal_quantile,
     student_quantile,
     tail_quantiles,
     weighted_pair,
 )
+from .levels import normal_quantile
 from .limits import Evidence, caution, of_pairs, one_caution
 
 __all__ = ["Comparison", "compare", "regression_compare"]
