@@ -15,7 +15,6 @@ from orbical.cli.shell_text import PYTHON, in_shell, options_of
 
 NETS = """
 import torch
-from typer.testing import CliRunner
 
 torch.manual_seed(0)
 net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
