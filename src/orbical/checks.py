@@ -25,7 +25,7 @@ from .calibration import (
     samples_to_decide,
     samples_to_decide_by_width,
 )
-from .data import read_outputs
+from .data import OUTPUT_SUFFIXES, read_outputs
 from .errors import (
     InputError,
     StoreError,
@@ -41,8 +41,6 @@ from .store import Scan, ScanArrays, arrays_of, load
 
 __all__ = ["Check", "check", "configured"]
 
-OUTPUTS = (".npz", ".csv")
-"""How files end that are read as saved outputs, or refused with the way to save them."""
 _ALIASES = {"mahalanobis": "mahalanobis_calibration", "bleed": "aleatoric_bleed"}
 _WHOLE = {
     "gap": "invariance gap",
@@ -199,7 +197,7 @@ def check(
         "level": checked_level(real_number("level", level)),
         "resamples": whole_number("resamples", resamples, 1),
     }
-    if isinstance(scan, str | Path) and str(scan).endswith(OUTPUTS):
+    if isinstance(scan, str | Path) and str(scan).endswith(OUTPUT_SUFFIXES):
         return _check_outputs(Path(scan), rules, draws, models or ())
     opened = load(scan) if isinstance(scan, str | Path) else scan
     return _check_scan(opened, rules, draws, models or ())

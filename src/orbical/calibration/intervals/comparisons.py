@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from ..._arrays import ArrayLike, as_array
+from ..._text import p_value
 from ...errors import InputError
 from ..pairs.validation import sample_weights
 from ..registry import RESAMPLES, BoundMeasure, MeasureLike, bound, check_takes_weights
@@ -51,7 +52,9 @@ class Comparison:
     def __str__(self) -> str:
         ends = f"[{in_short(self.low)}, {in_short(self.high)}]"
         caution = f"; {self.caution}" if self.caution else ""
-        return f"{in_short(self.difference)} {ends}, p = {in_short(self.p_value)}{caution}"
+        p = in_short(self.p_value, p_value)
+        p = f"p = {p}".replace("= <", "<")
+        return f"{in_short(self.difference)} {ends}, {p}{caution}"
 
     def __repr__(self) -> str:
         return f"Comparison({self})"

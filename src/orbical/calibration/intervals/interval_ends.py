@@ -87,11 +87,11 @@ _ROUNDING = 1e-12
 """A draw that repeats the observation may differ from it by this much."""
 
 
-def in_short(values: Tensor) -> str:
+def in_short(values: Tensor, written: Callable[[Tensor], str] = number) -> str:
     """Write a number, or the span of an array of them."""
     if values.numel() == 0:
         return "none"
-    return "..".join(map(number, [values] if values.ndim == 0 else [values.min(), values.max()]))
+    return "..".join(map(written, [values] if values.ndim == 0 else [values.min(), values.max()]))
 
 
 def binary_pair(confidence: ArrayLike, correct: ArrayLike) -> tuple[Tensor, Tensor]:
