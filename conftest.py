@@ -13,8 +13,8 @@ import pytest
 
 PARTS = {
     "benchmark": "a claim of speed or memory, for an otherwise idle machine",
+    "peers": "compares with a library of the extra benchmarks, in an environment of its own",
     "slow": "takes more than about ten seconds",
-    "peers": "compares with a library of the extra benchmarks",
     "docs": "runs what the documentation shows: pages, guides, examples, demos",
     "system": "whole programs: processes that are killed, clusters, servers under load, cases",
     "browser": "drives a real Chromium; skipped by name where none is installed",

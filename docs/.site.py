@@ -11,6 +11,7 @@ import re
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from latex2mathml.converter import convert
 from mkdocs.structure.files import File
@@ -30,7 +31,9 @@ PICTURES = re.compile(r"<p>(?:<img [^>]+>\s*)+</p>")
 PICTURE = re.compile(r'<img (?=[^>]*alt="[^"]+")[^>]*src="([^"]+)"[^>]*>')
 LINKED = r'<a class="picture" href="\1">\g<0></a>'
 INTERVAL = re.compile(r"\(-?[\d.e+-]+ to -?[\d.e+-]+\)")
-PERCENT = re.compile(r"<(pre|code)\b.*?</\1>|(?<=\d)\s%", re.DOTALL)
+PERCENT = re.compile(r"<(pre|code|svg)\b.*?</\1>|<[^>]*>|(?<=\d)\s?%", re.DOTALL)
+SMALL = re.compile(r"<[^>]*>|\b\d[\d.]*e-\d+")  # which a line may end within, after the hyphen
+ENTRIES = {"": "Home", "guide/scan/": "Guide", "faq/": "FAQ", "cli/": "Commands", "api/": "API"}
 
 
 def on_config(config: Any) -> Any:
@@ -54,7 +57,7 @@ def on_page_markdown(text: str, page: Any, **_: Any) -> str:
         return REPORT.sub(_audit_report, text)
     if page.file.src_uri != "index.md" or find_spec("mlxtend") is None:
         return text
-    return LIVE.sub(lambda found: _framed(found[1]), text)
+    return LIVE.sub(lambda found: _still(found[1]) + _framed(found[1]), text)
 
 
 def on_post_build(config: Any) -> None:
@@ -96,19 +99,31 @@ def _framed(title: str) -> str:
     return f'{frame}\n<p class="alone"><a href="report.html">Open in a window of its own</a></p>'
 
 
+def _still(words: str) -> str:
+    """Return a picture of the report that leads to it, for screens on which a frame is useless."""
+    picture = f'<img src="images/interface.png" alt="{words}">'
+    return f'<p class="still"><a href="report.html">{picture}</a></p>\n'
+
+
 def on_page_content(text: str, **_: Any) -> str:
     """Turn formulas, which the extension `arithmatex` has found, into MathML.
 
     Tables get a frame, and pictures a link to themselves.
     """
     text = text.replace("<th></th>", "<td></td>")  # a heading has words
-    text = PERCENT.sub(lambda found: found[0] if found[1] else "&nbsp;%", text)  # on one line
+    text = PERCENT.sub(  # one style, on one line
+        lambda found: found[0] if found[0].startswith("<") else "&nbsp;%", text
+    )
     text = PICTURES.sub(lambda found: PICTURE.sub(LINKED, found[0]), TABLE.sub(_framed_table, text))
     return FORMULA.sub(_mathml, text)
 
 
 def _framed_table(found: re.Match[str]) -> str:
     table = INTERVAL.sub(r'<span class="interval">\g<0></span>', found[0])
+    table = SMALL.sub(
+        lambda part: part[0] if part[0][0] == "<" else f'<span class="number">{part[0]}</span>',
+        table,
+    )
     return f'<div class="table" role="group" aria-label="Table" tabindex="0">{table}</div>'
 
 
@@ -127,8 +142,13 @@ def on_post_page(text: str, page: Any, config: Any) -> str:
     return _with_named_dialog(text.replace("</head>", f"{tags}</head>", 1))
 
 
-def on_post_template(text: str, **_: Any) -> str:
-    """Name the dialog on the page for addresses that do not exist, which is no page of mkdocs."""
+def on_post_template(text: str, template_name: str, config: Any) -> str:
+    """Name the dialog on the page for addresses that do not exist, and say where to go on."""
+    if template_name == "404.html":
+        root = urlsplit(config.site_url or "").path or "/"
+        links = ", ".join(f'<a href="{root}{page}">{name}</a>' for page, name in ENTRIES.items())
+        words = f"<p>This page does not exist. Use the search, or go to one of these: {links}.</p>"
+        text = text.replace("</h1>", f"</h1>\n{words}", 1)
     return _with_named_dialog(text)
 
 

@@ -7,8 +7,10 @@ import copy
 import pickle
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import orbical as ob
 from orbical.errors import InputError, unknown_name
 
 
@@ -72,3 +74,38 @@ def test_no_remedy_brings_a_separator_of_its_own() -> None:
 
 def test_where_nothing_is_known_the_list_says_so() -> None:
     assert str(unknown_name("by", "label", [])).endswith("(known: none)")
+
+
+OUTPUTS = np.full((4, 2), 0.5)
+
+
+@pytest.mark.parametrize(
+    ("call", "works"),
+    [
+        (lambda: ob.calibration.nll(OUTPUTS, [0] * 4), "call nll(probs=probs, labels=labels)"),
+        (
+            lambda: ob.calibration.classification_table(OUTPUTS, [0] * 4),
+            "call classification_table(probs=probs, labels=labels)",
+        ),
+        (lambda: ob.calibration.classwise_ece(OUTPUTS, [0] * 4), "call classwise_ece(probs="),
+        (lambda: ob.calibration.compare_outputs(OUTPUTS, OUTPUTS), 'compare_outputs({"a": {"pro'),
+        (lambda: ob.calibration.compare_outputs({"a": OUTPUTS}), 'compare_outputs({"a": {"probs"'),
+        (
+            lambda: ob.scan(len, OUTPUTS, interpolation="bicubic"),
+            "ob.actions.Images(interpolation=",
+        ),
+        (lambda: ob.scan(len, OUTPUTS, outputs="logits"), "ob.tasks.Classification(outputs="),
+        (lambda: ob.scan(len, OUTPUTS, batchsize=2), "did you mean 'batch_size'?"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_answered_with_the_call_that_works(call, works):
+    with pytest.raises(InputError) as raised:
+        call()
+    assert works in str(raised.value)
+
+
+def test_a_p_value_below_what_is_shown_is_not_zero():
+    draw = np.random.default_rng(0)
+    confidence, correct = np.full(2000, 0.6), draw.random(2000) < 0.6
+    worse = ob.calibration.compare("ece", (confidence, correct), (confidence + 0.4, correct))
+    assert "p < 0.001" in str(worse)

@@ -348,7 +348,7 @@ def test_packages_use_only_what_others_export() -> None:
     assert deep == set()
 
 
-@pytest.mark.parametrize("package", ["", "calibration", "data", "interface", "store", "zoo"])
+@pytest.mark.parametrize("package", ["", "data", "interface", "nero", "store", "zoo"])
 def test_what_is_imported_on_first_use_has_a_type(package: str) -> None:
     face = importlib.import_module(f"orbical.{package}".rstrip("."))
     resolver = inspect.getclosurevars(vars(face)["__getattr__"]).nonlocals

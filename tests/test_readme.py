@@ -63,12 +63,14 @@ def a_photo_classifier(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("number", range(len(EXAMPLES)))
 def test_an_example_of_the_readme_runs_as_printed(
-    number, tmp_path, monkeypatch, a_photo_classifier
+    number, tmp_path, monkeypatch, capsys, a_photo_classifier
 ):
     if "ase" in EXAMPLES[number]:
         pytest.importorskip("ase", reason="ase is not installed")
     monkeypatch.chdir(tmp_path)
     exec(compile(EXAMPLES[number], f"README example {number}", "exec"), {})
+    said = re.findall(r"print.+  # (.+), off by", EXAMPLES[number])  # by how much is rounding
+    assert all(line in capsys.readouterr().out for line in said)
 
 
 def test_the_readme_shows_what_the_example_of_photographs_prints(monkeypatch, capsys, shared_data):

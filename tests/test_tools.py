@@ -8,6 +8,8 @@ import tomllib
 from pathlib import Path
 from types import SimpleNamespace
 
+import pytest
+
 import orbical
 
 TOOLS = Path(__file__).resolve().parents[1] / "tools"
@@ -107,3 +109,15 @@ def project() -> str:
 def test_the_citation_names_the_version() -> None:
     citation = (TOOLS.parent / "CITATION.cff").read_text(encoding="utf-8")
     assert f"\nversion: {orbical.__version__}\n" in citation
+
+
+def test_a_python_that_does_not_run_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    interpreter = runpy.run_path(str(TOOLS / "release_check.py"))["interpreter"]
+    for version, status in (("8.1", 0), ("8.2", 127)):
+        (tmp_path / f"python{version}").write_text(f"#!/bin/sh\nexit {status}\n")
+        (tmp_path / f"python{version}").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    found = [interpreter(version) for version in ("8.1", "8.2", "8.3")]
+    assert found == [str(tmp_path / "python8.1"), None, None]

@@ -1,6 +1,6 @@
 """Build what would be published, and install it in clean environments.
 
-    make release-check                     every Python of `VERSIONS` that is installed
+    make release-check                     every Python of `VERSIONS` that runs here
     make release-check ARGS="3.11"         some of them
 
 Nothing is uploaded. Environments are made in a temporary folder. Torch comes from where pip finds
@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -40,6 +41,16 @@ def run(*words: object, cwd: Path = ROOT) -> None:
     subprocess.run([str(word) for word in words], cwd=cwd, check=True, env=settings)
 
 
+def interpreter(version: str) -> str | None:
+    """Return the Python of this version, if there is one that runs.
+
+    A version manager leaves commands for versions that are not active; they only fail.
+    """
+    command = shutil.which(f"python{version}")
+    works = command and subprocess.run([command, "-c", ""], capture_output=True).returncode == 0
+    return command if works else None
+
+
 def built(folder: Path) -> tuple[Path, Path]:
     """Build both distributions, check their metadata and how an index shows the README."""
     run(sys.executable, "-m", "venv", folder / "tools")
@@ -51,9 +62,9 @@ def built(folder: Path) -> tuple[Path, Path]:
     return wheel, sdist
 
 
-def installed(wheel: Path, version: str, folder: Path) -> Path:
+def installed(wheel: Path, command: str, folder: Path) -> Path:
     """Install the wheel as a user would, take the first steps, and return the interpreter."""
-    run(shutil.which(f"python{version}"), "-m", "venv", folder)
+    run(command, "-m", "venv", folder)
     python = folder / "bin" / "python"
     run(python, "-m", "pip", "install", "-q", "-c", ROOT / "constraints.txt", wheel)
     run(python, "-m", "pip", "check")
@@ -76,17 +87,20 @@ def tested(sdist: Path, python: Path, folder: Path) -> None:
 
 def main(versions: list[str]) -> int:
     """Check all versions, and return the exit status."""
-    absent = [version for version in versions if shutil.which(f"python{version}") is None]
+    commands = {version: interpreter(version) for version in versions}
+    present = {version: command for version, command in commands.items() if command}
     with TemporaryDirectory(prefix="orbical-release-") as name:
         folder = Path(name)
         wheel, sdist = built(folder)
-        for version in (version for version in versions if version not in absent):
+        for version, command in present.items():
             print(f"Python {version}", flush=True)
-            python = installed(wheel, version, folder / version)
+            start = time.monotonic()
+            python = installed(wheel, command, folder / version)
             tested(sdist, python, folder / f"source-{version}")
             shutil.rmtree(folder / version)
-    print("Passed: " + ", ".join(version for version in versions if version not in absent))
-    if absent:
+            print(f"Passed in {time.monotonic() - start:.0f} s", flush=True)
+    print("Passed: " + (", ".join(present) or "none"))
+    if absent := [version for version in versions if version not in present]:
         print("Not installed here, not checked: " + ", ".join(absent))
     return 1 if absent else 0
 

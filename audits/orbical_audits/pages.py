@@ -118,9 +118,14 @@ def cell(value: Any) -> str:
 
     >>> cell({"value": 4.351, "low": 4.1, "high": 4.6, "n": 9}), cell(None), cell("Se")
     ('4.35 (4.10 to 4.60)', '', 'Se')
+    >>> cell({"value": 9e-16, "low": 0.0, "high": 0.09, "n": 9})
+    '0 (0 to 0.0900)'
     """
     if isinstance(value, Mapping):
-        return f"{number(value['value'])} ({number(value['low'])} to {number(value['high'])})"
+        low, high = value["low"], value["high"]
+        rounding = abs(value["value"]) < 1e-12 * max(abs(low), abs(high))
+        found = "0" if rounding else number(value["value"])
+        return f"{found} ({number(low)} to {number(high)})"
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     return number(value) if isinstance(value, float) else str(value)

@@ -60,6 +60,15 @@ def in_column(value: SupportsFloat) -> str:
     return f"{value:.{max(0, min(4, 4 - math.floor(math.log10(size))))}f}"
 
 
+def p_value(value: SupportsFloat) -> str:
+    """Write a p-value; what is smaller than three decimals show is no more precise than that.
+
+    >>> [p_value(value) for value in (0.0, 0.00099, 0.001, 0.0466, 1.0)]
+    ['< 0.001', '< 0.001', '0.001', '0.047', '1.000']
+    """
+    return "< 0.001" if float(value) < 0.001 else f"{float(value):.3f}"
+
+
 def plain(value: object) -> str:
     """Write a label: a number without trailing zeros, anything else as it is.
 

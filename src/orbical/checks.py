@@ -15,7 +15,6 @@ import numpy as np
 
 from ._text import counted, number
 from .calibration import (
-    MEASURES,
     RESAMPLES,
     MeanEnds,
     Verdict,
@@ -23,15 +22,10 @@ from .calibration import (
     checked_level,
     checked_limit,
     judge,
-    list_measures,
-    outputs_table,
     samples_to_decide,
     samples_to_decide_by_width,
-    top_label,
-    unbounded_mean_interval,
-    verdict,
 )
-from .data import read_outputs
+from .data import OUTPUT_SUFFIXES, read_outputs
 from .errors import (
     InputError,
     StoreError,
@@ -42,20 +36,11 @@ from .errors import (
     whole_number,
 )
 from .groups import PLACES
-from .nero import (
-    answer_names,
-    bounds_of,
-    changes_are_binary,
-    least_value,
-    orbit_moments,
-    sample_changes,
-)
+from .nero import bounds_of, least_value, orbit_moments
 from .store import Scan, ScanArrays, arrays_of, load
 
 __all__ = ["Check", "check", "configured"]
 
-OUTPUTS = (".npz", ".csv")
-"""How files end that are read as saved outputs, or refused with the way to save them."""
 _ALIASES = {"mahalanobis": "mahalanobis_calibration", "bleed": "aleatoric_bleed"}
 _WHOLE = {
     "gap": "invariance gap",
@@ -74,8 +59,8 @@ _AVERAGED = {
     "score": "score",
 }
 """What is averaged over samples."""
-_RANGES = {"accuracy_drop": (-1.0, 1.0), "changed": (0.0, 1.0)}
-"""The ranges of quantities that are neither measures nor variables of a scan."""
+_RANGES = {"accuracy": (0.0, 1.0), "accuracy_drop": (-1.0, 1.0), "changed": (0.0, 1.0)}
+"""The ranges of what is counted."""
 _SEEN = 0.1
 """How common a failure must be that samples of an unbounded quantity would have shown."""
 _STATES = {"pass": "pass", "fail": "FAIL", "inconclusive": "inconclusive"}
@@ -137,6 +122,11 @@ class _Rule(NamedTuple):
     place: str
     what: str
     limit: dict[str, Any]
+
+    @property
+    def of_means(self) -> bool:
+        """Whether it limits a mean over samples, for which no measure, and no torch, is needed."""
+        return self.place != "pooled" and self.quantity in {*_WHOLE, *_AVERAGED}
 
     @property
     def of_squares(self) -> bool:
@@ -207,7 +197,7 @@ def check(
         "level": checked_level(real_number("level", level)),
         "resamples": whole_number("resamples", resamples, 1),
     }
-    if isinstance(scan, str | Path) and str(scan).endswith(OUTPUTS):
+    if isinstance(scan, str | Path) and str(scan).endswith(OUTPUT_SUFFIXES):
         return _check_outputs(Path(scan), rules, draws, models or ())
     opened = load(scan) if isinstance(scan, str | Path) else scan
     return _check_scan(opened, rules, draws, models or ())
@@ -248,11 +238,16 @@ def _rule(name: str, limit: float) -> _Rule:
         place = "worst" if rest == "accuracy_drop" else "mean"
         return _Rule(name, rest, place, _WHOLE[rest], limits)
     place, _, measure = rest.partition("_")
-    if rest in MEASURES or place not in PLACES:
+    if place not in PLACES:
+        place, measure = "mean", rest
+    if side in ("max", "min") and measure in ("accuracy", "score") and place != "pooled":
+        return _Rule(name, measure, place, f"{measure}, {PLACES[place]}", limits)
+    from .calibration import MEASURES, list_measures
+
+    if rest in MEASURES:
         place, measure = "mean", rest
     measure = _ALIASES.get(measure, measure)
-    known = {*MEASURES} | ({"score"} if place != "pooled" else set())
-    if side not in ("max", "min") or measure not in known:
+    if side not in ("max", "min") or measure not in MEASURES:
         side = side if side in ("max", "min") else "max"
         kinds = ("pair", "outputs", "regression", "aleatoric")
         names = *_WHOLE, *_ALIASES, *(entry.name for entry in list_measures(*kinds))
@@ -260,8 +255,7 @@ def _rule(name: str, limit: float) -> _Rule:
         error = unknown_name("threshold", name, named, cutoff=0.7)  # all begin alike
         own = "(your own measure is known once its module is imported: see the option import)"
         raise error.about("threshold", remedy=f"{error.remedy} {own}".strip())
-    title = MEASURES[measure].title if measure in MEASURES else measure
-    return _Rule(name, measure, place, f"{title}, {PLACES[place]}", limits)
+    return _Rule(name, measure, place, f"{MEASURES[measure].title}, {PLACES[place]}", limits)
 
 
 def _check_scan(
@@ -311,6 +305,8 @@ def _needed(judged: Verdict, samples: int) -> int | None:
 def _check_outputs(
     path: Path, rules: list[_Rule], draws: dict[str, Any], models: Collection[str]
 ) -> list[Check]:
+    from .calibration import MEASURES, list_measures, outputs_table, top_label
+
     for name in models:
         check_name("model", name, [path.stem])
     outputs = read_outputs(path)
@@ -346,11 +342,11 @@ def _check_outputs(
 
 
 def _verdicts(scan: Scan, rule: _Rule, draws: dict[str, Any]) -> dict[str, _Judged]:
-    if rule.quantity == "changed" or rule.quantity not in MEASURES:
+    if rule.of_means:
         return _of_means(scan, rule, draws["level"])
+    from .calibration import MEASURES, verdict
+
     entry = MEASURES[rule.quantity]
-    if rule.quantity in _AVERAGED and rule.place != "pooled":
-        return _of_means(scan, rule, draws["level"])
     options = {name: draws[name] for name in ("level", "resamples")} | entry.accepted(
         {"bins": draws["bins"]}
     )
@@ -365,6 +361,8 @@ def _of_means(scan: Scan, rule: _Rule, level: float) -> dict[str, _Judged]:
     """Judge a mean over samples of each model."""
     arrays = arrays_of(scan)
     if rule.quantity == "changed":
+        from .nero import answer_names, changes_are_binary, sample_changes
+
         if not answer_names(arrays):
             raise InputError(
                 rule.name,
@@ -420,6 +418,8 @@ def _mean_ends(
     """Return the mean of terms `[n]` and its interval, NaN where too few are known."""
     if bounds is not None:
         return MeanEnds(bounded_mean_interval(terms, level, low=bounds[0], high=bounds[1]))
+    from .calibration import unbounded_mean_interval
+
     return unbounded_mean_interval(terms, level, low=-np.inf if least is None else least)
 
 
@@ -441,9 +441,11 @@ def _bounds(rule: _Rule, arrays: ScanArrays | None = None) -> tuple[float, float
     """Return the values between which all terms, and so their mean, lie, if there are such."""
     if rule.quantity in _RANGES:
         return _RANGES[rule.quantity]
-    if arrays is None or rule.quantity in MEASURES:
-        return MEASURES[rule.quantity].bounds
-    return bounds_of(arrays, _variable(rule))
+    if arrays is not None and rule.of_means:
+        return bounds_of(arrays, _variable(rule))
+    from .calibration import MEASURES
+
+    return MEASURES[rule.quantity].bounds
 
 
 def _terms(arrays: ScanArrays, rule: _Rule, model: int) -> Iterator[np.ndarray]:

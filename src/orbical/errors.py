@@ -7,11 +7,16 @@ A message names the argument, what was expected and what was given, and the reme
 from __future__ import annotations
 
 import difflib
+import inspect
 import numbers
 import sys
 from collections.abc import Callable, Collection, Iterable
+from functools import wraps
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, ParamSpec, TypeVar
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 
 class OrbicalError(Exception):
@@ -138,6 +143,47 @@ def check_name(argument: str, given: object, known: Collection[str]) -> None:
     """
     if given not in known:
         raise unknown_name(argument, given, known)
+
+
+def with_usage(
+    usage: str, elsewhere: Callable[[str], str] = lambda _: ""
+) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
+    """Let a function answer arguments that it does not take with the call that works.
+
+    `elsewhere` says where an argument belongs that users look for here, or nothing.
+
+    >>> @with_usage("(probs=probs)", lambda name: "pass g(size=...)" * (name == "size"))
+    ... def f(*, probs=None, bins=15): ...
+    >>> f([0.5])
+    Traceback (most recent call last):
+    orbical.errors.InputError: f: too many positional arguments; call f(probs=probs)
+    >>> f(bin=3)
+    Traceback (most recent call last):
+    orbical.errors.InputError: f: unknown name 'bin'; did you mean 'bins'? (known: bins, probs)
+    >>> f(size=3)
+    Traceback (most recent call last):
+    orbical.errors.InputError: f: has no argument 'size'; pass g(size=...)
+    """
+
+    def decorate(function: Callable[_P, _R]) -> Callable[_P, _R]:
+        signature, name = inspect.signature(function), function.__name__
+
+        @wraps(function)
+        def run(*args: _P.args, **options: _P.kwargs) -> _R:
+            try:
+                signature.bind(*args, **options)
+            except TypeError as error:
+                for option in [key for key in options if key not in signature.parameters]:
+                    if remedy := elsewhere(option):
+                        problem = f"has no argument {option!r}"
+                        raise InputError(name, problem=problem, remedy=remedy) from None
+                    raise unknown_name(name, option, signature.parameters) from None
+                raise InputError(name, problem=str(error), remedy=f"call {name}{usage}") from None
+            return function(*args, **options)
+
+        return run
+
+    return decorate
 
 
 def check_type(argument: str, value: object, kind: type, expected: str) -> None:

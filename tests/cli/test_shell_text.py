@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 import torch
+from typer.testing import CliRunner
 
 import orbical as ob
 from orbical import cli
@@ -211,3 +212,10 @@ def test_a_warning_of_probabilities_keeps_a_remedy_in_the_shell() -> None:
     with pytest.warns(UserWarning, match="save them as probs") as told:
         ob.calibration.top_label(logits=np.full((5, 2), 0.5), labels=np.zeros(5, int))
     assert in_shell(str(told[0].message), {}, {}).endswith("; save them as probs")
+
+
+def test_an_unknown_option_is_answered_with_close_ones_only():
+    cli._register()
+    done = CliRunner().invoke(cli.app, ["scan", "--preproces", "imagenet"])
+    assert "--preprocess" in done.output
+    assert "--readers" not in done.output

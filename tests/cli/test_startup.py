@@ -43,6 +43,8 @@ def test_help_imports_no_package_that_is_slow_to_import() -> None:
         ("groups", []),
         ("groups cyclic:4*time_reversal --json", []),
         ("info {run}", []),
+        ("check {run} --max-gap 1", []),
+        ("check {run} --min-score 0 --min-worst-accuracy 0 --max-accuracy-drop 1", []),
         ("check {run} --max-gap 1 --max-changed 1", ["torch"]),
     ],
 )
@@ -54,7 +56,8 @@ def test_commands_import_no_slow_package_that_they_do_not_need(
     if "{run}" in words:
         images = torch.rand(4, 1, 8, 8)
         net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 3))
-        orbical.scan(net, images, group="cyclic:4", out=run, progress=False)
+        data = images, torch.arange(4) % 3
+        orbical.scan(net, data, group="cyclic:4", out=run, progress=False)
     line = ["orbical", *words.format(run=run).split()]
     slow = {"torch", "xarray", "dask", "pandas", "matplotlib"}
     code = (

@@ -60,10 +60,24 @@ def test_inputs_that_the_scan_did_not_keep_are_passed_as_data(tmp_path):
     )
     sizes = []
     for words in ([], ["--data", tmp_path / "images.npz"]):
-        done = run(tmp_path / "run.zarr", "-o", tmp_path / "page.html", *words)
+        done = run(tmp_path / "run.zarr", "-o", tmp_path / "page.html", "--overwrite", *words)
         assert done.exit_code == 0, done.output
         sizes.append((tmp_path / "page.html").stat().st_size)
     assert sizes[0] < sizes[1]
+
+
+@pytest.mark.parametrize("earlier", ["page.html", "page/index.html"])
+def test_an_earlier_report_is_replaced_only_if_asked(store, tmp_path, earlier):
+    page = tmp_path / earlier
+    page.parent.mkdir(exist_ok=True)
+    page.write_text("mine")
+    done = run(store, "-o", tmp_path / "page.html", "--samples", "4")
+    assert "pass --overwrite" in str(done.exception)
+    assert page.read_text() == "mine"
+    if earlier == "page.html":
+        done = run(store, "-o", tmp_path / "page.html", "--samples", "4", "--overwrite")
+        assert done.exit_code == 0, done.output
+        assert page.read_text("utf-8") != "mine"
 
 
 def test_all_samples_can_be_asked_for(store, tmp_path):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 import torch
@@ -164,6 +166,14 @@ def test_the_table_is_that_of_whole_orbits(several, scans):
     assert row["changed"] == pytest.approx((predicted != predicted[:, :1]).any(1).mean())
     error = ob.calibration.ece(data["confidence"].values.ravel(), right.ravel(), bins=15)
     assert row["ece"] == pytest.approx(float(error), abs=1e-5)
+
+
+def test_a_subset_without_samples_has_no_number_and_no_warning(several):
+    """A mean of nothing was taken, which NumPy warns of on the terminal of the server."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        about, _ = asked(several, metric="correct", filter=["confidence@net0:2.."])
+    assert about["rows"][0]["changed"] is None
 
 
 def test_measures_of_sets_have_unpaired_differences(several):

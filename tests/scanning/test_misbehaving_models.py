@@ -122,6 +122,20 @@ def test_a_model_that_depends_on_its_batch_is_named(digits):
         scanned({"normed": BatchNormalized(), "plain": linear()}, digits)
 
 
+@pytest.mark.parametrize("samples", [1, 2, 3, 8])
+@pytest.mark.parametrize("place", [0, -1])
+def test_a_model_that_alters_one_sample_of_its_batch_is_named(digits, samples, place):
+    """The halves of a batch end, or begin, with samples that the whole has in its middle."""
+    net = linear()
+
+    def altering(x):
+        x[place].mul_(-1)
+        return net(x)
+
+    with pytest.warns(UserWarning, match="'altering' .*in other batches.*batch_size"):
+        scanned({"altering": altering}, tuple(part[:samples] for part in digits))
+
+
 def test_a_model_that_varies_is_named_as_such(digits):
     net = linear()
 

@@ -166,7 +166,6 @@ def test_dask_workers_write_into_a_bucket_though_one_is_killed(url: str, tmp_pat
     assert found.verify() == []
 
 
-@pytest.mark.slow  # large enough that a worker is killed before the scan ends
 @pytest.mark.parametrize("count", [10_000, 100_000])
 def test_a_bucket_is_viewed_while_workers_fill_it_and_one_is_killed(
     url: str, tmp_path: Path, count: int

@@ -299,15 +299,15 @@ def drawn(read: Any, scan: ob.Scan) -> Any:
 
 
 def drawable(text: str) -> str:
-    r"""Escape the letters that the font of the figures does not have.
+    """Draw an empty square for each letter that the font of the figures does not have.
 
     >>> print(drawable("to 」ə"))
-    to \u300də
+    to □ə
     """
     from matplotlib.font_manager import findfont, get_font
 
     letters = get_font(findfont("DejaVu Sans")).get_charmap()
-    return "".join(x if ord(x) in letters else ascii(x)[1:-1] for x in text)
+    return "".join(x if ord(x) in letters else "□" for x in text)
 
 
 def curves(scan: ob.Scan, first: np.ndarray) -> Any:

@@ -243,7 +243,7 @@ def _recalibrated(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # temperatures at an end of their range are judged too
         for part in learn:
-            orbits = fit.probs[part].swapaxes(0, 1)
+            orbits = torch.from_numpy(fit.probs[part]).swapaxes(0, 1)
             scaling = OrbitTemperature(outputs="probabilities")
             try:
                 scaling.fit(orbits, fit.labels, element_weight=weights[part], classes=classes)
@@ -252,12 +252,12 @@ def _recalibrated(
             else:
                 scalings.append(scaling)
     for side in (fit, test):
-        parts = zip(scalings, use, strict=True)
+        probs = torch.from_numpy(side.probs)  # arrays would be checked by scikit-learn
         scaled = [
-            side.probs[part] if one is None else one.predict_proba(side.probs[part])
-            for one, part in parts
+            probs[part] if one is None else one.predict_proba(probs[part])
+            for one, part in zip(scalings, use, strict=True)
         ]
-        yield side.changed(np.concatenate(scaled))
+        yield side.changed(torch.cat(scaled).numpy())
 
 
 def _cheapest(fit: Predictions, weights: Array, passing: float) -> float:

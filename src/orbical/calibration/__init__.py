@@ -28,97 +28,31 @@ Example:
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING
 
-from .._lazy import lazy_exports
-from . import built_in, measure_tables, overview, registry
-from .intervals import (
-    bounded_means,
-    brier_intervals,
-    comparisons,
-    curves,
-    interval_ends,
-    means,
-    resampled,
-)
+# A gate that checks means needs no torch, which takes longer to import than all of its work.
 from .intervals.bounded_means import *
 from .intervals.bounded_means import MANY
-from .intervals.brier_intervals import *
-from .intervals.comparisons import *
-from .intervals.curves import *
-from .intervals.interval_ends import *
-from .intervals.limits import MeanEnds, caution, of_pairs, one_caution
-from .intervals.means import *
-from .intervals.means import paired_interval_of_sums
-from .intervals.resampled import *
-from .measure_tables import *
-from .measures import (
-    binned,
-    bleed,
-    by_class,
-    cumulative,
-    gaussian,
-    kernel_errors,
-    proper_scores,
-    smooth,
-    soft,
-    variance_errors,
-)
-from .measures.binned import *
-from .measures.binned import bin_index
-from .measures.bleed import *
-from .measures.by_class import *
-from .measures.cumulative import *
-from .measures.cumulative import esd_with_slope, softened
-from .measures.gaussian import *
-from .measures.kernel_errors import *
-from .measures.kernel_errors import mmce_with_slope
-from .measures.proper_scores import *
-from .measures.smooth import *
-from .measures.soft import *
-from .measures.soft import avuc_with_slope, checked_kappa, fixed_bins_with_slope, sb_ece_with_slope
-from .measures.variance_errors import *
-from .numerics.gradients import Formula, can_fuse, differentiable
-from .numerics.sorting import ascending
-from .orbit import pixel_bins, pooled, positions, verdicts, whole_orbit
-from .orbit.pixel_bins import *
-from .orbit.pixel_bins import calibration_of_sums
-from .orbit.pooled import *
-from .orbit.positions import *
-from .orbit.positions import model_index, pair_blocks, pairs_at_element, pairs_of
-from .orbit.verdicts import *
-from .orbit.verdicts import checked_limit
-from .orbit.whole_orbit import *
-from .orbit.whole_orbit import kinds_of
-from .overview import *
-from .pairs import from_outputs, from_scans
-from .pairs.from_outputs import *
-from .pairs.from_outputs import softmax
-from .pairs.from_scans import *
-from .pairs.validation import (
-    check_weights,
-    positive,
-    tolerance,
-    weighted_mean,
-    weights_of,
-    without_ignored,
-    working_float,
-)
-from .registry import *
-from .registry import RESAMPLES, Draws
-
-# fmt: off
-_MODULES = (
-    measure_tables, overview, registry, bounded_means, brier_intervals, comparisons, curves,
-    interval_ends, means, resampled, binned, bleed, by_class, cumulative, gaussian,
-    kernel_errors,
-    proper_scores, smooth, soft, variance_errors, pixel_bins, pooled, positions, verdicts,
-    whole_orbit, from_outputs, from_scans,
-)
-# fmt: on
-__all__ = [name for module in _MODULES for name in module.__all__]
+from .intervals.levels import *
+from .intervals.levels import RESAMPLES
+from .intervals.limits import MeanEnds, caution, one_caution
+from .judging import *
+from .judging import checked_limit
 
 if TYPE_CHECKING:
     from . import metrics
-else:  # torchmetrics takes longer to import than all of the above
-    __getattr__ = lazy_exports(__name__, {}, modules=["metrics"])
+    from .computing import *
+else:
+
+    def __getattr__(name: str) -> object:
+        """Import what computes with torch on first use, and torchmetrics only for `metrics`."""
+        if name == "metrics":
+            return importlib.import_module(f"{__name__}.metrics")
+        if name.startswith("__") and name != "__all__":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        computing = importlib.import_module(f"{__name__}.computing")
+        return computing.NAMES if name == "__all__" else getattr(computing, name)
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__getattr__("__all__")})

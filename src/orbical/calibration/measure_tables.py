@@ -20,6 +20,7 @@ from .pairs.from_outputs import (
     classwise,
     given_outputs,
     log_probabilities,
+    named_outputs,
     probabilities,
     top_label,
 )
@@ -69,6 +70,7 @@ def pair_table(
     return _table(("pair",), given, settings)
 
 
+@named_outputs
 def classification_table(
     *,
     probs: ArrayLike | None = None,
@@ -197,6 +199,7 @@ def _without_interval(value: Tensor, level: float) -> Interval:
     return Interval(value, unknown, unknown, unknown, unknown, unknown, level, "none")
 
 
+@named_outputs
 def score_terms(
     *, probs: ArrayLike | None = None, logits: ArrayLike | None = None, labels: ArrayLike
 ) -> dict[str, Tensor]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._arrays import ArrayLike
-from ..errors import InputError
+from ..errors import InputError, with_usage
 from ..groups import PLACES, Group
 from ..store import opened
 from .intervals.bounded_means import samples_to_decide_by_width
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 __all__ = ["at_places", "compare_outputs", "error_curve", "outputs_table", "scan_table"]
 
 _MOST_POINTS = 2048
+_COMPARED = '({"a": {"probs": a, "labels": labels}, "b": {"probs": b, "labels": labels}})'
 _GAUSSIAN = ("mean", "variance", "target")
 _DIFFERENCE = ("difference", "low", "high", "p_value")
 
@@ -84,6 +85,7 @@ def outputs_table(
     return found
 
 
+@with_usage(_COMPARED)
 def compare_outputs(
     outputs: Mapping[str, Mapping[str, ArrayLike]],
     *,
@@ -118,7 +120,10 @@ def compare_outputs(
     import pandas as pd
 
     settings = {"bins": bins, "level": level, "resamples": resamples, "seed": seed}
-    _check_outputs(outputs)
+    usage = f"call compare_outputs{_COMPARED}"
+    _check_outputs(outputs, usage)
+    for one in outputs.values():
+        _check_outputs(one, usage)
     rows = []
     for (a, one), (b, other) in itertools.combinations(outputs.items(), 2):
         kinds = ["labels" if "labels" in given else "target" for given in (one, other)]
@@ -147,9 +152,9 @@ def _needed(found: Mapping[str, float], samples: int, level: float) -> int | Non
     return samples_to_decide_by_width(found["difference"], end, 0.0, samples, level)
 
 
-def _check_outputs(outputs: object) -> None:
+def _check_outputs(outputs: object, usage: str = "") -> None:
     if not isinstance(outputs, Mapping):
-        remedy = "scan_table takes a scan" if hasattr(outputs, "record") else ""
+        remedy = "scan_table takes a scan" if hasattr(outputs, "record") else usage
         raise InputError("outputs", "arrays by name, such as labels", type(outputs), remedy=remedy)
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from torch import Tensor
 
 from ..errors import InputError, check_name, check_type, unknown_name
+from .intervals.levels import RESAMPLES as RESAMPLES
 
 __all__ = [
     "MEASURES",
@@ -85,10 +86,6 @@ class OfWhitened:
     drawn: Callable[[tuple[int, ...], int, np.random.Generator], np.ndarray]
     value: Callable[[Tensor, Tensor, int], Tensor]
     distance: Callable[[Tensor, Tensor, int], Tensor]
-
-
-RESAMPLES = 1000
-"""The default number of draws of an interval: whoever measures the same sees the same ends."""
 
 
 class Draws(TypedDict, total=False):

@@ -8,6 +8,7 @@ Command modules import what they need when they run, so that `orbical --help` is
 from __future__ import annotations
 
 import copy
+import difflib
 import inspect
 import re
 import sys
@@ -61,6 +62,16 @@ def _options(
 
 class _Command(TyperCommand):
     """A command whose help lists options by subject, with types that everybody knows."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the words of a command; an unknown option is answered with close ones only."""
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as error:
+            if near := getattr(error, "possibilities", None):
+                close = difflib.get_close_matches(error.option_name, near, cutoff=0.8)  # type: ignore[attr-defined]
+                error.possibilities = close or near[:1]  # type: ignore[attr-defined]
+            raise
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write a section for each subject, in the order of their first options."""

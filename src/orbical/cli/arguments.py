@@ -151,6 +151,12 @@ def named_models(models: Sequence[str], argument: str = "--model") -> dict[str, 
     return named
 
 
+def check_free(out: Path, overwrite: bool) -> None:
+    """Refuse to replace a file that was not made to be replaced."""
+    if out.exists() and not overwrite:
+        raise InputError("--out", "a free name", repr(str(out)), remedy="pass --overwrite")
+
+
 def announce_folder(path: Path | None) -> None:
     """Print that the folder of a file or of a scan will be made, if there is none."""
     from ..store import is_remote

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 import typer
 
-from .._text import percent
+from .._text import p_value, percent
 from ..errors import InputError
 from .arguments import Import, open_scan, path_or_url, save_figure
 from .formats import Cell, Number, Sheet, Span, formatted, show
@@ -60,8 +60,9 @@ def calibration(
 
     Args:
         files: Saved outputs, .npz with logits or probs, and labels; or target with mean and
-            variance, covariance, or aleatoric and epistemic; or with gamma, nu, alpha and beta.
-            Several files are compared in pairs. Or one saved scan, such as run.zarr.
+            variance, covariance, or aleatoric and epistemic; or with gamma, nu, alpha and beta. Or
+            a .csv of probabilities, with a column for each class and one named label. Several
+            files are compared in pairs. Or one saved scan, such as run.zarr.
         runs: Files of several runs of one method, such as esd='esd-*.npz'. Prints mean and standard
             deviation. Repeatable.
         bins: Number of bins of binned measures.
@@ -241,7 +242,7 @@ def _difference_sheet(a: str, b: str, rows: Iterable[Row], level: float) -> Shee
             _titled(row["measure"]),
             Number(row["difference"], bold=row["low"] > 0 or row["high"] < 0),
             Span(row["low"], row["high"]),
-            Number(row["p_value"]),
+            p_value(row["p_value"]),
             "" if math.isnan(row["needed"] or math.nan) else f"{round(row['needed']):,}",
         ]
         for row in rows

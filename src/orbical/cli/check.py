@@ -106,11 +106,12 @@ def check(
         junit: Write JUnit XML to this file.
         config: A TOML file with tool.orbical.check; ./pyproject.toml by default.
     """
-    from ..checks import OUTPUTS, configured
     from ..checks import check as checked
+    from ..checks import configured
+    from ..data import OUTPUT_SUFFIXES
     from ..store import load
 
-    subject = store if store.suffix in OUTPUTS else load(store)
+    subject = store if store.suffix in OUTPUT_SUFFIXES else load(store)
     given: Options = shortcuts | _thresholds("max", max_) | _thresholds("min", min_)
     given |= {"bins": bins, "level": level, "resamples": resamples, "strict": strict}
     given["models"] = model

@@ -55,10 +55,10 @@ def conformal(
             .pdf or .svg.
     """
     from ..conformal import CALIBRATED, along_orbit, coverage_table, holds_values
-    from ..data import read_outputs
+    from ..data import OUTPUT_SUFFIXES, read_outputs
 
     settings: Options = {"share": share, "level": level, "seed": seed}
-    saved = store.suffix == ".npz"
+    saved = store.suffix in OUTPUT_SUFFIXES
     if saved and (figure is not None or calibrate):
         raise InputError("--figure, --calibrate", "a scan for them", "saved outputs")
     subject: Any = read_outputs(store) if saved else open_scan(store)

@@ -14,6 +14,7 @@ from .arguments import (
     OwnTask,
     Store,
     announce_folder,
+    check_free,
     image_options,
     listed_names,
     load_data,
@@ -25,6 +26,7 @@ from .arguments import (
 def report(
     store: Store,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE")] = Path("report.html"),
+    overwrite: Annotated[bool, typer.Option("--overwrite")] = False,
     samples: str = "2000",
     method: Annotated[list[str] | None, typer.Option("--method", metavar="METHOD")] = None,
     with_models: Annotated[
@@ -49,6 +51,7 @@ def report(
 
     Args:
         out: The file to write; a report over 20 MB becomes a folder.
+        overwrite: Replace an existing report.
         samples: Number of samples to include, or 'all'. Chosen are the most variable, the worst,
             and others spread over the map.
         method: An embedding of the samples to include: pca, ica, isomap, tsne, umap, or all.
@@ -67,6 +70,8 @@ def report(
     from .._console import Console
     from ..interface import report as write
 
+    for page in (out, out.with_suffix("") / "index.html"):  # a large report is a folder
+        check_free(page, overwrite)
     announce_folder(out)
     console = Console(soft_wrap=True)
     with console.status("opening") as status, naming(path="--out"):

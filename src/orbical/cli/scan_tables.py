@@ -89,6 +89,8 @@ def position_sheets(table: xr.Dataset) -> list[Sheet]:
     for model in map(str, table["model"].values):
         about = table.sel(model=model)
         header = ["position", "chosen", "fair", "chosen - fair"]
+        added = bool(about["log_bias"].notnull().all())  # needs probabilities
+        header += ["log bias"] if added else []
         header += ["accuracy, right answer here"] if "accuracy" in about else []
         rows: list[list[Cell]] = [
             [
@@ -96,12 +98,14 @@ def position_sheets(table: xr.Dataset) -> list[Sheet]:
                 percent(float(about["chosen"][place]), 1),
                 percent(float(about["fair"][place]), 1),
                 _with_interval(about, "bias", place),
+                *([Number(float(about["log_bias"][place]))] if added else []),
                 *([_with_interval(about, "accuracy", place)] if "accuracy" in about else []),
             ]
             for place in range(about.sizes["position"])
         ]
         title = f"{model}: positions of answers under {table.attrs['group']}"
-        sheets.append(Sheet(title, header, rows))
+        caption = "log bias: what the model adds to the logit of a position" if added else ""
+        sheets.append(Sheet(title, header, rows, caption=caption))
     return sheets
 
 

@@ -17,6 +17,7 @@ from .arguments import (
     Read,
     Store,
     announce_folder,
+    check_free,
     image_options,
     import_optional,
     load_data,
@@ -89,8 +90,7 @@ def worst_case(
 
         if out.suffix.lower() != ".nc":
             raise InputError("--out", "a name that ends in .nc", repr(str(out)))
-        if out.exists() and not overwrite:
-            raise InputError("--out", "a free name", repr(str(out)), remedy="pass --overwrite")
+        check_free(out, overwrite)
         scan = load(store)
         reader = import_optional(read, "--read")
         chosen = own_task(task) or Task.from_record(asdict(scan.record.task), reader)

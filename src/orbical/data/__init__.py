@@ -19,7 +19,7 @@ __all__ = [
 ]  # fmt: skip
 
 if TYPE_CHECKING:
-    from .array_files import read_npy, read_npz, read_outputs
+    from .array_files import OUTPUT_SUFFIXES, read_npy, read_npz, read_outputs
     from .array_source import FilePart
     from .hugging_face_data import HuggingFace
     from .image_files import ImageFiles, ImageFolder
@@ -43,7 +43,7 @@ else:  # commands that only read an array file need not wait for torch
     __getattr__ = lazy_exports(
         __name__,
         {
-            "array_files": "read_npy read_npz read_outputs",
+            "array_files": "OUTPUT_SUFFIXES read_npy read_npz read_outputs",
             "array_source": "FilePart",
             "hugging_face_data": "HuggingFace",
             "image_files": "ImageFiles ImageFolder",

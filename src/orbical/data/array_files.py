@@ -11,6 +11,9 @@ from .._imports import existing_file
 from .._text import number
 from ..errors import InputError
 
+OUTPUT_SUFFIXES = (".npz", ".csv", ".tsv", ".parquet")
+"""Files that `read_outputs` reads."""
+
 
 def read_npz(path: Path, argument: str) -> dict[str, Any]:
     """Read every array of an `.npz` file; error messages begin with `argument`.
@@ -95,19 +98,18 @@ def read_outputs(path: Path) -> dict[str, Any]:
     Args:
         path: an `.npz` file with `labels` and `logits` (which take precedence) or `probs`; or with
             `target` and `mean` with `variance`, `covariance`, or `aleatoric` and `epistemic`; or
-            with `target`, `gamma`, `nu`, `alpha` and `beta`.
+            with `target`, `gamma`, `nu`, `alpha` and `beta`. Or a table `.csv`, `.tsv` or
+            `.parquet` of probabilities: a column for each class, named after it, and `label`.
 
     Returns:
         `labels` and `logits` or `probs`; or `mean`, `variance`, `target` and, if it is known,
         `aleatoric`.
     """
-    try:
-        arrays = read_npz(path, "files")
-    except InputError as error:
-        if path.suffix != ".csv":
-            raise
-        remedy = "save its columns with NumPy's savez, as the arrays logits or probs, and labels"
-        raise error.about("files", remedy=remedy) from error
+    if path.suffix.lower() in OUTPUT_SUFFIXES[1:]:
+        from .tables import table_of_probabilities
+
+        return table_of_probabilities(path)
+    arrays = read_npz(path, "files")
     for names in _FORMS:
         if set(names) <= arrays.keys():
             given = {name: arrays[name] for name in names}

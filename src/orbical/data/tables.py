@@ -144,6 +144,28 @@ def has_images(path: Path) -> bool:
     return "path" in frame or any(word.endswith(IMAGE_SUFFIXES) for word in first)
 
 
+def table_of_probabilities(path: Path) -> dict[str, np.ndarray]:
+    """Read `probs` and `labels` from a table with a column for each class and one of labels.
+
+    Labels are names of columns or, if they are not, class indices in the order of the columns.
+    """
+    frame, where, _ = _opened(path)
+    if "label" not in frame:
+        raise InputError(
+            path,
+            "a header row that names a column for each class, with its probabilities, and 'label'",
+            ", ".join(map(str, frame.columns[:8])),
+        )
+    labels, probs = frame["label"], frame.drop(columns="label")
+    odd = [str(name) for name, kind in probs.dtypes.items() if kind.kind not in "iuf"]
+    if odd:
+        raise InputError(path, "numbers in every column but 'label'", f"others in {odd[0]!r}")
+    classes = [str(name) for name in probs]
+    if {*map(str, labels)} <= {*classes}:
+        labels = labels.map(str)
+    return {"probs": probs.to_numpy(np.float64), "labels": _labels(labels, classes, where)[0]}
+
+
 def _columns_of(frame: pd.DataFrame, where: str) -> Columns:
     """Return the action on a table; columns of text share what their numbers stand for."""
     import pandas as pd

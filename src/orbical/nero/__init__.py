@@ -14,21 +14,10 @@ Paper: Zhao et al., Evaluating Machine Learning Models with NERO, sections 2.2 t
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from .._lazy import lazy_exports
 from ..store import responses
-from .agreement import binary_rates, quadratic_kappa
-from .along_orbits import aggregate, individual
-from .averages import averaged, averaging, evenly_spaced
-from .changes import (
-    SHARES,
-    answer_names,
-    changes_are_binary,
-    consistency,
-    sample_changes,
-    share_of,
-)
-from .failure_search import Failure, Failures, failures
-from .headlines import headline, headline_of, mean_curves, words_for
-from .molecules import Violation, molecule_name, violations
 from .orbit_sums import (
     POWERS,
     ROWS,
@@ -44,9 +33,6 @@ from .orbit_sums import (
     sums_over,
     values_over,
 )
-from .orders import order_averages, position_bias, worst_orders
-from .spectra import circle_bracket, circle_order, enough_elements
-from .summaries import action_defect, consensus, invariance_gap, summary
 
 __all__ = [
     "Failure", "Failures", "Violation", "action_defect", "aggregate", "averaging",
@@ -54,3 +40,38 @@ __all__ = [
     "individual", "invariance_gap", "molecule_name", "order_averages", "position_bias",
     "quadratic_kappa", "responses", "summary", "violations", "worst_orders",
 ]  # fmt: skip
+
+if TYPE_CHECKING:
+    from .agreement import binary_rates, quadratic_kappa
+    from .along_orbits import aggregate, individual
+    from .averages import averaged, averaging, evenly_spaced
+    from .changes import (
+        SHARES,
+        answer_names,
+        changes_are_binary,
+        consistency,
+        sample_changes,
+        share_of,
+    )
+    from .failure_search import Failure, Failures, failures
+    from .headlines import headline, headline_of, mean_curves, words_for
+    from .molecules import Violation, molecule_name, violations
+    from .orders import order_averages, position_bias, worst_orders
+    from .spectra import circle_bracket, circle_order, enough_elements
+    from .summaries import action_defect, consensus, invariance_gap, summary
+else:  # means over orbits need neither torch nor tasks
+    __getattr__ = lazy_exports(
+        __name__,
+        {
+            "agreement": "binary_rates quadratic_kappa",
+            "along_orbits": "aggregate individual",
+            "averages": "averaged averaging evenly_spaced",
+            "changes": "SHARES answer_names changes_are_binary consistency sample_changes share_of",
+            "failure_search": "Failure Failures failures",
+            "headlines": "headline headline_of mean_curves words_for",
+            "molecules": "Violation molecule_name violations",
+            "orders": "order_averages position_bias worst_orders",
+            "spectra": "circle_bracket circle_order enough_elements",
+            "summaries": "action_defect consensus invariance_gap summary",
+        },
+    )

@@ -16,8 +16,6 @@ from ..calibration import (
     MeanEnds,
     bounded_interval_of_sums,
     bounded_mean_interval,
-    interval_of_sums,
-    share_interval_of_sums,
 )
 from ..store import AGREES, ScanArrays
 
@@ -69,6 +67,8 @@ class Sums:
             values: Returns the values `[n, K]` of a model and a set, unless they are true or false:
                 those of few samples tell more than their sums.
         """
+        from ..calibration import interval_of_sums, share_interval_of_sums
+
         parts = self.count, self.total, self.squares
         if bounds is None:
             lowest = -np.inf if least is None else least

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -13,9 +14,10 @@ import torch
 from .._imports import as_path
 from .._interrupts import how_to_go_on, stoppable
 from .._text import percent
-from ..errors import InputError, Interrupted, StoreError, whole_number
+from ..actions import Images
+from ..errors import InputError, Interrupted, StoreError, whole_number, with_usage
 from ..groups import Group
-from ..tasks import Reader, Task
+from ..tasks import TASKS, Reader, Task, takes
 from .description import adopt, check_finished, warn_of_failures
 from .executors import Remote, crew_of, remote
 from .probing import sample_facts
@@ -27,6 +29,21 @@ if TYPE_CHECKING:  # xarray and zarr are loaded when a scan is stored, not when 
     from ..store import ArraySpec, Fixed, Scan, Store
 
 
+def _in_task(argument: str) -> str:
+    """Return the task that takes an argument which users may look for in `scan`.
+
+    >>> _in_task("outputs")
+    'pass task=ob.tasks.Classification(outputs=...)'
+    >>> _in_task("gone")
+    ''
+    """
+    if argument in inspect.signature(Images).parameters:
+        return f"pass task=ob.tasks.Classification(ob.actions.Images({argument}=...))"
+    takers = [name for name in sorted(TASKS, key="classification".__ne__) if takes(name, argument)]
+    return f"pass task=ob.tasks.{TASKS[takers[0]].__name__}({argument}=...)" if takers else ""
+
+
+@with_usage('(models, data, group="rotations:72", task="classification")', _in_task)
 def scan(
     models: object,
     data: object,

@@ -19,9 +19,9 @@ from numbers import Real
 
 import numpy as np
 
-from ..._arrays import ArrayLike, as_numpy
+from ..._numpy import ArrayLike, as_numpy
 from ...errors import InputError, check_type, real_number
-from .interval_ends import checked_level, exact_ends, normal_quantile
+from .levels import checked_level, exact_ends, normal_quantile
 
 __all__ = [
     "bounded_interval_of_sums",

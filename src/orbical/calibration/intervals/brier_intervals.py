@@ -18,7 +18,7 @@ from torch.nn import functional
 
 from ..._arrays import ArrayLike, true_labels
 from ..measures.proper_scores import brier_parts, brier_terms, isotonic_remainder
-from ..pairs.from_outputs import probabilities
+from ..pairs.from_outputs import named_outputs, probabilities
 from .cells import fine_index
 from .drawing import blocks_of
 from .interval_ends import Interval, check_draws, ends, skewness_missed, tail_quantiles
@@ -39,6 +39,7 @@ _WIDER = 1.25
 """How much more a fit loses than the resamples of a fitted model show."""
 
 
+@named_outputs
 def brier_part_intervals(
     *,
     probs: ArrayLike | None = None,

@@ -22,7 +22,7 @@ from ..measures.soft import membership, soft_error
 from ..numerics import sorting
 from ..numerics.decay_sums import decayed_form
 from ..pairs.validation import working_float
-from .interval_ends import exact_ends
+from .levels import exact_ends
 
 FINE = 512
 """Number of cells from which samples are gathered; up to it each distinct confidence is a cell."""

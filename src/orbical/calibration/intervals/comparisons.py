@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from ..._arrays import ArrayLike, as_array
+from ..._text import p_value
 from ...errors import InputError
 from ..pairs.validation import sample_weights
 from ..registry import RESAMPLES, BoundMeasure, MeasureLike, bound, check_takes_weights
@@ -18,11 +19,11 @@ from .interval_ends import (
     check_draws,
     ends,
     in_short,
-    normal_quantile,
     student_quantile,
     tail_quantiles,
     weighted_pair,
 )
+from .levels import normal_quantile
 from .limits import Evidence, caution, of_pairs, one_caution
 
 __all__ = ["Comparison", "compare", "regression_compare"]
@@ -51,7 +52,9 @@ class Comparison:
     def __str__(self) -> str:
         ends = f"[{in_short(self.low)}, {in_short(self.high)}]"
         caution = f"; {self.caution}" if self.caution else ""
-        return f"{in_short(self.difference)} {ends}, p = {in_short(self.p_value)}{caution}"
+        p = in_short(self.p_value, p_value)
+        p = f"p = {p}".replace("= <", "<")
+        return f"{in_short(self.difference)} {ends}, {p}{caution}"
 
     def __repr__(self) -> str:
         return f"Comparison({self})"

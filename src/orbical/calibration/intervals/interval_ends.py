@@ -11,12 +11,13 @@ from torch import Tensor
 
 from ..._arrays import ArrayLike
 from ..._text import number
-from ...errors import InputError, real_number, whole_number
+from ...errors import InputError, whole_number
 from ..pairs.validation import pair
 from ..registry import BoundMeasure
+from .levels import checked_level, normal_quantile
 from .limits import one_caution
 
-__all__ = ["Interval", "check_draws", "checked_level"]
+__all__ = ["Interval", "check_draws"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -66,7 +67,7 @@ class Interval:
             >>> calibration.interval("ks", [0.9, 0.8, 0.7, 0.6], [1, 1, 0, 1], seed=1).finding
             'no error detected; one of up to 0.8385 could have been missed'
         """
-        from ..orbit.verdicts import error_finding
+        from ..judging import error_finding
 
         # Of several, the one with the least lower end: all are errors only if it is one.
         least = int(self.low.argmin())
@@ -86,11 +87,11 @@ _ROUNDING = 1e-12
 """A draw that repeats the observation may differ from it by this much."""
 
 
-def in_short(values: Tensor) -> str:
+def in_short(values: Tensor, written: Callable[[Tensor], str] = number) -> str:
     """Write a number, or the span of an array of them."""
     if values.numel() == 0:
         return "none"
-    return "..".join(map(number, [values] if values.ndim == 0 else [values.min(), values.max()]))
+    return "..".join(map(written, [values] if values.ndim == 0 else [values.min(), values.max()]))
 
 
 def binary_pair(confidence: ArrayLike, correct: ArrayLike) -> tuple[Tensor, Tensor]:
@@ -121,29 +122,6 @@ def ends(
     above = (value - usual - _ROUNDING).clamp(min=0)
     slope = torch.where(far > usual, value / (far - usual).clamp(min=1e-300), 1.0)
     return above * slope.clamp(max=1), value + (far - middle)
-
-
-def exact_ends(right: object, size: object, outside: object) -> tuple[Any, Any]:
-    """Return the ends of Clopper and Pearson of shares, also of fractional counts, as arrays.
-
-    Args:
-        right: how many are right; NaN where this is unknown.
-        size: of how many.
-        outside: the probability beyond each end.
-
-    Example:
-        >>> [round(float(end), 3) for end in exact_ends(28, 30, 0.025)]
-        [0.779, 0.992]
-    """
-    import numpy as np
-    from scipy.special import betaincinv
-
-    def least(some: Any) -> Any:
-        ends = betaincinv(np.maximum(some, 1e-300), size - some + 1, outside)
-        return np.where(np.isnan(some), np.nan, np.where(some > 0, ends, 0.0))
-
-    right, size = np.asarray(right, float), np.asarray(size, float)
-    return least(right), 1 - least(size - right)
 
 
 def skewness_missed(resampled: Tensor, level: float) -> Tensor:
@@ -199,15 +177,6 @@ def mapped(function: Callable[..., Tensor], *intervals: Interval) -> Interval:
     return replace(intervals[0], **numbers)
 
 
-def checked_level(level: float) -> float:
-    """Return the level of an interval if it is valid.
-
-    >>> checked_level(0.95)
-    0.95
-    """
-    return real_number("level", level, "in (0, 1)")
-
-
 def check_draws(level: float, resamples: int) -> None:
     """Check the level of an interval, and that there are enough resamples for its quantiles.
 
@@ -230,16 +199,6 @@ def tail_quantiles(draws: Tensor, level: float) -> tuple[Tensor, Tensor, Tensor]
     # Beyond the draws the tails are taken to be those of a normal distribution.
     stretch = normal_quantile(level) / normal_quantile(1 - 2 * known)
     return middle - stretch * (middle - low), middle, middle + stretch * (high - middle)
-
-
-def normal_quantile(level: float) -> float:
-    """Return the number of standard deviations around the mean that cover a level.
-
-    >>> round(normal_quantile(0.95), 3)
-    1.96
-    """
-    probability = torch.tensor((1 + level) / 2, dtype=torch.float64)
-    return float(torch.special.ndtri(probability))
 
 
 def student_quantile(level: float, freedom: Tensor) -> Tensor:

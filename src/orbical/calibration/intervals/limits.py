@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf, log
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from ..measures.gaussian import vector_target, whitened
+if TYPE_CHECKING:
+    from torch import Tensor
 
 T = TypeVar("T")
 
@@ -158,7 +157,7 @@ def one_caution(cautions: Any) -> str:
 def of_pairs(correct: Tensor) -> Evidence:
     """Return the evidence of pairs `[..., N]`."""
     size, right = correct.shape[-1], correct.sum(-1)
-    return Evidence(samples=size, errors=torch.minimum(right, size - right).cpu().numpy())
+    return Evidence(samples=size, errors=right.minimum(size - right).cpu().numpy())
 
 
 def of_terms(terms: Tensor, share: Tensor | float) -> Evidence:
@@ -167,6 +166,7 @@ def of_terms(terms: Tensor, share: Tensor | float) -> Evidence:
     Equal terms have no variance, and nobody contributes to it.
 
     Example:
+        >>> import torch
         >>> [float(of_terms(torch.tensor(some), 0.2).contributors)
         ...  for some in ([1.0, 0.0, 1.0, 0.0, 0.5], [0.1] * 5)]
         [4.0, 0.0]
@@ -185,6 +185,8 @@ def of_predictions(mean: Tensor, variance: Tensor, target: Tensor) -> Evidence:
 
         d^2 mean(q^2) / mean(q)^2,   of a Gaussian d (d + 2), with variance 8 d (d + 2) / n
     """
+    from ..measures.gaussian import vector_target, whitened
+
     error, spread, full = vector_target(mean, variance, target)
     distance, _ = whitened(error, spread, full)
     size, width = error.shape[-2:]

@@ -17,14 +17,12 @@ from .comparisons import Comparison
 from .interval_ends import (
     Interval,
     check_draws,
-    checked_level,
-    exact_ends,
-    normal_quantile,
     skewness_missed,
     student_quantile,
     tail_quantiles,
     weighted_pair,
 )
+from .levels import checked_level, exact_ends, normal_quantile
 from .limits import Evidence, MeanEnds, caution, of_terms, one_caution
 
 __all__ = [

@@ -24,11 +24,11 @@ from .interval_ends import (
     assemble,
     binary_pair,
     check_draws,
-    checked_level,
     joined,
     tail_quantiles,
     weighted_pair,
 )
+from .levels import checked_level
 from .limits import Evidence, caution, of_pairs, of_predictions
 from .means import shares, skewed_interval
 

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from ..._arrays import ArrayLike
 from ..measure_tables import Outputs
+from ..pairs.from_outputs import named_outputs
 from .binned import ece
 from .cumulative import esd, ks
 from .kernel_errors import mmce, skce
@@ -83,7 +84,7 @@ def _of_outputs(function: Callable[P, Tensor]) -> Callable[P, Tensor]:
     first, last = ("probs", "logits", "labels"), ("weights", "ignore_index")
     parameters = [*(known[name] for name in first), *own, *(known[name] for name in last)]
     function.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-    return function
+    return named_outputs(function)
 
 
 @_of_outputs

@@ -11,7 +11,13 @@ from torch import Tensor
 from ..._arrays import ArrayLike
 from ...errors import InputError
 from ..numerics import sorting
-from ..pairs.from_outputs import given_outputs, log_probabilities, probabilities, top_label
+from ..pairs.from_outputs import (
+    given_outputs,
+    log_probabilities,
+    named_outputs,
+    probabilities,
+    top_label,
+)
 from ..pairs.validation import counted_labels, weighted_mean
 
 __all__ = ["BrierParts", "accuracy", "brier", "brier_parts", "nll"]
@@ -21,6 +27,7 @@ _BLOCK = 1 << 20
 """Probabilities that are sorted at once."""
 
 
+@named_outputs
 def accuracy(
     *,
     probs: ArrayLike | None = None,
@@ -54,6 +61,7 @@ def accuracy(
     return weighted_mean(correct.double(), mass)
 
 
+@named_outputs
 def nll(
     *,
     probs: ArrayLike | None = None,
@@ -116,6 +124,7 @@ def brier_terms(p: Tensor, truth: Tensor) -> Tensor:
     return p.square().sum(-1) - 2 * hit + 1
 
 
+@named_outputs
 def brier(
     *,
     probs: ArrayLike | None = None,
@@ -180,6 +189,7 @@ class BrierParts:
         return self.uncertainty - self.refinement
 
 
+@named_outputs
 def brier_parts(
     *,
     probs: ArrayLike | None = None,

@@ -11,7 +11,7 @@ from ..._arrays import ArrayLike
 from ...errors import InputError, check_name, number_of_bins
 from ..numerics.gradients import differentiable, root
 from ..numerics.sorting import take
-from ..pairs.from_outputs import entropy_share, probabilities, top_label
+from ..pairs.from_outputs import entropy_share, named_outputs, probabilities, top_label
 from ..pairs.validation import counted_labels, pair, positive
 from .binned import bin_index
 
@@ -141,6 +141,7 @@ def soft_error(size: Tensor, gap: Tensor) -> Tensor:
     return root((gap.square() / size.clamp(min=_TINY)).sum(-1) / size.sum(-1))
 
 
+@named_outputs
 def s_avuc(
     *,
     probs: ArrayLike | None = None,

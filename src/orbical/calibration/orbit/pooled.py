@@ -15,7 +15,8 @@ from torch import Tensor
 
 from ..._arrays import as_numpy
 from ...errors import check_type, number_of_bins
-from ..intervals.interval_ends import Interval, checked_level, ends, normal_quantile, tail_quantiles
+from ..intervals.interval_ends import Interval, ends, tail_quantiles
+from ..intervals.levels import checked_level, normal_quantile
 from ..measures.binned import Reliability, bin_index, diagram_of
 
 __all__ = ["pooled_reliability"]

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from ..._arrays import ArrayLike, as_floating, both_classes, warn_of_probabilities
-from ...errors import InputError
+from ...errors import InputError, with_usage
 from .validation import kept_samples, tolerance, working_float
 
 __all__ = ["classwise", "normalized_entropy", "probabilities", "top_label"]
@@ -32,6 +32,9 @@ _LONG = 64
 _BLOCK_ROWS = 1 << 15
 """Rows of a block at most, which bounds what is set aside for each row of it."""
 
+
+named_outputs = with_usage("(probs=probs, labels=labels), or with logits=logits")
+"""Of functions that are told, by its name, what an array of outputs is."""
 
 _REMEDY = "pass outputs before the softmax as logits="
 
@@ -139,6 +142,7 @@ def softmax(logits: Tensor) -> Tensor:
         return torch.softmax(scores, dim=-1)
 
 
+@with_usage("(probs=probs) or (logits=logits)")
 def probabilities(*, probs: ArrayLike | None = None, logits: ArrayLike | None = None) -> Tensor:
     """Return checked probabilities: `probs` as they are, or the softmax of `logits`.
 
@@ -173,6 +177,7 @@ def log_probabilities(*, probs: ArrayLike | None = None, logits: ArrayLike | Non
         return torch.log_softmax(working_float(outputs), dim=-1)
 
 
+@with_usage("(probs=probs) or (logits=logits)")
 def normalized_entropy(
     *, probs: ArrayLike | None = None, logits: ArrayLike | None = None
 ) -> Tensor:
@@ -207,6 +212,7 @@ def entropy_share(p: Tensor) -> Tensor:
     return ((p * safe.log()).sum(-1) / -math.log(p.shape[-1])).clamp(0, 1)
 
 
+@named_outputs
 def top_label(
     *,
     probs: ArrayLike | None = None,
@@ -307,6 +313,7 @@ def _top_of_block(name: str, rows: Tensor, labels: Tensor, spare: Tensor) -> tup
     return confidence, correct
 
 
+@named_outputs
 def classwise(
     *,
     probs: ArrayLike | None = None,

@@ -233,7 +233,9 @@ def _numbers(run: Run, metric: Metric) -> dict[str, Array]:
             errors = [pooled(run, model)[1].value for model in range(len(view.models))]
             found["ece"] = np.asarray([float(one) for one in errors])
         if counted(view):
-            found["changed"] = np.nanmean(changes(view)["changed"][:, run.rows], 1)
+            known = changes(view)["changed"][:, run.rows]
+            size = (~np.isnan(known)).sum(1)
+            found["changed"] = np.nansum(known, 1) / np.where(size > 0, size, np.nan)
         return found
 
     known = view.cache.get_or_compute(("numbers", run.reference, *run.key), compute)
