@@ -17,7 +17,7 @@ from __future__ import annotations
 from ..store import responses
 from .agreement import binary_rates, quadratic_kappa
 from .along_orbits import aggregate, individual
-from .averages import averaged, averaging
+from .averages import averaged, averaging, evenly_spaced
 from .changes import (
     SHARES,
     answer_names,
