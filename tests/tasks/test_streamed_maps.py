@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import torch
 
 import orbical as ob
 from orbical.errors import Interrupted
+from orbical.scanning import units
 from orbical.tasks import _maps
 
 CLASSES = 4
@@ -143,6 +145,21 @@ def test_a_batch_that_a_kernel_cannot_take_is_halved():
     found = ob.scan(Picky(), dense_data(), batch_size=64, **settings)
     np.testing.assert_array_equal(found.data["score"], scanned(dense_data()).data["score"])
     assert max(sizes) <= 10
+
+
+@pytest.mark.parametrize("kept", [0, 10**8])
+def test_the_memory_of_the_probes_limits_the_batch(monkeypatch, kept):
+    each, total = 3 * 10**6, 2 * 10**9
+    cuda = {
+        "max_memory_allocated": kept + 8 * each,
+        "memory_allocated": kept,  # what libraries keep does not grow with the batch
+        "get_device_properties": SimpleNamespace(total_memory=total),
+    }
+    for name, found in cuda.items():
+        monkeypatch.setattr(torch.cuda, name, lambda device, found=found: found)
+    sweep = SimpleNamespace(device=torch.device("cuda"), group=ob.groups.rotations(24))
+    recipe = SimpleNamespace(first=torch.zeros(2, 3, 8, 8))
+    assert units._most_by_memory(sweep, recipe) == total // units._SHARE_OF_MEMORY // each
 
 
 @pytest.mark.parametrize("copies", [2, 5, 32])

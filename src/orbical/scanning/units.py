@@ -16,16 +16,27 @@ from torch import Tensor
 from .._imports import words_of
 from ..data import Rows, read_ahead, read_rows
 from ..errors import InputError, ModelError
+from ..predictors import count_inputs
 from ..store import Json, Record
 from .description import check_chunk, describe_scan, failures_of, numbers_in, unit_size
 from .forward_passes import Sweep, Unit
-from .probing import array_specs, as_numpy, input_fields, probe_model, truth_arrays, truth_specs
+from .probing import (
+    PROBE_ELEMENTS,
+    array_specs,
+    as_numpy,
+    input_fields,
+    probe_model,
+    truth_arrays,
+    truth_specs,
+)
 from .recipe import Recipe
 
 if TYPE_CHECKING:  # xarray and zarr are loaded when a scan is stored, not when the engine is
     from ..store import ArraySpec, Store
 
 _MAPS_HELD = 8
+_SHARE_OF_MEMORY = 20
+"""A forward pass may take one such part of an accelerator: larger ones are hardly faster."""
 
 
 @dataclass
@@ -133,12 +144,17 @@ def ready(recipe: Recipe) -> Iterator[Runner]:
             timeout=recipe.timeout,
         )
         target = recipe.first_target if recipe.target is None else recipe.target
+        if device.type == "cuda":
+            torch.cuda.reset_peak_memory_stats(device)
         probes = {
             name: probe_model(sweep, name, recipe.first, target) for name in recipe.predictors
         }
         sweep.output_numbers = max(numbers_in(probe["outputs"]) for probe in probes.values())
         if recipe.batch_size == "auto":
-            sweep.batch_size = min(size, _choose_batch_size(_held_numbers(sweep, recipe), device))
+            inputs, outputs = numbers_in(recipe.first), sweep.output_numbers
+            least = _choose_batch_size(max(outputs, _MAPS_HELD * inputs), device)
+            most = min(size, _choose_batch_size(max(outputs, inputs), device))
+            sweep.batch_size = max(least, min(most, _most_by_memory(sweep, recipe)))
         yield Runner(recipe, sweep, probes)
 
 
@@ -208,10 +224,20 @@ def _choose_device(device: str) -> torch.device:
     return chosen
 
 
-def _held_numbers(sweep: Sweep, recipe: Recipe) -> int:
-    """Return how many numbers a model holds for an input: if it returns maps, many more of them."""
-    inputs, outputs = numbers_in(recipe.first), sweep.output_numbers
-    return max(outputs, _MAPS_HELD * inputs if _MAPS_HELD * outputs >= inputs else inputs)
+def _most_by_memory(sweep: Sweep, recipe: Recipe) -> int:
+    """Return how many inputs a model can take, by the memory that the probes took.
+
+    On a CPU it is not known: a model that returns maps holds many more numbers than an input has.
+    """
+    inputs, device = numbers_in(recipe.first), sweep.device
+    if device.type != "cuda":
+        held = _MAPS_HELD if _MAPS_HELD * sweep.output_numbers >= inputs else 1
+        return _choose_batch_size(held * inputs, device)
+    # What libraries keep for their own work is there after the probes too.
+    taken = torch.cuda.max_memory_allocated(device) - torch.cuda.memory_allocated(device)
+    probed = len(sweep.group[:PROBE_ELEMENTS]) * count_inputs(recipe.first)
+    total = torch.cuda.get_device_properties(device).total_memory
+    return int(total // _SHARE_OF_MEMORY * probed // max(1, taken))
 
 
 def _choose_batch_size(numbers: int, device: torch.device) -> int:

@@ -292,7 +292,7 @@ def class_probabilities(given: Tensor, outputs: str) -> Tensor:
             f"{number(float(total.min()))} .. {number(float(total.max()))}; for logits pass "
             "outputs='logits'"
         )
-    return given
+    return given.clamp_min(0)
 
 
 SCORES = {

@@ -225,8 +225,7 @@ class Segmentation(MapTask, ClassTask):
         """Return confidence, reduced maps, and with a truth all counts and scores."""
         sure, winners = _winners(outputs, 2)
         valid = self.output.valid(elements, outputs)
-        logs = outputs.clamp_min(torch.finfo(outputs.dtype).tiny).log_()
-        entropy = logs.mul_(outputs).sum(2) / -math.log(outputs.shape[2])
+        entropy = _entropy(outputs) / math.log(outputs.shape[2])
         extras = {
             "mean_confidence": masked_mean(sure, valid),
             "probabilities": outputs,
@@ -338,6 +337,14 @@ def _winners(outputs: Tensor, dim: int) -> tuple[Tensor, Tensor]:
     ranks = torch.arange(classes, 0, -1).to(given).reshape(-1, *[1] * (given.ndim - dim - 1))
     ahead = torch.eq(given, sure.detach(), out=torch.empty_like(given)).mul_(ranks).amax(dim)
     return sure.squeeze(dim), (classes - ahead).clamp_max_(classes - 1).to(torch.int16)
+
+
+def _entropy(outputs: Tensor) -> Tensor:
+    """Return the entropy of probabilities `[K, B, C, ...]`; a CPU has no fast kernel for it."""
+    if outputs.is_cuda:
+        entropy: Tensor = torch.special.entr(outputs).sum(2)
+        return entropy
+    return -outputs.clamp_min(torch.finfo(outputs.dtype).tiny).log_().mul_(outputs).sum(2)
 
 
 def _label(name: str, given: object) -> int:
