@@ -186,6 +186,10 @@ def test_other_tasks_are_told_what_the_average_gains():
     scan = ob.scan(left, (images, target), group="cyclic:4", task="regression", progress=False)
     advice = ob.advise(scan)[0]
     assert advice.verdict == "helps"
+    names = {"model": left, "task": "regression"}
+    exec(advice.remedies[0].code, names)
+    averaged = torch.as_tensor(names["model"](images[:5])).flatten()
+    assert averaged.numpy() == pytest.approx(scan.data["consensus"].values[0, :5, 0], abs=1e-6)
     assert advice.remedies[0].passes == 4
     assert advice.remedies[0].after["score"] < advice.remedies[0].before["score"]
 
@@ -275,3 +279,29 @@ def test_training_data_need_labels():
     images, labels = ob.datasets.digits()
     with pytest.raises(InputError, match="train"):
         ob.advice.cause(torch.nn.Flatten(), images, (images, labels), group="cyclic:4")
+
+
+@pytest.mark.parametrize(
+    "group", ["rotations:6", "cyclic:4", "dihedral:4", "dihedral:3", "flips", "cyclic:3*flips"]
+)
+def test_the_code_of_an_average_makes_what_was_measured(group):
+    images = torch.rand(12, 1, 8, 8, generator=torch.Generator().manual_seed(0))
+    labels = (images.flatten(1).sum(1) * 10).long() % 3
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 3)).double()
+
+    def model(x):
+        return net(x.double())
+
+    about = {"task": "classification", "keep": "probabilities", "progress": False}
+    scan = ob.scan(model, (images, labels), group=group, **about)
+    size = len(scan.group)
+    for number in (n for n in range(2, size + 1) if size % n == 0):
+        code = ob.advice.what_if(scan, average=number).attrs["code"]
+        names = {"model": model}
+        exec(code, names)
+        average = names["model"]
+        assert len(average.group) == number
+        stored = torch.from_numpy(scan.data["probabilities"].values[0]).swapaxes(0, 1).double()
+        expected = ob.nero.averaged(stored, scan.group, number)[scan.group.identity]
+        assert torch.allclose(average(images).double(), expected, atol=1e-6), code

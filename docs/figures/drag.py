@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import io
 import math
-import shutil
 import tempfile
 from pathlib import Path
 from typing import Any
 
+from headless import launched
 from PIL import Image
 
 import orbical as ob
@@ -63,10 +63,7 @@ def main() -> None:
         )
         server = Server(Session({"digits": scan}, models=networks), port=0)
         server.start()
-        program = shutil.which("chromium") or shutil.which("chromium-browser")
-        browser = driver.chromium.launch(
-            executable_path=program, args=["--no-sandbox", "--disable-gpu"]
-        )
+        browser = launched(driver)
         page = browser.new_page(viewport=SIZE, color_scheme="light")
         page.goto(f"{server.url}#sample=2")
         for name in ("aggregate", "embedding", "individual", "input", "detail"):

@@ -10,10 +10,11 @@ the numbers that the guide quotes.
 from __future__ import annotations
 
 import io
-import shutil
 import tempfile
 from pathlib import Path
 from typing import Any
+
+from headless import launched
 
 import orbical as ob
 from orbical.interface.server import Server
@@ -118,10 +119,7 @@ def main() -> None:
         scan = demo_scan(networks, Path(folder))
         server = Server(Session({"digits": scan}, models=networks), port=0)
         server.start()
-        program = shutil.which("chromium") or shutil.which("chromium-browser")
-        browser = driver.chromium.launch(
-            executable_path=program, args=["--no-sandbox", "--disable-gpu"]
-        )
+        browser = launched(driver)
         page: Any = browser.new_page(viewport=SIZE, color_scheme="light")
         page.start = server.url
         tour(page)

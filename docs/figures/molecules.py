@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import io
 import os
-import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any
 
 from ase.build import molecule
 from ase.calculators.emt import EMT
+from headless import launched
 from PIL import Image
 
 import orbical as ob
@@ -63,10 +63,7 @@ def pictured(scan: Any) -> None:
     server = Server(Session({"audit": scan}), port=0)
     server.start()
     with sync_playwright() as driver:
-        program = shutil.which("chromium") or shutil.which("chromium-browser")
-        browser = driver.chromium.launch(
-            executable_path=program, args=["--no-sandbox", "--disable-gpu"]
-        )
+        browser = launched(driver)
         page = browser.new_page(viewport={"width": 1440, "height": 900}, color_scheme="light")
         page.goto(f"{server.url}#{PLACE}")
         for name in ("aggregate", "embedding", "individual", "input", "detail"):

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import io
 import runpy
-import shutil
 import sys
 from pathlib import Path
 
+from headless import launched
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
@@ -37,11 +37,8 @@ PICTURES = {
 def main() -> None:
     """Take each picture, or those that are named."""
     chosen = {name: PICTURES[name] for name in sys.argv[1:]} or PICTURES
-    program = shutil.which("chromium") or shutil.which("chromium-browser")
     with sync_playwright() as driver:
-        browser = driver.chromium.launch(
-            executable_path=program, args=["--no-sandbox", "--disable-gpu"]
-        )
+        browser = launched(driver)
         for name, (example, place, *options) in chosen.items():
             _, scan = runpy.run_path(str(ROOT / "examples" / f"{example}.py"))["scanned"](*options)
             server = Server(Session({example: scan}), port=0)

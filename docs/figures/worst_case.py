@@ -9,9 +9,9 @@ writes what a Chromium shows to docs/guide/img.
 from __future__ import annotations
 
 import io
-import shutil
 from pathlib import Path
 
+from headless import launched
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
@@ -38,10 +38,7 @@ def main() -> None:
     server = Server(Session({"digits": scan}, worst=found), port=0)
     server.start()
     with sync_playwright() as driver:
-        browser = driver.chromium.launch(
-            executable_path=shutil.which("chromium") or shutil.which("chromium-browser"),
-            args=["--no-sandbox", "--disable-gpu"],
-        )
+        browser = launched(driver)
         page = browser.new_page(viewport={"width": 1440, "height": 900}, color_scheme="light")
         page.goto(f"{server.url}#sample={sample}&element={int(place['nearest'])}")
         for section in ("aggregate", "embedding", "calibration", "individual", "input", "detail"):

@@ -58,6 +58,15 @@ def test_the_page_has_every_row_and_no_other() -> None:
     assert not shown[start + len(expected)].startswith("|")
 
 
+def test_no_cell_of_the_page_is_missing_has_few_data_sets_or_is_wrong_unsaid() -> None:
+    shown = PAGE.read_text(encoding="utf-8").splitlines()
+    cells = [cell.strip() for line in shown if line.startswith("| `") for cell in line.split("|")]
+    assert sum("%" in cell for cell in cells) == sum(
+        len(row.cells) for row in interval_tables.rows()
+    )
+    assert [cell for cell in cells if "?" in cell or "[" in cell or "**" in cell] == []
+
+
 def test_the_page_has_the_sentences_of_its_template() -> None:
     template = interval_tables.TEMPLATE.read_text(encoding="utf-8")
     shown, place = PAGE.read_text(encoding="utf-8"), 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import http.client
 import json
 import math
@@ -38,6 +39,23 @@ def decode(frame: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
             arrays[entry["name"]] = flat.reshape(entry["shape"])
         start += size + (-size % 4)
     return header, arrays
+
+
+def decode_part(part: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Read a part of a report as its page does."""
+    header, arrays = decode(gzip.decompress(part))
+    for name, about in header.pop("quantised").items():
+        codes = arrays[name].astype(np.int64)
+        if about["bits"] == 16:
+            low, high = codes.reshape(2, -1)
+            codes = np.cumsum(low + 256 * high) % 65536
+        found = about["low"] + about["step"] * codes
+        if "last" in about:
+            found = np.where(codes == 0, 0, 1 / (1 + np.exp(-found)))
+            found = np.where(codes == about["last"], 1, found)
+        found = np.where(codes == about["missing"], np.nan, found)
+        arrays[name] = found.reshape(about["shape"])
+    return header, arrays | {name: arrays[first] for name, first in header.pop("same").items()}
 
 
 def finished(talk: Coroutine[Any, Any, Any]) -> Any:

@@ -6,7 +6,6 @@ not finished, and subsets of the samples.
 
 from __future__ import annotations
 
-import gzip
 import json
 import sys
 
@@ -14,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 from scipy.stats import binomtest
-from talking import ask, decode
+from talking import ask, decode_part
 
 import orbical as ob
 from orbical.cli import main
@@ -91,10 +90,7 @@ def test_maps_agree(scan: ob.Scan, session: Session, method: str, model: str | N
     _, page = ask(session, "embedding", method=method, of=model or "")
     np.testing.assert_allclose(page["xy"], framed, atol=1e-6)
     part = encoded_maps(session.scan_view(), np.arange(SAMPLES), [(method, model or "", "truth")])
-    header, arrays = decode(gzip.decompress(part))
-    ((name, about),) = header["quantised"].items()
-    codes = np.frombuffer(arrays[name].tobytes(), np.uint16).reshape(about["shape"])
-    report = np.where(codes == about["missing"], np.nan, about["low"] + about["step"] * codes)
+    (report,) = decode_part(part)[1].values()
     np.testing.assert_allclose(report, framed, atol=1e-4)
 
 
@@ -118,7 +114,7 @@ def test_a_report_carries_what_the_page_shows(session: Session) -> None:
     subsets = recorded_subsets(view, [])
     kinds = ("aggregate", "consistency")
     for subset, part in zip(subsets, encoded_answers(view, subsets, ["truth"], kinds), strict=True):
-        _, report = decode(gzip.decompress(part))
+        _, report = decode_part(part)
         chosen = {"filter": [*subset.selection.filter]}
         _, page = ask(session, "aggregate", metric="correct", **chosen)
         for name in ("values", "low", "high"):

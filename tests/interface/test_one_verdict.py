@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import math
 import re
-import struct
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -14,6 +12,7 @@ from unittest import mock
 import numpy as np
 import pytest
 import torch
+from talking import decode_part
 
 import orbical as ob
 from orbical.calibration import error_verdict, judge
@@ -46,15 +45,9 @@ def recorded(session: Session) -> tuple[list[Any], list[dict[str, Any]]]:
     """Read what a report carries: the subsets, and the answers of each."""
     view = session.scan_view()
     parts = dict(parts_of(view, chosen_samples(view, None), ("pca",), {}, lambda work: None))
-    headers = {name: header(part) for name, part in parts.items()}
+    headers = {name: decode_part(part)[0] for name, part in parts.items()}
     subsets = headers["state"]["report"]["subsets"]
     return subsets, [headers[f"subset/{number}"]["answers"] for number in range(len(subsets))]
-
-
-def header(part: bytes) -> dict[str, Any]:
-    frame = gzip.decompress(part)
-    found: dict[str, Any] = json.loads(frame[4 : 4 + struct.unpack("<I", frame[:4])[0]])
-    return found
 
 
 @pytest.mark.parametrize("seed", range(8))

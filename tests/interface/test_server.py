@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import re
@@ -21,7 +22,7 @@ from websockets.exceptions import ConnectionClosed
 
 from orbical.errors import InputError
 from orbical.interface import open_session
-from orbical.interface.server import MOST_MESSAGE_BYTES, Server
+from orbical.interface.server import MOST_MESSAGE_BYTES, Server, serve
 from orbical.interface.session import Session
 
 Serving = Callable[..., SimpleNamespace]
@@ -45,6 +46,20 @@ def test_every_file_has_its_type_and_the_strict_headers(running: SimpleNamespace
         assert "immutable" in headers["cache-control"]
     _, headers, _ = get(running, "/", Cookie=running.cookie)
     assert headers["cache-control"] == "no-store"
+
+
+def test_a_process_that_only_serves_does_not_search_its_imports_for_garbage(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[int] = []
+    monkeypatch.setattr(Server, "run", lambda server: seen.append(gc.get_freeze_count()))
+    server = Server(session, port=0)
+    try:
+        serve(server, open_browser=False)
+    finally:
+        gc.unfreeze()
+        server.close()
+    assert seen[0] > 10_000
 
 
 def test_the_page_uses_relative_addresses_only(running: SimpleNamespace) -> None:

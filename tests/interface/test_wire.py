@@ -7,10 +7,10 @@ import struct
 
 import numpy as np
 import pytest
-from talking import decode
+from talking import decode, decode_part
 
 from orbical.errors import InputError
-from orbical.interface.wire import encode
+from orbical.interface.wire import encode, encode_part, quantize, quantize_log_odds
 
 
 def test_a_frame_gives_back_header_and_arrays() -> None:
@@ -60,3 +60,19 @@ def test_other_types_become_the_nearest_that_travels() -> None:
 def test_numbers_that_json_cannot_say_are_null() -> None:
     header, _ = decode(encode({"a": [float("nan"), np.float32("inf"), np.int64(3)]}, {}))
     assert header["a"] == [None, None, 3]
+
+
+@pytest.mark.parametrize("shape", [(0,), (1,), (3, 5), (2, 40_000)])
+def test_a_part_returns_what_was_quantized_and_holds_repeated_arrays_once(shape) -> None:
+    values = np.random.default_rng(0).random(shape)
+    values[..., :1] = np.nan
+    odds, spread = quantize_log_odds(values), quantize(values, 16, 0.0, 1.0)
+    arrays = {"odds": odds, "again": odds, "spread": spread, "exact": values, "twice": values}
+    part = encode_part({"kind": "x"}, arrays)
+    header, found = decode_part(part)
+    assert header == {"kind": "x"}
+    for name in arrays:
+        within = 1e-7 if name in ("exact", "twice") else 1e-4
+        np.testing.assert_allclose(found[name], values, rtol=0, atol=within)
+    once = encode_part({}, {name: arrays[name] for name in ("odds", "spread", "exact")})
+    assert len(part) < len(once) + 200

@@ -15,6 +15,7 @@ from torch import Tensor
 from orbical.errors import InputError
 from orbical.recalibrate import (
     Calibrator,
+    Dirichlet,
     MatrixScaling,
     Temperature,
     VectorScaling,
@@ -54,6 +55,25 @@ def test_vector_scaling_on_real_outputs_is_the_optimum_of_bfgs(
     assert value + penalty / 10 * held == pytest.approx(lowest, abs=1e-6)
     np.testing.assert_allclose(scaling.scale_, found[:10], atol=1e-3)
     np.testing.assert_allclose(scaling.shift_, found[10:] - found[10:].mean(), atol=2e-3)
+
+
+@pytest.mark.parametrize("scaling", [VectorScaling(), MatrixScaling(1.0, 0.1, 0.1), Dirichlet()])
+def test_the_documented_formula_gives_the_probabilities(scaling: Calibrator) -> None:
+    draw = torch.Generator().manual_seed(1)
+    logits = 2 * torch.randn(300, 4, generator=draw).double() + torch.arange(4)
+    labels = torch.multinomial(torch.softmax(logits / 3, 1), 1, generator=draw)[:, 0]
+    found = scaling.fit(logits, labels).predict_proba(logits)
+    assert "softmax(w * z + b)" in VectorScaling.__doc__
+    assert "softmax(W z + b)" in MatrixScaling.__doc__
+    assert "softmax(W log p + b)" in Dirichlet.__doc__
+    z = logits - logits.mean(1, keepdim=True)
+    z = torch.log_softmax(logits, 1) if isinstance(scaling, Dirichlet) else z
+    if isinstance(scaling, VectorScaling):
+        z = z * torch.as_tensor(scaling.scale_)
+    else:
+        z = z @ torch.as_tensor(scaling.weight_).T
+    expected = torch.softmax(z + torch.as_tensor(scaling.shift_), 1)
+    np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
 def test_vector_scaling_recovers_the_scales_that_made_the_labels() -> None:

@@ -46,9 +46,10 @@ def test_the_gap_is_that_of_differences_on_the_circle_by_hand():
         return torch.full((len(points),), 170.0)
 
     data = scanned(upright, "cyclic:4").data
-    # At home: 170, 80, -10, -100, whose resultant is 0: every direction is as good a mean. Of three
-    # elements with the weights of a small arc the mean is their middle.
-    assert float(data["invariance_gap"].min()) > 90
+    # At home: 170, 80, -10, -100, which cancel: cut before the first of them, their mean is 305. Of
+    # three elements with the weights of a small arc the mean is their middle.
+    assert data["invariance_gap"].values == pytest.approx(math.hypot(45, 135) / 2**0.5, rel=1e-5)
+    assert data["consensus"].values % 360 == pytest.approx(305.0, abs=1e-3)
     arc = scanned(upright, "rotations:-10:10:3").data
     assert arc["invariance_gap"].values == pytest.approx(math.sqrt(200 / 3), rel=1e-4)
     assert arc["consensus"].values == pytest.approx(170.0, abs=1e-3)
@@ -71,6 +72,32 @@ def test_the_mean_of_angles_is_on_the_circle_and_exact_if_all_agree():
     assert float(action.mean(torch.tensor([[359.0], [1.0]]), weights)) % 360 == pytest.approx(0.0)
     same = torch.tensor([[123.4567], [123.4567]])
     assert torch.equal(action.mean(same, weights), same[0])
+
+
+@pytest.mark.parametrize("kind", [torch.float32, torch.float64])
+@pytest.mark.parametrize("unit", ["degrees", "radians"])
+@pytest.mark.parametrize("count", [2, 3, 4, 7])
+def test_directions_that_cancel_have_a_mean_that_turns_with_them(count, unit, kind):
+    action = ob.actions.Angles(unit)
+    spaced = action.period * torch.arange(count, dtype=torch.float64) / count
+    turns = torch.linspace(-2, 2, 25, dtype=torch.float64) * action.period
+    noise = torch.randn(count, 25, generator=torch.Generator().manual_seed(count))
+    x = (spaced[:, None] + turns + 1e-16 * noise).to(kind)
+    mean = action.mean(x, torch.full((count,), 1 / count))
+    # Half of the way from the first to the last, which no mean is nearer to the directions than.
+    expected = turns + action.period * (count - 1) / (2 * count)
+    near = 20 * torch.finfo(kind).eps * 3 * action.period
+    assert action.difference(mean.double(), expected).abs().max() < near
+    others = torch.linspace(0, 1, 361, dtype=torch.float64) * action.period
+    spread = [action.difference(x[:, 0].double(), of).square().mean() for of in [mean[0], *others]]
+    assert spread[0] <= min(spread[1:]) * (1 + 1e-6)
+
+
+def test_directions_that_hardly_differ_from_opposite_ones_have_the_mean_of_their_sum():
+    action, weights = ob.actions.Angles(), torch.tensor([0.5, 0.5])
+    for to, expected in ((179.9, 89.95), (180.1, 270.05)):
+        mean = action.mean(torch.tensor([[0.0], [to]]), weights)
+        assert float(mean) % 360 == pytest.approx(expected, abs=1e-3)
 
 
 def test_a_heading_beside_a_position_is_compared_around_the_circle():

@@ -71,14 +71,21 @@ class Angles(Exact):
         return apart - self.period * torch.round(apart / self.period)
 
     def mean(self, x: Tensor, weights: Tensor) -> Tensor:
-        """Return the mean direction `[B, ...]` of `x[K, B, ...]`, near the first of them."""
-        phase = x.double() * (2 * math.pi / self.period)
-        sums = [
-            torch.einsum("k,k...->...", weights.double(), f(phase)) for f in (torch.sin, torch.cos)
-        ]
-        middle = torch.atan2(*sums) * self.period / (2 * math.pi)
+        """Return the mean direction `[B, ...]` of `x[K, B, ...]`, near the first of them.
+
+        It is the mean along the circle that is cut opposite to the sum of the directions. Where
+        they cancel, up to rounding, no direction is their mean; there the circle is cut just
+        before the first of them: the mean of 0° and 180° is 90°.
+        """
+        turn = 2 * math.pi / self.period
+        phase, share = x.double() * turn, weights.double() / weights.double().sum()
+        sums = [torch.einsum("k,k...->...", share, f(phase)) for f in (torch.sin, torch.cos)]
+        rounding = 8 * torch.finfo(x.dtype).eps * (1 + phase.abs().amax(0))
+        middle = torch.where(
+            torch.hypot(*sums) > rounding, torch.atan2(*sums) / turn, x[0] + 0.499 * self.period
+        )
         apart = self.difference(x.double(), middle)
-        middle = middle + torch.einsum("k,k...->...", weights.double(), apart)
+        middle = middle + torch.einsum("k,k...->...", share, apart)
         return (x[0] + self.difference(middle, x[0].double())).to(x.dtype)
 
     def check(self, group: Group, x: Tensor) -> None:

@@ -13,8 +13,8 @@ import torch
 from ..calibration import ece
 from ..conformal import LAC, halves
 from ..errors import InputError, check_name, real_number, whole_number
-from ..groups import Group
-from ..nero import averaged
+from ..groups import Group, parse
+from ..nero import averaged, evenly_spaced
 from ..recalibrate import OrbitTemperature
 from ..store import FINISHED, ScanArrays, arrays_of
 
@@ -243,7 +243,7 @@ def _recalibrated(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # temperatures at an end of their range are judged too
         for part in learn:
-            orbits = fit.probs[part].swapaxes(0, 1)
+            orbits = torch.from_numpy(fit.probs[part]).swapaxes(0, 1)
             scaling = OrbitTemperature(outputs="probabilities")
             try:
                 scaling.fit(orbits, fit.labels, element_weight=weights[part], classes=classes)
@@ -252,12 +252,12 @@ def _recalibrated(
             else:
                 scalings.append(scaling)
     for side in (fit, test):
-        parts = zip(scalings, use, strict=True)
+        probs = torch.from_numpy(side.probs)  # arrays would be checked by scikit-learn
         scaled = [
-            side.probs[part] if one is None else one.predict_proba(side.probs[part])
-            for one, part in parts
+            probs[part] if one is None else one.predict_proba(probs[part])
+            for one, part in zip(scalings, use, strict=True)
         ]
-        yield side.changed(np.concatenate(scaled))
+        yield side.changed(torch.cat(scaled).numpy())
 
 
 def _cheapest(fit: Predictions, weights: Array, passing: float) -> float:
@@ -292,13 +292,21 @@ def curves_of(outcome: Outcome, weights: Array, passing: float) -> dict[str, Any
     return found
 
 
-def code_of(change: Change, group: Group) -> str:
-    """Write Python that makes a change."""
+def code_of(change: Change, group: Group, task: str = "") -> str:
+    """Write Python that makes a change; `task` is a name for that of the scan if it needs one."""
     lines = ["import orbical as ob"]
     if change.average > 1:
-        lines.append(
-            f"model = ob.predictors.OrbitAverage(model, {part_of(group, change.average)!r})"
-        )
+        name = named_part(group, change.average)
+        chosen = repr(name)
+        if name is None:
+            chosen, spaced = "group", evenly_spaced(group, change.average)
+            lines.append(f"every = ob.groups.parse({group.spec!r}).parts.items()")
+            lines.append(
+                f"few = {{name: part[{spaced.start}::{spaced.step}] for name, part in every}}"
+            )
+            lines.append(f"group = ob.groups.from_parts({part_of(group, change.average)!r}, few)")
+        given = ", ".join(filter(None, ("model", chosen, task)))
+        lines.append(f"model = ob.predictors.OrbitAverage({given})")
     if change.recalibrate in ("identity", "pooled"):
         kind = "Temperature" if change.recalibrate == "identity" else "OrbitTemperature"
         shape = "[N, C], upright" if kind == "Temperature" else "[N, K, C], along orbits"
@@ -319,6 +327,24 @@ def code_of(change: Change, group: Group) -> str:
     return "\n".join(lines)
 
 
+def named_part(group: Group, number: int) -> str | None:
+    """Return the text of the group of some evenly spaced elements, None if it has none.
+
+    >>> from orbical.groups import dihedral, flips
+    >>> named_part(dihedral(4), 4), named_part(dihedral(4), 2), named_part(flips(), 2)
+    ('dihedral:2', 'dihedral:1', None)
+    """
+    if number == len(group):
+        return group.spec
+    kind, _, order = group.spec.partition(":")
+    if not order.isdigit() or int(order) * number % len(group):
+        return None
+    text = f"{kind}:{int(order) * number // len(group)}"
+    part, chosen = parse(text), np.arange(len(group))[evenly_spaced(group, number)]
+    same = len(part) == number and np.array_equal(np.sort(group.index_of(part)), chosen)
+    return text if same else None
+
+
 def part_of(group: Group, number: int) -> str:
-    """Name a group of evenly spaced rotations of another, or that group itself."""
-    return group.spec if number == len(group) else f"{group.spec.partition(':')[0]}:{number}"
+    """Describe evenly spaced elements of a group."""
+    return named_part(group, number) or f"{number} evenly spaced elements of {group.spec}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -279,6 +279,7 @@ def _of_scores(arrays: ScanArrays, model: int, margin: float, level: float) -> A
         margin *= float(np.abs(score[known]).mean())
     states = [{"score": float(values[known].mean())} for values in (score, average)]
     remedy = _remedy(Change(size), arrays, (gain[0], low[0], high[0]), states[0], states[1])
+    remedy = replace(remedy, code=code_of(Change(size), arrays.group, "task"))
     now = f"{arrays.score} {number(states[0]['score'])} over the orbit ({known.sum()} samples)"
     return _advice(name, now, [remedy], gains, margin, level, ())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import html
 import json
 import logging
@@ -322,6 +323,7 @@ def serve(server: Server, open_browser: bool = True, block: bool = True) -> Serv
         page = server.launch_file().as_uri()
         threading.Thread(target=webbrowser.open, args=(page,), daemon=True).start()
     if block:
+        gc.freeze()  # what was imported is never searched for garbage, which would delay a click
         server.run()
         return None
     server.start()

@@ -44,7 +44,7 @@ __all__ = [
 if TYPE_CHECKING:
     from .agreement import binary_rates, quadratic_kappa
     from .along_orbits import aggregate, individual
-    from .averages import averaged, averaging
+    from .averages import averaged, averaging, evenly_spaced
     from .changes import (
         SHARES,
         answer_names,
@@ -65,7 +65,7 @@ else:  # means over orbits need neither torch nor tasks
         {
             "agreement": "binary_rates quadratic_kappa",
             "along_orbits": "aggregate individual",
-            "averages": "averaged averaging",
+            "averages": "averaged averaging evenly_spaced",
             "changes": "SHARES answer_names changes_are_binary consistency sample_changes share_of",
             "failure_search": "Failure Failures failures",
             "headlines": "headline headline_of mean_curves words_for",

@@ -167,6 +167,17 @@ def _of_model(
     return {name: np.array(values) for name, values in found.items()} | {"enough": np.array(enough)}
 
 
+def evenly_spaced(group: Group, number: int) -> slice:
+    """Choose a number of evenly spaced elements, the identity among them.
+
+    >>> from orbical.groups import rotations
+    >>> evenly_spaced(rotations(8), 2)
+    slice(0, None, 4)
+    """
+    step = len(group) // number
+    return slice(group.identity % step, None, step)
+
+
 def averaged(probs: torch.Tensor, group: Group, number: int) -> torch.Tensor:
     """Average probabilities `[K, N, C]` along orbits over a number of evenly spaced elements.
 
@@ -181,9 +192,8 @@ def averaged(probs: torch.Tensor, group: Group, number: int) -> torch.Tensor:
     size = len(group)
     if number == size:  # the same at all elements
         return probs.mean(0).expand_as(probs)
-    order = np.roll(np.arange(size), -group.identity)[:: size // number]
     every, total = np.arange(size), torch.zeros_like(probs)
-    for h in order:
+    for h in every[evenly_spaced(group, number)]:
         total += probs[
             torch.as_tensor(group.index_of(group[np.full(size, h)].compose(group[every])))
         ]

@@ -199,7 +199,9 @@ def _all_classes(labels: Tensor, classes: int) -> None:
 
 
 class VectorScaling(Calibrator):
-    """Vector scaling: `softmax(w * logits + b)`, a scale and a shift for each class.
+    """Vector scaling: `softmax(w * z + b)`, a scale and a shift for each class.
+
+    z are the logits less the mean of their row, on which no probability depends.
 
         minimize  NLL + penalty / C * sum_k ((w_k - 1)^2 + b_k^2)
 
@@ -250,7 +252,9 @@ class VectorScaling(Calibrator):
 
 
 class MatrixScaling(Calibrator):
-    """Matrix scaling: `softmax(W logits + b)`, with the ODIR penalty of Kull et al. 2019.
+    """Matrix scaling: `softmax(W z + b)`, with the ODIR penalty of Kull et al. 2019.
+
+    z are the logits less the mean of their row, on which no probability depends.
 
         minimize  NLL + off_diagonal / (C (C-1)) sum_{i != j} W_ij^2
                   + intercept / C sum_k b_k^2 + diagonal / C sum_k (W_kk - 1)^2

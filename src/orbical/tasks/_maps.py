@@ -9,10 +9,11 @@ the pixels of a view, so that what a scan stores does not grow with the size of 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -170,14 +171,13 @@ class RunningMean:
             new = maps.gather(0, earliest.expand(1, *maps.shape[1:]))[0]
             self._first = self._first.where(self._shares[0] > 0, new)
         # Every map counts by its weight where it is seen; its distance is a mean over its places.
-        rates = torch.stack([weights, weights / count]).to(maps)
-        away = (maps - self._first) * seen[:, None, None]
-        for rate, sums, shares in zip(rates, self._sums, self._shares, strict=True):
-            for place, one in enumerate(rate):
-                sums.addcmul_(away[place], one)
-                shares.addcmul_(seen[place].to(maps), one)
-        squares = away.square_() if self._areas.ndim == 0 else away.square_().mul_(self._areas)
-        self._squares += (rates[1][:, None] * squares.flatten(2).sum(-1)).sum(0)
+        rates = torch.stack([weights, weights / count]).to(maps).reshape(2, -1, *sides) * seen
+        away = maps - self._first
+        for place, one in enumerate(rates.unbind(1)):  # one by one: blocks change no bit
+            self._sums.addcmul_(away[place], one[:, None, None])
+            self._shares += one
+        squares = away.square_().sum(2) * (rates[1] * self._areas)[:, None]
+        self._squares += squares.flatten(2).sum((0, 2))
 
     def result(self) -> tuple[Tensor, Tensor]:
         """Return the mean `[B, C, ...]` and the root mean square distance from it `[B]`."""
@@ -311,56 +311,65 @@ def _masked(values: Tensor, valid: Tensor) -> Tensor:
 BINS = 15
 """Bins of confidence: those of the calibration error by default, of which 5, 3 and 1 are sums."""
 _STEPS = 2**24
+_COPIES = 32  # the threads of an accelerator that work in step
 
 
-def confusion(predicted: Tensor, truth: Tensor, judged: Tensor, classes: int) -> Tensor:
-    """Count judged pixels `[K, B, ...]` by true and predicted class, `[K, B, C, C]`.
+class Tally(NamedTuple):
+    """Sums over the judged pixels of each view: by class `[K, B, C]`, by bin `[K, B, 15]`.
 
-    >>> maps = torch.tensor([[[0, 1, 1, 1]]])
-    >>> confusion(maps, torch.tensor([[[0, 0, 1, 1]]]), maps >= 0, 2)
-    tensor([[[[1, 1],
-              [0, 2]]]])
+    Attributes:
+        both: pixels of each class in prediction and truth.
+        either: pixels of each class in prediction or truth.
+        region: mean confidence of the pixels predicted as each class; NaN if there are none.
+        bins: count, and sums of confidence and of correctness, by bin of confidence.
     """
-    pair = truth.clamp(0, classes - 1).long() * classes + predicted
-    counts = _sums_by_cell(pair, judged, classes * classes)
-    return counts.reshape(*counts.shape[:-1], classes, classes)
+
+    both: Tensor
+    either: Tensor
+    region: Tensor
+    bins: dict[str, Tensor]
 
 
-def overlap(counts: Tensor) -> tuple[Tensor, Tensor]:
-    """Return intersection and union `[..., C]` of each class from its confusion counts."""
-    both = counts.diagonal(dim1=-2, dim2=-1)
-    return both, counts.sum(-1) + counts.sum(-2) - both
-
-
-def confidence_bins(sure: Tensor, right: Tensor, judged: Tensor) -> dict[str, Tensor]:
-    """Return count, and sums of confidence and of correctness, by bin of confidence `[..., 15]`.
+def tally(sure: Tensor, predicted: Tensor, truth: Tensor, judged: Tensor, classes: int) -> Tally:
+    """Sum what judged pixels `[K, B, ...]` amount to, each pixel in one cell for all of it.
 
     Bins are `(lo, hi]`, the first closed at 0, as in `orbical.calibration`: no number in single
-    precision is rounded across an edge by the product.
+    precision is rounded across an edge by the product. Confidences are summed in steps of 2^-24,
+    those of single precision below 1: whole numbers add up to the same sum in any order, so that
+    an accelerator repeats its results.
+
+    >>> maps = torch.tensor([[[0, 1, 1, 1]]])
+    >>> found = tally(maps / 2, maps, torch.tensor([[[0, 0, 1, 1]]]), maps >= 0, 2)
+    >>> found.both.tolist(), found.either.tolist(), found.region.tolist()
+    ([[[1, 2]]], [[[2, 3]]], [[[0.0, 0.5]]])
     """
-    bins = (sure.nan_to_num(0.0) * BINS).ceil_().sub_(1).clamp_(0, BINS - 1).long()
-    count = _sums_by_cell(2 * bins + right.long(), judged, 2 * BINS).unflatten(-1, (BINS, 2))
-    return {
-        "pixel_count": count.sum(-1).float(),
-        "pixel_confidence": _summed(sure, bins, judged, BINS),
-        "pixel_correct": count[..., 1].float(),
+    sure = sure.nan_to_num(0.0)
+    cell = (sure * BINS).ceil_().clamp_(1, BINS).int()
+    cell.add_(predicted, alpha=2 * BINS).add_(predicted == truth, alpha=BINS)
+    steps = (sure * _STEPS).round_().long()
+    cells = (classes, 2, BINS)
+    found = _sums_by_cell(cell, judged, math.prod(cells), None, steps)
+    count, total = (each.unflatten(-1, cells) for each in found)
+    (true,) = _sums_by_cell(truth.clamp(0, classes - 1).int() + 1, judged, classes, None)
+    said, both = count.sum((-2, -1)), count[..., 1, :].sum(-1)
+    bins = {
+        "pixel_count": count.sum((-3, -2)).float(),
+        "pixel_confidence": total.sum((-3, -2)).float() / _STEPS,
+        "pixel_correct": count[..., 1, :].sum(-2).float(),
     }
+    region = total.sum((-2, -1)).float() / _STEPS / said
+    return Tally(both, said + true - both, region, bins)
 
 
 def binned_error(bins: dict[str, Tensor]) -> Tensor:
     """Return the expected calibration error of the pixels of each view, NaN where there are none.
 
-    >>> sure, right = torch.tensor([[[0.9, 0.9]]]), torch.tensor([[[True, False]]])
-    >>> binned_error(confidence_bins(sure, right, sure > 0))
+    >>> sure, maps = torch.tensor([[[0.9, 0.9]]]), torch.tensor([[[0, 1]]])
+    >>> binned_error(tally(sure, maps, 0 * maps, sure > 0, 2).bins)
     tensor([[0.4000]])
     """
     apart = (bins["pixel_correct"] - bins["pixel_confidence"]).abs().sum(-1)
     return apart / bins["pixel_count"].sum(-1)
-
-
-def region_confidence(sure: Tensor, predicted: Tensor, judged: Tensor, count: Tensor) -> Tensor:
-    """Return the mean confidence of the `count [..., C]` pixels of each class; NaN if none."""
-    return _summed(sure, predicted.long(), judged, count.shape[-1]) / count
 
 
 def votes(winners: Tensor, valid: Tensor | None, classes: int) -> Tensor:
@@ -400,22 +409,31 @@ def disagreement(votes: Tensor) -> dict[str, Tensor]:
     }
 
 
-def _summed(sure: Tensor, cell: Tensor, judged: Tensor, cells: int) -> Tensor:
-    """Sum confidences in the cell of each pixel.
+def _sums_by_cell(cell: Tensor, judged: Tensor, cells: int, *values: Tensor | None) -> list[Tensor]:
+    """Sum each of the values `[K, B, ...]`, None for ones, in the cells of judged pixels.
 
-    In steps of 2^-24, those of single precision below 1: whole numbers add up to the same sum in
-    any order, so that an accelerator repeats its results.
+    Returns `[K, B, cells]` each, of the cells 1, 2, ...
     """
-    whole = (sure.nan_to_num(0.0) * _STEPS).round_().long()
-    return _sums_by_cell(cell, judged, cells, whole).float() / _STEPS
-
-
-def _sums_by_cell(cell: Tensor, judged: Tensor, cells: int, values: Tensor | None = None) -> Tensor:
-    """Sum values (or ones) `[K, B, ...]` of judged pixels in the cell of each, `[K, B, cells]`."""
-    lead = cell.shape[:2]
-    views = torch.arange(lead.numel(), device=cell.device).reshape(*lead, *[1] * (cell.ndim - 2))
+    lead, shape = cell.shape[:2], cell.shape[2:]
+    copies = _copies(cell, cells + 1)
     # The first cell of each view is for pixels that are not judged; `where` would be slower.
-    place = ((cell + 1) * judged + views * (cells + 1)).flatten()
-    added = place.new_ones(1).expand_as(place) if values is None else values.flatten()
-    found = place.new_zeros(lead.numel() * (cells + 1)).scatter_add_(0, place, added)
-    return found.reshape(*lead, cells + 1)[..., 1:]
+    place = cell * judged
+    if copies > 1:
+        lane = torch.arange(shape.numel(), device=cell.device, dtype=cell.dtype) % copies
+        place = torch.add(lane.reshape(shape), place, alpha=copies)
+    views = torch.arange(lead.numel(), device=cell.device) * ((cells + 1) * copies)
+    flat = (place + views.reshape(*lead, *[1] * len(shape))).flatten()
+    found = flat.new_zeros(len(values), lead.numel() * (cells + 1) * copies)
+    for sums, given in zip(found, values, strict=True):
+        added = flat.new_ones(1).expand_as(flat) if given is None else given.flatten()
+        sums.scatter_add_(0, flat, added)
+    return [*found.reshape(-1, *lead, cells + 1, copies).sum(-1)[..., 1:]]
+
+
+def _copies(cell: Tensor, cells: int) -> int:
+    """Return how many copies of the cells of a view neighbors count into.
+
+    Most pixels of a view fall into a few cells, for which the threads of an accelerator would wait.
+    The copies need no more memory than the pixels.
+    """
+    return max(1, min(_COPIES, cell[0, 0].numel() // cells)) if cell.is_cuda else 1

@@ -15,6 +15,7 @@ from ..actions import (
     PairWindow,
     VectorField,
     as_action,
+    first_lacking,
     flat,
     is_own,
 )
@@ -103,7 +104,7 @@ class Flow(MapTask):
             raise InputError(
                 "labels", "floating-point displacements [sample, 2, row, column]", described(flow)
             )
-        if not bool(torch.isfinite(flow).all()):
+        if first_lacking(flow) is not None:
             raise InputError("labels", "a finite flow", "NaN or infinite values")
         return flow.float()
 

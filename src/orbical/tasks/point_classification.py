@@ -12,7 +12,7 @@ from .._trees import Tree
 from ..actions import Action, ActionTree
 from ..errors import InputError
 from ..groups import Elements
-from ._maps import binned_error, confidence_bins, confusion, disagreement, overlap, votes
+from ._maps import binned_error, disagreement, tally, votes
 from ._point_samples import CLOUDS, blanked, check_frames, padded_samples, point_values, real_points
 from .classification import ClassTask, class_probabilities
 from .task import (
@@ -206,8 +206,7 @@ class PointClassification(ClassTask):
         truth = self.output.move(elements, target[None]).long()
         judged = mask & (truth >= 0)
         right = (winners == truth).to(sure)
-        both, either = overlap(confusion(winners, truth, judged, answers.shape[-1]))
-        bins = confidence_bins(sure, right, judged)
+        both, either, _, bins = tally(sure, winners, truth, judged, answers.shape[-1])
         return found | {
             "point_correct": right.where(judged, torch.nan),
             "class_iou": both / either,  # 0 / 0 is NaN: it does not occur

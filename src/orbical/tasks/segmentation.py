@@ -19,14 +19,11 @@ from ._maps import (
     MapTask,
     RunningMean,
     binned_error,
-    confidence_bins,
-    confusion,
     disagreement,
     masked_mean,
-    overlap,
     reduced_labels,
     reduced_means,
-    region_confidence,
+    tally,
     votes,
 )
 from .classification import ClassTask, class_probabilities
@@ -247,14 +244,11 @@ class Segmentation(MapTask, ClassTask):
         truth = self.output.move(elements, target[None])
         inside = self.output.valid(elements, target)
         judged = self._judged(truth, inside)
-        counts = confusion(winners, truth, judged, classes)
-        both, either = overlap(counts)
+        both, either, region, bins = tally(sure, winners, truth, judged, classes)
         iou, dice = both / either, 2 * both / (either + both)  # 0 / 0 is NaN: it does not occur
-        bins = confidence_bins(sure, winners == truth, judged)
-        region = region_confidence(sure, winners, judged, counts.sum(-2))
         correct = (iou >= REGION_IOU).float().where(region.isfinite(), torch.nan)
         shown = (truth - UNSEEN) * judged + UNSEEN
-        score = both.sum(-1) / counts.sum((-2, -1))
+        score = both.sum(-1) / bins["pixel_count"].sum(-1)
         return {
             "score": score
             if self.areas(truth) is None

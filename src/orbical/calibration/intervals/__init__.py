@@ -20,5 +20,5 @@ quantile. Where all predictions are correct, or all are wrong, it is at least th
 worst accuracy that n such predictions allow (Clopper and Pearson).
 
 Measures that estimate a square (ESD, SKCE) have the squared interval of their distance.
-`docs/intervals.md` tabulates the coverage of every interval in nine simulated worlds.
+`docs/intervals.md` tabulates the coverage of every interval in simulated worlds.
 """

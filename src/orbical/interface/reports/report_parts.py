@@ -311,11 +311,7 @@ class Blocks:
             values, step = _thinned(self._shown(name, samples), 3)
             if step > 1:
                 steps[name] = step
-            share = name == "probabilities"
-            kept = _once(values)
-            arrays[f"detail/{name}"] = (
-                quantize(kept, 8, 0.0, 1.0) if share else self._drawn(name, kept)
-            )
+            arrays[f"detail/{name}"] = self._drawn(name, _once(values))
         for kind, name in self.references.items():
             if kind in self.moved:
                 moved = _moved(self.view, name, samples)
@@ -329,8 +325,10 @@ class Blocks:
         return as_drawn(_rows(self.view, name, samples), self.view.reader.dims[name])
 
     def _drawn(self, name: str, values: Array) -> Array | Quantized:
-        """Quantize maps and fields to 65,536 steps, finer than drawn; keep the rest exact."""
+        """Quantize class probabilities to 256 steps, maps and fields to 65,536; keep the rest."""
         row, column = self.view.reader.dims[name][-2:]
+        if name == "probabilities" or (name == "consensus" and column == "class"):
+            return quantize(values, 8, 0.0, 1.0)
         is_map = row.endswith("row") and column.endswith("column")
         return quantize(values, 16) if is_map else values
 

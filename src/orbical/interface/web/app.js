@@ -1,5 +1,6 @@
 // The front end, written to anywidget's contract: it knows only `model` and `el`.
 
+import { MANY, SEVERAL } from "./draw/colors.js";
 import { createContext } from "./core/context.js";
 import { createFindings, createSetNames } from "./core/saved_list.js";
 import { createRefresh } from "./core/refresh.js";
@@ -87,7 +88,8 @@ function render({ model, el }) {
     });
     Object.assign(shell.detail.dataset, { layout: state.group.kind, view: state.views.detail });
     shell.overview.dataset.layout = state.group.kind;
-    shell.detail.classList.toggle("with-many", state.models.length > 4);
+    shell.detail.classList.toggle("with-several", state.models.length > SEVERAL);
+    shell.detail.classList.toggle("with-many", state.models.length > MANY);
     app.thumbnails = createThumbnails(app);
     app.undo = createUndo(store);
     sets = app.sets = createSets({

@@ -1,5 +1,11 @@
 /** Colors of models, classes and numbers: those of the figures, lighter on a dark page. */
 
+/** Of more models the numbers are in one table, and plots keep their size. */
+export const SEVERAL = 2;
+
+/** Of more models plots have lines alone, and lists scroll. */
+export const MANY = 4;
+
 /** Okabe and Ito's, in the order of the models; told apart with any color vision. */
 export const MODELS = colors("0072B2 D55E00 009E73 CC79A7 E69F00 56B4E9 4D4D4D");
 

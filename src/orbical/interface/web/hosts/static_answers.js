@@ -31,10 +31,21 @@ async function unzipped(bytes) {
   return new Response(stream).arrayBuffer();
 }
 
+// Codes of 16 bits are differences from the one before, all low bytes before all high ones.
+function summed(data) {
+  const codes = new Uint16Array(data.length / 2);
+  let code = 0;
+  for (let i = 0; i < codes.length; i++) {
+    code = (code + data[i] + 256 * data[codes.length + i]) % 65_536;
+    codes[i] = code;
+  }
+  return codes;
+}
+
 // Numbers that were stored in steps, value = low + step * code, with one code for those missing. With
 // `last` the steps are log odds of shares, and the first and the last code are 0 and 1.
 function restored({ data }, { bits, low, step, missing, shape, last }) {
-  const codes = bits === 16 ? new Uint16Array(data.slice().buffer) : data;
+  const codes = bits === 16 ? summed(data) : data;
   const table = new Float32Array(2 ** bits);
   for (let code = 0; code < table.length; code++) {
     const value = low + step * code;
@@ -48,10 +59,11 @@ function restored({ data }, { bits, low, step, missing, shape, last }) {
 }
 
 async function unpack(text) {
-  const { quantised = {}, ...part } = decode(await unzipped(bytesOf(text)));
+  const { quantised = {}, same = {}, ...part } = decode(await unzipped(bytesOf(text)));
   for (const [name, steps] of Object.entries(quantised)) {
     part.arrays[name] = restored(part.arrays[name], steps);
   }
+  for (const [name, first] of Object.entries(same)) part.arrays[name] = part.arrays[first];
   return part;
 }
 

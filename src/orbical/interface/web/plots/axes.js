@@ -72,7 +72,9 @@ export function countBars({ box, strip, base, x }, { models, count, edges }) {
       const [wide, high] = [(right - left) / models.length, tall(count[m * bins + b])];
       const start = left + m * wide;
       if (high > 0)
-        drawn.push(bar(start, base - high, start + wide, base, { fill: model.color, "fill-opacity": 0.75 }));
+        drawn.push(
+          bar(start, base - high, start + wide, base, { fill: model.color, "fill-opacity": 0.75, "data-count": "" }),
+        );
     }
   });
   const lower = { left: box.left, top: base - strip, width: box.width, height: strip };

@@ -1,5 +1,6 @@
 /** Cumulative accuracy and confidence against the quantile of confidence. */
 
+import { MANY } from "../draw/colors.js";
 import { fixed, short } from "../draw/format.js";
 import { anyFinite, clamp, linear } from "../draw/scales.js";
 import { SOFT, label, node, polyline, stroke } from "../draw/svg.js";
@@ -71,8 +72,9 @@ export function createCumulative(el) {
     const marks = [0.25, 0.5, 0.75, 1]
       .map((share) => accuracy[Math.round(share * (data.x.length - 1)) - (share === 1 ? 0 : m)])
       .filter((point) => point?.every(Number.isFinite));
+    const opacity = data.models.length > MANY ? 0 : 0.14;
     return [
-      node("path", { d: polyline(between, true), fill: model.color, "fill-opacity": 0.14 }),
+      node("path", { d: polyline(between, true), fill: model.color, "fill-opacity": opacity }),
       node("path", {
         d: polyline(confidence),
         fill: "none",

@@ -1,6 +1,6 @@
 /** Reliability diagram: accuracy against confidence in bins, with the counts below. */
 
-import { dashOf } from "../draw/colors.js";
+import { dashOf, MANY } from "../draw/colors.js";
 import { count as counted, fixed } from "../draw/format.js";
 import { anyFinite, clamp, linear } from "../draw/scales.js";
 import { INK, SOFT, haloed, node, round, stroke } from "../draw/svg.js";
@@ -40,7 +40,7 @@ export function createReliability(el) {
     const frameOf = axes(upper, { x, y, xTicks: [], yTicks: ticksFor([0, 1], upper.height, 28), yName: "accuracy" });
     const hint = haloed(x(0.98), y(0) - 10, "below diagonal: overconfident", { "text-anchor": "end" });
     const parts = [frameOf, guide(x(0), y(0), x(1), y(1)), ...countBars(place, data)];
-    data.models.forEach((model, m) => parts.push(gaps(model, m)));
+    if (data.models.length <= MANY) data.models.forEach((model, m) => parts.push(gaps(model, m)));
     data.models.forEach((model, m) => parts.push(curve(model, m)));
     if (upper.width > 200 && upper.height > 130) parts.push(hint);
     frame.back.replaceChildren(...parts);

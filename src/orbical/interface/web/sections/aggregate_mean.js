@@ -1,6 +1,7 @@
 // How often the predictions of the subset change along the orbit, which a mean curve hides.
 import { fill, h, modelLabel, write } from "../core/dom.js";
 import { counted, EQUAL, whole } from "../core/text.js";
+import { SEVERAL } from "../draw/colors.js";
 import { fixed, precise } from "../draw/format.js";
 import { holding, onlyRounding } from "../draw/scales.js";
 import { createOrbitPlot } from "../plots/orbit.js";
@@ -20,9 +21,11 @@ export function withInterval([share, low, high]) {
   return [`${percent(share)} %`, ends];
 }
 
-/** A table below the aggregate plot; nothing for tasks that do not say which answers are the same. */
+/** A table below the aggregate plot; nothing for tasks that do not say which answers are the same. Of several models it has the values too. */
 export function createChanges(app) {
   const { consistency } = app.state;
+  const here = app.state.models.length > SEVERAL ? h("th", { scope: "col" }) : null;
+  let values = [];
   const what = PARTS[consistency] ? consistency : app.noun;
   const columns = [
     [
@@ -35,7 +38,8 @@ export function createChanges(app) {
   const head = h(
     "tr",
     {},
-    h("th", { scope: "col" }, "on the orbit"),
+    h("th", { scope: "col" }, here ? "model" : "on the orbit"),
+    here,
     columns.map(([, text, title]) => h("th", { scope: "col", title: `${title}, with its 95 % interval` }, text)),
   );
   const rows = h("tbody", {});
@@ -55,16 +59,27 @@ export function createChanges(app) {
   function draw(answer) {
     const known = !answer.error && answer.count > 0 ? answer.arrays : {};
     const made = app.shown(answer.models).map((model, m) => {
-      const title = h("th", { scope: "row" }, ...modelLabel(model, 16));
+      const title = h("th", { scope: "row" }, ...modelLabel(model, here ? 12 : 16));
       const cells = columns.map(([name]) => cell(known[name], m));
-      return h("tr", {}, title, cells);
+      return h("tr", {}, title, here && h("td", {}, h("b", {})), cells);
     });
     fill(rows, made);
+    number();
+  }
+
+  function number() {
+    if (here) [...rows.rows].forEach((row, m) => write(row.cells[1].firstChild, values[m] ?? ""));
+  }
+
+  function set(where, given) {
+    values = given;
+    if (here) write(here, where);
+    number();
   }
 
   const stops = consistency ? [app.on("consistency", draw)] : [];
   if (consistency) draw({ models: [], count: 0 });
-  return { el, destroy: () => stops.forEach((stop) => stop()) };
+  return { el, set, destroy: () => stops.forEach((stop) => stop()) };
 }
 
 /** The mean of a metric, or a measure of the subset, with its interval. */
@@ -86,10 +101,9 @@ export function createMean(el, app, frame) {
     const element = hovered ?? app.element();
     const [models, count] = answer.arrays.values.shape;
     const values = Array.from({ length: models }, (_, m) => answer.arrays.values.data[m * count + element]);
-    legend.set(app.shown(answer.models), values, {
-      where: `at ${app.group.names[element]}`,
-      format: precise(app.metric().unit),
-    });
+    const [where, format] = [`at ${app.group.names[element]}`, precise(app.metric().unit)];
+    legend.set(app.shown(answer.models), values, { where, format });
+    changes.set(where, values.map(format));
   }
 
   function draw() {

@@ -84,7 +84,7 @@ export function createReliabilityFace(el, app, frame) {
       return h(
         "li",
         {},
-        h("p", {}, ...modelLabel(model, 20), h("b", { class: "verdict", title: VERDICT }, one.verdict)),
+        h("p", {}, ...modelLabel(model, 16), h("b", { class: "verdict", title: VERDICT }, one.verdict)),
         pairs(
           [
             ["confidence", number(one.confidence)],

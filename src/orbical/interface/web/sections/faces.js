@@ -1,5 +1,6 @@
 // A section with several faces: a switch in its header, and one of them shown at a time.
 import { fill, h, modelLabel, show, write } from "../core/dom.js";
+import { MANY } from "../draw/colors.js";
 import { short } from "../draw/format.js";
 import { upTo } from "../draw/scales.js";
 import { createSwitch } from "./frame.js";
@@ -74,8 +75,6 @@ export function createScale(app, redraw) {
 
   return { el: choice.el, of, destroy: stop };
 }
-
-const MANY = 4;
 
 /** Make the row; `set(models, values, { place, format })` writes it without new elements. */
 export function createLegend() {

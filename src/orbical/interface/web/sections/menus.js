@@ -1,12 +1,11 @@
 // The bar of menus: data set, models, metric, labels or consensus.
 
 import { button, fill, h, modelLabel, write } from "../core/dom.js";
+import { MANY } from "../draw/colors.js";
 import { attachPopover } from "../core/popover.js";
 import { toggled } from "../core/selection_rules.js";
 import { sentence } from "../core/text.js";
 import { createSelect, createSwitch } from "./frame.js";
-
-const FEW = 4; // models that have a button each in the bar
 
 /** What is shown: the controls that all sections share. */
 export function createSection(el, app) {
@@ -35,7 +34,7 @@ export function createSection(el, app) {
   );
   for (const needy of ["truth", "both"]) reference.disable(needy, !state.task.labeled);
 
-  const many = state.models.length > FEW;
+  const many = state.models.length > MANY;
   const opener = button("", null, { class: "toggle" });
   const list = many ? h("div", { class: "group model-menu" }) : models; // buttons, behind one where they are many
   if (many) {
@@ -53,7 +52,8 @@ export function createSection(el, app) {
     const made = state.models.map(({ name }) => {
       const on = String(!chosen.length || chosen.includes(name));
       const press = () => app.select({ models: toggled(app.store.get().models, name, all) });
-      return button(modelLabel(app.look(name)), press, { class: "toggle", "aria-pressed": on, "data-key": name });
+      const says = { "aria-label": name, "aria-pressed": on, "data-key": name };
+      return button(modelLabel(app.look(name), many ? 40 : 20), press, { class: "toggle", ...says });
     });
     fill(list, made);
     made.find((one) => one.dataset.key === focused)?.focus(); // the buttons were made anew

@@ -198,7 +198,7 @@ export function createView(el, state) {
   const note = h("p", { class: "slice-note", role: "status" });
   const slider = h("input", { type: "range", min: 0, max: 1, step: 0.05, value: 1, oninput: draw });
   const overlay = h("label", { class: "overlay", title: "Lay the maps over the image" }, "image", slider, "map");
-  el.append(key, overlay, note);
+  el.append(h("div", { class: "below" }, key, overlay), note);
   let given = null;
   const off = new Set(); // classes that are not drawn
   /** @type {{ sample: number | null, ranges: Record<string, number[]> }} */
