@@ -195,7 +195,9 @@ def saved_outputs(
         for samples, classes, limit in sizes:
             outputs_file(path, samples, classes)
             work = ("-m", "orbical", "calibration", str(path))
-            empty = min(command_seconds("-c", "import orbical.calibration") for _ in range(2))
+            empty = min(
+                command_seconds("-c", "from orbical.calibration import ece") for _ in range(2)
+            )
             spent = min(command_seconds(*work) for _ in range(2)) - empty
             yield within(f"orbical calibration, outputs {samples:,} x {classes}", spent, "s", limit)
 

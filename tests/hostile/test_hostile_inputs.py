@@ -123,3 +123,10 @@ def test_a_store_in_a_zip_or_a_file_is_refused(tmp_path):
     with pytest.raises(StoreError, match="unpack it first"):
         ob.load(file)
     shutil.rmtree(tmp_path)
+
+
+def test_the_home_of_an_unknown_user_is_no_folder_of_a_model() -> None:
+    """`orbical why run.zarr --model '~nouser/x'` ended with a traceback."""
+    from orbical.predictors import model_path
+
+    assert model_path("~nouser/x") is None

@@ -108,7 +108,7 @@ def viewed(path: Path) -> list[tuple[Any, bytes]]:
             for frame in session.frames(message, lambda: False):
                 start = 4 + int.from_bytes(frame[:4], "little")
                 header = json.loads(frame[4:start])
-                if header["kind"] == "error":
+                if "error" in header:  # of whichever kind was asked for
                     raise StoreError(header["error"])
                 del header["took_ms"]
                 found.append((header, frame[start:]))

@@ -49,10 +49,11 @@ else:
         """Import what computes with torch on first use, and torchmetrics only for `metrics`."""
         if name == "metrics":
             return importlib.import_module(f"{__name__}.metrics")
-        if name.startswith("__") and name != "__all__":
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        computing = importlib.import_module(f"{__name__}.computing")
-        return computing.NAMES if name == "__all__" else getattr(computing, name)
+        if not name.startswith("__") or name == "__all__":
+            computing = vars(importlib.import_module(f"{__name__}.computing"))
+            if (known := "NAMES" if name == "__all__" else name) in computing:
+                return computing[known]
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
     def __dir__() -> list[str]:
         return sorted({*globals(), *__getattr__("__all__")})

@@ -10,8 +10,9 @@ from torch import Tensor
 
 from ..calibration import bounded_mean_interval
 from ..errors import InputError, real_number
-from ..store import FINISHED, ScanArrays, arrays_of
+from ..store import FINISHED, ScanArrays, arrays_of, runs
 from ..tasks import answer_variables, changes, of_codes
+from .orbit_sums import ROWS
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -103,17 +104,20 @@ def sample_changes(arrays: ScanArrays, tolerance: float | None = None) -> dict[s
     shape = (len(arrays.models), arrays.samples)
     shares = {name: np.full(shape, np.nan) for name in SHARES}
     for model in range(shape[0]):
-        for rows, (scores, *parts) in arrays.sample_blocks(FINISHED, *names, model=model):
-            if names:
-                answers = [torch.from_numpy(np.ascontiguousarray(part)) for part in parts]
-                both = changes(names, answers, arrays.group, arrays.settings)
-            else:
-                assert tolerance is not None
-                codes = _beyond(torch.from_numpy(scores), tolerance, better)
-                both = of_codes(codes, torch.as_tensor(arrays.weights))
-            done = np.isfinite(scores).any(1)
-            for name, values in zip(SHARES, both, strict=True):
-                shares[name][model, rows] = np.where(done, values.double().numpy(), np.nan)
+        for rows, block in arrays.sample_blocks(FINISHED, *names, model=model):
+            for some in runs(len(block[0]), ROWS):  # sorting takes many times their memory
+                scores, *parts = (part[some] for part in block)
+                if names:
+                    answers = [torch.from_numpy(np.ascontiguousarray(part)) for part in parts]
+                    both = changes(names, answers, arrays.group, arrays.settings)
+                else:
+                    assert tolerance is not None
+                    codes = _beyond(torch.from_numpy(scores), tolerance, better)
+                    both = of_codes(codes, torch.as_tensor(arrays.weights))
+                done = np.isfinite(scores).any(1)
+                for name, values in zip(SHARES, both, strict=True):
+                    found = np.where(done, values.double().numpy(), np.nan)
+                    shares[name][model, rows][some] = found
     return shares
 
 

@@ -190,7 +190,10 @@ def as_hugging_face(model: Any) -> HuggingFacePredictor | None:
 
 def is_model_folder(path: str) -> bool:
     """Check for a folder that `save_pretrained` wrote."""
-    return (Path(path).expanduser() / _CONFIG).is_file()
+    try:
+        return (Path(path).expanduser() / _CONFIG).is_file()
+    except RuntimeError:  # the home of a user that there is not
+        return False
 
 
 def is_causal_model(path: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 
 import numpy as np
@@ -121,9 +122,8 @@ def calibration_along(request: Request) -> list[Answer]:
         ends = np.stack([errors[part][model] for part in ENDS], -1)
         plots: list[Json] = []
         for start in elements[::step]:
-            some = [_all_at(subset, model, one) for one in elements[start : start + step]]
-            sure, right = (np.stack([pair[part] for pair in some]) for part in (0, 1))
-            plots += _plots(sure, right, ends[start : start + step])
+            pairs = _all_at(subset, model, elements[start : start + step])
+            plots += _plots(*pairs, ends[start : start + step])
         each.append(plots)
     answers = [
         _answer(request.but(element=element, scope="element"), [*plots])
@@ -160,8 +160,7 @@ _CURVES = ("confidence", "accuracy", "cumulative_confidence", "cumulative_accura
 def _of(subset: Subset, model: int, place: int | None) -> Json:
     """Return the plots of a model at an element, or over whole orbits for None."""
     if place is not None:
-        sure, right = (part[None] for part in _all_at(subset, model, place))
-        return _plots(sure, right)[0]
+        return _plots(*_all_at(subset, model, [place]))[0]
     count = len(_at(subset, model, subset.view.group.identity)[0])
     if count < LEAST:
         return _too_few(count)
@@ -231,7 +230,10 @@ def _too_few(count: int) -> Json:
 def pooled(subset: Subset, model: int) -> tuple[Reliability, Interval]:
     """Return the reliability diagram and the ECE of a subset over whole orbits."""
     group = subset.view.group
-    every = (_all_at(subset, model, element) for element in range(len(group)))
+    every = (
+        tuple(part[0] for part in _all_at(subset, model, [element]))
+        for element in range(len(group))
+    )
     return pooled_reliability(every, group.weights, bins=BINS)
 
 
@@ -268,15 +270,14 @@ def _described(
     }
 
 
-def _all_at(subset: Subset, model: int, element: int) -> tuple[Array, Array]:
-    """Return a pair for each sample of the subset at an element, NaN if it has no output."""
-    sure, right = columns_of(subset.view, subset.reference).pair(model, element)
-    return sure[subset.rows], right[subset.rows]
+def _all_at(subset: Subset, model: int, elements: Iterable[int]) -> tuple[Array, Array]:
+    """Return the pairs `[k, n]` of the subset at some elements, NaN where there is no output."""
+    return columns_of(subset.view, subset.reference).pairs(model, elements, subset.rows)
 
 
 def _at(subset: Subset, model: int, element: int) -> tuple[Array, Array]:
     """Return the outputs of the subset at an element."""
-    sure, right = _all_at(subset, model, element)
+    sure, right = (part[0] for part in _all_at(subset, model, [element]))
     kept = ~np.isnan(sure)
     return sure[kept], right[kept]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -53,13 +53,13 @@ class SampleColumns:
             start = (model * self._shape[1] + element) * self._shape[2] + rows.start
             os.pwrite(self._file.fileno(), column.tobytes(), 4 * start)  # read without a buffer
 
-    def column(self, model: int, element: int) -> Array:
-        """Read the numbers `[N]` of one model at one element."""
+    def column(self, model: int, element: int, rows: slice | Array = slice(None)) -> Array:
+        """Read the numbers `[n]` of one model at one element, of all samples or of some."""
         if self._held is not None:
-            return np.asarray(self._held[model, element])
+            return np.asarray(self._held[model, element][rows])
         size = 4 * self._shape[2]
         start = (model * self._shape[1] + element) * size
-        return np.frombuffer(os.pread(self._file.fileno(), size, start), np.float32)
+        return np.frombuffer(os.pread(self._file.fileno(), size, start), np.float32)[rows]
 
 
 def response_columns(view: ScanView, variable: str) -> SampleColumns:
@@ -95,10 +95,12 @@ class ConfidenceColumns(SampleColumns):
 
         super().__init__(view, "confidence", signed)
 
-    def pair(self, model: int, element: int) -> tuple[Array, Array]:
-        """Read `(confidence [N], correct [N])` of one model at one element."""
-        column = self.column(model, element)
-        return np.abs(column), ~np.signbit(column)
+    def pairs(
+        self, model: int, elements: Iterable[int], rows: slice | Array
+    ) -> tuple[Array, Array]:
+        """Read `(confidence [k, n], correct [k, n])` of one model at some elements."""
+        columns = np.stack([self.column(model, element, rows) for element in elements])
+        return np.abs(columns), ~np.signbit(columns)
 
 
 def columns_of(view: ScanView, reference: str) -> ConfidenceColumns:
@@ -123,6 +125,9 @@ def alike(sure: Array, right: Array) -> Iterator[tuple[Array, Array, Array]]:
     [([1], [[0.6]]), ([0, 2], [[0.5, 0.7], [0.5, 0.8]])]
     """
     seen = ~np.isnan(sure)
+    if seen.all():
+        yield np.arange(len(sure)), sure, right
+        return
     if (seen == seen[:1]).all():
         run = np.zeros(len(sure), int)
     else:

@@ -99,10 +99,10 @@ class Subset:
             return self.view.judged
         return int((self.mask & ~self.view.without_result).sum())
 
-    @property
+    @cached_property
     def rows(self) -> slice | Array:
-        """The index of the samples among all."""
-        return slice(None) if self.mask is None else self.mask
+        """The index of the samples among all: numbers are looked up faster than a mask."""
+        return slice(None) if self.mask is None else np.flatnonzero(self.mask)
 
     @property
     def members(self) -> Array:

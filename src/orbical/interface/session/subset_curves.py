@@ -165,16 +165,15 @@ def _of_pairs(
     view: ScanView, names: Sequence[str], reference: str, masks: Sequence[Array | None]
 ) -> list[dict[str, dict[str, Array]]]:
     """Compute measures of confidence and correctness; outputs are read and sorted once."""
-    pairs, shape = columns_of(view, reference), (len(view.models), len(view.group))
+    columns, shape = columns_of(view, reference), (len(view.models), len(view.group))
     measured = [{name: _unknown(name, shape) for name in names} for _ in masks]
-    most = max(view.samples if mask is None else int(mask.sum()) for mask in masks)
-    step = max(1, MOST_AT_ONCE // max(1, most))
-    for model, start in itertools.product(range(shape[0]), range(0, shape[1], step)):
-        some = [pairs.pair(model, element) for element in range(shape[1])[start : start + step]]
-        sure, right = (np.stack([pair[part] for pair in some]) for part in (0, 1))
-        for subset, mask in zip(measured, masks, strict=True):
-            rows = slice(None) if mask is None else mask
-            for places, *given in alike(sure[:, rows], right[:, rows]):
+    for subset, mask in zip(measured, masks, strict=True):
+        rows = slice(None) if mask is None else np.flatnonzero(mask)
+        count = view.samples if mask is None else int(mask.sum())
+        step = max(1, MOST_AT_ONCE // max(1, count))
+        for model, start in itertools.product(range(shape[0]), range(0, shape[1], step)):
+            elements = range(shape[1])[start : start + step]
+            for places, *given in alike(*columns.pairs(model, elements, rows)):
                 if given[0].shape[1] < LEAST:
                     continue
                 pair = [torch.from_numpy(part) for part in given]
@@ -327,7 +326,7 @@ def quantiles_of(subset: Subset, variable: str) -> Array:
         step = max(1, MOST_AT_ONCE // max(1, subset.view.samples))
         for model, start in itertools.product(range(shape[0]), range(0, shape[2], step)):
             places = range(shape[2])[start : start + step]
-            some = [columns.column(model, element)[subset.rows] for element in places]
+            some = [columns.column(model, element, subset.rows) for element in places]
             levels[model, :, start : start + step] = quantiles(np.stack(some))
         return levels
 
