@@ -21,10 +21,10 @@ from .calibration import (
     Verdict,
     bounded_mean_interval,
     checked_level,
-    checked_limit,
     judge,
     list_measures,
-    outputs_table,
+    measure_limit,
+    measure_table,
     samples_to_decide,
     samples_to_decide_by_width,
     top_label,
@@ -44,15 +44,15 @@ from .errors import (
 from .groups import PLACES
 from .nero import (
     answer_names,
-    bounds_of,
     changes_are_binary,
     least_value,
     orbit_moments,
+    response_bounds,
     sample_changes,
 )
 from .store import Scan, ScanArrays, arrays_of, load
 
-__all__ = ["Check", "check", "configured"]
+__all__ = ["Check", "check", "configured_check"]
 
 OUTPUTS = (".npz", ".csv")
 """How files end that are read as saved outputs, or refused with the way to save them."""
@@ -196,10 +196,7 @@ def check(
     """
     if not thresholds:
         raise InputError(
-            "thresholds",
-            "at least one",
-            "none",
-            remedy="set some, such as max_gap=0.02",
+            "thresholds", "at least one", "none", remedy="set some, such as max_gap=0.02"
         )
     rules = [_rule(name, real_number(name, limit)) for name, limit in thresholds.items()]
     draws = {
@@ -213,13 +210,13 @@ def check(
     return _check_scan(opened, rules, draws, models or ())
 
 
-def configured(path: Path, given: Mapping[str, Any]) -> dict[str, Any]:
+def configured_check(path: Path, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of `check`, and `strict`, from a TOML file and what is given.
 
     The table is `[tool.orbical.check]`; a missing file has none. What is given takes precedence,
     unless it is None.
 
-    >>> configured(Path("no.toml"), {"max_gap": 0.1, "level": None})
+    >>> configured_check(Path("no.toml"), {"max_gap": 0.1, "level": None})
     {'max_gap': 0.1}
     """
     table: Any = {}
@@ -327,7 +324,7 @@ def _check_outputs(
         if rule.quantity not in known:
             raise unknown_name(f"{rule.name}: of these outputs", rule.quantity, known)
         _check_limit(rule)
-    found = outputs_table(outputs, **draws, only={rule.quantity for rule in rules})
+    found = measure_table(outputs, **draws, only={rule.quantity for rule in rules})
     level = draws["level"]
     checked = []
     for rule in rules:
@@ -434,7 +431,7 @@ def _variable(rule: _Rule) -> str:
 
 def _check_limit(rule: _Rule, arrays: ScanArrays | None = None) -> None:
     (limit,) = rule.limit.values()
-    checked_limit(rule.name, limit, _bounds(rule, arrays))
+    measure_limit(rule.name, limit, _bounds(rule, arrays))
 
 
 def _bounds(rule: _Rule, arrays: ScanArrays | None = None) -> tuple[float, float] | None:
@@ -443,7 +440,7 @@ def _bounds(rule: _Rule, arrays: ScanArrays | None = None) -> tuple[float, float
         return _RANGES[rule.quantity]
     if arrays is None or rule.quantity in MEASURES:
         return MEASURES[rule.quantity].bounds
-    return bounds_of(arrays, _variable(rule))
+    return response_bounds(arrays, _variable(rule))
 
 
 def _terms(arrays: ScanArrays, rule: _Rule, model: int) -> Iterator[np.ndarray]:

@@ -7,7 +7,7 @@ them are entries of one registry, `MEASURES`, which tables, commands and the int
 
 | to | use |
 |---|---|
-| see everything at once | `outputs_table`, `scan_table` |
+| see everything at once | `measure_table`, `scan_table` |
 | measure a classifier | `ece`, `smooth_ece`, `ks`, `esd`, `mmce`, `skce`, `sb_ece`, `classwise_*` |
 | score it | `nll`, `brier`, `brier_parts`, `accuracy` |
 | measure a regressor | `ence`, `regression_esd`, `mahalanobis_calibration`, `gaussian_nll`, ... |
@@ -47,7 +47,7 @@ from .intervals.brier_intervals import *
 from .intervals.comparisons import *
 from .intervals.curves import *
 from .intervals.interval_ends import *
-from .intervals.limits import MeanEnds, caution, of_pairs, one_caution
+from .intervals.limits import MeanEnds, caution, evidence_of_pairs, one_caution
 from .intervals.means import *
 from .intervals.means import paired_interval_of_sums
 from .intervals.resampled import *
@@ -87,9 +87,9 @@ from .orbit.pooled import *
 from .orbit.positions import *
 from .orbit.positions import model_index, pair_blocks, pairs_at_element, pairs_of
 from .orbit.verdicts import *
-from .orbit.verdicts import checked_limit
+from .orbit.verdicts import measure_limit
 from .orbit.whole_orbit import *
-from .orbit.whole_orbit import kinds_of
+from .orbit.whole_orbit import measure_kinds
 from .overview import *
 from .pairs import from_outputs, from_scans
 from .pairs.from_outputs import *
@@ -98,7 +98,7 @@ from .pairs.from_scans import *
 from .pairs.validation import (
     check_weights,
     positive,
-    tolerance,
+    probability_tolerance,
     weighted_mean,
     weights_of,
     without_ignored,

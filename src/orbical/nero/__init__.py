@@ -17,17 +17,17 @@ from __future__ import annotations
 from ..store import responses
 from .agreement import binary_rates, quadratic_kappa
 from .along_orbits import aggregate, individual
-from .averages import averaged, averaging
+from .averages import averaged_over_orbit, averaging
 from .changes import (
     SHARES,
     answer_names,
+    changed_share,
     changes_are_binary,
     consistency,
     sample_changes,
-    share_of,
 )
 from .failure_search import Failure, Failures, failures
-from .headlines import headline, headline_of, mean_curves, words_for
+from .headlines import headline, headline_of, headline_words, mean_curves
 from .molecules import Violation, molecule_name, violations
 from .orbit_sums import (
     POWERS,
@@ -35,12 +35,12 @@ from .orbit_sums import (
     Moments,
     Sums,
     add_sums,
-    bounds_of,
     least_value,
+    mean_of_curves,
+    mean_over_models,
     moments,
     orbit_moments,
-    over_models,
-    over_orbit,
+    response_bounds,
     sums_over,
     values_over,
 )

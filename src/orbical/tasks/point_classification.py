@@ -12,8 +12,22 @@ from .._trees import Tree
 from ..actions import Action, ActionTree
 from ..errors import InputError
 from ..groups import Elements
-from ._maps import binned_error, confidence_bins, confusion, disagreement, overlap, votes
-from ._point_samples import CLOUDS, blanked, check_frames, padded_samples, point_values, real_points
+from ._maps import (
+    binned_error,
+    class_overlap,
+    class_votes,
+    confidence_bins,
+    confusion,
+    vote_disagreement,
+)
+from ._point_samples import (
+    CLOUDS,
+    blanked_points,
+    check_frames,
+    padded_samples,
+    point_values,
+    real_points,
+)
 from .classification import ClassTask, class_probabilities
 from .task import (
     SHARE,
@@ -21,12 +35,12 @@ from .task import (
     Reader,
     Variable,
     as_truth,
-    described,
+    described_value,
     is_real,
     per_element,
     per_sample,
     single_or_double,
-    unreadable,
+    unreadable_output,
 )
 
 __all__ = ["PointClassification"]
@@ -110,7 +124,7 @@ class PointClassification(ClassTask):
             raise InputError(
                 "labels",
                 "integers [sample, point]",
-                described(labels),
+                described_value(labels),
                 remedy="pass class indices of points, -1 for those that are not judged",
             )
         if labels.numel() and int(labels.min()) < UNLABELED:
@@ -130,7 +144,7 @@ class PointClassification(ClassTask):
         """Read class probabilities `[N, n, C]`."""
         given = self.picked(raw)
         if not is_real(given) or given.ndim != 3 or 0 in given.shape[1:]:
-            raise unreadable(given, "class scores [sample, point, class]")
+            raise unreadable_output(given, "class scores [sample, point, class]")
         kind = outputs or self.outputs
         if kind == "probabilities" and given.shape[-1] > 1:
             # Zeros are padding; at a real point, NaN is refused once the mask is known.
@@ -148,7 +162,7 @@ class PointClassification(ClassTask):
         mask = real_points(moved, found.shape[2])
         if mask is None:
             mask = torch.ones(found.shape[:3], dtype=torch.bool, device=found.device)
-        return {"probabilities": blanked(found, mask), "mask": mask}
+        return {"probabilities": blanked_points(found, mask), "mask": mask}
 
     def faults(self, outputs: Tree) -> dict[str, Tensor]:
         """Mark samples with NaN or infinite outputs, padding aside."""
@@ -188,7 +202,7 @@ class PointClassification(ClassTask):
         return {
             "consensus": self.reference(orbit.consensus),
             "consensus_probabilities": orbit.consensus,
-            **disagreement(votes(orbit.home.argmax(-1), there, orbit.answers.shape[-1])),
+            **vote_disagreement(class_votes(orbit.home.argmax(-1), there, orbit.answers.shape[-1])),
         }
 
     def extras(self, outputs: Tree, target: Tensor | None, elements: Elements) -> dict[str, Tensor]:
@@ -206,7 +220,7 @@ class PointClassification(ClassTask):
         truth = self.output.move(elements, target[None]).long()
         judged = mask & (truth >= 0)
         right = (winners == truth).to(sure)
-        both, either = overlap(confusion(winners, truth, judged, answers.shape[-1]))
+        both, either = class_overlap(confusion(winners, truth, judged, answers.shape[-1]))
         bins = confidence_bins(sure, right, judged)
         return found | {
             "point_correct": right.where(judged, torch.nan),

@@ -19,15 +19,15 @@ from ._maps import (
     MapTask,
     RunningMean,
     binned_error,
+    class_overlap,
+    class_votes,
     confidence_bins,
     confusion,
-    disagreement,
     masked_mean,
-    overlap,
     reduced_labels,
     reduced_means,
     region_confidence,
-    votes,
+    vote_disagreement,
 )
 from .classification import ClassTask, class_probabilities
 from .task import (
@@ -36,11 +36,11 @@ from .task import (
     Reader,
     Variable,
     as_truth,
-    described,
+    described_value,
     is_real,
     per_element,
     per_sample,
-    unreadable,
+    unreadable_output,
 )
 
 __all__ = ["Segmentation"]
@@ -125,7 +125,9 @@ class Segmentation(MapTask, ClassTask):
         """Read class probabilities `[N, C, ...]`, one map for each class."""
         given = self.picked(raw)
         if not is_real(given) or given.ndim != 2 + len(self._sides) or 0 in given.shape[1:]:
-            raise unreadable(given, f"class scores [sample, class, {', '.join(self._sides)}]")
+            raise unreadable_output(
+                given, f"class scores [sample, class, {', '.join(self._sides)}]"
+            )
         given = class_probabilities(given, outputs or self.outputs)
         self.check_classes(given.shape[1])
         return given
@@ -140,7 +142,7 @@ class Segmentation(MapTask, ClassTask):
             raise InputError(
                 "labels",
                 f"integer label maps [sample, {', '.join(self._sides)}]",
-                described(labels),
+                described_value(labels),
                 remedy=f"pass class indices, e.g. {one_hot}",
             )
         least, most = self._range(labels, 0, LARGEST_CLASS)
@@ -248,7 +250,7 @@ class Segmentation(MapTask, ClassTask):
         inside = self.output.valid(elements, target)
         judged = self._judged(truth, inside)
         counts = confusion(winners, truth, judged, classes)
-        both, either = overlap(counts)
+        both, either = class_overlap(counts)
         iou, dice = both / either, 2 * both / (either + both)  # 0 / 0 is NaN: it does not occur
         bins = confidence_bins(sure, winners == truth, judged)
         region = region_confidence(sure, winners, judged, counts.sum(-2))
@@ -300,7 +302,7 @@ class _SegmentsAlong(Along):
         super().add({name: found[name] for name in found.keys() - self.left_out}, elements)
         backward = elements.inverse()
         home, seen = output.move(backward, outputs), output.valid(backward, outputs)
-        cast = votes(_winners(home, 2)[1], seen, outputs.shape[2])
+        cast = class_votes(_winners(home, 2)[1], seen, outputs.shape[2])
         self.votes = cast if self.votes is None else self.votes + cast
         weights = self.weights[done : done + len(outputs)]
         self.mean.add(home, seen, weights, self.task.areas(outputs))
@@ -321,7 +323,7 @@ class _SegmentsAlong(Along):
             "invariance_gap": gap.float(),
             "score_vs_consensus": against.nan_to_num(task.unseen_score),
             "map_vs_consensus": reduced_means(differs, valid).half(),
-            **disagreement(self.votes),
+            **vote_disagreement(self.votes),
             **concatenate(self.parts),
         }
         if self.target is not None:

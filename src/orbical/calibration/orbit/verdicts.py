@@ -117,10 +117,10 @@ def judge(
     return Verdict(outcome, *ends, caution=caution)
 
 
-def checked_limit(argument: str, limit: Any, bounds: tuple[float, float] | None) -> float:
+def measure_limit(argument: str, limit: Any, bounds: tuple[float, float] | None) -> float:
     """Return a limit, which must be a value that what it limits can have.
 
-    >>> checked_limit("max_ece", 5, (0.0, 1.0))
+    >>> measure_limit("max_ece", 5, (0.0, 1.0))
     Traceback (most recent call last):
     orbical.errors.InputError: max_ece: expected a number in [0, 1], got 5; did you mean 0.05?
     """
@@ -231,13 +231,13 @@ def verdict(
         >>> [one.outcome != "pass" for one in found.values()]
         [True]
     """
-    from ...store import opened
+    from ...store import opened_scan
 
     limits: dict[str, Any] = {"maximum": maximum, "minimum": minimum}
     entry = MEASURES.get(measure) if isinstance(measure, str) else measure
     for name, limit in limits.items():
         if limit is not None:
-            checked_limit(name, limit, entry.bounds if isinstance(entry, Measure) else None)
+            measure_limit(name, limit, entry.bounds if isinstance(entry, Measure) else None)
     check_name("place", place, PLACES)
     checked_level(level)
     draws = Draws(level=level, resamples=resamples, seed=seed)
@@ -249,7 +249,7 @@ def verdict(
     elif place == "mean":
         found = mean_over_orbit(scan, measure, interval=True, **draws, **options)
     else:
-        data, group = opened(scan)
+        data, group = opened_scan(scan)
         positions = data.sizes["element"] if place == "worst" else 1
         draws["level"] = 1 - (1 - level) / positions
         found = along_orbit(scan, measure, interval=True, **draws, **options)
