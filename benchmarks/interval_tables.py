@@ -720,10 +720,10 @@ def read_results(path: Path) -> Results:
     }
 
 
-def _last_to_begin(name: str) -> bool:
-    """Return whether a row is fast, so that the slow ones are not left over at the end."""
+def _turn(name: str) -> int:
+    """Return when a row begins: slow ones first, so that they are not left over at the end."""
     slow = ("smooth", "regression_compare", "classwise", "brier_", "difference")
-    return not any(part in name for part in slow)
+    return next((turn for turn, part in enumerate(slow) if part in name), len(slow))
 
 
 def run(
@@ -731,7 +731,7 @@ def run(
 ) -> None:
     """Simulate what is missing among the results, until it is too late to begin a block."""
     known, ends_at = read_results(path), time.monotonic() + 60 * minutes
-    places = sorted(range(len(rows())), key=lambda place: _last_to_begin(rows()[place].name))
+    places = sorted(range(len(rows())), key=lambda place: _turn(rows()[place].name))
     missing = [
         (place, world, block, seed)
         for part in range(0, -(-trials // BLOCK), 8)
@@ -740,9 +740,9 @@ def run(
         for block in range(part, min(part + 8, -(-trials // BLOCK)))
         if only in rows()[place].name and (rows()[place].name, world, block) not in known
     ]
-    # Blocks of a cell stay together, so that a process computes its truth once.
+    # Blocks of a cell stay together, so that few processes compute its truth.
     with multiprocessing.get_context("fork").Pool(workers) as pool, path.open("a") as out:
-        for found in pool.imap_unordered(simulate, missing, chunksize=4):
+        for found in pool.imap_unordered(simulate, missing, chunksize=2):
             out.write(json.dumps(found) + "\n")
             out.flush()
             if time.monotonic() > ends_at:

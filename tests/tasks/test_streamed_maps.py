@@ -11,6 +11,7 @@ import torch
 
 import orbical as ob
 from orbical.errors import Interrupted
+from orbical.tasks import _maps
 
 CLASSES = 4
 CASES = {
@@ -118,6 +119,11 @@ def test_a_resumed_dense_scan_has_the_same_bits(tmp_path):
     again = {"out": tmp_path / "part.zarr", "chunk": 3}
     with pytest.raises(Interrupted):
         ob.scan(maps_of, data, group="rotations:8", task="segmentation", progress=stop, **again)
+    part = ob.load(again["out"])  # the true maps come with the units
+    done = np.repeat(part.done[0], 3)[: len(data[1])]
+    assert 0 < done.sum() < len(done)
+    np.testing.assert_array_equal(part.data["label_map"][done], data[1][done])
+    assert not (part.data["label_map"][~done] == data[1][~done].numpy()).all()
     resumed = scanned(data, **again).data
     for name, values in whole.data_vars.items():
         np.testing.assert_array_equal(resumed[name], values, err_msg=name)
@@ -137,3 +143,51 @@ def test_a_batch_that_a_kernel_cannot_take_is_halved():
     found = ob.scan(Picky(), dense_data(), batch_size=64, **settings)
     np.testing.assert_array_equal(found.data["score"], scanned(dense_data()).data["score"])
     assert max(sizes) <= 10
+
+
+@pytest.mark.parametrize("copies", [2, 5, 32])
+def test_copies_of_cells_count_the_same(monkeypatch, copies):
+    random = torch.Generator().manual_seed(copies)
+    cell = torch.randint(0, 6, (3, 2, 5, 7), generator=random)
+    judged = torch.rand(cell.shape, generator=random) > 0.3
+    values = torch.randint(0, 2**40, cell.shape, generator=random)
+    once = [_maps._sums_by_cell(cell, judged, 6, given) for given in (None, values)]
+    monkeypatch.setattr(_maps, "_copies", lambda cell, cells: copies)
+    for given, expected in zip((None, values), once, strict=True):
+        assert torch.equal(_maps._sums_by_cell(cell, judged, 6, given), expected)
+
+
+@pytest.mark.parametrize("batch", [1, 7, 24, 30, 40, 79, 200])
+@pytest.mark.parametrize("count", [1, 7, 10])
+def test_as_few_passes_as_even_parts_of_the_samples_can_have(batch, count):
+    sizes = []
+
+    def noted(images):
+        sizes.append(len(images))
+        return maps_of(images)
+
+    images, labels = dense_data(count)
+    given = {"group": "rotations:8", "task": "segmentation", "progress": False}
+    ob.scan(noted, (images, labels), batch_size=batch, **given)
+    passes, most = sizes[3:], min(batch, count)  # after the probes
+    parts = range(-(-count // most), count + 1)
+    expected = min(part * -(-8 // max(1, batch // -(-count // part))) for part in parts)
+    assert (sum(passes), len(passes)) == (8 * count, expected)
+    assert max(passes) <= batch
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an accelerator")
+@pytest.mark.parametrize("task", ["segmentation", "dense_regression"])
+def test_an_accelerator_counts_what_a_processor_counts(task):
+    images, labels = dense_data(4)
+    truth = labels if task == "segmentation" else labels[:, None].float()
+    if task == "dense_regression":
+        truth[0, 0, 3] = torch.nan
+    net = torch.nn.Conv2d(1, 3 if task == "segmentation" else 1, 3, padding=1)
+    found = [
+        ob.scan(net.to(device), (images, truth), group="rotations:8", task=task, device=device,
+                progress=False).data
+        for device in ("cpu", "cuda")
+    ]  # fmt: skip
+    for name, values in found[0].data_vars.items():
+        np.testing.assert_allclose(found[1][name], values, rtol=1e-3, atol=1e-3, err_msg=name)

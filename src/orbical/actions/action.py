@@ -466,7 +466,8 @@ def first_lacking(x: Tensor) -> int | None:
     >>> first_lacking(torch.tensor([[1.0, 2.0], [3.0, torch.inf]]))
     1
     """
-    if not x.is_floating_point():
+    doubt = _maybe_lacking(x)
+    if doubt is None or not bool(doubt):
         return None
     found = (~torch.isfinite(x[:, None])).flatten(1).any(1).nonzero()
     return int(found[0]) if len(found) else None

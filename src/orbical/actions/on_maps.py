@@ -288,7 +288,8 @@ def _resampled(action: Action, interpolation: str) -> Action:
 def _move_known(move: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
     """Move values of which NaN is unknown; a result that depends on an unknown one is NaN."""
     known = torch.isfinite(x)
-    moved = move(x.nan_to_num(0.0, 0.0, 0.0))
-    if bool(known.all()):
+    moved, all_known = move(x.nan_to_num(0.0, 0.0, 0.0)), known.all()
+    if not x.is_cuda and bool(all_known):  # an accelerator would be waited for
         return moved
-    return moved.masked_fill(move(known.to(x.dtype)) < 1 - _ROUNDING, torch.nan)
+    lost = move(known.to(x.dtype)) < 1 - _ROUNDING
+    return moved.masked_fill(lost & ~all_known, torch.nan)

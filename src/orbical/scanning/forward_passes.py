@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import chdir
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -89,7 +90,7 @@ class Sweep:
             try:
                 parts = [
                     self._run_some(batch, target, rows, names, advance)
-                    for rows in _slices(count_inputs(batch), self.samples_at_once)
+                    for rows in self._samples_at_once(count_inputs(batch))
                 ]
                 return Unit.joined(parts, given, doubt).to_host()
             except torch.OutOfMemoryError:
@@ -98,15 +99,23 @@ class Sweep:
                 self.batch_size //= 2
                 torch.cuda.empty_cache()
 
-    @property
-    def samples_at_once(self) -> int:
-        """The number of samples that are summarized together, by the memory of their outputs.
+    def _samples_at_once(self, count: int) -> list[slice]:
+        """Return samples that are summarized together, in even parts with the fewest passes.
 
-        Whole orbits fill a batch where they can. Outputs of more samples are collected where they
-        are small; on a CPU they should stay in its cache.
+        The memory of their outputs limits them. Whole orbits fill a batch where they can. Outputs
+        of more samples are collected where they are small; on a CPU they should stay in its cache.
         """
         small = _SMALL_OUTPUTS[self.device.type == "cuda"] // self.output_numbers
-        return max(1, min(self.batch_size, max(self.batch_size, small) // len(self.group)))
+        most = max(1, min(self.batch_size, max(self.batch_size, small) // len(self.group)))
+        best = fewest = count * len(self.group) + 1
+        parts = -(-count // most)
+        while parts < min(fewest, count + 1):
+            passes = parts * self._blocks_in(-(-count // parts))
+            if passes < fewest:
+                best, fewest = parts, passes
+            parts += 1
+        ends = [count * part // best for part in range(best + 1)]
+        return [slice(start, end) for start, end in pairwise(ends)]
 
     def answers(self, batch: Tree, name: str) -> Tree:
         """Return one model's outputs along the orbits of a batch, `[K, B, ...]`, or raise."""
@@ -297,9 +306,13 @@ class Sweep:
         except ModelError as error:
             raise ModelError(f"model {name!r}: {error}") from error
 
+    def _blocks_in(self, samples: int) -> int:
+        """Return how many batches the orbits of some samples take."""
+        return -(-len(self.group) // max(1, self.batch_size // samples))
+
     def _element_blocks(self, samples: int) -> list[Elements]:
         """Return even blocks of elements that fit a batch; kept, because actions cache by block."""
-        fewest = -(-len(self.group) // max(1, self.batch_size // samples))
+        fewest = self._blocks_in(samples)
         if fewest == 1:
             return [self.group]
         size = -(-len(self.group) // fewest)

@@ -286,7 +286,7 @@ def truth_arrays(task: Task, target: Tensor | None) -> dict[str, Fixed]:
 
 
 def truth_specs(task: Task, first: Tensor, number: int) -> dict[str, ArraySpec]:
-    """Return the arrays of targets that come with the samples, which units fill."""
+    """Return the arrays of targets that units fill."""
     from ..store import ArraySpec
 
     return {
@@ -329,7 +329,8 @@ def sample_facts(recipe: Recipe, results: Mapping[str, ArraySpec]) -> dict[str, 
     """Return the arrays that are known before the scan; `results` are those that it fills."""
     from ..store import Fixed
 
-    found = truth_arrays(recipe.task, recipe.target)
+    target = None if recipe.units_hold_targets else recipe.target
+    found = truth_arrays(recipe.task, target)
     if recipe.samples.names is not None:
         about = {"units": "", "long_name": "name of the sample"}
         found["name"] = Fixed(("sample",), np.array(recipe.samples.names), about)

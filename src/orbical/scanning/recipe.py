@@ -56,6 +56,14 @@ class Recipe:
         """The models of this process."""
         return {name: _as_named(name, model) for name, model in self.models.items()}
 
+    @property
+    def units_hold_targets(self) -> bool:
+        """Whether targets are stored with the units: those that come with samples, and maps.
+
+        Maps are large: an accelerator would wait until those of all samples are written.
+        """
+        return self.target is None or self.task.truth_kind == "map"
+
     def target_of(self, rows: slice, targets: Any) -> Tensor | None:
         """Return the targets of some samples, checked, from what was read with them."""
         if self.target is not None:

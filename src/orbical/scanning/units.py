@@ -52,7 +52,7 @@ class Runner:
         """The arrays of the results."""
         recipe, target = self.recipe, self.recipe.first_target
         specs = array_specs(self.sweep, recipe.samples, target, self.probes)
-        if recipe.target is None and target is not None:  # targets come with the samples
+        if recipe.units_hold_targets and target is not None:
             specs |= truth_specs(recipe.task, target, len(recipe.samples))
         return specs
 
@@ -175,7 +175,7 @@ def commit_unit(store: Store, runner: Runner, chunk: int, unit: Unit) -> None:
     check_chunk(store, chunk, digest)
     if (None, chunk) not in store.units:
         shared = {"action_defect": as_numpy(unit.defect)}
-        if runner.recipe.target is None:
+        if runner.recipe.units_hold_targets:
             truth = truth_arrays(sweep.task, unit.target)
             shared |= {name: fixed.values for name, fixed in truth.items()}
         if "inputs" in sweep.keep:

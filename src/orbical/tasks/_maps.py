@@ -311,6 +311,7 @@ def _masked(values: Tensor, valid: Tensor) -> Tensor:
 BINS = 15
 """Bins of confidence: those of the calibration error by default, of which 5, 3 and 1 are sums."""
 _STEPS = 2**24
+_COPIES = 32  # the threads of an accelerator that work in step
 
 
 def confusion(predicted: Tensor, truth: Tensor, judged: Tensor, classes: int) -> Tensor:
@@ -412,10 +413,23 @@ def _summed(sure: Tensor, cell: Tensor, judged: Tensor, cells: int) -> Tensor:
 
 def _sums_by_cell(cell: Tensor, judged: Tensor, cells: int, values: Tensor | None = None) -> Tensor:
     """Sum values (or ones) `[K, B, ...]` of judged pixels in the cell of each, `[K, B, cells]`."""
-    lead = cell.shape[:2]
-    views = torch.arange(lead.numel(), device=cell.device).reshape(*lead, *[1] * (cell.ndim - 2))
+    lead, shape = cell.shape[:2], cell.shape[2:]
+    copies = _copies(cell, cells + 1)
+    views = torch.arange(lead.numel(), device=cell.device).reshape(*lead, *[1] * len(shape))
     # The first cell of each view is for pixels that are not judged; `where` would be slower.
-    place = ((cell + 1) * judged + views * (cells + 1)).flatten()
-    added = place.new_ones(1).expand_as(place) if values is None else values.flatten()
-    found = place.new_zeros(lead.numel() * (cells + 1)).scatter_add_(0, place, added)
-    return found.reshape(*lead, cells + 1)[..., 1:]
+    place = torch.add(views * ((cells + 1) * copies), (cell + 1) * judged, alpha=copies)
+    if copies > 1:
+        place += torch.arange(shape.numel(), device=cell.device).reshape(shape) % copies
+    flat = place.flatten()
+    added = flat.new_ones(1).expand_as(flat) if values is None else values.flatten()
+    found = flat.new_zeros(lead.numel() * (cells + 1) * copies).scatter_add_(0, flat, added)
+    return found.reshape(*lead, cells + 1, copies).sum(-1)[..., 1:]
+
+
+def _copies(cell: Tensor, cells: int) -> int:
+    """Return how many copies of the cells of a view neighbors count into.
+
+    Most pixels of a view fall into a few cells, for which the threads of an accelerator would wait.
+    The copies need no more memory than the pixels.
+    """
+    return max(1, min(_COPIES, cell[0, 0].numel() // cells)) if cell.is_cuda else 1

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from .._trees import Tree
-from ..actions import Action, ActionTree, ValueMaps
+from ..actions import Action, ActionTree, ValueMaps, first_lacking
 from ..errors import InputError, ModelError, check_name
 from ..groups import Elements
 from ._maps import (
@@ -159,9 +159,10 @@ class DenseRegression(MapTask):
                 f"maps [sample, component, {', '.join(self._sides)}]",
                 described_value(maps),
             )
-        if bool(maps.isinf().any()):
+        lacking = first_lacking(maps) is not None
+        if lacking and bool(maps.isinf().any()):
             raise InputError("labels", "finite numbers", "infinite values", remedy="NaN is unknown")
-        unknown = maps.isnan().flatten(1).all(1).nonzero()
+        unknown = maps.isnan().flatten(1).all(1).nonzero() if lacking else torch.zeros(0)
         if len(unknown):
             raise InputError(
                 "labels",

@@ -15,6 +15,7 @@ from ..actions import (
     PairWindow,
     VectorField,
     as_action,
+    first_lacking,
     flat_actions,
     is_own_action,
 )
@@ -117,7 +118,7 @@ class Flow(MapTask):
                 "floating-point displacements [sample, 2, row, column]",
                 described_value(flow),
             )
-        if not bool(torch.isfinite(flow).all()):
+        if first_lacking(flow) is not None:
             raise InputError("labels", "a finite flow", "NaN or infinite values")
         return flow.float()
 
